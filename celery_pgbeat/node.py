@@ -1,0 +1,84 @@
+"""Who a process is: an id that is never reused, and whether the process behind an id is certainly dead."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+PID_NAMESPACE = Path("/proc/self/ns/pid")
+FIELDS = 6  # host, boot id, pid namespace, pid, start time, random part
+
+
+@dataclass(frozen=True, slots=True)
+class NodeId:
+    """One process of one life of one host. Made after the fork, or parent and child would share it."""
+
+    hostname: str
+    boot: str
+    namespace: str
+    pid: int
+    started: str
+    random: str
+
+    @classmethod
+    def mine(cls) -> NodeId:
+        """Return a fresh id of this process."""
+        pid = os.getpid()
+        return cls(
+            hostname=socket.gethostname().replace(":", "_")[:80],
+            boot=_boot_id(),
+            namespace=_namespace(),
+            pid=pid,
+            started=_start_time(pid) or "0",
+            random=secrets.token_hex(4),
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> NodeId | None:
+        """Read an id as another node wrote it, or return None if it is none of ours."""
+        parts = text.split(":")
+        if len(parts) != FIELDS or not parts[3].isdigit():
+            return None
+        return cls(parts[0], parts[1], parts[2], int(parts[3]), parts[4], parts[5])
+
+    def __str__(self) -> str:
+        return f"{self.hostname}:{self.boot}:{self.namespace}:{self.pid}:{self.started}:{self.random}"
+
+    def is_certainly_dead(self) -> bool:
+        """Tell whether no such process exists; False wherever that cannot be known from here.
+
+        Only a process of the same boot and the same pid namespace can be looked up at all; a pid that was
+        given out again has another start time.
+        """
+        if not self.boot or self.boot != _boot_id() or self.namespace != _namespace():
+            return False
+        return _start_time(self.pid) != self.started
+
+
+def _boot_id() -> str:
+    try:
+        return BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _namespace() -> str:
+    try:
+        return os.readlink(PID_NAMESPACE).strip("pid:[]")
+    except OSError:
+        return ""
+
+
+def _start_time(pid: int) -> str | None:
+    """Return the start time in clock ticks since boot, as the kernel tells it; None if there is no such process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The command name, in parentheses, may hold anything; state is the first field after it, start time the 20th.
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else fields[19]

@@ -1,0 +1,86 @@
+"""One database, one schema: run a named statement, know a lost connection from a wrong statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy.engine import Connection, Engine, Row
+from sqlalchemy.exc import DBAPIError, TimeoutError
+
+from celery_pgbeat.errors import DatabaseUnavailable
+from celery_pgbeat.postgres.engine import create_engine, masked
+from celery_pgbeat.postgres.statements import checked_schema, statement
+
+# SQLSTATE classes and codes after which the same statement may well succeed a little later, elsewhere:
+# connection trouble, too many connections, out of disk or memory, shut-down, starting up, read-only standby.
+PASSING = ("08", "53", "57P", "25006")
+
+
+class Database:
+    """The schema's database, for one process. Connections are made on first use, never before.
+
+    Example:
+        >>> Database("postgresql://shop:secret@localhost/shop")
+        Database('postgresql+psycopg2://shop:***@localhost/shop', schema='pgbeat')
+    """
+
+    def __init__(self, url: str, schema: str = "pgbeat") -> None:
+        self.url = url
+        self.schema = checked_schema(schema)
+        self.engine: Engine = create_engine(url)
+
+    def __repr__(self) -> str:
+        return f"Database({self.shown_url!r}, schema={self.schema!r})"
+
+    @property
+    def shown_url(self) -> str:
+        """The URL without its password."""
+        return masked(self.engine.url)
+
+    def run(self, name: str, connection: Connection | None = None, **parameters: Any) -> Sequence[Row[Any]]:
+        """Run the statement `sql/<name>.sql` and return its rows.
+
+        With `connection` the statement joins that connection's transaction; without, it commits by itself.
+
+        Raises:
+            DatabaseUnavailable: Postgres is out of reach or cannot write now; trying again later is right.
+        """
+        return self.execute(statement(name, self.schema), parameters, connection)
+
+    def execute(
+        self, sql: str, parameters: dict[str, Any] | None = None, connection: Connection | None = None
+    ) -> Sequence[Row[Any]]:
+        """Run one statement given as text, in the driver's own parameter style."""
+        if connection is not None:
+            result = connection.exec_driver_sql(sql, parameters or None)
+            return result.fetchall() if result.returns_rows else []
+        try:
+            with self.engine.connect() as own:
+                result = own.exec_driver_sql(sql, parameters or None)
+                return result.fetchall() if result.returns_rows else []
+        except (DBAPIError, TimeoutError) as error:
+            raise self.translated(error) from error
+
+    def translated(self, error: Exception) -> Exception:
+        """Return DatabaseUnavailable in place of an error that may pass by itself, else the error."""
+        if isinstance(error, DatabaseUnavailable):
+            return error
+        origin = getattr(error, "orig", None)
+        code = sqlstate(origin)
+        broken = isinstance(error, TimeoutError) or getattr(error, "connection_invalidated", False)
+        # A connection that could not even be made carries no SQLSTATE.
+        unmade = code is None and type(origin).__name__ in ("OperationalError", "InterfaceError", "ConnectionTimeout")
+        if broken or unmade or (code is not None and code.startswith(PASSING)):
+            reason = " ".join(str(origin or error).split())
+            return DatabaseUnavailable(f"Postgres at {self.shown_url} is not usable: {reason}")
+        return error
+
+    def close(self) -> None:
+        """Close all connections; the next statement makes new ones."""
+        self.engine.dispose()
+
+
+def sqlstate(error: BaseException | None) -> str | None:
+    """Return the SQLSTATE of a driver's error, psycopg2's or psycopg's, or None."""
+    return getattr(error, "pgcode", None) or getattr(error, "sqlstate", None)

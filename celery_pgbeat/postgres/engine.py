@@ -1,0 +1,79 @@
+"""From a URL to an engine: the driver that is installed, autocommit, and connections that notice a dead network."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy.engine import URL, Engine, make_url
+from sqlalchemy.exc import ArgumentError
+
+from celery_pgbeat.errors import InvalidSetting, MissingDriver
+
+DRIVERS = ("psycopg2", "psycopg")
+
+# libpq waits for ever by default. A beat cut off without a reset must notice before its lease matters.
+PATIENCE: dict[str, Any] = {
+    "connect_timeout": 5,  # seconds; a host that drops packets is given up after this
+    "keepalives_idle": 5,  # seconds of silence before the first probe
+    "keepalives_interval": 2,  # seconds between probes
+    "keepalives_count": 3,  # probes without an answer: the connection is dead, 11 s after the last word
+    "tcp_user_timeout": 10_000,  # milliseconds that sent data may stay unacknowledged (Linux)
+    "application_name": "celery-pgbeat",
+}
+
+
+def normalise_url(url: str) -> URL:
+    """Return the URL with the driver that will be used.
+
+    `postgresql://` (and `postgres://`) becomes psycopg2 where that is importable, else psycopg 3, whatever
+    SQLAlchemy's own default is; a URL that names its driver keeps it.
+
+    Raises:
+        InvalidSetting: it is no Postgres URL. The message never repeats the URL: it may hold a password.
+        MissingDriver: the driver is not installed.
+
+    Example:
+        >>> normalise_url("postgresql://localhost/shop").drivername in ("postgresql+psycopg2", "postgresql+psycopg")
+        True
+    """
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise InvalidSetting(
+            "pgbeat_url is not a database URL; write it as postgresql://user:password@host:5432/database"
+        ) from None
+    backend, _, driver = parsed.drivername.partition("+")
+    if backend not in ("postgresql", "postgres"):
+        raise InvalidSetting(f"pgbeat_url is for {backend!r}; celery-pgbeat needs Postgres: postgresql://host/database")
+    installed = [name for name in DRIVERS if importlib.util.find_spec(name) is not None]
+    if driver and driver not in DRIVERS:
+        raise InvalidSetting(f"pgbeat_url names the driver {driver!r}; celery-pgbeat works with psycopg2 and psycopg")
+    if (driver and driver not in installed) or not installed:
+        wanted = driver or "psycopg2"
+        package = "psycopg2-binary" if wanted == "psycopg2" else "psycopg[binary]"
+        raise MissingDriver(f"The Postgres driver {wanted} is not installed: pip install '{package}'")
+    return parsed.set(drivername=f"postgresql+{driver or installed[0]}")
+
+
+def create_engine(url: str) -> Engine:
+    """Make an engine of a few autocommitting connections; nothing connects yet.
+
+    No pre-ping: it would cost a round trip a statement and prove nothing about the next one. No session
+    settings: behind PgBouncer in transaction mode they would belong to somebody else.
+    """
+    parsed = normalise_url(url)
+    arguments = dict(PATIENCE)
+    if parsed.get_driver_name() == "psycopg":
+        arguments["prepare_threshold"] = None  # prepared statements do not survive PgBouncer's transaction mode
+    arguments = {name: value for name, value in arguments.items() if name not in parsed.query}
+    return sqlalchemy.create_engine(
+        parsed, isolation_level="AUTOCOMMIT", pool_size=2, max_overflow=8, pool_timeout=10, connect_args=arguments
+    )
+
+
+def masked(url: URL) -> str:
+    """Return the URL as it may be shown: the password, in the URL or among its parameters, is `***`."""
+    query = {name: "***" if "password" in name else value for name, value in url.query.items()}
+    return url.set(query=query).render_as_string(hide_password=True)

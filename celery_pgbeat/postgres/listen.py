@@ -1,0 +1,122 @@
+"""Sleep until rung or until time is up.
+
+A notification is a hint with an empty payload; whoever may connect may send one, so all it does is to end a
+wait. Polling is the truth: a lost listening connection, or PgBouncer in transaction mode, costs promptness and
+nothing else. A socket pair lets another thread end the wait at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+import socket
+import time
+from typing import Any
+
+from sqlalchemy.exc import DBAPIError
+
+from celery_pgbeat.postgres.database import Database
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE = 0.5  # seconds before a lost listening connection is made anew
+LONGEST_PAUSE = 30.0  # seconds; where nobody can listen at all, the attempts get rare
+
+
+class Bell:
+    """Waits on one listening connection of its own, made anew when it breaks."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._inner, self._outer = socket.socketpair()
+        self._inner.setblocking(False)
+        self._outer.setblocking(False)
+        self._connection: Any = None
+        self._pause = FIRST_PAUSE
+        self._retry_at = 0.0
+
+    def ring(self) -> None:
+        """End the current wait, or the next one; may be called from any thread and from a signal handler."""
+        try:
+            self._outer.send(b"!")
+        except OSError:  # full: it is ringing already; closed: nobody waits any more
+            return
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something rings, at most `seconds`; tell whether it did."""
+        self._listen()
+        connection = self._connection
+        watched: list[Any] = [self._inner]
+        if connection is not None:
+            if _drained(connection):
+                return True
+            watched.append(connection.fileno())
+        readable, _, _ = select.select(watched, [], [], max(0.0, seconds))
+        if self._inner in readable:
+            self._inner.recv(4096)
+        if connection is not None and connection.fileno() in readable:
+            self._heed(connection)
+        return bool(readable)
+
+    def close(self) -> None:
+        """Close the listening connection and the socket pair."""
+        self._hang_up()
+        self._inner.close()
+        self._outer.close()
+
+    def _listen(self) -> None:
+        if self._connection is not None or time.monotonic() < self._retry_at:
+            return
+        try:
+            fairy = self.database.engine.raw_connection()
+            fairy.detach()  # this connection is ours for as long as it lives, the pool makes another
+            connection: Any = fairy.driver_connection
+            cursor = connection.cursor()
+            cursor.execute(f'listen "{self.database.schema}"')
+            cursor.close()
+        except Exception as error:  # noqa: BLE001  whatever a driver raises: we can still poll
+            self._miss(error)
+            return
+        self._connection = connection
+        self._pause = FIRST_PAUSE
+
+    def _heed(self, connection: Any) -> None:
+        try:
+            _consume(connection)
+        except Exception as error:  # noqa: BLE001  a broken connection is readable too
+            self._hang_up()
+            self._miss(error)
+
+    def _miss(self, error: Exception) -> None:
+        reason = getattr(error, "orig", error) if isinstance(error, DBAPIError) else error
+        logger.info("Not listening, polling only: %s", " ".join(str(reason).split()), extra={"action": "listen"})
+        self._retry_at = time.monotonic() + self._pause
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+
+    def _hang_up(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.close()
+            except Exception:
+                logger.debug("Closing the listening connection failed", exc_info=True)
+
+
+def _drained(connection: Any) -> bool:
+    """Empty what a driver has already read; tell whether there was any."""
+    notifies = getattr(connection, "notifies", None)
+    if isinstance(notifies, list) and notifies:
+        notifies.clear()
+        return True
+    return False
+
+
+def _consume(connection: Any) -> None:
+    """Read what has come in, with psycopg2 or psycopg, and drop it: the payload is nobody's business."""
+    if hasattr(connection, "poll"):
+        connection.poll()
+        connection.notifies.clear()
+        return
+    connection.pgconn.consume_input()
+    while connection.pgconn.notifies() is not None:
+        pass

@@ -1,0 +1,113 @@
+"""Bring the schema to this package's version, from any number of processes at once.
+
+A schema that is current takes one plain read. Only a schema that is behind takes the lock, under which the
+version is read again: of ten beats that start on an empty database one migrates and nine wait for it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from importlib import resources
+from typing import NamedTuple
+
+from sqlalchemy import Engine
+from sqlalchemy.engine import Connection
+
+from celery_pgbeat.errors import SchemaMissing, SchemaTooNew
+from celery_pgbeat.postgres.statements import checked_schema, rendered
+
+# The oldest package version (as a schema version) that works beside nodes of this schema.
+MIN_COMPATIBLE = 1
+
+
+class Version(NamedTuple):
+    """What the database says of itself; (0, 0) where there is no schema yet."""
+
+    version: int
+    min_compatible: int
+
+
+def migrations() -> Iterator[tuple[int, str]]:
+    """Yield (number, text) of all migrations in order."""
+    folder = resources.files("celery_pgbeat.postgres") / "migrations"
+    for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if path.name.endswith(".sql"):
+            yield int(path.name[:4]), path.read_text(encoding="utf-8")
+
+
+def latest() -> int:
+    """Return the schema version that this package brings."""
+    return max(number for number, _ in migrations())
+
+
+def current(connection: Connection, schema: str) -> Version:
+    """Return the version of the schema in the database, without taking a lock."""
+    found = connection.exec_driver_sql(
+        "select to_regclass(%(table)s) is not null", {"table": f'"{checked_schema(schema)}".schema_version'}
+    ).scalar_one()
+    if not found:
+        return Version(0, 0)
+    row = connection.exec_driver_sql(
+        f'select coalesce(max(version), 0), coalesce(max(min_compatible), 0) from "{schema}".schema_version'  # noqa: S608
+    ).one()
+    return Version(row[0], row[1])
+
+
+def check(engine: Engine, schema: str) -> Version:
+    """Return the schema's version if this package can work with it.
+
+    Raises:
+        SchemaMissing: there is no schema, or it is older than this package.
+        SchemaTooNew: a newer package has made the schema incompatible with this one.
+    """
+    with engine.connect() as connection:
+        found = current(connection, schema)
+    known = latest()
+    if found.min_compatible > known:
+        raise SchemaTooNew(
+            f"The pgbeat schema {schema!r} is at version {found.version} and needs packages from "
+            f"{found.min_compatible} on, this package knows up to {known}: upgrade celery-pgbeat on this node."
+        )
+    if found.version < known:
+        raise SchemaMissing(
+            f"The pgbeat schema {schema!r} is at version {found.version}, this package needs {known}: "
+            f"run `celery-pgbeat migrate`, or leave pgbeat_auto_migrate on."
+        )
+    return found
+
+
+def migrate(engine: Engine, schema: str = "pgbeat") -> int:
+    """Apply what is missing, in one transaction; return how many migrations were applied.
+
+    Raises:
+        SchemaTooNew: a newer package has made the schema incompatible with this one.
+    """
+    try:
+        check(engine, schema)
+    except SchemaMissing:
+        return _apply(engine, checked_schema(schema))
+    return 0
+
+
+def _apply(engine: Engine, schema: str) -> int:
+    transactional = engine.execution_options(isolation_level="READ COMMITTED")
+    with transactional.begin() as connection:
+        lock = zlib.crc32(f"celery-pgbeat migrate {schema}".encode())
+        connection.exec_driver_sql("select pg_advisory_xact_lock(%(lock)s)", {"lock": lock})
+        found = current(connection, schema).version
+        missing = [(number, text) for number, text in migrations() if number > found]
+        if not missing:
+            return 0
+        connection.exec_driver_sql(f'create schema if not exists "{schema}"')
+        # The driver's own cursor: without parameters it takes many statements and leaves % alone.
+        cursor = connection.connection.cursor()
+        for _, text in missing:
+            cursor.execute(rendered(text, schema))
+        connection.exec_driver_sql(f'delete from "{schema}".schema_version')  # noqa: S608
+        connection.exec_driver_sql(
+            f'insert into "{schema}".schema_version (version, min_compatible) '  # noqa: S608
+            "values (%(version)s, %(min_compatible)s)",
+            {"version": missing[-1][0], "min_compatible": MIN_COMPATIBLE},
+        )
+    return len(missing)

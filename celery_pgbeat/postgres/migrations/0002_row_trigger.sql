@@ -1,0 +1,103 @@
+-- What a write to a periodic task means, whoever writes it. May run before the new code.
+
+-- Every write that is not the beats' own comes through here: it is validated, takes the mark off
+-- (so that a submit that was under way changes nothing), and says what has to be planned anew.
+-- The beats' own writes are known by the columns that only they move: a submit moves last_run_at,
+-- a plan moves planned_revision; the WHEN clause of the trigger lets both pass without a call.
+create function {schema}.periodic_task_written() returns trigger
+language plpgsql
+as $$
+declare
+    now constant timestamptz := {schema}.now();
+    times_changed boolean;
+    definition_changed boolean;
+    run_set boolean;
+begin
+    if tg_op = 'INSERT' then
+        perform {schema}.validate_periodic_task(new);
+        new.revision := 1;
+        new.planned_revision := case when new.schedule is null or new.next_run_at is not null then 1 else 0 end;
+        new.schedule_set_at := now;
+        new.planned_from := now;
+        new.marked_by := null;
+        new.marked_at := null;
+        new.taken_over := false;
+        new.problem := null;
+        perform pg_notify({channel}, '');
+        return new;
+    end if;
+
+    times_changed := (new.schedule, new.timezone, new.anchor, new.dst, new.start_at, new.end_at, new.max_runs)
+        is distinct from
+        (old.schedule, old.timezone, old.anchor, old.dst, old.start_at, old.end_at, old.max_runs);
+    definition_changed := times_changed
+        or (new.name, new.task, new.args, new.kwargs, new.queue, new.priority, new.options, new.overlap,
+            new.catchup, new.catchup_window, new.max_run_time, new.on_lost, new.tracking, new.lazy)
+        is distinct from
+        (old.name, old.task, old.args, old.kwargs, old.queue, old.priority, old.options, old.overlap,
+         old.catchup, old.catchup_window, old.max_run_time, old.on_lost, old.tracking, old.lazy);
+    run_set := new.next_run_at is distinct from old.next_run_at;
+
+    if not (definition_changed or run_set or new.enabled <> old.enabled) then
+        new.updated_at := now;
+        return new;
+    end if;
+
+    if definition_changed then
+        perform {schema}.validate_periodic_task(new);
+        new.revision := old.revision + 1;
+        if old.planned_revision = old.revision then
+            new.planned_revision := new.revision;
+        end if;
+        -- A row that could not be planned gets another chance with every change of its definition.
+        times_changed := times_changed or old.problem is not null;
+        new.problem := null;
+    end if;
+
+    if new.schedule is distinct from old.schedule then
+        new.schedule_set_at := now;
+    end if;
+
+    if new.enabled and not old.enabled then
+        new.pause_reason := null;
+        new.paused_by := null;
+        new.paused_until := null;
+        -- Time while paused is never caught up.
+        times_changed := times_changed or coalesce(new.next_run_at <= now, false);
+    elsif old.enabled and not new.enabled then
+        new.paused_by := coalesce(new.paused_by, session_user);
+    end if;
+
+    if run_set then
+        new.planned_for := null;
+        new.planned_revision := new.revision;
+    elsif times_changed then
+        -- What the old schedule had not decided is discarded; occurrences count from here on.
+        new.next_run_at := null;
+        new.planned_for := null;
+        new.planned_from := now;
+        new.planned_revision := case when new.schedule is null then new.revision else 0 end;
+    end if;
+
+    new.marked_by := null;
+    new.marked_at := null;
+    new.taken_over := false;
+    new.updated_at := now;
+    perform pg_notify({channel}, '');
+    return new;
+end
+$$;
+
+create trigger periodic_task_inserted
+    before insert on {schema}.periodic_task
+    for each row execute function {schema}.periodic_task_written();
+
+create trigger periodic_task_updated
+    before update of
+        name, task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at,
+        max_runs, overlap, catchup, catchup_window, max_run_time, submitter, subject, enabled, pause_reason,
+        paused_by, paused_until, on_lost, tracking, next_run_at, managed_by, lazy
+    on {schema}.periodic_task
+    for each row
+    when (old.last_run_at is not distinct from new.last_run_at and old.planned_revision = new.planned_revision)
+    execute function {schema}.periodic_task_written();

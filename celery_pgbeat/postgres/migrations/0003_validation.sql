@@ -1,0 +1,467 @@
+-- What SQL can see for sure to be wrong is refused at once, with SQLSTATE 22023. May run before the new code.
+--
+-- The rules and the words are those of celery_pgbeat/schedules, which judges the row again when it is planned. SQL
+-- refuses a part of what Python refuses, and never more: what it does not know for sure it lets pass, and a beat
+-- writes the reason into `problem`. No backslashes in here: what they mean in a literal is a session setting.
+
+-- The `apply_async` options that a row may carry; Python checks against the same list.
+create function {schema}.known_options() returns text[]
+language sql immutable parallel safe
+as $$
+    select array[
+        'MessageGroupId', 'argsrepr', 'compression', 'confirm_timeout', 'countdown', 'delivery_mode', 'eta',
+        'exchange', 'exchange_type', 'expires', 'headers', 'ignore_result', 'kwargsrepr', 'reply_to', 'retry',
+        'retry_policy', 'routing_key', 'serializer', 'shadow', 'soft_time_limit', 'time_limit', 'timeout']
+$$;
+
+-- A text as Python's repr shows it: in quotes, on one line.
+create function {schema}.quoted(given text) returns text
+language sql immutable parallel safe
+as $$
+    select case
+        when given like '%''%' and given not like '%"%' then '"' || escaped || '"'
+        else '''' || replace(escaped, '''', chr(92) || '''') || ''''
+    end
+    from replace(replace(given, chr(92), chr(92) || chr(92)), chr(10), chr(92) || 'n') as escaped
+$$;
+
+-- Refuse a text: what was given, then why, then the way out.
+create function {schema}.refuse(given text, reason text, way_out text default '') returns void
+language plpgsql
+as $$
+declare
+    shown constant text :=
+        {schema}.quoted(case when char_length(given) <= 80 then given else left(given, 77) || '...' end);
+begin
+    if way_out = '' then
+        raise exception using errcode = 'invalid_parameter_value', message = shown || ': ' || reason;
+    end if;
+    raise exception using errcode = 'invalid_parameter_value', message = shown || ': ' || reason, hint = way_out;
+end
+$$;
+
+-- Postgres takes more for a zone than an IANA name: abbreviations, offsets, POSIX rules. A name has a slash
+-- and no digit, save those listed here; the list of names without a slash is closed, the IANA adds none.
+create function {schema}.validate_timezone(zone text) returns void
+language plpgsql
+as $$
+begin
+    if upper(zone) = 'UTC' then
+        return;
+    end if;
+    if zone ~ '^[A-Za-z_]+(/[A-Za-z_-]+)+$' and zone !~ '^(posix|right)/'
+        or zone ~ '^(Etc|SystemV)/[A-Za-z0-9+-]+$'
+        or zone in ('CET', 'CST6CDT', 'Cuba', 'EET', 'EST', 'EST5EDT', 'Egypt', 'Eire', 'Factory', 'GB', 'GB-Eire',
+                    'GMT', 'GMT+0', 'GMT-0', 'GMT0', 'Greenwich', 'HST', 'Hongkong', 'Iceland', 'Iran', 'Israel',
+                    'Jamaica', 'Japan', 'Kwajalein', 'Libya', 'MET', 'MST', 'MST7MDT', 'NZ', 'NZ-CHAT', 'Navajo',
+                    'PRC', 'PST8PDT', 'Poland', 'Portugal', 'ROC', 'ROK', 'Singapore', 'Turkey', 'UCT', 'Universal',
+                    'W-SU', 'WET', 'Zulu')
+    then
+        begin
+            perform pg_catalog.now() at time zone zone;
+            return;
+        exception when invalid_parameter_value then
+            null;
+        end;
+    end if;
+    perform {schema}.refuse(zone, 'there is no time zone of that name',
+                            'Write an IANA name such as Europe/Berlin, not an offset or an abbreviation.');
+end
+$$;
+
+-- Refuse days of the month that none of the months has. Only plain lists are looked at: `30,31` of `2` or `feb,apr`.
+create function {schema}.validate_dates(given text, days text, months text) returns void
+language plpgsql
+as $$
+declare
+    day text;
+    month text;
+    first_day int := 31;
+    numbers int[] := '{}';
+    longest int := 0;
+begin
+    foreach day in array string_to_array(days, ',') loop
+        if day !~ '^[0-9]+(-[0-9]+)?(/[0-9]+)?$' then
+            return;
+        end if;
+        first_day := least(first_day, substring(day from '^[0-9]+')::int);
+        if substring(day from '-([0-9]+)')::int < first_day then
+            return;  -- 30-2 runs over the month's end
+        end if;
+    end loop;
+    foreach month in array string_to_array(lower(months), ',') loop
+        if month !~ '^([0-9]+|[a-z]{3})$' then
+            return;
+        end if;
+        numbers := numbers || case
+            when month ~ '^[0-9]' then month::int
+            else array_position(
+                array['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'], month)
+        end;
+        longest := greatest(longest, case
+            when numbers[cardinality(numbers)] = 2 then 29
+            when numbers[cardinality(numbers)] in (4, 6, 9, 11) then 30
+            else 31
+        end);
+    end loop;
+    if first_day > longest then
+        select array_agg(distinct number order by number) into numbers from unnest(numbers) as number;
+        perform {schema}.refuse(
+            given, format('day %s never occurs in month %s', first_day, array_to_string(numbers, ',')));
+    end if;
+end
+$$;
+
+-- Refuse a number that is out of its field's range; anything else that is not a number passes.
+create function {schema}.validate_number(given text, field text, number text) returns void
+language plpgsql
+as $$
+declare
+    low constant int := case when field in ('day', 'month') then 1 when field = 'year' then 1970 else 0 end;
+    high constant int := case field
+        when 'hour' then 23 when 'day' then 31 when 'month' then 12 when 'weekday' then 7 when 'year' then 2199 else 59
+    end;
+begin
+    if number ~ '^[0-9]+$' and number::numeric not between low and high then
+        perform {schema}.refuse(given, format('%s %s is not in %s-%s', field, number::numeric, low, high));
+    end if;
+end
+$$;
+
+-- One field of a cron line. What only days have (L, 15W, mon#2) and what is hashed (H) is left to Python.
+create function {schema}.validate_cron_field(given text, field text, value text) returns void
+language plpgsql
+as $$
+declare
+    element text;
+    bound text;
+    names text[] := case field
+        when 'month' then array['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+        when 'weekday' then array['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
+    end;
+    not_understood constant text := ' is not a number' || case when names is null then '' else ', a name' end
+        || ', a range, a list or a step';
+begin
+    foreach element in array string_to_array(value, ',') loop
+        continue when element like 'H%';
+        continue when field = 'day' and element ~* '^(L(-[0-9]+)?|([0-9]+|L)W)$';
+        continue when field = 'weekday' and element ~* '^([0-9a-z]+#([0-9]+|L)|([0-9]|[a-z]{3})L|L[0-9])$';
+        if element = '' then
+            perform {schema}.refuse(
+                given, format('%s %s has an empty element in its list', field, {schema}.quoted(value)));
+        elsif element !~ '^([*]|[0-9A-Za-z_]+(-[0-9A-Za-z_]+)?)(/[0-9]+)?$' then
+            perform {schema}.refuse(given, format('%s %s', field, {schema}.quoted(element)) || not_understood);
+        elsif element ~ '/0+$' then
+            perform {schema}.refuse(given, 'a step of 0 in ' || field);
+        end if;
+        foreach bound in array string_to_array(split_part(element, '/', 1), '-') loop
+            if bound ~ '^[0-9]+$' then
+                perform {schema}.validate_number(given, field, bound);
+            elsif bound <> '*' and lower(bound) = any (names) is not true then
+                perform {schema}.refuse(given, format('%s %s', field, {schema}.quoted(bound)) || not_understood);
+            end if;
+        end loop;
+    end loop;
+end
+$$;
+
+-- A cron line of five, six (seconds first) or seven fields (year last), or a nickname. `both`: Celery's rule,
+-- by which a day has to match its date and its weekday.
+create function {schema}.validate_cron(given text, body text, both boolean) returns void
+language plpgsql
+as $$
+declare
+    line text := body;
+    fields text[] := array['second', 'minute', 'hour', 'day', 'month', 'weekday', 'year'];
+    words text[];
+    day int;
+begin
+    if line ~ '^(CRON_)?TZ=' then
+        perform {schema}.validate_timezone(substring(line from '=([^ ]*)'));
+        line := ltrim(substring(line from ' .*$'));
+    end if;
+    if line like '@%' then
+        if lower(line) = '@reboot' then
+            perform {schema}.refuse(
+                given, '@reboot has no meaning here, beats come and go; use @hourly, or trigger the task');
+        elsif lower(line) not in ('@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly') then
+            perform {schema}.refuse(given, {schema}.quoted(line) || ' is not one of @yearly, @annually, @monthly, '
+                                           '@weekly, @daily, @midnight, @hourly, @every <duration>');
+        end if;
+        return;
+    end if;
+    words := regexp_split_to_array(coalesce(line, ''), ' +');
+    case cardinality(words)
+        when 5 then fields := fields[2:6];
+        when 6 then fields := fields[1:6];
+        when 7 then null;
+        else
+            perform {schema}.refuse(given, format('cron has 5, 6 or 7 fields, not %s',
+                                                  case when line <> '' then cardinality(words) else 0 end));
+    end case;
+    for i in 1 .. cardinality(words) loop
+        continue when words[i] = '*' or words[i] = '?' and fields[i] in ('day', 'weekday');
+        perform {schema}.validate_cron_field(given, fields[i], words[i]);
+    end loop;
+    -- By cron's rule a date and a weekday are alternatives, unless one of the two starts with a star.
+    day := array_position(fields, 'day');
+    if words[day] ~ '^[0-9]' and words[day + 1] !~ '^[*]' and (both or words[day + 2] ~ '^[*?]') then
+        perform {schema}.validate_dates(given, words[day], words[day + 1]);
+    end if;
+end
+$$;
+
+-- An ISO 8601 duration that is longer than nothing.
+create function {schema}.validate_duration(given text, duration text) returns void
+language plpgsql
+as $$
+begin
+    if duration !~* replace('^-?P(#Y)?(#M)?(#W)?(#D)?(T(#H)?(#M)?(#S)?)?$', '#', '[0-9]+([.,][0-9]+)?')
+        or duration ~* '[PT]$'
+    then
+        perform {schema}.refuse(
+            given, {schema}.quoted(duration) || ' is not an ISO 8601 duration such as PT5M or P1DT12H');
+    elsif duration like '-%' or duration !~ '[1-9]' then
+        perform {schema}.refuse(given, 'an interval must be longer than 0');
+    end if;
+end
+$$;
+
+-- What follows `every`: `30s`, `1h30m`, `5 minutes`, `minute`, or an ISO 8601 duration.
+create function {schema}.validate_interval(given text, body text) returns void
+language plpgsql
+as $$
+declare
+    unit text;
+begin
+    if body ~* '^-?P[0-9T]' then
+        perform {schema}.validate_duration(given, body);
+        return;
+    end if;
+    if body like '-%' then
+        perform {schema}.refuse(given, 'an interval must be longer than 0');
+    end if;
+    for unit in select found[1] from regexp_matches(body, '[A-Za-z]+', 'g') as found loop
+        if lower(unit) ~ '^((month|year|mon|yr|quarter)s*|y)$' then
+            perform {schema}.refuse(
+                given, format('a %s has no fixed length: write P1M or P1Y, which follow the calendar',
+                              rtrim(lower(unit), 's')));
+        elsif lower(unit) not in (
+            'us', 'ms', 's', 'sec', 'secs', 'second', 'seconds', 'm', 'min', 'mins', 'minute', 'minutes',
+            'h', 'hr', 'hrs', 'hour', 'hours', 'd', 'day', 'days', 'w', 'week', 'weeks')
+        then
+            perform {schema}.refuse(
+                given, {schema}.quoted(unit) || ' is not a unit of time: use ms, s, m, h, d or w');
+        end if;
+    end loop;
+    if body ~ '[0-9]' and body !~ '[1-9]' then
+        perform {schema}.refuse(given, 'an interval must be longer than 0');
+    end if;
+end
+$$;
+
+-- A full date such as 2026-12-08, alone or at the head of a date-time; anything else passes.
+create function {schema}.validate_date(given text, date text) returns void
+language plpgsql
+as $$
+begin
+    if date ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([^0-9]|$)' then
+        perform {schema}.validate_number(given, 'month', substr(date, 6, 2));
+        perform {schema}.validate_number(given, 'day', substr(date, 9, 2));
+        perform {schema}.validate_dates(given, substr(date, 9, 2), substr(date, 6, 2));
+    end if;
+end
+$$;
+
+-- ISO 8601: a date or date-time, a duration, or R[n]/ with up to three of them.
+create function {schema}.validate_iso(given text, body text) returns void
+language plpgsql
+as $$
+declare
+    part text;
+begin
+    foreach part in array string_to_array(body, '/') loop
+        if part ~* '^-?P' then
+            perform {schema}.validate_duration(given, part);
+        else
+            perform {schema}.validate_date(given, part);
+        end if;
+    end loop;
+end
+$$;
+
+-- A systemd calendar event, `[weekdays] [date] [time] [zone]`: its numbers, its steps and its zone.
+create function {schema}.validate_calendar(given text, body text) returns void
+language plpgsql
+as $$
+declare
+    word text;
+    fields text[];
+    parts text[];
+    element text;
+    bound text;
+begin
+    foreach word in array regexp_split_to_array(body, ' +') loop
+        if word ~ '^[A-Za-z_]+/[A-Za-z]' then
+            perform {schema}.validate_timezone(word);
+            continue;
+        elsif word ~ '^[0-9*,./]+(:[0-9*,./]+){1,2}$' then
+            fields := array['hour', 'minute', 'second'];
+            parts := string_to_array(word, ':');
+        elsif word ~ '^([0-9*,./]+-)?[0-9*,./]+[-~][0-9*,./]+$' then
+            parts := regexp_split_to_array(word, '[-~]');
+            fields := (array['year', 'month', 'day'])[4 - cardinality(parts):3];
+        else
+            continue;
+        end if;
+        for i in 1 .. cardinality(parts) loop
+            foreach element in array string_to_array(parts[i], ',') loop
+                if element ~ '/0+([.]0+)?$' then
+                    perform {schema}.refuse(given, 'a step of 0 in ' || fields[i]);
+                end if;
+                -- years have two digits or four: Python's to judge
+                continue when fields[i] = 'year';
+                foreach bound in array string_to_array(split_part(element, '/', 1), '..') loop
+                    perform {schema}.validate_number(given, fields[i], bound);
+                end loop;
+            end loop;
+        end loop;
+        if fields[cardinality(fields)] = 'day' and word !~ '~' then
+            perform {schema}.validate_dates(
+                given, replace(parts[cardinality(parts)], '..', '-'), parts[cardinality(parts) - 1]);
+        end if;
+    end loop;
+end
+$$;
+
+-- Tell the kind of a schedule without a prefix by its text; NULL where it is none that we know.
+create function {schema}.kind_of(body text) returns text
+language sql immutable parallel safe
+as $$
+    select case
+        when body ~* '^(rrule|dtstart|exdate|rdate)' then 'rrule'
+        when body ~* '^@?every( |$)' then 'every'
+        when body ~ '^(@[A-Za-z]|(CRON_)?TZ=)' then 'cron'
+        when body ~* '^(r[0-9]*/|-?p[0-9t])' then 'iso'
+        when body ~* '^(@[0-9]|(mon|tue|wed|thu|fri|sat|sun)([^a-z]|$|[a-z]*day))' then 'calendar'
+        when body like '% % % % %' then 'cron'
+        when body ~ '^[0-9*][^ ]*[-:~T]' then 'calendar'
+        when body ~* '^(minute|hour|dai|week|month|quarter|year|annual|anual|(semi|bi)-?(annual|anual))ly( |$)' then 'calendar'
+        when body ~ '^[0-9*?,/LWH -]+$' then 'cron'
+    end
+$$;
+
+-- The text of a schedule, of any kind.
+create function {schema}.validate_schedule(schedule text) returns void
+language plpgsql
+as $$
+declare
+    body text := btrim(schedule);
+    kind text := substring(lower(body) from '^(cron|crontab|calendar|iso|every|rrule|solar) *:');
+    longest constant int := case when body ~* '^(rrule|dtstart|exdate|rdate)' then 4000 else 250 end;
+    kinds constant text := 'Write a cron line (*/5 * * * *), every 5 minutes, an ISO 8601 date-time, duration or '
+        'repetition, a calendar event (Mon..Fri 09:00) or an RRULE.';
+begin
+    if body = '' then
+        perform {schema}.refuse(schedule, 'the schedule is empty', kinds);
+    elsif char_length(schedule) > longest then
+        perform {schema}.refuse(schedule, format('%s characters are more than %s', char_length(schedule), longest));
+    elsif body ~ '[^ -~]' then
+        return;  -- tabs, line breaks, other alphabets: Python's to judge
+    end if;
+    if kind is null then
+        kind := {schema}.kind_of(body);
+    else
+        body := ltrim(substr(body, strpos(body, ':') + 1));
+    end if;
+    case kind
+        when 'cron', 'crontab' then
+            perform {schema}.validate_cron(schedule, body, kind = 'crontab');
+        when 'every' then
+            perform {schema}.validate_interval(schedule, ltrim(regexp_replace(body, '^@?every( |$)', '', 'i')));
+        when 'iso' then
+            perform {schema}.validate_iso(schedule, body);
+        when 'calendar' then
+            if body ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|$)' then
+                perform {schema}.validate_date(schedule, body);
+            else
+                perform {schema}.validate_calendar(schedule, body);
+            end if;
+        when 'rrule' then
+            if body ~* '(:|;|^)INTERVAL=0+(;|$)' then
+                perform {schema}.refuse(schedule, 'a step of 0 in INTERVAL');
+            end if;
+        when 'solar' then
+            null;
+        else
+            perform {schema}.refuse(schedule, 'this is no kind of schedule', kinds);
+    end case;
+end
+$$;
+
+-- The whole definition of a periodic task. Called by the row's trigger, so it speaks before the CHECKs do.
+create function {schema}.validate_periodic_task(task {schema}.periodic_task) returns void
+language plpgsql
+as $$
+declare
+    size int;
+    unknown text;
+begin
+    if char_length(task.name) not between 1 and 200 then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('name has %s characters, not 1 to 200', char_length(task.name));
+    end if;
+    if task.task = '' then
+        raise exception using errcode = 'invalid_parameter_value', message = 'task is empty',
+            hint = 'Write the name by which workers know the Celery task.';
+    end if;
+    if jsonb_typeof(task.args) is distinct from 'array' then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('args is %s, not a JSON array', coalesce(left(task.args::text, 80), 'null'));
+    end if;
+    if jsonb_typeof(task.kwargs) is distinct from 'object' then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('kwargs is %s, not a JSON object', coalesce(left(task.kwargs::text, 80), 'null'));
+    end if;
+    size := octet_length(task.args::text) + octet_length(task.kwargs::text);
+    if size > 65536 then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('args and kwargs have %s bytes together, more than 65536', size),
+            hint = 'Store the data elsewhere and pass its key.';
+    end if;
+    if jsonb_typeof(task.options) is distinct from 'object' then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('options is %s, not a JSON object', coalesce(left(task.options::text, 80), 'null'));
+    end if;
+    if task.options <> '{}' then
+        select option into unknown from jsonb_object_keys(task.options) as option
+        where option <> all ({schema}.known_options()) order by option limit 1;
+        if unknown in ('queue', 'priority') then
+            raise exception using errcode = 'invalid_parameter_value',
+                message = format('options has %s, which is a column', {schema}.quoted(unknown)),
+                hint = format('Set the column %s instead.', unknown);
+        elsif unknown is not null then
+            raise exception using errcode = 'invalid_parameter_value',
+                message = format('options has %s, which a periodic task cannot set', {schema}.quoted(unknown)),
+                hint = 'Known are ' || array_to_string({schema}.known_options(), ', ') || '.';
+        elsif task.options -> 'serializer' <> '"json"' then
+            raise exception using errcode = 'invalid_parameter_value',
+                message = format('options has the serializer %s, only "json" is allowed', task.options -> 'serializer');
+        end if;
+    end if;
+    if task.priority not between 0 and 255 then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('priority %s is not in 0-255', task.priority);
+    end if;
+    if task.max_runs < 1 then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('max_runs is %s, not at least 1', task.max_runs);
+    end if;
+    if task.timezone is not null then
+        perform {schema}.validate_timezone(task.timezone);
+    end if;
+    if task.schedule is not null then
+        perform {schema}.validate_schedule(task.schedule);
+    end if;
+end
+$$;

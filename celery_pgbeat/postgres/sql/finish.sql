@@ -1,0 +1,16 @@
+-- Finish a job: it leaves the active table in its final state, which frees its periodic task.
+--
+-- Only the start that bears this token may say so; a row that a failover set back bears none yet.
+with gone as (
+    delete from {schema}.active_job
+    where id = %(job)s and run = %(run)s
+        and (token = %(token)s or token is null and attempt <= %(attempt)s)
+    returning *
+)
+insert into {schema}.finished_job (
+    id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, started_at, finished_at,
+    run, attempt, sends, beat, worker, error, busy_until)
+select id, periodic_task, scheduled_for, origin, %(state)s, task, queue, created_at, submitted_at, started_at,
+    {schema}.now(), run, %(attempt)s, sends, beat, coalesce(worker, %(worker)s), %(error)s, busy_until
+from gone
+returning id

@@ -1,0 +1,14 @@
+-- Free what dead beats left: their marks and their unsent jobs. Never called for a beat that may be alive.
+with unmarked as (
+    update {schema}.periodic_task
+    set marked_by = null, marked_at = null
+    where marked_by = any (%(beats)s::text[]) and enabled and problem is null and next_run_at <= {schema}.now()
+    returning name
+),
+given_back as (
+    update {schema}.active_job
+    set marked_by = null, marked_at = null
+    where state = 'pending' and marked_by = any (%(beats)s::text[])
+    returning id
+)
+select (select count(*) from unmarked) as marks, (select count(*) from given_back) as jobs

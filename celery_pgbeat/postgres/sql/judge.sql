@@ -1,0 +1,50 @@
+-- Decide about jobs that have been silent past busy_until: send again, run again, or lost.
+--
+-- Never picked up: sent again under the same id, at most three times, but only where workers announce our
+-- tracker (without it "never started" means only that nobody told us). Died while running: on_lost says.
+with silent as materialized (
+    select id,
+        case
+            when state = 'submitted' and %(resending)s and resends < 3 then 'resend'
+            when state in ('running', 'retrying') and on_lost = 'rerun' then 'rerun'
+            else 'lost'
+        end as verdict
+    from {schema}.active_job
+    where busy_until < {schema}.now() and state <> 'pending'
+    order by busy_until
+    limit %(batch)s
+    for update skip locked
+),
+again as (
+    update {schema}.active_job as job
+    set state = 'pending',
+        marked_by = null,
+        marked_at = null,
+        busy_until = {schema}.now() + job.pickup_deadline,
+        token = null,
+        resends = case when silent.verdict = 'resend' then job.resends + 1 else 0 end,
+        run = case when silent.verdict = 'rerun' then job.run + 1 else job.run end,
+        attempt = case when silent.verdict = 'rerun' then 0 else job.attempt end
+    from silent
+    where job.id = silent.id and silent.verdict <> 'lost'
+    returning job.id, job.periodic_task, silent.verdict
+),
+gone as (
+    delete from {schema}.active_job as job
+    using silent
+    where job.id = silent.id and silent.verdict = 'lost'
+    returning job.*
+),
+buried as (
+    insert into {schema}.finished_job (
+        id, periodic_task, scheduled_for, origin, state, task, queue, revival, created_at, submitted_at, started_at,
+        finished_at, run, attempt, sends, beat, worker, error, busy_until)
+    select id, periodic_task, scheduled_for, origin, 'lost', task, queue,
+        case when started_at is null then {schema}.revival_of(gone) end,
+        created_at, submitted_at, started_at, {schema}.now(), run, attempt, sends, beat, worker,
+        'silent since its busy_until', busy_until
+    from gone
+)
+select id, periodic_task, verdict from again
+union all
+select id, periodic_task, 'lost' from gone

@@ -1,0 +1,54 @@
+-- Take over up to %(batch)s jobs that nobody is sending: given back, made by trigger, or left by a beat whose lease is over.
+--
+-- What is under way is looked at again before it is sent: a job whose row is gone or paused, or whose time
+-- has passed, is recorded instead. Manual and backfill jobs go out all the same, and so does what the broker
+-- has had before (sent again, run again).
+with candidates as materialized (
+    select job.id,
+        case
+            when job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0 then null
+            when task.name is null then 'deleted'
+            when not task.enabled then 'paused'
+            when {schema}.now() - job.scheduled_for > make_interval(secs => %(on_time)s)
+                and (task.catchup = 'none'
+                    or {schema}.now() - job.scheduled_for > task.catchup_window
+                    or task.catchup = 'latest' and task.next_run_at <= {schema}.now())
+                then 'too_late'
+        end as reason
+    from {schema}.active_job as job
+    left join {schema}.periodic_task as task on task.name = job.periodic_task
+    where job.state = 'pending'
+        and (job.marked_at is null
+            or job.marked_at not between {schema}.now() - make_interval(secs => %(lease)s)
+                                     and {schema}.now() + make_interval(secs => %(lease)s))
+        and (task.name is null or not task.lazy or task.name = any (%(lazy_names)s::text[]))
+    order by job.created_at
+    limit %(batch)s
+    for update of job skip locked
+),
+dropped as (
+    delete from {schema}.active_job as job
+    using candidates
+    where job.id = candidates.id and candidates.reason is not null
+    returning job.*, candidates.reason
+),
+recorded as (
+    insert into {schema}.finished_job (
+        id, periodic_task, scheduled_for, origin, state, reason, task, queue, created_at, finished_at, run, sends, beat)
+    select id, periodic_task, scheduled_for, origin, 'skipped', reason, task, queue, created_at, {schema}.now(),
+        run, sends, %(beat)s
+    from dropped
+),
+taken as (
+    update {schema}.active_job as job
+    set marked_by = %(beat)s, marked_at = {schema}.now(), beat = %(beat)s, sends = job.sends + 1,
+        busy_until = {schema}.now() + job.pickup_deadline
+    from candidates
+    where job.id = candidates.id and candidates.reason is null
+    returning job.*
+)
+select id, periodic_task, scheduled_for, origin, task, queue, message::text, max_run_time, run, null as reason
+from taken
+union all
+select id, periodic_task, scheduled_for, origin, task, queue, null, max_run_time, run, reason
+from dropped

@@ -1,0 +1,28 @@
+-- Record that the broker, though reachable, refused these jobs' messages; after the third refusal the job is lost.
+with refused as (
+    select * from unnest(%(jobs)s::uuid[], %(errors)s::text[]) as refused (id, error)
+),
+counted as (
+    update {schema}.active_job as job
+    set refusals = job.refusals + 1, error = refused.error
+    from refused
+    where job.id = refused.id and job.state = 'pending' and job.marked_by = %(beat)s and job.refusals < 2
+    returning job.id
+),
+gone as (
+    delete from {schema}.active_job as job
+    using refused
+    where job.id = refused.id and job.state = 'pending' and job.marked_by = %(beat)s and job.refusals >= 2
+    returning job.*, refused.error as reason_given
+),
+buried as (
+    insert into {schema}.finished_job (
+        id, periodic_task, scheduled_for, origin, state, task, queue, created_at, finished_at, run, sends, beat, error,
+        busy_until)
+    select id, periodic_task, scheduled_for, origin, 'lost', task, queue, created_at, {schema}.now(), run, sends, beat,
+        'unsendable: ' || reason_given, busy_until
+    from gone
+)
+select id, false as lost from counted
+union all
+select id, true from gone

@@ -1,0 +1,8 @@
+-- Resume the periodic tasks whose pause is over.
+update {schema}.periodic_task
+set enabled = true
+where name = any (array(
+    select name from {schema}.periodic_task
+    where not enabled and paused_until is not null and paused_until <= {schema}.now()
+    for no key update skip locked))
+returning name

@@ -1,0 +1,190 @@
+"""The `pgbeat_*` settings: one table with defaults, types and meanings, from which the docs are made.
+
+Each is read from the Celery configuration, else from the environment variable of the same name in capitals,
+else it has its default. A wrong value is an error at start that names it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from typing import Any
+
+from celery_pgbeat.errors import InvalidSetting
+from celery_pgbeat.postgres.engine import masked, normalise_url
+from celery_pgbeat.postgres.statements import checked_schema
+
+
+def _setting(default: Any, read: Callable[[str, Any], Any], meaning: str) -> Any:
+    return field(default=default, metadata={"read": read, "meaning": meaning})
+
+
+def _text(name: str, value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise InvalidSetting(f"{name} is {value!r}, not text")
+
+
+def _schema(name: str, value: Any) -> str:
+    return checked_schema(_text(name, value) or "")
+
+
+def _seconds(name: str, value: Any) -> timedelta:
+    try:
+        span = value if isinstance(value, timedelta) else timedelta(seconds=float(value))
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidSetting(f"{name} is {value!r}, not a number of seconds") from None
+    if span <= timedelta(0):
+        raise InvalidSetting(f"{name} is {value!r}; it must be more than 0 seconds")
+    return span
+
+
+def _optional_seconds(name: str, value: Any) -> timedelta | None:
+    return None if value is None or value == "" else _seconds(name, value)
+
+
+def _count(name: str, value: Any) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        raise InvalidSetting(f"{name} is {value!r}, not a whole number") from None
+    if not 1 <= number <= 10_000:
+        raise InvalidSetting(f"{name} is {value!r}; it must be from 1 to 10000")
+    return number
+
+
+def _days(name: str, value: Any) -> timedelta:
+    if isinstance(value, timedelta):
+        return _seconds(name, value)
+    try:
+        span = timedelta(days=float(value))
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidSetting(f"{name} is {value!r}, not a number of days") from None
+    if span < timedelta(days=1):
+        raise InvalidSetting(f"{name} is {value!r}; the history is kept for whole days, at least 1")
+    return span
+
+
+def _switch(name: str, value: Any) -> bool:
+    known = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    try:
+        return known[str(value).lower()]
+    except KeyError:
+        raise InvalidSetting(f"{name} is {value!r}; use true or false") from None
+
+
+def _patterns(name: str, value: Any) -> tuple[str, ...]:
+    given = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    try:
+        patterns = tuple(given)
+    except TypeError:
+        raise InvalidSetting(f"{name} is {value!r}, not a list of task name patterns") from None
+    if not all(isinstance(pattern, str) and pattern for pattern in patterns):
+        raise InvalidSetting(f"{name} is {value!r}, not a list of task name patterns")
+    return patterns
+
+
+def _guard_error(name: str, value: Any) -> str:
+    if value not in ("run", "refuse"):
+        raise InvalidSetting(f"{name} is {value!r}; use 'run' or 'refuse'")
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of one app, checked.
+
+    Example:
+        >>> settings = Settings.from_mapping({"pgbeat_url": "postgresql://localhost/shop", "pgbeat_lease": 5})
+        >>> settings.lease
+        datetime.timedelta(seconds=5)
+    """
+
+    url: str | None = _setting(None, _text, "Where the periodic tasks live: `postgresql://user@host/database`.")
+    schema: str = _setting("pgbeat", _schema, "The database schema; one schema serves one app.")
+    lease: timedelta = _setting(
+        timedelta(seconds=15),
+        _seconds,
+        "Seconds a beat is believed about a tick: a dead beat delays its ticks by at most this, and a poll.",
+    )
+    poll: timedelta = _setting(
+        timedelta(seconds=1), _seconds, "Seconds between two looks at the table when nothing notifies."
+    )
+    batch: int = _setting(1000, _count, "How many due rows a beat marks at once.")
+    heartbeat: timedelta = _setting(
+        timedelta(seconds=10),
+        _seconds,
+        "Seconds between two signs of life of a node; lowered to a third of `pgbeat_dead_after` if above it.",
+    )
+    dead_after: timedelta = _setting(
+        timedelta(seconds=30), _seconds, "Seconds of silence after which a running job counts as lost."
+    )
+    retention: timedelta = _setting(timedelta(days=30), _days, "Days that final jobs are kept.")
+    auto_migrate: bool = _setting(True, _switch, "Whether a starting beat brings the schema up to date.")
+    allowed_tasks: tuple[str, ...] = _setting(
+        ("*",), _patterns, "Patterns of task names that rows may name; anything else is never sent nor started."
+    )
+    pickup_deadline: timedelta | None = _setting(
+        None,
+        _optional_seconds,
+        "Seconds a sent message may wait for a worker; default twice the gap to the next run, 15 minutes to 1 day.",
+    )
+    guard_error: str = _setting(
+        "run", _guard_error, "What a worker does with a job when Postgres stays out of reach: `run` or `refuse`."
+    )
+    min_interval: timedelta = _setting(
+        timedelta(seconds=1), _seconds, "The shortest interval in seconds that an entry may have."
+    )
+
+    @classmethod
+    def from_mapping(cls, configuration: Mapping[str, Any]) -> Settings:
+        """Read the settings from a Celery configuration, then from the environment.
+
+        Raises:
+            InvalidSetting: a value is wrong; names the setting and the value.
+        """
+        values: dict[str, Any] = {}
+        for setting in fields(cls):
+            name = f"pgbeat_{setting.name}"
+            value = configuration.get(name)
+            if value is None:
+                value = os.environ.get(name.upper())
+            if value is not None:
+                values[setting.name] = setting.metadata["read"](name, value)
+        settings = cls(**values)
+        if settings.url is not None:
+            normalise_url(settings.url)
+        return settings
+
+    @property
+    def required_url(self) -> str:
+        """The URL, or an error that says how to give one."""
+        if self.url is None:
+            raise InvalidSetting(
+                "pgbeat_url is not set: put it into the Celery configuration or the environment variable PGBEAT_URL, "
+                "as postgresql://user:password@host:5432/database"
+            )
+        return self.url
+
+    @property
+    def heartbeat_every(self) -> timedelta:
+        """The heartbeat in force: three must fit into `dead_after`."""
+        return min(self.heartbeat, self.dead_after / 3)
+
+    @property
+    def on_time(self) -> timedelta:
+        """How late an occurrence may be decided and still count as on time: catch-up is not asked."""
+        return 2 * (self.lease + self.poll)
+
+    def allows(self, task: str) -> bool:
+        """Tell whether rows may name this task."""
+        return any(fnmatchcase(task, pattern) for pattern in self.allowed_tasks)
+
+    def __repr__(self) -> str:
+        shown = {setting.name: getattr(self, setting.name) for setting in fields(self)}
+        if self.url is not None:
+            shown["url"] = masked(normalise_url(self.url))
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"

@@ -1,0 +1,297 @@
+"""The two hot statements: who may mark, what a submit does, and what it leaves alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from celery_pgbeat.planning import Passed
+from celery_pgbeat.postgres.database import Database
+from tests.store.ticks import HOUR, beat, decided, insert, jobs, make_due, row_of, submit
+
+
+def test_a_due_row_is_marked_with_who_and_when(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a")
+
+    (row,) = store.mark(10)
+
+    stored = row_of(store, "a")
+    assert stored["marked_by"] == "beat-a"
+    assert row.marked_at == stored["marked_at"]
+    assert abs(row.marked_at - row.now) < timedelta(seconds=1)
+
+
+def test_a_marked_row_is_not_marked_again_while_the_lease_holds(migrated_database: str) -> None:
+    first, second = beat(migrated_database, "beat-a"), beat(migrated_database, "beat-b")
+    make_due(first, "a")
+
+    assert [row.name for row in first.mark(10)] == ["a"]
+    assert second.mark(10) == []
+    assert not second.look().due
+
+
+def test_a_lapsed_mark_is_taken_over_by_another_beat_and_says_so(migrated_database: str) -> None:
+    first, second = beat(migrated_database, "beat-a"), beat(migrated_database, "beat-b")
+    make_due(first, "a")
+    (before,) = first.mark(10)
+    first.database.execute("update pgbeat.periodic_task set marked_at = marked_at - interval '16 seconds'")
+
+    assert second.look().due
+    (after,) = second.mark(10)
+
+    assert after.taken_over
+    assert not before.taken_over
+    assert before.next_run_at == after.next_run_at
+
+
+def test_a_mark_from_the_far_future_counts_as_none_and_one_from_the_near_future_stands(migrated_database: str) -> None:
+    first, second = beat(migrated_database, "beat-a"), beat(migrated_database, "beat-b")
+    make_due(first, "a")
+    first.mark(10)
+
+    first.database.execute("update pgbeat.periodic_task set marked_at = statement_timestamp() + interval '5 seconds'")
+    assert second.mark(10) == []
+
+    first.database.execute("update pgbeat.periodic_task set marked_at = statement_timestamp() + interval '1 hour'")
+    assert [row.name for row in second.mark(10)] == ["a"]
+
+
+def test_the_longest_due_are_marked_first(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    for age in (3, 1, 2):
+        insert(store, f"due-{age}", next_run_at="2026-01-01T00:00:00Z")
+        store.database.execute(
+            "update pgbeat.periodic_task set next_run_at = statement_timestamp() - make_interval(secs => %(age)s) "
+            "where name = %(name)s",
+            {"age": age, "name": f"due-{age}"},
+        )
+
+    assert [row.name for row in store.mark(2)] == ["due-3", "due-2"]
+    assert [row.name for row in store.mark(2)] == ["due-1"]
+
+
+def test_a_submit_makes_the_job_moves_the_row_on_and_takes_the_mark_off(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a", args=[1], queue="q2")
+    (row,) = store.mark(10)
+
+    assert submit(store, [row]) == {"a": True}
+
+    stored = row_of(store, "a")
+    assert row.next_run_at + HOUR == stored["next_run_at"] == stored["planned_for"]
+    assert row.next_run_at == stored["last_run_at"]
+    assert (
+        stored["run_count"],
+        stored["marked_by"],
+        stored["marked_at"],
+        stored["timezone"],
+    ) == (1, None, None, "UTC")
+    (job,) = jobs(store)
+    assert ("pending", "a", "q2", row.next_run_at, "schedule") == (
+        job["state"],
+        job["periodic_task"],
+        job["queue"],
+        job["scheduled_for"],
+        job["origin"],
+    )
+
+
+def test_a_submit_under_another_mark_changes_nothing(migrated_database: str) -> None:
+    first, second = beat(migrated_database, "beat-a"), beat(migrated_database, "beat-b")
+    make_due(first, "a")
+    late = first.mark(10)
+    first.database.execute("update pgbeat.periodic_task set marked_at = marked_at - interval '16 seconds'")
+    taken = second.mark(10)
+
+    assert submit(first, late) == {}
+    assert submit(second, taken) == {"a": True}
+    assert len(jobs(first)) == 1
+
+
+def test_a_submit_under_an_earlier_mark_of_the_same_beat_changes_nothing(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a")
+    abandoned = store.mark(10)
+    store.database.execute("update pgbeat.periodic_task set marked_at = marked_at - interval '16 seconds'")
+    again = store.mark(10)
+
+    assert submit(store, abandoned) == {}
+    assert submit(store, again) == {"a": True}
+
+
+def test_an_edit_a_pause_or_a_new_next_run_between_mark_and_submit_wins(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    changes = {
+        "edited": "args = '[2]'",
+        "paused": "enabled = false",
+        "moved": "next_run_at = next_run_at + interval '1 day'",
+    }
+    for name in changes:
+        make_due(store, name)
+    rows = store.mark(10)
+    for name, change in changes.items():
+        store.database.execute(f"update pgbeat.periodic_task set {change} where name = %(name)s", {"name": name})
+
+    assert submit(store, rows) == {}
+    assert jobs(store) == []
+    assert [row.name for row in store.mark(10)] == ["edited"]
+
+
+def test_the_same_occurrence_is_never_decided_twice(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a", overlap="allow")
+    (row,) = store.mark(10)
+    submit(store, [row])
+    store.database.execute(
+        "update pgbeat.periodic_task set next_run_at = %(instant)s where name = 'a'", {"instant": row.next_run_at}
+    )
+    (again,) = store.mark(10)
+
+    assert submit(store, [again]) == {}
+    assert len(jobs(store)) == 1
+
+
+def test_a_tick_that_finds_a_job_in_the_way_is_recorded_with_that_job(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a")
+    submit(store, store.mark(10))
+    store.database.execute("update pgbeat.periodic_task set next_run_at = statement_timestamp()")
+    (row,) = store.mark(10)
+
+    assert submit(store, [row]) == {"a": False}
+
+    made, skipped = jobs(store)
+    assert ("skipped", "overlap", made["id"]) == (skipped["state"], skipped["reason"], skipped["blocked_by"])
+    assert row_of(store, "a")["next_run_at"] > row.next_run_at
+    assert row_of(store, "a")["run_count"] == 1
+
+
+def test_each_non_final_state_blocks_and_each_final_state_frees(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    for state in ("pending", "submitted", "running", "retrying"):
+        make_due(store, state)
+        submit(store, store.mark(10))
+        store.database.execute(
+            "update pgbeat.active_job set state = %(state)s where periodic_task = %(state)s", {"state": state}
+        )
+        store.database.execute(
+            "update pgbeat.periodic_task set next_run_at = statement_timestamp() where name = %(name)s", {"name": state}
+        )
+        assert {state: False} == submit(store, store.mark(10))
+    for state in ("succeeded", "failed", "revoked", "expired", "lost"):
+        make_due(store, state)
+        submit(store, store.mark(10))
+        store.database.execute("delete from pgbeat.active_job where periodic_task = %(name)s", {"name": state})
+        store.database.execute(
+            "update pgbeat.periodic_task set next_run_at = statement_timestamp() where name = %(name)s", {"name": state}
+        )
+        assert {state: True} == submit(store, store.mark(10))
+
+
+def test_jobs_of_a_row_that_allows_overlap_stand_beside_each_other(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a", overlap="allow")
+    for _ in range(3):
+        assert submit(store, store.mark(10)) == {"a": True}
+        store.database.execute("update pgbeat.periodic_task set next_run_at = statement_timestamp()")
+
+    assert len(jobs(store)) == 3
+
+
+def test_jobs_that_overlapped_once_block_when_the_row_no_longer_allows_it(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a", overlap="allow")
+    submit(store, store.mark(10))
+    store.database.execute("update pgbeat.periodic_task set overlap = 'skip', next_run_at = statement_timestamp()")
+
+    assert submit(store, store.mark(10)) == {"a": False}
+
+
+def test_a_lapsed_job_gives_way_in_the_very_statement_that_submits_the_next_tick(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a")
+    submit(store, store.mark(10))
+    store.database.execute(
+        "update pgbeat.active_job set state = 'running', started_at = statement_timestamp(), "
+        "busy_until = statement_timestamp() - interval '1 second'"
+    )
+    store.database.execute("update pgbeat.periodic_task set next_run_at = statement_timestamp()")
+
+    assert submit(store, store.mark(10)) == {"a": True}
+
+    assert sorted(job["state"] for job in jobs(store)) == ["lost", "pending"]
+
+
+def test_a_lapsed_job_stays_in_the_way_of_a_beat_that_may_not_judge_yet(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a")
+    submit(store, store.mark(10))
+    store.database.execute(
+        "update pgbeat.active_job set state = 'running', busy_until = statement_timestamp() - interval '1 second'"
+    )
+    store.database.execute("update pgbeat.periodic_task set next_run_at = statement_timestamp()")
+
+    assert submit(store, store.mark(10), judging=False) == {"a": False}
+
+
+def test_a_submit_never_gives_up_what_recover_can_still_mend(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    mendable = {
+        "unsent": "state = 'pending'",
+        "unpicked": "state = 'submitted', resends = 2",
+        "rerunnable": "state = 'running', on_lost = 'rerun'",
+        "retry-lost": "state = 'retrying', on_lost = 'rerun'",
+    }
+    for name, change in mendable.items():
+        make_due(store, name)
+        submit(store, store.mark(10))
+        store.database.execute(
+            f"update pgbeat.active_job set {change}, busy_until = statement_timestamp() - interval '1 second' "
+            "where periodic_task = %(name)s",
+            {"name": name},
+        )
+    store.database.execute("update pgbeat.periodic_task set next_run_at = statement_timestamp()")
+
+    assert dict.fromkeys(mendable, False) == submit(store, store.mark(10))
+
+
+def test_occurrences_that_were_passed_over_are_one_counted_row(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a")
+    (row,) = store.mark(10)
+    passed = Passed(row.next_run_at - 71 * HOUR, row.next_run_at - HOUR, 71, "too_late")
+
+    store.submit([decided(row, passed=passed)], "UTC", True, True)
+
+    skipped, made = jobs(store)
+    assert ("skipped", "too_late", 71, passed.first, passed.last) == (
+        skipped["state"],
+        skipped["reason"],
+        skipped["occurrences"],
+        skipped["scheduled_for"],
+        skipped["last_scheduled_for"],
+    )
+    assert made["state"] == "pending"
+
+
+def test_a_row_stops_after_max_runs_submitted_runs(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a", max_runs=2, overlap="allow")
+    submit(store, store.mark(10))
+    assert row_of(store, "a")["next_run_at"] is not None
+    store.database.execute("update pgbeat.periodic_task set next_run_at = statement_timestamp()")
+    submit(store, store.mark(10))
+
+    assert row_of(store, "a")["next_run_at"] is None
+
+
+def test_another_schema_in_the_same_database_sees_nothing_of_ours(database: str) -> None:
+    from celery_pgbeat.postgres.migrate import migrate
+    from celery_pgbeat.postgres.store import Store
+
+    ours, theirs = Database(database, "pgbeat"), Database(database, "jobs")
+    migrate(ours.engine, "pgbeat")
+    migrate(theirs.engine, "jobs")
+    make_due(Store(ours, "beat-a", timedelta(seconds=15)), "a")
+
+    assert Store(theirs, "beat-b", timedelta(seconds=15)).mark(10) == []

@@ -1,0 +1,228 @@
+"""What happens to a job between its submit and its message, whoever dies in between."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from celery_pgbeat.postgres.store import Store
+from tests.store.ticks import beat, insert, jobs, make_due, submit
+
+ON_TIME = timedelta(seconds=32)
+
+
+def submitted(store: Store, name: str = "a", **columns: object) -> None:
+    make_due(store, name, **columns)
+    submit(store, store.mark(10))
+
+
+def lapse(store: Store) -> None:
+    store.database.execute("update pgbeat.active_job set marked_at = marked_at - interval '16 seconds'")
+
+
+def test_a_confirm_moves_a_pending_job_to_submitted(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    submitted(store)
+    (job,) = jobs(store)
+
+    assert {job["id"]} == store.confirm([(job["id"], 0.0)])
+
+    (job,) = jobs(store)
+    assert job["state"] == "submitted"
+    assert job["submitted_at"] is not None
+
+
+@pytest.mark.parametrize("state", ["running", "retrying", "submitted"])
+def test_a_confirm_moves_nothing_but_pending_jobs(migrated_database: str, state: str) -> None:
+    store = beat(migrated_database)
+    submitted(store)
+    (job,) = jobs(store)
+    store.database.execute("update pgbeat.active_job set state = %(state)s", {"state": state})
+
+    assert set() == store.confirm([(job["id"], 0.0)])
+    assert state == jobs(store)[0]["state"]
+
+
+def test_a_confirm_changes_nothing_that_another_beat_has_taken_over(migrated_database: str) -> None:
+    first, second = beat(migrated_database, "beat-a"), beat(migrated_database, "beat-b")
+    submitted(first)
+    lapse(first)
+    (taken,) = second.recover(10, ON_TIME)
+
+    assert set() == first.confirm([(taken.id, 0.0)])
+    assert {taken.id} == second.confirm([(taken.id, 0.0)])
+
+
+def test_a_job_whose_knowledge_ends_with_the_confirm_is_final_then(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    submitted(store, tracking="send")
+    (job,) = jobs(store)
+    store.confirm([(job["id"], 0.0)])
+
+    (job,) = jobs(store)
+    assert (job["state"], job["finished_at"] is not None) == ("submitted", True)
+    assert store.database.execute("select id from pgbeat.active_job") == []
+
+
+def test_an_unsent_job_is_taken_over_under_its_own_id_when_the_lease_is_over(migrated_database: str) -> None:
+    first, second = beat(migrated_database, "beat-a"), beat(migrated_database, "beat-b")
+    submitted(first)
+    (job,) = jobs(first)
+
+    assert not second.look().unsent
+    assert second.recover(10, ON_TIME) == []
+    lapse(first)
+    assert second.look().unsent
+    (taken,) = second.recover(10, ON_TIME)
+
+    assert job["id"] == taken.id
+    assert job["scheduled_for"] == taken.scheduled_for
+
+
+def test_a_job_given_back_is_taken_at_once(migrated_database: str) -> None:
+    first, second = beat(migrated_database, "beat-a"), beat(migrated_database, "beat-b")
+    submitted(first)
+
+    assert first.give_back() == 1
+    assert len(second.recover(10, ON_TIME)) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("delete from pgbeat.periodic_task", "deleted"),
+        ("update pgbeat.periodic_task set enabled = false", "paused"),
+    ],
+)
+def test_an_unsent_job_of_a_row_that_is_gone_or_paused_is_recorded_not_sent(
+    migrated_database: str, change: str, reason: str
+) -> None:
+    store = beat(migrated_database)
+    submitted(store)
+    store.give_back()
+    store.database.execute(change)
+
+    (recovered,) = store.recover(10, ON_TIME)
+
+    assert reason == recovered.reason
+    (job,) = jobs(store)
+    assert ("skipped", reason) == (job["state"], job["reason"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "change", "sent"),
+    [
+        ({"catchup": "latest"}, "next_run_at = statement_timestamp()", False),
+        ({"catchup": "latest"}, "next_run_at = statement_timestamp() + interval '1 hour'", True),
+        ({"catchup": "none"}, "next_run_at = statement_timestamp() + interval '1 hour'", False),
+        ({"catchup_window": "1 minute"}, "next_run_at = statement_timestamp() + interval '1 hour'", False),
+        ({"catchup_window": "1 hour"}, "next_run_at = statement_timestamp() + interval '1 hour'", True),
+    ],
+)
+def test_an_unsent_job_that_is_no_longer_on_time_is_decided_by_catchup(
+    migrated_database: str, columns: dict[str, str], change: str, sent: bool
+) -> None:
+    store = beat(migrated_database)
+    submitted(store, **columns)
+    store.database.execute(f"update pgbeat.periodic_task set {change}")
+    store.database.execute(
+        "update pgbeat.active_job set marked_at = null, scheduled_for = scheduled_for - interval '10 minutes'"
+    )
+
+    (recovered,) = store.recover(10, ON_TIME)
+
+    assert (None if sent else "too_late") == recovered.reason
+
+
+def test_a_manual_job_of_a_paused_row_goes_out(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    insert(store, "a", enabled=False)
+    store.database.execute("select pgbeat.trigger('a')")
+
+    (recovered,) = store.recover(10, ON_TIME)
+
+    assert (recovered.reason, recovered.origin) == (None, "manual")
+
+
+def test_a_silent_job_is_sent_again_three_times_and_then_lost(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    submitted(store)
+    (job,) = jobs(store)
+    store.confirm([(job["id"], 0.0)])
+    verdicts = []
+    for _ in range(4):
+        store.database.execute("update pgbeat.active_job set busy_until = statement_timestamp() - interval '1 second'")
+        verdicts += [verdict.verdict for verdict in store.judge(10, resending=True)]
+        for taken in store.recover(10, ON_TIME):
+            assert job["id"] == taken.id
+            store.confirm([(taken.id, 0.0)])
+
+    assert verdicts == ["resend", "resend", "resend", "lost"]
+    assert [job["state"] for job in jobs(store)] == ["lost"]
+
+
+def test_where_no_worker_announces_the_tracker_a_silent_job_is_lost_not_sent_again(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    submitted(store)
+    (job,) = jobs(store)
+    store.confirm([(job["id"], 0.0)])
+    store.database.execute("update pgbeat.active_job set busy_until = statement_timestamp() - interval '1 second'")
+
+    assert [verdict.verdict for verdict in store.judge(10, resending=False)] == ["lost"]
+
+
+@pytest.mark.parametrize("state", ["running", "retrying"])
+@pytest.mark.parametrize(("on_lost", "verdict"), [("mark", "lost"), ("rerun", "rerun")])
+def test_on_lost_says_what_becomes_of_a_job_whose_worker_died(
+    migrated_database: str, state: str, on_lost: str, verdict: str
+) -> None:
+    store = beat(migrated_database)
+    submitted(store, on_lost=on_lost)
+    store.database.execute(
+        "update pgbeat.active_job set state = %(state)s, busy_until = statement_timestamp() - interval '1 second'",
+        {"state": state},
+    )
+
+    assert [verdict] == [answer.verdict for answer in store.judge(10, resending=True)]
+    (job,) = jobs(store)
+    assert ("lost" if on_lost == "mark" else "pending") == job["state"]
+
+
+def test_a_message_refused_three_times_by_a_reachable_broker_is_lost_as_unsendable(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    submitted(store)
+    (job,) = jobs(store)
+    for _ in range(2):
+        assert store.refuse([(job["id"], "NotFound: no exchange 'x'")]) == []
+        lapse(store)
+        store.recover(10, ON_TIME)
+    assert [job["id"]] == store.refuse([(job["id"], "NotFound: no exchange 'x'")])
+
+    (job,) = jobs(store)
+    assert (job["state"], job["error"]) == ("lost", "unsendable: NotFound: no exchange 'x'")
+
+
+def test_stopping_hands_back_marks_and_unsent_jobs_of_this_beat_alone(migrated_database: str) -> None:
+    first, second = beat(migrated_database, "beat-a"), beat(migrated_database, "beat-b")
+    submitted(first, "sent-by-a")
+    make_due(second, "marked-by-b")
+    second.mark(10)
+    make_due(first, "marked-by-a")
+    first.mark(10)
+
+    assert (first.unmark(), first.give_back()) == (1, 1)
+    assert [row.name for row in second.mark(10)] == ["marked-by-a"]
+
+
+def test_what_dead_beats_left_is_freed_and_what_live_ones_hold_is_not(migrated_database: str) -> None:
+    dead, live, starting = (beat(migrated_database, name) for name in ("beat-dead", "beat-live", "beat-new"))
+    submitted(dead, "job-of-dead")
+    make_due(dead, "row-of-dead")
+    dead.mark(10)
+    make_due(live, "row-of-live")
+    live.mark(10)
+
+    assert starting.free(["beat-dead"]) == (1, 1)
+    assert [row.name for row in starting.mark(10)] == ["row-of-dead"]
+    assert [job.periodic_task for job in starting.recover(10, ON_TIME)] == ["job-of-dead"]

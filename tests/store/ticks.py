@@ -1,0 +1,65 @@
+"""Making rows due and decisions about them, for tests of the statements."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+from celery_pgbeat.planning import Decision, Due, Passed, job_id
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.store import Store
+
+LEASE = timedelta(seconds=15)
+HOUR = timedelta(hours=1)
+
+
+def beat(url: str, name: str = "beat-a", lease: timedelta = LEASE) -> Store:
+    return Store(Database(url), name, lease)
+
+
+def insert(store: Store, name: str, **columns: Any) -> None:
+    values: dict[str, Any] = {"name": name, "task": "app.probe", "schedule": "every 1h", **columns}
+    rendered = {
+        column: json.dumps(value) if isinstance(value, (dict, list)) else value for column, value in values.items()
+    }
+    names = ", ".join(rendered)
+    parameters = ", ".join(f"%({column})s" for column in rendered)
+    store.database.execute(f"insert into pgbeat.periodic_task ({names}) values ({parameters})", rendered)
+
+
+def make_due(store: Store, name: str, **columns: Any) -> None:
+    """Insert a row that is due now."""
+    (row,) = store.database.execute("select statement_timestamp()")
+    insert(store, name, next_run_at=row[0], **columns)
+
+
+def decided(row: Due, next_run_at: datetime | None = None, passed: Passed | None = None) -> Decision:
+    """Decide to submit the due occurrence, with the next run an hour later unless said."""
+    instant = row.next_run_at
+    return Decision(
+        row=row,
+        job=job_id(row.name, row.created_at, instant),
+        scheduled_for=instant,
+        origin="schedule",
+        passed=passed,
+        decided_until=instant,
+        next_run_at=next_run_at or instant + HOUR,
+        pickup_deadline=HOUR,
+    )
+
+
+def submit(store: Store, rows: list[Due], judging: bool = True, resending: bool = True) -> dict[str, bool]:
+    """Submit all rows; return which of them made a job."""
+    answers = store.submit([decided(row) for row in rows], "UTC", judging, resending)
+    return {answer.name: answer.made for answer in answers}
+
+
+def jobs(store: Store) -> list[dict[str, Any]]:
+    rows = store.database.execute("select * from pgbeat.job order by scheduled_for, created_at")
+    return [dict(row._mapping) for row in rows]
+
+
+def row_of(store: Store, name: str) -> dict[str, Any]:
+    (row,) = store.database.execute("select * from pgbeat.periodic_task where name = %(name)s", {"name": name})
+    return dict(row._mapping)

@@ -1,0 +1,304 @@
+"""Decisions as a function of one row and the time."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from celery_pgbeat.errors import InvalidSchedule
+from celery_pgbeat.planning import Definition, Due, Rules, decide, job_id, plan, refuse
+
+RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32))
+NEW_YEAR = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+def at(clock: str, day: int = 7) -> datetime:
+    hour, minute, *second = (int(part) for part in clock.split(":"))
+    return datetime(2026, 12, day, hour, minute, *second, tzinfo=timezone.utc)
+
+
+def definition(**changes: Any) -> Definition:
+    values: dict[str, Any] = {
+        "name": "a",
+        "schedule": "*/5 * * * *",
+        "timezone": None,
+        "anchor": NEW_YEAR,
+        "dst": "default",
+        "start_at": None,
+        "end_at": None,
+        "max_runs": None,
+        "run_count": 0,
+        "revision": 1,
+        "planned_from": NEW_YEAR,
+    }
+    return Definition(**{**values, **changes})
+
+
+def due(now: datetime, next_run_at: datetime, **changes: Any) -> Due:
+    values: dict[str, Any] = {
+        "name": "a",
+        "schedule": "*/5 * * * *",
+        "timezone": None,
+        "anchor": NEW_YEAR,
+        "dst": "default",
+        "start_at": None,
+        "end_at": None,
+        "max_runs": None,
+        "run_count": 0,
+        "revision": 1,
+        "planned_from": NEW_YEAR,
+        "task": "app.probe",
+        "args": "[]",
+        "kwargs": "{}",
+        "queue": None,
+        "priority": None,
+        "options": "{}",
+        "overlap": "skip",
+        "catchup": "latest",
+        "catchup_window": None,
+        "max_run_time": None,
+        "tracking": "full",
+        "next_run_at": next_run_at,
+        "planned_for": next_run_at,
+        "last_run_at": None,
+        "marked_at": now,
+        "taken_over": False,
+        "created_at": NEW_YEAR,
+        "lazy": False,
+        "now": now,
+    }
+    return Due(**{**values, **changes})
+
+
+def test_the_first_run_is_the_next_occurrence_after_the_definition() -> None:
+    assert at("10:05") == plan(definition(planned_from=at("10:00")), RULES).next_run_at
+
+
+def test_a_row_that_waited_for_a_beat_is_planned_from_its_definition_on_so_that_nothing_is_lost() -> None:
+    row = definition(schedule="0 3 * * *", planned_from=at("02:59"))
+
+    assert at("03:00") == plan(row, RULES).next_run_at
+
+
+def test_an_interval_starts_one_step_after_its_anchor() -> None:
+    row = definition(schedule="every 2s", anchor=at("10:00"), planned_from=at("10:00"))
+
+    assert at("10:00:02") == plan(row, RULES).next_run_at
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"schedule": None},
+        {"schedule": "2020-01-01T00:00:00"},
+        {"end_at": at("10:03"), "planned_from": at("10:00")},
+        {"max_runs": 3, "run_count": 3},
+    ],
+)
+def test_what_has_no_further_run_is_planned_as_never(changes: dict[str, Any]) -> None:
+    assert plan(definition(**changes), RULES).next_run_at is None
+
+
+def test_the_bounds_are_inclusive() -> None:
+    row = definition(start_at=at("12:00"), end_at=at("12:00"), planned_from=at("10:00"))
+
+    assert at("12:00") == plan(row, RULES).next_run_at
+
+
+def test_the_zone_of_the_row_wins_over_the_apps() -> None:
+    rules = Rules(timezone="America/New_York", on_time=timedelta(seconds=32))
+    row = definition(schedule="0 9 * * *", planned_from=at("00:00"))
+
+    assert at("14:00") == plan(row, rules).next_run_at
+    assert (
+        at("08:00")
+        == plan(definition(schedule="0 9 * * *", timezone="Europe/Berlin", planned_from=at("00:00")), rules).next_run_at
+    )
+
+
+def test_an_interval_below_the_minimum_is_refused_naming_the_setting() -> None:
+    with pytest.raises(InvalidSchedule, match="pgbeat_min_interval"):
+        plan(definition(schedule="every 0.1s"), RULES)
+
+
+def test_a_message_may_wait_twice_the_gap_to_the_next_run_within_bounds() -> None:
+    spans = [plan(definition(schedule=text), RULES).pickup_deadline for text in ("every 1s", "every 1h", "0 0 1 * *")]
+
+    assert [timedelta(minutes=15), timedelta(hours=2), timedelta(days=1)] == spans
+
+
+def test_on_time_the_occurrence_is_decided_by_itself() -> None:
+    decision = decide(due(at("12:00:20"), at("12:00")), RULES)
+
+    assert (at("12:00"), "schedule", None, at("12:05")) == (
+        decision.scheduled_for,
+        decision.origin,
+        decision.passed,
+        decision.next_run_at,
+    )
+
+
+def test_what_is_on_time_is_decided_oldest_first_even_if_the_next_one_is_due_too() -> None:
+    decision = decide(due(at("12:00:20"), at("12:00"), schedule="every 5s"), RULES)
+
+    assert (at("12:00"), at("12:00:05")) == (decision.scheduled_for, decision.next_run_at)
+
+
+def test_after_six_hours_the_latest_goes_out_and_the_rest_is_one_counted_record() -> None:
+    decision = decide(due(at("12:02"), at("06:05"), last_run_at=at("06:00")), RULES)
+
+    assert (at("12:00"), at("12:05")) == (decision.scheduled_for, decision.next_run_at)
+    assert decision.passed is not None
+    assert (at("06:05"), at("11:55"), 71, "too_late") == (
+        decision.passed.first,
+        decision.passed.last,
+        decision.passed.count,
+        decision.passed.reason,
+    )
+
+
+def test_too_late_for_the_window_nothing_goes_out_and_all_are_counted() -> None:
+    decision = decide(due(at("12:02"), at("06:05"), catchup_window=timedelta(seconds=60)), RULES)
+
+    assert decision.job is None
+    assert decision.passed is not None
+    assert (72, at("12:05")) == (decision.passed.count, decision.next_run_at)
+
+
+def test_catchup_none_sends_nothing_late() -> None:
+    decision = decide(due(at("12:02"), at("12:00"), catchup="none"), RULES)
+
+    assert (None, at("12:05")) == (decision.scheduled_for, decision.next_run_at)
+
+
+def test_catchup_earliest_sends_the_oldest_that_the_window_allows() -> None:
+    unbounded = decide(due(at("12:02"), at("06:05"), catchup="earliest"), RULES)
+    bounded = decide(due(at("12:02"), at("06:05"), catchup="earliest", catchup_window=timedelta(hours=1)), RULES)
+
+    assert at("06:05") == unbounded.scheduled_for
+    assert at("11:05") == bounded.scheduled_for
+    assert [71, 71] == [decision.passed.count for decision in (unbounded, bounded) if decision.passed]
+
+
+def test_a_lapsed_marks_own_tick_always_counts_as_on_time() -> None:
+    decision = decide(due(at("12:02"), at("06:05"), catchup="none", taken_over=True), RULES)
+
+    assert (at("06:05"), at("06:10"), None) == (decision.scheduled_for, decision.next_run_at, decision.passed)
+
+
+def test_a_run_set_by_sql_goes_out_and_the_grid_goes_on() -> None:
+    decision = decide(due(at("12:01"), at("12:01"), planned_for=None, last_run_at=at("12:00")), RULES)
+
+    assert (at("12:01"), at("12:05")) == (decision.scheduled_for, decision.next_run_at)
+
+
+def test_a_run_set_by_sql_at_or_before_the_last_one_decided_is_a_new_run_of_now() -> None:
+    decision = decide(due(at("12:01"), at("09:00"), planned_for=None, last_run_at=at("12:00")), RULES)
+
+    assert (at("12:01"), "schedule", None, at("12:05")) == (
+        decision.scheduled_for,
+        decision.origin,
+        decision.passed,
+        decision.next_run_at,
+    )
+
+
+def test_with_the_clock_set_back_a_new_run_is_still_later_than_the_last() -> None:
+    decision = decide(due(at("11:00"), at("10:59"), planned_for=None, last_run_at=at("12:00")), RULES)
+
+    assert decision.scheduled_for is not None
+    assert decision.scheduled_for > at("12:00")
+
+
+def test_a_run_set_far_into_the_past_catches_nothing_up_from_before_the_definition() -> None:
+    row = due(at("12:02"), datetime(2020, 1, 1, tzinfo=timezone.utc), planned_for=None, planned_from=at("11:50"))
+
+    decision = decide(row, RULES)
+
+    assert decision.passed is not None
+    assert (at("12:00"), 2) == (decision.scheduled_for, decision.passed.count)
+
+
+def test_a_row_without_times_of_its_own_runs_once_when_it_is_told_to() -> None:
+    decision = decide(due(at("12:00"), at("12:00"), schedule=None, planned_for=None), RULES)
+
+    assert (at("12:00"), None) == (decision.scheduled_for, decision.next_run_at)
+
+
+def test_the_count_is_arithmetic_a_second_schedule_down_for_ten_years_is_decided_at_once() -> None:
+    row = due(
+        at("12:00"),
+        datetime(2016, 12, 7, tzinfo=timezone.utc),
+        schedule="every 1s",
+        anchor=datetime(2016, 1, 1, tzinfo=timezone.utc),
+        planned_from=datetime(2016, 1, 1, tzinfo=timezone.utc),
+    )
+
+    decision = decide(row, RULES)
+
+    assert decision.passed is not None
+    assert decision.passed.count > 300_000_000
+
+
+def test_a_refused_decision_keeps_its_occurrence_in_the_record() -> None:
+    decision = refuse(decide(due(at("12:00"), at("12:00")), RULES), "not_allowed")
+
+    assert decision.job is None
+    assert decision.passed is not None
+    assert (1, "not_allowed", at("12:05")) == (decision.passed.count, decision.passed.reason, decision.next_run_at)
+
+
+def test_the_id_of_a_tick_is_the_same_whoever_asks_and_another_for_a_row_made_anew() -> None:
+    assert job_id("a", NEW_YEAR, at("12:00")) == job_id(
+        "a", NEW_YEAR.astimezone(timezone(timedelta(hours=5))), at("12:00")
+    )
+    assert job_id("a", NEW_YEAR, at("12:00")) != job_id("a", at("00:00"), at("12:00"))
+    assert job_id("a", NEW_YEAR, at("12:00")) != job_id("b", NEW_YEAR, at("12:00"))
+
+
+@given(
+    text=st.sampled_from(["every 7s", "*/5 * * * *", "30 2 * * *", "0 9 * * 1-5", "every 1h30m"]),
+    zone=st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]),
+    away=st.lists(st.timedeltas(timedelta(0), timedelta(days=3)), min_size=1, max_size=12),
+    catchup=st.sampled_from(["none", "latest", "earliest"]),
+    window=st.one_of(st.none(), st.timedeltas(timedelta(0), timedelta(days=1))),
+)
+def test_every_occurrence_is_accounted_for_exactly_once(
+    text: str, zone: str, away: list[timedelta], catchup: str, window: timedelta | None
+) -> None:
+    """However long nobody looked: what went out and what was counted are all the occurrences there were."""
+    start = datetime(2026, 10, 24, tzinfo=timezone.utc)
+    first = plan(definition(schedule=text, timezone=zone, planned_from=start, anchor=start), RULES).next_run_at
+    assert first is not None
+    next_run_at, last, now, counted = first, None, start, 0
+    for gap in away:
+        now = max(now + gap, next_run_at)
+        for _ in range(10):
+            row = due(
+                now,
+                next_run_at,
+                schedule=text,
+                timezone=zone,
+                last_run_at=last,
+                planned_from=start,
+                anchor=start,
+                catchup=catchup,
+                catchup_window=window,
+            )
+            decision = decide(row, RULES)
+            counted += (decision.job is not None) + (decision.passed.count if decision.passed else 0)
+            assert last is None or decision.decided_until > last
+            assert decision.next_run_at is not None
+            assert decision.next_run_at > decision.decided_until
+            last, next_run_at = decision.decided_until, decision.next_run_at
+            if next_run_at > now:
+                break
+    assert last is not None
+
+    from celery_pgbeat.schedules import parse
+
+    assert parse(text, zone, anchor=start).count(start, last) == counted
