@@ -38,7 +38,7 @@ class Database:
         """The URL without its password."""
         return masked(self.engine.url)
 
-    def run(self, name: str, connection: Connection | None = None, **parameters: Any) -> Sequence[Row[Any]]:
+    def run(self, name: str, /, connection: Connection | None = None, **parameters: Any) -> Sequence[Row[Any]]:
         """Run the statement `sql/<name>.sql` and return its rows.
 
         With `connection` the statement joins that connection's transaction; without, it commits by itself.

@@ -69,8 +69,8 @@ class Bell:
             return
         try:
             fairy = self.database.engine.raw_connection()
-            fairy.detach()  # this connection is ours for as long as it lives, the pool makes another
             connection: Any = fairy.driver_connection
+            fairy.detach()  # it is ours for as long as it lives; the pool makes another
             cursor = connection.cursor()
             cursor.execute(f'listen "{self.database.schema}"')
             cursor.close()

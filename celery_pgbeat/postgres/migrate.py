@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import resources
 from typing import NamedTuple
 
@@ -83,11 +84,10 @@ def migrate(engine: Engine, schema: str = "pgbeat") -> int:
     Raises:
         SchemaTooNew: a newer package has made the schema incompatible with this one.
     """
-    try:
+    with suppress(SchemaMissing):
         check(engine, schema)
-    except SchemaMissing:
-        return _apply(engine, checked_schema(schema))
-    return 0
+        return 0
+    return _apply(engine, checked_schema(schema))
 
 
 def _apply(engine: Engine, schema: str) -> int:

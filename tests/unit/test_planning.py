@@ -181,7 +181,7 @@ def test_catchup_earliest_sends_the_oldest_that_the_window_allows() -> None:
 
     assert at("06:05") == unbounded.scheduled_for
     assert at("11:05") == bounded.scheduled_for
-    assert [71, 71] == [decision.passed.count for decision in (unbounded, bounded) if decision.passed]
+    assert [decision.passed.count for decision in (unbounded, bounded) if decision.passed] == [71, 71]
 
 
 def test_a_lapsed_marks_own_tick_always_counts_as_on_time() -> None:

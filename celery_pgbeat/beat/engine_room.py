@@ -1,0 +1,182 @@
+"""The thread that does a beat's work: it opens, turns, waits and hands back; nothing escapes it.
+
+One thread owns the database connections, the broker connection and the bell. The others only ask for a turn and
+ring. An error is logged and answered by a pause that grows; an outage is waited out.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from celery_pgbeat.beat.clock import Watch, boottime
+from celery_pgbeat.beat.code_schedules import CodeSchedules
+from celery_pgbeat.beat.dispatcher import Dispatcher
+from celery_pgbeat.beat.entries import Entries
+from celery_pgbeat.beat.janitor import Janitor
+from celery_pgbeat.beat.publisher import Publisher
+from celery_pgbeat.errors import DatabaseUnavailable, SchemaMissing, SchemaTooNew
+from celery_pgbeat.node import NodeId
+from celery_pgbeat.planning import Rules
+from celery_pgbeat.postgres import migrate
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.listen import Bell
+from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.settings import Settings
+
+if TYPE_CHECKING:
+    from celery_pgbeat.beat.scheduler import Scheduler
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds after an error, doubled with each in a row
+REMIND_EVERY = 60.0  # seconds between two log lines about one and the same outage
+LAST_WORDS_WITHIN = 1.0  # seconds for handing back on behalf of a turn that hangs
+
+
+class EngineRoom:
+    """One beat's parts, put together, and the thread that they run in."""
+
+    def __init__(self, scheduler: Scheduler, settings: Settings, longest_wait: float) -> None:
+        self._settings = settings
+        self._longest_wait = longest_wait
+        self._database = Database(settings.required_url, settings.schema)
+        self.entries = Entries(scheduler.app, self._database)
+        self._bell = Bell(self._database)
+        self._watch = Watch(settings.dead_after)
+        self._code = CodeSchedules(scheduler.app, self._database, settings)
+        self._publisher = Publisher(scheduler, self._watch, self._code)
+        self._rules = Rules(
+            timezone=str(scheduler.app.timezone),
+            on_time=settings.on_time,
+            pickup_deadline=settings.pickup_deadline,
+            min_interval=settings.min_interval,
+        )
+        self._store: Store | None = None
+        self._janitor: Janitor | None = None
+        self._dispatcher: Dispatcher | None = None
+        self._pause = 0.0
+        self._reminded: tuple[str, float] | None = None
+        self._thread: threading.Thread | None = None
+        self._asked = threading.Semaphore(0)
+        self._answered = threading.Semaphore(0)
+        self._stopping = threading.Event()
+        self._ended = threading.Event()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stopping.is_set()
+
+    def turn(self) -> None:
+        """Have one turn made, and wait for its end. The thread starts with the first: after any fork."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="pgbeat", daemon=True)
+            self._thread.start()
+        self._asked.release()
+        self._answered.acquire()
+
+    def stop(self, within: float) -> None:
+        """Have everything handed back; gives a turn under way some seconds to end first."""
+        self._stopping.set()
+        self._bell.ring()
+        self._asked.release()
+        if self._thread is None or self._ended.wait(within):
+            return
+        logger.warning("A turn hangs; handing back without it", extra={"action": "unmark"})
+        last = threading.Thread(target=self._hand_back_elsewhere, name="pgbeat-last-words", daemon=True)
+        last.start()
+        last.join(LAST_WORDS_WITHIN)
+
+    def _run(self) -> None:
+        while True:
+            self._asked.acquire()
+            if self._stopping.is_set():
+                break
+            self._guarded(self._turn)
+            self._answered.release()
+        self._guarded(self._hand_back)
+        self._ended.set()
+        self._answered.release()
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001  the one place where all of a beat's errors end
+            self._report(error)
+            if not self._stopping.is_set():
+                self._bell_wait(self._next_pause())
+
+    def _turn(self) -> None:
+        if self._dispatcher is None or self._janitor is None:
+            self._open()
+            return
+        self._janitor.turn()
+        self._dispatcher.resending = self._janitor.workers_track
+        rest = self._dispatcher.turn()
+        self._recovered()
+        if rest > 0:
+            self._bell_wait(rest)
+
+    def _open(self) -> None:
+        if self._settings.auto_migrate:
+            migrate.migrate(self._database.engine, self._settings.schema)
+        else:
+            migrate.check(self._database.engine, self._settings.schema)
+        node = NodeId.mine()
+        store = Store(self._database, str(node), self._settings.lease)
+        janitor = Janitor(store, self._settings, node)
+        janitor.start()
+        self._code.sync()
+        self._store, self._janitor = store, janitor
+        self._dispatcher = Dispatcher(store, self._publisher, self._watch, self._settings, self._rules, self._code)
+        logger.info("Beat %s works on %r", node, self._database, extra={"action": "start"})
+
+    def _bell_wait(self, seconds: float) -> None:
+        self._bell.wait(min(seconds, self._longest_wait))
+
+    def _hand_back(self) -> None:
+        try:
+            if self._janitor is not None:
+                self._janitor.stop()
+        finally:
+            self._publisher.close()
+            self._bell.close()
+            self._database.close()
+
+    def _hand_back_elsewhere(self) -> None:
+        if self._store is None or self._janitor is None:
+            return
+        try:
+            self._store.database = Database(self._settings.required_url, self._settings.schema)
+            self._janitor.stop()
+        except Exception as error:  # noqa: BLE001  nothing is lost: the lease frees what this could not
+            self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        """Log an error once a minute for as long as it stays the same."""
+        error = self._database.translated(error)
+        outage = isinstance(error, (DatabaseUnavailable, SchemaMissing, SchemaTooNew))
+        if outage:
+            self._watch.lost()
+        what, now = (type(error).__name__ if outage else repr(error)), boottime()
+        if self._reminded is not None and self._reminded[0] == what and now - self._reminded[1] < REMIND_EVERY:
+            return
+        self._reminded = (what, now)
+        if outage:
+            logger.error("%s Nothing is sent meanwhile.", error, extra={"action": "wait"})
+        else:
+            logger.error("A turn failed; trying again", exc_info=error, extra={"action": "wait"})
+
+    def _next_pause(self) -> float:
+        self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
+        return self._pause * random.uniform(0.5, 1.0)  # noqa: S311  jitter: not all beats at once
+
+    def _recovered(self) -> None:
+        self._pause = 0.0
+        if self._reminded is not None:
+            logger.info("Working again", extra={"action": "wait"})
+            self._reminded = None

@@ -1,0 +1,156 @@
+"""From a job to what Celery's own `apply_async` is called with.
+
+Everything a message needs is in the job: an edit of the periodic task after the submit changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import numbers
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from celery import Celery
+from celery.beat import ScheduleEntry
+from celery.schedules import BaseSchedule
+from kombu.utils.json import loads
+
+from celery_pgbeat.beat.entries import celery_schedule
+from celery_pgbeat.planning import Decision
+from celery_pgbeat.postgres.store import Recovered
+
+HEADER = "pgbeat"
+HARD_LIMIT_MARGIN = timedelta(seconds=60)  # a task that ignores the soft limit gets at most this much more
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job to be sent."""
+
+    id: uuid.UUID
+    periodic_task: str
+    scheduled_for: datetime
+    origin: str
+    run: int
+    task: str
+    args: str
+    kwargs: str
+    queue: str | None
+    priority: int | None
+    options: Mapping[str, Any]
+    max_run_time: timedelta | None
+    schedule: str | None
+    timezone: str | None
+
+    @classmethod
+    def decided(cls, decision: Decision, default_timezone: str) -> Job:
+        """Make the job of a decision that was just submitted."""
+        row = decision.row
+        if decision.job is None or decision.scheduled_for is None:
+            raise ValueError(f"the decision about {row.name!r} has no job")
+        return cls(
+            id=decision.job,
+            periodic_task=row.name,
+            scheduled_for=decision.scheduled_for,
+            origin=decision.origin,
+            run=0,
+            task=row.task,
+            args=row.args,
+            kwargs=row.kwargs,
+            queue=row.queue,
+            priority=row.priority,
+            options=json.loads(row.options),
+            max_run_time=row.max_run_time,
+            schedule=row.schedule,
+            timezone=row.timezone or default_timezone,
+        )
+
+    @classmethod
+    def recovered(cls, recovered: Recovered) -> Job:
+        """Make the job again from its row."""
+        message = json.loads(recovered.message or "{}")
+        return cls(
+            id=recovered.id,
+            periodic_task=recovered.periodic_task,
+            scheduled_for=recovered.scheduled_for,
+            origin=recovered.origin,
+            run=recovered.run,
+            task=recovered.task,
+            args=json.dumps(message["args"]),
+            kwargs=json.dumps(message["kwargs"]),
+            queue=recovered.queue,
+            priority=message["priority"],
+            options=message["options"],
+            max_run_time=recovered.max_run_time,
+            schedule=message["schedule"],
+            timezone=message["timezone"],
+        )
+
+
+class JobEntry(ScheduleEntry):
+    """A job in the shape that Celery's scheduler, and whatever wraps it, expects of an entry."""
+
+    def __init__(self, job: Job, app: Celery, now: datetime, lazy: tuple[Any, Any] | None = None) -> None:
+        self.app = app
+        self.job = job
+        self.name = job.periodic_task
+        self.task = job.task
+        self.args, self.kwargs = lazy or (loads(job.args), loads(job.kwargs))
+        self.options = options_of(job, now)
+        self.last_run_at = job.scheduled_for
+        self.total_run_count = 0
+        self.error: BaseException | None = None
+
+    @property
+    def schedule(self) -> BaseSchedule | None:
+        """The nearest of Celery's own schedule objects, for those who describe entries (monitors)."""
+        job = self.job
+        return celery_schedule(job.schedule, job.timezone, job.periodic_task, job.scheduled_for, self.app)
+
+
+def options_of(job: Job, now: datetime) -> dict[str, Any]:
+    """Return the options for `apply_async`; spans become instants by the database's clock."""
+    options = dict(job.options)
+    options["task_id"] = str(job.id)
+    options.setdefault("retry", False)
+    if job.queue is not None:
+        options["queue"] = job.queue
+    if job.priority is not None:
+        options["priority"] = job.priority
+    if job.max_run_time is not None:
+        hard = min(job.max_run_time * 2, job.max_run_time + HARD_LIMIT_MARGIN)
+        options.setdefault("soft_time_limit", job.max_run_time.total_seconds())
+        options.setdefault("time_limit", hard.total_seconds())
+    if isinstance(options.get("expires"), numbers.Real):
+        options["expires"] = now + timedelta(seconds=float(options["expires"]))
+    countdown = options.pop("countdown", None)
+    if countdown:
+        options["eta"] = now + timedelta(seconds=float(countdown))
+    elif isinstance(options.get("eta"), str):
+        options["eta"] = _instant(options["eta"])
+    options["headers"] = {
+        **(options.get("headers") or {}),
+        "periodic_task_name": job.periodic_task,
+        HEADER: {
+            "periodic_task": job.periodic_task,
+            "job": str(job.id),
+            "scheduled_for": job.scheduled_for.astimezone(timezone.utc).isoformat(),
+            "origin": job.origin,
+            "run": job.run,
+        },
+    }
+    return options
+
+
+def delay_of(options: Mapping[str, Any], now: datetime) -> float:
+    """Return the seconds until a message with these options may start."""
+    eta = options.get("eta")
+    return max(0.0, (eta - now).total_seconds()) if isinstance(eta, datetime) else 0.0
+
+
+def _instant(text: str) -> datetime:
+    instant = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return instant if instant.tzinfo else instant.replace(tzinfo=timezone.utc)

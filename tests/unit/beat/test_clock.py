@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from celery_pgbeat.beat import clock
+from celery_pgbeat.beat.clock import Watch
+
+NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
+DEAD_AFTER = timedelta(seconds=30)
+
+
+class Time:
+    """Both clocks, set by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.boot = 1000.0
+        self.database = NOON
+        monkeypatch.setattr(clock, "boottime", lambda: self.boot)
+
+    def passes(self, watch: Watch, seconds: float, step: float = 0.0) -> None:
+        """Let time pass with a look each second; at the end the database's clock steps."""
+        for _ in range(int(seconds)):
+            self.boot += 1
+            self.database += timedelta(seconds=1)
+            watch.saw(self.database)
+        if step:
+            self.boot += 1
+            self.database += timedelta(seconds=1 + step)
+            watch.saw(self.database)
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    return Time(monkeypatch)
+
+
+def test_a_beat_judges_only_after_it_has_listened_for_dead_after(time: Time) -> None:
+    watch = Watch(DEAD_AFTER)
+    time.passes(watch, 30)
+    assert not watch.may_judge
+
+    time.passes(watch, 1)
+    assert watch.may_judge
+
+
+@pytest.mark.parametrize("step", [3.0, -3.0, 3600.0, -3600.0])
+def test_after_a_step_of_the_databases_clock_judging_starts_anew(time: Time, step: float) -> None:
+    watch = Watch(DEAD_AFTER)
+    time.passes(watch, 40, step=step)
+    assert not watch.may_judge
+
+    time.passes(watch, 31)
+    assert watch.may_judge
+
+
+def test_after_an_outage_judging_starts_anew(time: Time) -> None:
+    watch = Watch(DEAD_AFTER)
+    time.passes(watch, 40)
+    watch.lost()
+
+    time.passes(watch, 30)
+    assert not watch.may_judge
+
+
+def test_a_beat_that_was_stopped_has_not_listened_meanwhile(time: Time) -> None:
+    watch = Watch(DEAD_AFTER)
+    time.passes(watch, 40)
+    time.boot += 60
+    time.database += timedelta(seconds=60)
+    watch.saw(time.database)
+
+    assert not watch.may_judge
+
+
+def test_the_databases_time_goes_on_between_two_looks(time: Time) -> None:
+    watch = Watch(DEAD_AFTER)
+    watch.saw(NOON)
+    time.boot += 2.5
+
+    assert NOON + timedelta(seconds=2.5) == watch.database_time

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from celery import Celery
+
+from celery_pgbeat.beat.messages import Job, JobEntry, delay_of, options_of
+
+NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
+
+
+def job(**changes: Any) -> Job:
+    values: dict[str, Any] = {
+        "id": uuid.UUID(int=7),
+        "periodic_task": "nightly",
+        "scheduled_for": NOON,
+        "origin": "schedule",
+        "run": 0,
+        "task": "app.probe",
+        "args": "[1]",
+        "kwargs": '{"a": "ü"}',
+        "queue": None,
+        "priority": None,
+        "options": {},
+        "max_run_time": None,
+        "schedule": "*/5 * * * *",
+        "timezone": "Europe/Berlin",
+    }
+    return Job(**{**values, **changes})
+
+
+def test_the_headers_name_the_periodic_task_the_job_and_the_instant_beside_the_rows_own() -> None:
+    headers = options_of(job(options={"headers": {"tenant": "x"}}), NOON)["headers"]
+
+    assert {
+        "tenant": "x",
+        "periodic_task_name": "nightly",
+        "pgbeat": {
+            "periodic_task": "nightly",
+            "job": str(uuid.UUID(int=7)),
+            "scheduled_for": "2026-12-07T12:00:00+00:00",
+            "origin": "schedule",
+            "run": 0,
+        },
+    } == headers
+
+
+def test_making_a_message_leaves_the_stored_options_as_they_were() -> None:
+    stored = {"headers": {"tenant": "x"}, "expires": 60}
+    options_of(job(options=stored), NOON)
+
+    assert stored == {"headers": {"tenant": "x"}, "expires": 60}
+
+
+def test_spans_become_instants_by_the_databases_clock() -> None:
+    options = options_of(job(options={"expires": 60, "countdown": 5}), NOON)
+
+    assert (NOON + timedelta(seconds=60), NOON + timedelta(seconds=5)) == (options["expires"], options["eta"])
+    assert "countdown" not in options
+    assert delay_of(options, NOON) == 5.0
+
+
+def test_the_timebox_is_a_soft_limit_and_a_hard_one_at_most_a_minute_above() -> None:
+    short = options_of(job(max_run_time=timedelta(seconds=5)), NOON)
+    long = options_of(job(max_run_time=timedelta(minutes=30)), NOON)
+
+    assert (short["soft_time_limit"], short["time_limit"]) == (5.0, 10.0)
+    assert (long["soft_time_limit"], long["time_limit"]) == (1800.0, 1860.0)
+
+
+def test_queue_and_priority_are_the_columns() -> None:
+    options = options_of(job(queue="q2", priority=7), NOON)
+
+    assert (options["queue"], options["priority"]) == ("q2", 7)
+
+
+def test_celerys_json_types_come_back_in_the_arguments() -> None:
+    entry = JobEntry(job(args='[{"__type__": "datetime", "__value__": "2026-12-07T12:00:00+00:00"}]'), Celery(), NOON)
+
+    assert entry.args == [NOON]
+
+
+def test_monitors_find_the_schedule_as_one_of_celerys_own() -> None:
+    app = Celery(set_as_current=False)
+
+    assert "*/5 * * * *" in str(JobEntry(job(), app, NOON).schedule)
+    assert timedelta(seconds=30) == JobEntry(job(schedule="every 30s"), app, NOON).schedule.run_every
+    assert JobEntry(job(schedule="0 0 L * *"), app, NOON).schedule is None

@@ -1,0 +1,58 @@
+"""What holds for the whole house, checked by a machine."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from celery_pgbeat.postgres import store
+from celery_pgbeat.postgres.statements import parameters, rendered
+
+ROOT = Path(__file__).parents[2]
+SQL = sorted((ROOT / "celery_pgbeat" / "postgres" / "sql").glob("*.sql"))
+
+
+def test_nobody_imports_whom_he_may_not() -> None:
+    checked = subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("path", SQL, ids=lambda path: path.stem)
+def test_a_statements_first_line_says_in_a_sentence_what_it_does(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+
+    assert re.fullmatch(r"-- [A-Z].*[.;:,\w]", first)
+
+
+@pytest.mark.parametrize(
+    "method", [name for name, _ in inspect.getmembers(store.Store, inspect.isfunction) if not name.startswith("_")]
+)
+def test_a_store_method_gives_its_statement_just_the_parameters_that_it_has(method: str) -> None:
+    source = inspect.getsource(getattr(store.Store, method))
+    given = set(re.findall(r"^\s+(?:_run\()?(\w+)=", source, re.MULTILINE)) | set(re.findall(r"[(,] (\w+)=", source))
+
+    assert parameters(method) <= given | {"beat"}
+
+
+def test_a_schema_name_is_quoted_wherever_it_stands() -> None:
+    assert rendered("select {schema}.now(), {channel}", "jobs") == "select \"jobs\".now(), 'jobs'"
+
+
+@pytest.mark.parametrize("module", ["celery_pgbeat", "celery_pgbeat.cli"])
+def test_what_every_celery_command_imports_is_light(module: str) -> None:
+    code = f"import sys, {module}; print([name for name in ('sqlalchemy', 'psycopg2', 'redis') if name in sys.modules])"
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert seen.stdout.strip() == "[]"

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from celery_pgbeat.errors import InvalidSetting, MissingDriver
+from celery_pgbeat.postgres import engine
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.engine import masked, normalise_url
+from celery_pgbeat.settings import Settings
+
+URL = "postgresql://shop:s3cret@localhost/shop"
+
+
+def test_the_defaults_are_those_that_the_docs_name() -> None:
+    settings = Settings.from_mapping({})
+
+    assert (timedelta(seconds=15), timedelta(seconds=1), 1000) == (settings.lease, settings.poll, settings.batch)
+    assert timedelta(seconds=32) == settings.on_time
+
+
+def test_the_configuration_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGBEAT_LEASE", "7")
+    monkeypatch.setenv("PGBEAT_POLL", "0.5")
+
+    settings = Settings.from_mapping({"pgbeat_lease": 5})
+
+    assert (timedelta(seconds=5), timedelta(seconds=0.5)) == (settings.lease, settings.poll)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("pgbeat_lease", "soon"),
+        ("pgbeat_lease", 0),
+        ("pgbeat_lease", float("nan")),
+        ("pgbeat_poll", -1),
+        ("pgbeat_batch", "many"),
+        ("pgbeat_batch", 0),
+        ("pgbeat_schema", 'x"; drop table y; --'),
+        ("pgbeat_schema", "Upper"),
+        ("pgbeat_schema", "a" * 64),
+        ("pgbeat_retention", "0.5"),
+        ("pgbeat_auto_migrate", "perhaps"),
+        ("pgbeat_guard_error", "ignore"),
+        ("pgbeat_allowed_tasks", 7),
+        ("pgbeat_url", 7),
+    ],
+)
+def test_a_wrong_value_is_an_error_that_names_the_setting_and_the_value(name: str, value: Any) -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        Settings.from_mapping({name: value})
+
+    assert name in str(refused.value)
+    assert repr(value) in str(refused.value)
+
+
+def test_a_missing_url_says_how_to_give_one() -> None:
+    with pytest.raises(InvalidSetting, match="PGBEAT_URL"):
+        _ = Settings.from_mapping({}).required_url
+
+
+@pytest.mark.parametrize("url", ["mysql://u:s3cret@h/d", "no url at all s3cret", "postgresql+asyncpg://u:s3cret@h/d"])
+def test_a_wrong_url_is_refused_without_repeating_its_password(url: str) -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        Settings.from_mapping({"pgbeat_url": url})
+
+    assert "s3cret" not in str(refused.value)
+
+
+def test_a_password_is_shown_nowhere() -> None:
+    settings = Settings.from_mapping({"pgbeat_url": f"{URL}?sslpassword=k3y"})
+    database = Database(URL)
+
+    shown = f"{settings!r} {settings} {database!r} {masked(normalise_url(f'{URL}?sslpassword=k3y'))}"
+
+    assert "s3cret" not in shown
+    assert "k3y" not in shown
+
+
+def test_a_url_without_a_driver_gets_the_one_that_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert normalise_url(URL).drivername == "postgresql+psycopg2"
+    assert normalise_url("postgresql+psycopg://localhost/shop").drivername == "postgresql+psycopg"
+    real = engine.importlib.util.find_spec
+    monkeypatch.setattr(engine.importlib.util, "find_spec", lambda name: None if name == "psycopg2" else real(name))
+    assert normalise_url(URL).drivername == "postgresql+psycopg"
+
+
+def test_a_missing_driver_is_named_with_the_package_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine.importlib.util, "find_spec", lambda _name: None)
+
+    with pytest.raises(MissingDriver, match="pip install 'psycopg2-binary'"):
+        normalise_url(URL)
+
+
+def test_the_heartbeat_is_lowered_to_a_third_of_dead_after() -> None:
+    settings = Settings.from_mapping({"pgbeat_dead_after": 9})
+
+    assert timedelta(seconds=3) == settings.heartbeat_every
+
+
+def test_task_names_are_allowed_by_pattern() -> None:
+    settings = Settings.from_mapping({"pgbeat_allowed_tasks": "shop.*, mail.send"})
+
+    assert [settings.allows(task) for task in ("shop.a.b", "mail.send", "mail.sender")] == [True, True, False]
