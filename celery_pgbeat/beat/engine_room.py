@@ -65,6 +65,7 @@ class EngineRoom:
         self._answered = threading.Semaphore(0)
         self._stopping = threading.Event()
         self._ended = threading.Event()
+        self._given_up = False
 
     @property
     def stopped(self) -> bool:
@@ -84,8 +85,9 @@ class EngineRoom:
         self._stopping.set()
         self._bell.ring()
         self._asked.release()
-        if self._thread is None or self._ended.wait(within):
+        if self._thread is None or self._given_up or self._ended.wait(within):
             return
+        self._given_up = True
         logger.warning("A turn hangs; handing back without it", extra={"action": "unmark"})
         last = threading.Thread(target=self._hand_back_elsewhere, name="pgbeat-last-words", daemon=True)
         last.start()

@@ -22,7 +22,7 @@ from celery_pgbeat.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-STOP_WITHIN = 4.0  # seconds that a turn under way gets to end when the beat is stopped
+STOP_WITHIN = 3.0  # seconds that a turn under way gets to end when the beat is stopped; the process ends within 5
 
 
 class Scheduler(beat.Scheduler):

@@ -1,0 +1,59 @@
+"""What an operator would type into psql, for the acceptance tests."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from typing import Any
+
+import psycopg2
+from psycopg2.extras import RealDictCursor
+
+
+def sql(url: str, statement: str, **values: Any) -> list[dict[str, Any]]:
+    """Run one statement in a transaction of its own and return its rows."""
+    with closing(psycopg2.connect(url)) as connection:
+        connection.autocommit = True
+        with connection.cursor(cursor_factory=RealDictCursor) as cursor:
+            cursor.execute(statement, values or None)
+            return [dict(row) for row in cursor.fetchall()] if cursor.description else []
+
+
+def insert(url: str, name: str, schedule: str | None = "every 1s", **columns: Any) -> None:
+    """Insert a row that runs `app.probe` under its own name."""
+    row = {"name": name, "task": "app.probe", "schedule": schedule, "args": [name], **columns}
+    values = {column: json.dumps(value) if isinstance(value, (list, dict)) else value for column, value in row.items()}
+    places = ", ".join(f"%({column})s" for column in values)
+    sql(url, f"insert into pgbeat.periodic_task ({', '.join(values)}) values ({places})", **values)
+
+
+def insert_many(
+    url: str, count: int, schedule: str = "every 1s", overlap: str = "allow", task: str = "app.probe"
+) -> None:
+    """Insert rows `row-0001` and so on."""
+    sql(
+        url,
+        "insert into pgbeat.periodic_task (name, task, schedule, args, overlap) "
+        "select 'row-' || to_char(n, 'FM0000'), %(task)s, %(schedule)s, "
+        "jsonb_build_array('row-' || to_char(n, 'FM0000')), %(overlap)s from generate_series(1, %(count)s) n",
+        count=count,
+        schedule=schedule,
+        overlap=overlap,
+        task=task,
+    )
+
+
+def jobs(url: str, name: str | None = None) -> list[dict[str, Any]]:
+    """Return all jobs, or those of one row, by their instants."""
+    return sql(
+        url,
+        "select * from pgbeat.job where %(name)s::text is null or periodic_task = %(name)s "
+        "order by scheduled_for, created_at",
+        name=name,
+    )
+
+
+def row(url: str, name: str) -> dict[str, Any]:
+    """Return one row."""
+    (found,) = sql(url, "select * from pgbeat.periodic_task where name = %(name)s", name=name)
+    return found

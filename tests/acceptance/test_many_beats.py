@@ -1,0 +1,226 @@
+"""P1: any number of beats, no leader; P2: no tick is lost, whoever dies and wherever."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.acceptance.rows import insert, insert_many, jobs, row, sql
+from tests.harness import broker, checker
+from tests.harness.broker import both_brokers
+from tests.harness.faults import Fault
+from tests.harness.processes import Cluster
+from tests.harness.wait import eventually
+
+SECONDS = float(os.environ.get("PGBEAT_TEST_SECONDS", "12"))  # how long a round under load lasts
+STORE = "celery_pgbeat.postgres.store:Store"
+PUBLISH = "celery_pgbeat.beat.publisher:Publisher.publish"
+
+# Where a beat may die or stand still, in the order of a tick.
+POINTS = {
+    "before mark": Fault(f"{STORE}.mark", "kill", "before"),
+    "after mark": Fault(f"{STORE}.mark", "kill", "after"),
+    "after submit": Fault(f"{STORE}.submit", "kill", "after"),
+    "after publish": Fault(PUBLISH, "kill", "after"),
+    "after confirm": Fault(f"{STORE}.confirm", "kill", "after"),
+}
+
+
+def occurrences(url: str) -> Counter[tuple[str, Any]]:
+    return Counter((job["periodic_task"], job["scheduled_for"]) for job in jobs(url))
+
+
+def gaps(url: str, every: timedelta) -> list[tuple[str, Any]]:
+    """List the occurrences on the grid between a row's first and last job that no job stands for."""
+    found = []
+    by_task: dict[str, list[Any]] = {}
+    for name, instant in occurrences(url):
+        by_task.setdefault(name, []).append(instant)
+    for name, instants in by_task.items():
+        due = checker.grid(name, min(instants), every, max(instants))
+        found += [occurrence for occurrence in due if occurrence[1] not in instants]
+    return found
+
+
+@pytest.mark.slow
+@both_brokers
+def test_p1_five_beats_submit_each_occurrence_exactly_once(cluster: Cluster) -> None:
+    insert_many(cluster.database, 100)
+    for _ in range(5):
+        cluster.beat(wait=False)
+    eventually(lambda: len(jobs(cluster.database)) >= 100, 30, "the first hundred jobs")
+    time.sleep(SECONDS)
+    sql(cluster.database, "update pgbeat.periodic_task set enabled = false")
+    eventually(lambda: {job["state"] for job in jobs(cluster.database)} == {"submitted"}, 10, "all jobs confirmed")
+
+    messages = broker.drain(cluster.broker)
+    assert {1} == set(occurrences(cluster.database).values())
+    assert [] == gaps(cluster.database, timedelta(seconds=1))
+    sent = Counter(message.id for message in messages)
+    assert set(sent) == {str(job["id"]) for job in jobs(cluster.database)}
+    assert {1} == set(sent.values())
+    assert len({job["beat"] for job in jobs(cluster.database)}) >= 2
+
+
+@pytest.mark.slow
+def test_p1_p3_each_occurrence_starts_exactly_once_and_never_early(cluster: Cluster) -> None:
+    insert_many(cluster.database, 30)
+    worker = cluster.worker(concurrency=2)
+    for _ in range(3):
+        cluster.beat(wait=False)
+    eventually(lambda: len(cluster.probe.runs()) >= 30, 30, "the first runs")
+    time.sleep(SECONDS / 2)
+    sql(cluster.database, "update pgbeat.periodic_task set enabled = false")
+    eventually(lambda: {job["state"] for job in jobs(cluster.database)} == {"succeeded"}, 30, "all jobs succeeded")
+
+    runs = cluster.probe.runs()
+    due = list(occurrences(cluster.database))
+    assert worker.is_running()
+    assert [] == checker.lost(due, runs)
+    assert [] == checker.doubled(runs)
+    assert [] == checker.early(runs)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_p2_a_beat_killed_at_any_step_delays_its_very_ticks_by_at_most_the_lease(cluster: Cluster, point: str) -> None:
+    lease = 3
+    cluster.settings = {"pgbeat_lease": lease, "pgbeat_poll": 0.5}
+    insert(cluster.database, "once", "2099-01-01")
+    doomed = cluster.beat(inject=[POINTS[point]])
+    survivor_starts_later = point != "before mark"
+    if not survivor_starts_later:
+        cluster.beat()
+    eventually(lambda: row(cluster.database, "once")["next_run_at"], 10, "the row is planned")
+    sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now(), planned_for = null")
+    due_at = row(cluster.database, "once")["next_run_at"]
+    eventually(lambda: not doomed.is_running(), 15, "the beat is dead")
+    if survivor_starts_later:
+        # Another host's beat, as far as the dead one's id tells: it has to wait for the lease.
+        sql(cluster.database, "update pgbeat.node set hostname = 'elsewhere'")
+        cluster.beat()
+
+    def submitted() -> list[dict[str, Any]]:
+        return [job for job in jobs(cluster.database, "once") if job["state"] == "submitted"]
+
+    (job,) = eventually(submitted, lease + 10, "the tick goes out")
+    assert due_at == job["scheduled_for"]
+    sent = [message.id for message in broker.drain(cluster.broker)]
+    assert {str(job["id"])} == set(sent)
+    # A message between its publish and its confirm may be sent again, under the same id; nothing else may.
+    assert len(sent) == (2 if point == "after publish" else 1)
+    if point in ("before mark", "after confirm"):
+        assert job["submitted_at"] - due_at < timedelta(seconds=3)
+
+
+def test_p2_the_ticks_of_a_killed_beat_go_out_within_lease_and_two_seconds(cluster: Cluster) -> None:
+    lease = 4
+    cluster.settings = {"pgbeat_lease": lease, "pgbeat_poll": 0.5}
+    insert_many(cluster.database, 20, "every 1h")
+    cluster.beat(inject=[Fault(f"{STORE}.mark", "stop", "after")])
+    holder = cluster.nodes[0]
+    eventually(lambda: all(row(cluster.database, f"row-{n:04}")["next_run_at"] for n in (1, 20)), 10, "all planned")
+    sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now()")
+    eventually(lambda: row(cluster.database, "row-0001")["marked_by"], 10, "the first beat holds the marks")
+    other = cluster.beat()
+    marked_at = row(cluster.database, "row-0001")["marked_at"]
+    holder.kill()
+
+    eventually(lambda: len([j for j in jobs(cluster.database) if j["state"] == "submitted"]) == 20, lease + 10, "sent")
+
+    late = max(job["submitted_at"] - marked_at for job in jobs(cluster.database))
+    assert late < timedelta(seconds=lease + 2)
+    assert 20 == len({message.id for message in broker.drain(cluster.broker)})
+    assert other.is_running()
+
+
+def test_p2_a_restarted_beat_frees_at_once_what_its_dead_self_left(cluster: Cluster) -> None:
+    cluster.settings = {"pgbeat_lease": 120}
+    insert(cluster.database, "held", next_run_at="2026-01-01T00:00:00Z", schedule=None)
+    dead = cluster.beat(inject=[Fault(f"{STORE}.mark", "kill", "after")], wait=False)
+    eventually(lambda: dead.log and not dead.is_running(), 30, "the beat is dead")
+    assert row(cluster.database, "held")["marked_by"]
+
+    cluster.beat()
+
+    eventually(lambda: broker.depth(cluster.broker) == 1, 10, "the tick goes out long before the lease is over")
+
+
+def test_p1_a_starting_beat_never_clears_the_marks_of_a_live_one(cluster: Cluster) -> None:
+    cluster.settings = {"pgbeat_lease": 60}
+    insert(cluster.database, "held", next_run_at="2026-01-01T00:00:00Z", schedule=None)
+    live = cluster.beat(inject=[Fault(f"{STORE}.mark", "hang", "after", seconds=8)])
+    mark = eventually(lambda: row(cluster.database, "held")["marked_by"], 10, "the live beat has marked the row")
+
+    starting = cluster.beat()
+    starting.wait_for_log("works on", 20)
+
+    assert mark == row(cluster.database, "held")["marked_by"]
+    eventually(lambda: broker.depth(cluster.broker) == 1, 20, "the live beat goes on")
+    (job,) = jobs(cluster.database, "held")
+    assert mark == job["beat"]
+    assert live.is_running()
+
+
+def test_p1_a_beat_that_slept_through_its_lease_changes_nothing_when_it_wakes(cluster: Cluster) -> None:
+    cluster.settings = {"pgbeat_lease": 2, "pgbeat_poll": 0.5}
+    insert(cluster.database, "held", next_run_at="2026-01-01T00:00:00Z", schedule=None)
+    sleeper = cluster.beat(inject=[Fault(f"{STORE}.submit", "stop", "after")])
+    eventually(lambda: len(jobs(cluster.database, "held")) == 1, 15, "the sleeper has submitted")
+    cluster.beat()
+    eventually(lambda: broker.depth(cluster.broker) == 1, 15, "the other beat sends the job")
+
+    sleeper.thaw()
+    time.sleep(2)
+
+    assert sleeper.is_running()
+    assert 1 == broker.depth(cluster.broker)
+    (job,) = jobs(cluster.database, "held")
+    assert "submitted" == job["state"]
+
+
+def test_p1_beats_of_the_same_name_are_still_two_beats(cluster: Cluster) -> None:
+    insert_many(cluster.database, 20)
+    for _ in range(2):
+        cluster.beat(arguments=["-n", "same@host"], wait=False)
+    eventually(lambda: len(sql(cluster.database, "select id from pgbeat.node")) == 2, 30, "two nodes")
+    eventually(lambda: len(jobs(cluster.database)) >= 60, 30, "three rounds")
+
+    assert {1} == set(occurrences(cluster.database).values())
+
+
+def test_p2_a_stopped_beat_hands_everything_back_and_ends_within_five_seconds(cluster: Cluster) -> None:
+    insert_many(cluster.database, 100)
+    first, second = cluster.beat(), cluster.beat()
+    eventually(lambda: len(jobs(cluster.database)) >= 200, 30, "two rounds")
+
+    began = time.monotonic()
+    first.stop()
+    took = time.monotonic() - began
+
+    left = sql(
+        cluster.database, "select name from pgbeat.periodic_task where marked_by not in (select id from pgbeat.node)"
+    )
+    assert took < 5
+    assert [] == left
+    assert 1 == len(sql(cluster.database, "select id from pgbeat.node"))
+    count = len(jobs(cluster.database))
+    eventually(lambda: len(jobs(cluster.database)) >= count + 200, 15, "the other beat goes on")
+    assert {1} == set(occurrences(cluster.database).values())
+    assert [] == gaps(cluster.database, timedelta(seconds=1))
+    assert second.is_running()
+
+
+def test_a_sleeping_beat_stops_within_two_seconds(cluster: Cluster) -> None:
+    beat = cluster.beat(settings={"pgbeat_poll": 60, "beat_max_loop_interval": 60})
+    beat.wait_for_log("works on", 20)
+    time.sleep(1)
+
+    began = time.monotonic()
+    beat.stop()
+
+    assert time.monotonic() - began < 2

@@ -1,0 +1,259 @@
+"""What Celery 5.7 expects of a scheduler, and the traps that others fell into."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import Any
+
+import psycopg2
+import pytest
+from celery import Celery
+from celery.beat import Service
+
+from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.errors import InvalidSetting
+from tests.acceptance.rows import insert, insert_many, jobs, row, sql
+from tests.harness import broker
+from tests.harness.faults import Fault
+from tests.harness.processes import ROOT, Cluster
+from tests.harness.wait import eventually
+
+NOWHERE = "postgresql://shop:s3cret@127.0.0.1:1/shop"
+
+
+def app_of(**settings: Any) -> Celery:
+    app = Celery("contract", broker="memory://", set_as_current=False)
+    app.conf.update(beat_scheduler="pgbeat", **settings)
+    return app
+
+
+def test_a_lazy_scheduler_touches_nothing_and_its_banner_shows_no_password() -> None:
+    scheduler = Scheduler(app_of(pgbeat_url=NOWHERE), lazy=True)
+
+    assert "shop:***@127.0.0.1" in scheduler.info
+    assert "s3cret" not in scheduler.info
+    assert {} == scheduler.schedule
+    scheduler.close()
+
+
+def test_the_banner_of_wrong_settings_says_so_instead_of_raising() -> None:
+    assert "pgbeat_lease is 'soon'" in Scheduler(app_of(pgbeat_url=NOWHERE, pgbeat_lease="soon"), lazy=True).info
+    assert "pgbeat_url is not set" in Scheduler(app_of(), lazy=True).info
+
+
+def test_a_wrong_setting_ends_the_start_by_name() -> None:
+    with pytest.raises(InvalidSetting, match="pgbeat_batch is 0"):
+        Scheduler(app_of(pgbeat_url=NOWHERE, pgbeat_batch=0))
+
+
+def test_the_name_pgbeat_is_registered_with_celery() -> None:
+    assert isinstance(Service(app_of(pgbeat_url=NOWHERE), scheduler_cls="pgbeat").get_scheduler(lazy=True), Scheduler)
+
+
+@pytest.mark.parametrize(("option", "expected"), [({}, 5), ({"max_interval": 2}, 2)])
+def test_max_interval_is_an_upper_bound_of_the_wait(option: dict[str, Any], expected: int) -> None:
+    assert expected == Scheduler(app_of(pgbeat_url=NOWHERE), lazy=True, **option).max_interval
+
+
+def test_nothing_escapes_a_tick_while_the_database_is_away() -> None:
+    scheduler = Scheduler(app_of(pgbeat_url=NOWHERE), max_interval=1)
+
+    assert [0.0, 0.0] == [scheduler.tick(), scheduler.tick()]
+    scheduler.close()
+    scheduler.close()
+    assert scheduler.tick() == scheduler.max_interval
+
+
+def test_a_failing_turn_is_logged_and_the_beat_goes_on(cluster: Cluster) -> None:
+    beat = cluster.beat(inject=[Fault("celery_pgbeat.postgres.store:Store.mark", "raise", "before")])
+    insert(cluster.database, "a", next_run_at="2026-01-01T00:00:00Z", schedule=None)
+
+    eventually(lambda: broker.depth(cluster.broker) == 1, 10, "the next turn sends it")
+    assert "A turn failed; trying again" in beat.log
+    assert beat.is_running()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_in_the_middle_of_a_tick_lets_the_batch_end_and_hands_the_rest_back(
+    cluster: Cluster, number: int
+) -> None:
+    publish = "celery_pgbeat.beat.scheduler:Scheduler.apply_async"
+    insert_many(cluster.database, 20, "every 1h")
+    beat = cluster.beat(inject=[Fault(publish, "hang", "before", call=5, seconds=1.5)])
+    eventually(lambda: row(cluster.database, "row-0001")["next_run_at"], 10, "planned")
+    sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now()")
+    beat.wait_for_log("fault: hang", 10)
+
+    beat.signal(number)
+    beat.signal(number)
+
+    assert 0 == beat.wait(5)
+    assert "Traceback" not in beat.log
+    assert [] == sql(cluster.database, "select 1 from pgbeat.periodic_task where marked_by is not null")
+    assert [] == sql(cluster.database, "select 1 from pgbeat.active_job where marked_by is not null")
+    assert {str(job["id"]) for job in jobs(cluster.database) if job["state"] == "submitted"} == {
+        message.id for message in broker.drain(cluster.broker)
+    }
+
+
+def test_a_turn_that_hangs_does_not_keep_the_beat_from_ending_nor_the_others_from_its_work(cluster: Cluster) -> None:
+    insert(cluster.database, "held", next_run_at="2026-01-01T00:00:00Z", schedule=None)
+    beat = cluster.beat(
+        settings={"pgbeat_lease": 120},
+        inject=[Fault("celery_pgbeat.beat.publisher:Publisher.publish", "hang", "before", seconds=60)],
+    )
+    beat.wait_for_log("fault: hang", 20)
+
+    began = time.monotonic()
+    beat.signal(signal.SIGTERM)
+    assert 0 == beat.wait(8)
+    assert time.monotonic() - began < 5
+    cluster.beat()
+    eventually(lambda: broker.depth(cluster.broker) == 1, 10, "another beat sends what was handed back")
+
+
+def test_beat_inside_a_worker_works(cluster: Cluster) -> None:
+    insert(cluster.database, "embedded", "every 1s", overlap="allow")
+    worker = cluster.worker(arguments=["-B", "-s", "unused"])
+
+    eventually(lambda: len(jobs(cluster.database, "embedded")) >= 3, 20, "three ticks")
+    worker.stop()
+    assert [] == sql(cluster.database, "select 1 from pgbeat.node where role = 'beat'")
+    assert [] == sql(cluster.database, "select 1 from pgbeat.periodic_task where marked_by is not null")
+
+
+def test_beat_answers_ping_while_it_works_and_while_the_database_is_away(cluster: Cluster) -> None:
+    beat = cluster.beat(arguments=["--enable-remote-control", "-n", "b1@test"])
+    beat.wait_for_log("works on", 20)
+    app = Celery("ping", broker=cluster.broker, set_as_current=False)
+
+    def ping() -> Any:
+        return app.control.inspect(timeout=1, destination=["b1@test"]).ping()
+
+    assert {"b1@test": {"ok": "pong"}} == eventually(ping, 10, "pong")
+
+
+def test_the_schedule_shows_the_rows_as_entries_without_loading_the_table(migrated_database: str) -> None:
+    insert(migrated_database, "a", "*/5 * * * *", queue="q2")
+    insert(migrated_database, "b", "every 30s", args=[1])
+    scheduler = Scheduler(app_of(pgbeat_url=migrated_database))
+
+    assert ["a", "b"] == list(scheduler.schedule)
+    entry = scheduler.schedule["a"]
+    assert ("app.probe", {"queue": "q2"}, "<crontab: */5 * * * * (m/h/dM/MY/d)>") == (
+        entry.task,
+        entry.options,
+        repr(entry.schedule),
+    )
+    assert 30 == scheduler.schedule["b"].schedule.run_every.total_seconds()
+    with pytest.raises(KeyError):
+        scheduler.schedule["c"]
+    scheduler.close()
+
+
+SENTRY = """
+import json, sys
+import sentry_sdk
+from sentry_sdk.integrations.celery import CeleryIntegration
+sentry_sdk.init(
+    dsn="http://key@127.0.0.1:9/1",
+    integrations=[CeleryIntegration(monitor_beat_tasks=True)],
+    transport=lambda event: None,
+    default_integrations=False,
+)
+from tests.harness.probe_app import app
+"""
+
+
+def test_sentrys_monitor_finds_the_schedule_and_its_headers_reach_the_message(
+    cluster: Cluster, tmp_path: Any
+) -> None:
+    (tmp_path / "sentry_app.py").write_text(SENTRY)
+    insert(cluster.database, "monitored", "*/5 * * * *", next_run_at="2026-01-01T00:00:00Z")
+    cluster.beat(app="sentry_app", environment={"PYTHONPATH": f"{ROOT}:{tmp_path}"})
+
+    eventually(lambda: broker.depth(cluster.broker) == 1, 20, "the message")
+    (message,) = broker.drain(cluster.broker)
+    assert "monitored" == message.headers["headers"]["sentry-monitor-slug"]
+    assert {"type": "crontab", "value": "*/5 * * * *"} == (
+        message.headers["headers"]["sentry-monitor-config"]["schedule"]
+    )
+
+
+def test_settings_may_stand_on_the_command_line_and_in_the_environment(cluster: Cluster) -> None:
+    beat = cluster.beat(environment={"PGBEAT_POLL": "0.25"}, wait=False)
+    beat.wait_for_log("works on", 20)
+    wrong = cluster.beat(environment={"PGBEAT_POLL": "now and then"}, wait=False)
+
+    assert 0 != wrong.wait(20)
+    assert "pgbeat_poll is 'now and then'" in wrong.log
+
+
+def test_ten_beats_on_an_empty_database_all_come_up(cluster: Cluster, database: str) -> None:
+    cluster.database = database
+    beats = [cluster.beat(wait=False) for _ in range(10)]
+
+    for beat in beats:
+        beat.wait_for_log("works on", 60)
+    assert 10 == len(sql(database, "select id from pgbeat.node"))
+    assert not [beat for beat in beats if "Traceback" in beat.log]
+
+
+def test_an_older_beat_that_faces_a_newer_schema_idles_and_says_so(cluster: Cluster) -> None:
+    sql(cluster.database, "update pgbeat.schema_version set version = 999, min_compatible = 999")
+    insert(cluster.database, "a", next_run_at="2026-01-01T00:00:00Z", schedule=None)
+    beat = cluster.beat()
+
+    beat.wait_for_log("upgrade celery-pgbeat on this node", 10)
+    time.sleep(1)
+    assert beat.is_running()
+    assert 0 == broker.depth(cluster.broker)
+
+
+def test_an_older_beat_works_beside_a_newer_schema_that_is_compatible(cluster: Cluster) -> None:
+    sql(cluster.database, "update pgbeat.schema_version set version = 999")
+    insert(cluster.database, "a", next_run_at="2026-01-01T00:00:00Z", schedule=None)
+    cluster.beat()
+
+    eventually(lambda: broker.depth(cluster.broker) == 1, 10, "it works")
+
+
+def test_a_current_schema_is_met_without_a_heavy_lock(cluster: Cluster) -> None:
+    """While somebody reads every table in an open transaction, a beat starts and works."""
+    reader = psycopg2.connect(cluster.database)
+    tables = sql(
+        cluster.database,
+        "select relname from pg_class where relnamespace = 'pgbeat'::regnamespace and relkind in ('r', 'p')",
+    )
+    for table in tables:
+        reader.cursor().execute(f"lock table pgbeat.{table['relname']} in access share mode")
+    insert(cluster.database, "a", next_run_at="2026-01-01T00:00:00Z", schedule=None)
+
+    cluster.beat()
+
+    eventually(lambda: broker.depth(cluster.broker) == 1, 10, "it works")
+    reader.close()
+
+
+def test_a_beat_with_another_driver_works(cluster: Cluster) -> None:
+    insert(cluster.database, "a", "every 1s", overlap="allow")
+    url = cluster.database.replace("postgresql://", "postgresql+psycopg://")
+    cluster.beat(environment={"PGBEAT_URL": url})
+
+    eventually(lambda: broker.depth(cluster.broker) >= 3, 15, "three ticks")
+    assert {1} == {job["sends"] for job in jobs(cluster.database)}
+
+
+def test_two_schemas_in_one_database_do_not_see_each_other(cluster: Cluster) -> None:
+    insert(cluster.database, "ours", next_run_at="2026-01-01T00:00:00Z", schedule=None)
+    cluster.beat(settings={"pgbeat_schema": "jobs"}).wait_for_log("works on", 20)
+    time.sleep(1.5)
+    assert 0 == broker.depth(cluster.broker)
+    sql(
+        cluster.database,
+        "insert into jobs.periodic_task (name, task, next_run_at) values ('theirs', 'elsewhere.task', now())",
+    )
+
+    eventually(lambda: broker.depth(cluster.broker) == 1, 10, "theirs alone")
+    assert ["theirs"] == [message.headers["periodic_task_name"] for message in broker.drain(cluster.broker)]

@@ -1,0 +1,163 @@
+"""P9: SQL is a first-class door: what any client writes is acted on within a second."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+from tests.acceptance.rows import insert, jobs, row, sql
+from tests.harness import broker
+from tests.harness.processes import Cluster
+from tests.harness.wait import eventually
+
+SECOND = timedelta(seconds=1)
+
+
+def test_p9_a_row_inserted_by_sql_is_submitted_at_its_first_occurrence_and_on_its_grid(cluster: Cluster) -> None:
+    cluster.beat().wait_for_log("works on", 20)
+    insert(cluster.database, "d1", "every 2s", overlap="allow")
+    eventually(lambda: len(jobs(cluster.database, "d1")) >= 3, 15, "three runs")
+
+    stored = row(cluster.database, "d1")
+    instants = [job["scheduled_for"] for job in jobs(cluster.database, "d1")]
+    assert [stored["created_at"] + 2 * number * SECOND for number in (1, 2, 3)] == instants[:3]
+    late = [job["submitted_at"] - job["scheduled_for"] for job in jobs(cluster.database, "d1")]
+    assert timedelta(0) <= min(late)
+    assert max(late) < SECOND
+
+
+def test_p9_the_rows_contents_reach_the_message(cluster: Cluster) -> None:
+    cluster.beat().wait_for_log("works on", 20)
+    insert(
+        cluster.database,
+        "d2",
+        "every 1h",
+        task="elsewhere.task",
+        args=[1],
+        kwargs={"a": "ü"},
+        queue="q2",
+        priority=7,
+        options={"headers": {"tenant": "x"}},
+        next_run_at=row_now(cluster.database),
+    )
+    eventually(lambda: broker.depth(cluster.broker, "q2") == 1, 10, "the message")
+
+    (message,) = broker.drain(cluster.broker, "q2")
+    (job,) = jobs(cluster.database, "d2")
+    assert ([1], {"a": "ü"}, "elsewhere.task", str(job["id"])) == (
+        message.args,
+        message.kwargs,
+        message.task,
+        message.id,
+    )
+    assert 7 == message.properties["priority"]
+    assert ("x", True, "d2") == (
+        message.headers["tenant"],
+        message.headers["celery_beat_task"],
+        message.headers["pgbeat"]["periodic_task"],
+    )
+    assert job["scheduled_for"].isoformat() == message.headers["pgbeat"]["scheduled_for"]
+
+
+def test_p9_pause_edit_and_delete_act_within_a_second(cluster: Cluster) -> None:
+    cluster.beat().wait_for_log("works on", 20)
+    for name in ("paused", "edited", "deleted"):
+        insert(cluster.database, name, "every 1s", overlap="allow")
+    eventually(lambda: len(jobs(cluster.database)) >= 6, 15, "all three run")
+
+    sql(cluster.database, "update pgbeat.periodic_task set enabled = false where name = 'paused'")
+    sql(cluster.database, "update pgbeat.periodic_task set args = '[\"new\"]' where name = 'edited'")
+    sql(cluster.database, "delete from pgbeat.periodic_task where name = 'deleted'")
+    changed_at = row_now(cluster.database)
+    time.sleep(3)
+
+    later = [job for job in jobs(cluster.database) if job["scheduled_for"] > changed_at + SECOND]
+    assert {"edited"} == {job["periodic_task"] for job in later}
+    arguments = {message.id: message.args for message in broker.drain(cluster.broker)}
+    assert {"new"} == {arguments[str(job["id"])][0] for job in later}
+
+
+def test_p9_a_new_schedule_takes_over_at_once_and_resuming_makes_no_burst(cluster: Cluster) -> None:
+    cluster.beat().wait_for_log("works on", 20)
+    insert(cluster.database, "slow", "every 1h", overlap="allow")
+    eventually(lambda: row(cluster.database, "slow")["next_run_at"], 5, "planned")
+    sql(cluster.database, "update pgbeat.periodic_task set schedule = 'every 1s'")
+    eventually(lambda: len(jobs(cluster.database, "slow")) >= 2, 5, "the new schedule runs")
+
+    sql(cluster.database, "update pgbeat.periodic_task set enabled = false")
+    time.sleep(4)
+    resumed_at = row_now(cluster.database)
+    sql(cluster.database, "update pgbeat.periodic_task set enabled = true")
+    count = len(jobs(cluster.database, "slow"))
+    eventually(lambda: len(jobs(cluster.database, "slow")) > count, 5, "it runs again")
+
+    new = jobs(cluster.database, "slow")[count:]
+    assert resumed_at < new[0]["scheduled_for"]
+    assert {1} == {job["occurrences"] for job in jobs(cluster.database, "slow")}
+
+
+def test_p9_a_next_run_set_by_sql_runs_within_a_second_once(cluster: Cluster) -> None:
+    cluster.beat().wait_for_log("works on", 20)
+    insert(cluster.database, "hourly", "every 1h")
+    planned = eventually(lambda: row(cluster.database, "hourly")["next_run_at"], 5, "planned")
+    set_at = row_now(cluster.database)
+    sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now()")
+
+    eventually(lambda: broker.depth(cluster.broker) == 1, 5, "the message")
+    time.sleep(1)
+    (job,) = jobs(cluster.database, "hourly")
+    assert job["submitted_at"] - set_at < SECOND
+    assert planned == row(cluster.database, "hourly")["next_run_at"]
+
+
+def test_p9_trigger_by_sql_goes_out_at_commit_and_moves_nothing(cluster: Cluster) -> None:
+    cluster.beat().wait_for_log("works on", 20)
+    insert(cluster.database, "hourly", "every 1h")
+    planned = eventually(lambda: row(cluster.database, "hourly")["next_run_at"], 5, "planned")
+    triggered_at = row_now(cluster.database)
+    (made,) = sql(cluster.database, "select pgbeat.trigger('hourly') as id")
+
+    eventually(lambda: broker.depth(cluster.broker) == 1, 5, "the message")
+    (job,) = jobs(cluster.database, "hourly")
+    assert (made["id"], "manual") == (str(job["id"]), job["origin"])
+    eventually(lambda: jobs(cluster.database, "hourly")[0]["submitted_at"], 5, "confirmed")
+    assert jobs(cluster.database, "hourly")[0]["submitted_at"] - triggered_at < SECOND
+    assert (planned, None) == (
+        row(cluster.database, "hourly")["next_run_at"],
+        row(cluster.database, "hourly")["last_run_at"],
+    )
+
+
+def test_p9_without_the_listening_connection_changes_act_within_the_poll(cluster: Cluster) -> None:
+    cluster.beat(settings={"pgbeat_poll": 1}).wait_for_log("works on", 20)
+    listening = "from pg_stat_activity where query like 'listen%%' and pid <> pg_backend_pid()"
+    sql(cluster.database, f"select pg_terminate_backend(pid) {listening}")
+    insert(cluster.database, "d17", "every 1h", next_run_at=row_now(cluster.database))
+    inserted_at = row_now(cluster.database)
+
+    eventually(lambda: jobs(cluster.database, "d17") and jobs(cluster.database, "d17")[0]["submitted_at"], 5, "sent")
+    assert jobs(cluster.database, "d17")[0]["submitted_at"] - inserted_at < 2 * SECOND
+    eventually(lambda: sql(cluster.database, f"select 1 {listening}"), 10, "the beat listens again")
+
+
+def test_p9_a_transaction_still_open_is_not_acted_on_and_its_commit_is(cluster: Cluster) -> None:
+    import psycopg2
+
+    cluster.beat().wait_for_log("works on", 20)
+    caller = psycopg2.connect(cluster.database)
+    caller.cursor().execute(
+        "insert into pgbeat.periodic_task (name, task, next_run_at) values ('b10', 'app.probe', clock_timestamp())"
+    )
+    time.sleep(2)
+    assert [] == jobs(cluster.database, "b10")
+    caller.commit()
+    committed_at = row_now(cluster.database)
+
+    eventually(lambda: jobs(cluster.database, "b10"), 5, "submitted")
+    assert jobs(cluster.database, "b10")[0]["created_at"] - committed_at < SECOND
+    caller.close()
+
+
+def row_now(url: str) -> object:
+    (answer,) = sql(url, "select clock_timestamp() as now")
+    return answer["now"]

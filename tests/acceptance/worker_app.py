@@ -1,0 +1,157 @@
+"""The tasks that the tests of the worker need beside those of the probe app."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from celery import Task, signals
+from celery.exceptions import Ignore, Reject
+
+from tests.harness.probe_app import _Recorded as Recorded
+from tests.harness.probe_app import app
+
+
+@app.task(name="app.ignore", bind=True)
+def run_ignore(self: Task, label: str) -> None:
+    """Raise Ignore of its own."""
+    with Recorded(self, label):
+        raise Ignore()
+
+
+@app.task(name="app.reject", bind=True)
+def run_reject(self: Task, label: str) -> None:
+    """Reject its message for good."""
+    with Recorded(self, label):
+        raise Reject("unwanted", requeue=False)
+
+
+@app.task(name="app.reject_early", bind=True)
+def run_reject_early(self: Task, label: str) -> None:
+    """Ask for its message back, which was acknowledged long ago."""
+    with Recorded(self, label):
+        raise Reject("again", requeue=True)
+
+
+@app.task(name="app.reject_once", bind=True, acks_late=True)
+def run_reject_once(self: Task, label: str, flag: str) -> str:
+    """Give its message back the first time."""
+    with Recorded(self, label):
+        if not Path(flag).exists():
+            Path(flag).touch()
+            raise Reject("later", requeue=True)
+    return label
+
+
+@app.task(name="app.die_once", bind=True, acks_late=True, reject_on_worker_lost=True)
+def run_die_once(self: Task, label: str, flag: str) -> str:
+    """Kill its process the first time."""
+    with Recorded(self, label):
+        if not Path(flag).exists():
+            Path(flag).touch()
+            os.kill(os.getpid(), 9)
+    return label
+
+
+@app.task(name="app.die_and_retry", bind=True, acks_late=True, default_retry_delay=1)
+def run_die_and_retry(self: Task, label: str, flag: str) -> str:
+    """Kill its process the first time; Celery 5.7 sends a retry."""
+    return str(run_die_once.run.__func__(self, label, flag))
+
+
+run_die_and_retry.retry_on_worker_lost = True
+
+
+@app.task(name="app.exit", bind=True)
+def run_exit(self: Task, label: str) -> None:
+    """Leave by sys.exit()."""
+    with Recorded(self, label):
+        sys.exit(3)
+
+
+@app.task(name="app.unwind", bind=True)
+def run_unwind(self: Task, label: str, seconds: float) -> None:
+    """Turn whatever ends it into an ordinary failure."""
+    try:
+        with Recorded(self, label):
+            time.sleep(seconds)
+    except BaseException as error:
+        raise RuntimeError("unwound") from error
+
+
+@app.task(name="app.retry_at", bind=True)
+def run_retry_at(self: Task, label: str) -> str:
+    """Ask for a retry at an instant."""
+    with Recorded(self, label):
+        if self.request.retries == 0:
+            raise self.retry(eta=datetime.now(timezone.utc) + timedelta(minutes=10))
+    return label
+
+
+@app.task(name="app.replace", bind=True)
+def run_replace(self: Task, label: str) -> Any:
+    """Put another task in its place."""
+    with Recorded(self, label):
+        return self.replace(app.signature("app.probe", (f"{label}-instead",)))
+
+
+class Called(Task):
+    """A task with a `__call__` that never comes to `run`."""
+
+    name = "app.called"
+    abstract = False
+
+    def __call__(self, label: str) -> str:
+        with Recorded(self, label):
+            return label
+
+
+class Wrapped(Task):
+    """A base with a `__call__` around `run` and a `before_start`, as people write them."""
+
+    def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:
+        with Recorded(self, f"{args[0]}-before"):
+            pass
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with Recorded(self, f"{args[0]}-call"):
+            return super().__call__(*args, **kwargs)
+
+
+app.register_task(Called())
+
+
+@app.task(name="app.wrapped", bind=True, base=Wrapped)
+def run_wrapped(self: Task, label: str) -> str:
+    """Run inside a custom `__call__`."""
+    with Recorded(self, label):
+        return label
+
+
+@app.task(name="app.caller", bind=True)
+def run_caller(self: Task, label: str) -> str:
+    """Call other tasks as functions, by every way there is."""
+    with Recorded(self, label):
+        run_plain(f"{label}-called")
+        run_plain.run(f"{label}-run")
+        run_plain.apply((f"{label}-applied",), headers={"pgbeat": self.request.pgbeat})
+    return label
+
+
+@app.task(name="app.plain", bind=True)
+def run_plain(self: Task, label: str) -> str:
+    """Record a run."""
+    with Recorded(self, label):
+        return label
+
+
+@signals.celeryd_after_setup.connect
+def _register_late(**_: Any) -> None:
+    @app.task(name="app.late", bind=True)
+    def run_late(self: Task, label: str) -> str:
+        with Recorded(self, label):
+            return label
