@@ -9,6 +9,7 @@ from typing import Any
 
 from celery import Celery
 
+from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.database import Database
 from tests.harness.processes import Cluster, Worker
 from tests.harness.wait import eventually
@@ -58,7 +59,10 @@ class Sender:
         seen: list[str | None] = []
 
         def there() -> bool:
-            seen.append(state(self.database, job))
+            try:
+                seen.append(state(self.database, job))
+            except DatabaseUnavailable:  # a connection from before an outage that the test made
+                seen.append(None)
             return seen[-1] == wanted
 
         eventually(there, timeout, f"job {job} {wanted}, its states were {list(dict.fromkeys(seen))}")

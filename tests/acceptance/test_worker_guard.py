@@ -2,28 +2,293 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Iterator
 
 import pytest
 
+from celery_pgbeat.embedded import Postgres
+from celery_pgbeat.postgres.database import Database
 from tests.acceptance.sending import Sender, sender, worker
+from tests.harness.broker import both_brokers, depth
+from tests.harness.databases import migrate_database
 from tests.harness.processes import Cluster
 from tests.harness.wait import eventually
+from tests.store.jobs import bury, state
+
+POOLS = ["prefork", "threads", "solo"]
 
 
 @pytest.fixture
-def sending(cluster: Cluster) -> Iterator[Sender]:
-    cluster.settings["result_backend"] = cluster.broker
+def sending(cluster: Cluster, redis_url: str) -> Iterator[Sender]:
+    cluster.settings["result_backend"] = redis_url
     with sender(cluster) as made:
         yield made
 
 
+def dropped(cluster: Cluster, count: int) -> None:
+    """Wait until so many copies were dropped."""
+    eventually(
+        lambda: sum(node.log.count("second message of job") for node in cluster.nodes) == count, 20, f"{count} drops"
+    )
+
+
+def labels(cluster: Cluster) -> list[str]:
+    return [run.label for run in cluster.probe.runs()]
+
+
+@both_brokers
 def test_of_five_copies_on_two_workers_one_starts(cluster: Cluster, sending: Sender) -> None:
-    workers = [worker(cluster), worker(cluster)]
+    worker(cluster)
+    worker(cluster)
     job = sending.job()
     for _ in range(5):
         sending.send(job, "app.probe", "x", 1)
     sending.wait_for(job, "succeeded")
-    eventually(lambda: sum(node.log.count("second message of job") for node in workers) == 4, 20, "four copies dropped")
+    dropped(cluster, 4)
     assert 1 == len(cluster.probe.runs("x"))
     assert "SUCCESS" == sending.result(job)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_copy_after_the_end_starts_nothing_and_leaves_the_result(
+    cluster: Cluster, sending: Sender, pool: str
+) -> None:
+    worker(cluster, pool=pool)
+    well, badly = sending.send_job("app.probe", "well"), sending.send_job("app.probe", "badly", 0, True)
+    sending.wait_for(well, "succeeded")
+    sending.wait_for(badly, "failed")
+    sending.send(well, "app.probe", "well")
+    sending.send(badly, "app.probe", "badly", 0, True)
+    dropped(cluster, 2)
+    sending.wait_for(sending.send_job("app.probe", "last"), "succeeded")
+    assert ["badly", "last", "well"] == sorted(labels(cluster))
+    assert ("SUCCESS", "FAILURE") == (sending.result(well), sending.result(badly))
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_retry_is_another_attempt_and_a_stray_copy_of_the_first_is_none(
+    cluster: Cluster, sending: Sender, pool: str
+) -> None:
+    worker(cluster, pool=pool)
+    job = sending.send_job("app.flaky", "x", 2)
+    sending.wait_for(job, "retrying")
+    sending.send(job, "app.flaky", "x", 2)
+    sending.wait_for(job, "succeeded")
+    dropped(cluster, 1)
+    runs = cluster.probe.runs("x")
+    assert [0, 1, 2] == [run.attempt for run in runs]
+    assert {"row"} == {run.periodic_task for run in runs}  # the header survives Celery's retries
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_message_without_our_header_runs_untouched(cluster: Cluster, sending: Sender, pool: str) -> None:
+    worker(cluster, pool=pool, concurrency=1)
+    task_id = str(uuid.uuid4())
+    for _ in range(2):
+        sending.app.send_task("app.probe", ("x", 1), task_id=task_id)
+    eventually(lambda: sending.app.AsyncResult(task_id).state == "STARTED", 20, "Celery's own STARTED")
+    eventually(lambda: len([run for run in cluster.probe.runs("x") if run.finished_at]) == 2, 20, "two runs")
+    assert [] == sending.database.execute("select * from pgbeat.job")
+
+
+def test_a_job_that_runs_is_started_to_the_result_backend(cluster: Cluster, sending: Sender) -> None:
+    worker(cluster)
+    job = sending.send_job("app.probe", "x", 2)
+    eventually(lambda: sending.result(job) == "STARTED", 20, "STARTED")
+    unheard = sending.send_job("app.probe", "unheard", 2, ignore_result=True)
+    eventually(lambda: cluster.probe.runs("unheard"), 20, "a run")
+    assert "PENDING" == sending.result(unheard)
+
+
+@pytest.mark.parametrize("task", ["app.called", "app.wrapped", "app.late"])
+def test_a_task_with_a_call_of_its_own_and_a_late_one_are_guarded_too(
+    cluster: Cluster, sending: Sender, task: str
+) -> None:
+    worker(cluster)
+    job = sending.job()
+    for _ in range(3):
+        sending.send(job, task, "x")
+    sending.wait_for(job, "succeeded")
+    dropped(cluster, 2)
+    wrapping = ["x-before", "x-call"] if task == "app.wrapped" else []
+    assert sorted(["x", *wrapping]) == sorted(labels(cluster))
+
+
+@pytest.mark.parametrize("pool", ["threads", "solo"])
+def test_a_late_task_is_guarded_in_a_pool_without_processes(cluster: Cluster, sending: Sender, pool: str) -> None:
+    worker(cluster, pool=pool)
+    job = sending.job()
+    for _ in range(3):
+        sending.send(job, "app.late", "x")
+    sending.wait_for(job, "succeeded")
+    dropped(cluster, 2)
+    assert ["x"] == labels(cluster)
+
+
+def test_calls_inside_a_job_are_not_the_job(cluster: Cluster, sending: Sender) -> None:
+    worker(cluster)
+    sending.wait_for(sending.send_job("app.caller", "x"), "succeeded")
+    assert ["x", "x-applied", "x-called", "x-run"] == sorted(labels(cluster))
+
+
+def test_a_header_that_was_copied_into_another_message_is_not_the_job(cluster: Cluster, sending: Sender) -> None:
+    worker(cluster)
+    job = sending.send_job("app.probe", "x")
+    sending.wait_for(job, "succeeded")
+    header = {"job": str(job), "run": 0}
+    sending.app.send_task("app.probe", ("child",), headers={"pgbeat": header})
+    eventually(lambda: cluster.probe.runs("child"), 20, "the child's run")
+
+
+def test_a_replacement_runs_under_the_job_s_id(cluster: Cluster, sending: Sender) -> None:
+    worker(cluster)
+    job = sending.send_job("app.replace", "x")
+    sending.wait_for(job, "succeeded")
+    eventually(lambda: cluster.probe.runs("x-instead"), 20, "the replacement's run")
+    eventually(lambda: sending.result(job) == "SUCCESS", 20, "its result")
+
+
+def test_a_message_whose_job_nobody_knows_is_not_run(cluster: Cluster, sending: Sender) -> None:
+    node = worker(cluster)
+    job = uuid.uuid4()
+    sending.send(job, "app.probe", "x")
+    node.wait_for_log(f"Nobody knows job {job}", 20)
+    sending.wait_for(sending.send_job("app.probe", "known"), "succeeded")
+    assert ["known"] == labels(cluster)
+    assert "PENDING" == sending.result(job)
+
+
+def test_a_message_of_a_job_that_is_not_tracked_runs(cluster: Cluster, sending: Sender) -> None:
+    worker(cluster)
+    job = sending.job(state="pending", tracking="send", marked_by="beat")
+    sending.database.run("confirm", beat="beat", jobs=[job], delays=[0.0])
+    sending.send(job, "app.probe", "x")
+    eventually(lambda: cluster.probe.runs("x"), 20, "a run")
+    assert "submitted" == state(sending.database, job)
+
+
+def test_a_message_of_an_earlier_run_starts_nothing(cluster: Cluster, sending: Sender) -> None:
+    worker(cluster)
+    job = sending.job(run=1)
+    sending.send(job, "app.probe", "old", run=0)
+    dropped(cluster, 1)
+    sending.send(job, "app.probe", "new", run=1)
+    sending.wait_for(job, "succeeded")
+    assert ["new"] == labels(cluster)
+
+
+def test_a_job_given_up_for_lost_starts_when_its_message_turns_up(cluster: Cluster, sending: Sender) -> None:
+    worker(cluster)
+    job = sending.job()
+    bury(sending.database, job)
+    for _ in range(2):
+        sending.send(job, "app.probe", "x")
+    sending.wait_for(job, "succeeded")
+    dropped(cluster, 1)
+    assert ["x"] == labels(cluster)
+
+
+def test_a_task_that_the_app_does_not_allow_is_skipped(cluster: Cluster, sending: Sender) -> None:
+    worker(cluster, settings={"pgbeat_allowed_tasks": ["app.p*"]})
+    forbidden, allowed = sending.send_job("app.flaky", "forbidden", 0), sending.send_job("app.probe", "allowed")
+    sending.wait_for(forbidden, "skipped")
+    sending.wait_for(allowed, "succeeded")
+    (row,) = sending.database.execute("select reason from pgbeat.job where state = 'skipped'")
+    assert "not_allowed" == row.reason
+    assert ["allowed"] == labels(cluster)
+
+
+def test_processes_that_are_spawned_guard_and_report_as_forked_ones_do(cluster: Cluster, sending: Sender) -> None:
+    worker(cluster, settings={"worker_pool_start_method": "spawn"})
+    job = sending.job()
+    for _ in range(3):
+        sending.send(job, "app.probe", "x")
+    sending.wait_for(job, "succeeded", 60)
+    dropped(cluster, 2)
+    assert ["x"] == labels(cluster)
+    assert "past the worker's own reception" not in cluster.nodes[0].log
+
+
+def test_a_wrong_setting_ends_the_worker_and_is_named(cluster: Cluster, sending: Sender) -> None:
+    node = worker(cluster, settings={"pgbeat_dead_after": "soon"}, wait=False)
+    assert node.wait(30) != 0
+    assert "pgbeat_dead_after is 'soon', not a number of seconds" in node.log
+
+
+class Outage:
+    """A worker whose Postgres is one of its own, while the truth about the runs is elsewhere."""
+
+    def __init__(self, cluster: Cluster, sending: Sender, postgres: Postgres) -> None:
+        migrate_database(postgres.url)
+        self.cluster, self.sending, self.postgres = cluster, sending, postgres
+        sending.database.close()
+        sending.database = Database(postgres.url)
+
+    def worker(self, patience: float, **settings: str) -> None:
+        environment = {"PGBEAT_URL": self.postgres.url, "WORKER_PATIENCE": str(patience)}
+        worker(self.cluster, environment=environment, settings=settings)
+
+
+@pytest.fixture
+def outage(cluster: Cluster, sending: Sender, own_postgres: Postgres) -> Outage:
+    return Outage(cluster, sending, own_postgres)
+
+
+def test_a_start_waits_for_a_database_that_comes_back(outage: Outage) -> None:
+    outage.worker(patience=20)
+    job = outage.sending.job()
+    outage.postgres.shut_down()
+    for _ in range(2):
+        outage.sending.send(job, "app.probe", "x")
+    time.sleep(2)
+    assert [] == labels(outage.cluster)
+    outage.postgres.start()
+    outage.sending.wait_for(job, "succeeded")
+    dropped(outage.cluster, 1)
+    assert ["x"] == labels(outage.cluster)
+
+
+def test_a_job_runs_unguarded_when_the_database_stays_away(outage: Outage) -> None:
+    outage.worker(patience=1)
+    job = outage.sending.job()
+    outage.postgres.shut_down()
+    outage.sending.send(job, "app.probe", "x")
+    eventually(lambda: outage.cluster.probe.runs("x"), 20, "a run")
+    assert "runs unguarded (pgbeat_guard_error = 'run')" in outage.cluster.nodes[0].log
+    outage.postgres.start()
+    outage.sending.wait_for(job, "succeeded")
+
+
+def test_a_job_is_refused_and_left_to_be_sent_again_when_the_app_says_so(outage: Outage) -> None:
+    outage.worker(patience=1, pgbeat_guard_error="refuse")
+    job = outage.sending.job()
+    outage.postgres.shut_down()
+    outage.sending.send(job, "app.probe", "x")
+    outage.cluster.nodes[0].wait_for_log("is not run now, it will be sent again", 20)
+    outage.postgres.start()
+    outage.sending.wait_for(job, "submitted")
+    assert [] == labels(outage.cluster)
+    outage.sending.send(job, "app.probe", "x")
+    outage.sending.wait_for(job, "succeeded")
+
+
+def test_what_became_of_a_job_is_told_when_the_database_is_back(outage: Outage) -> None:
+    outage.worker(patience=1)
+    job = outage.sending.send_job("app.probe", "x", 3)
+    outage.sending.wait_for(job, "running")
+    outage.postgres.shut_down()
+    eventually(lambda: outage.sending.result(job) == "SUCCESS", 20, "the result")
+    outage.postgres.start()
+    outage.sending.wait_for(job, "succeeded")
+
+
+def test_a_job_is_refused_where_the_schema_is_too_new_for_this_worker(cluster: Cluster, sending: Sender) -> None:
+    sending.database.execute("update pgbeat.schema_version set version = 999, min_compatible = 999")
+    node = worker(cluster, settings={"pgbeat_guard_error": "refuse"})
+    job = sending.send_job("app.probe", "x")
+    node.wait_for_log("is not run now", 20)
+    assert "upgrade celery-pgbeat on this node" in node.log
+    assert "submitted" == state(sending.database, job)
+    assert 0 == depth(cluster.broker)

@@ -1,0 +1,114 @@
+"""P6: one bad row stops only itself and says why; every wrong input gets a clear error and hurts nothing else."""
+
+from __future__ import annotations
+
+import re
+
+import psycopg2
+import pytest
+
+from tests.acceptance.rows import insert, insert_many, jobs, row, sql
+from tests.harness import broker
+from tests.harness.processes import Cluster
+from tests.harness.wait import eventually
+
+
+@pytest.mark.parametrize(
+    ("columns", "word"),
+    [
+        ({"schedule": "Mon *-*-* 88:00"}, "hour 88 is not in 0-23"),
+        ({"schedule": "0 25 * * *"}, "hour 25 is not in 0-23"),
+        ({"schedule": "0 0 30 2 *"}, "30"),
+        ({"schedule": "every -20s"}, "-20"),
+        ({"schedule": "every 0s"}, "0"),
+        ({"timezone": "Mars/Olympus"}, "Mars/Olympus"),
+        ({"args": {"no": "list"}}, "args"),
+        ({"kwargs": ["no", "object"]}, "kwargs"),
+        ({"kwargs": {"big": "x" * 66_000}}, "more than 65536"),
+        ({"options": {"unknown_option": 1}}, "unknown_option"),
+        ({"options": {"serializer": "pickle"}}, "pickle"),
+        ({"options": {"task_id": "1"}}, "task_id"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else None,
+)
+def test_p6_what_sql_can_see_is_refused_at_insert_naming_the_value(
+    migrated_database: str, columns: dict[str, object], word: str
+) -> None:
+    with pytest.raises(psycopg2.Error, match=re.escape(word)) as refused:
+        insert(migrated_database, "bad", **columns)
+
+    assert "22023" == refused.value.pgcode
+
+
+def test_p6_a_bad_row_among_good_ones_says_why_once_and_the_good_ones_run(cluster: Cluster) -> None:
+    insert_many(cluster.database, 20)
+    insert(cluster.database, "odd", "RRULE:FREQ=SOMETIMES")
+    insert(cluster.database, "fast", "every 0.05s")
+    insert(cluster.database, "unknown", "every 1s", task="no.such.task", overlap="allow")
+    beat = cluster.beat()
+    eventually(lambda: len(jobs(cluster.database)) >= 60, 20, "three rounds")
+
+    assert "SOMETIMES" in row(cluster.database, "odd")["problem"]
+    assert "pgbeat_min_interval" in row(cluster.database, "fast")["problem"]
+    assert len(jobs(cluster.database, "unknown")) >= 2
+    assert 1 == beat.log.count("Cannot plan 'odd'")
+    assert [] == [job for name in ("odd", "fast") for job in jobs(cluster.database, name)]
+
+    sql(cluster.database, "update pgbeat.periodic_task set schedule = 'every 1s' where name = 'odd'")
+    eventually(lambda: jobs(cluster.database, "odd"), 10, "mended, it runs")
+    assert row(cluster.database, "odd")["problem"] is None
+
+
+def test_p6_a_message_that_cannot_be_made_is_lost_alone_after_three_tries(cluster: Cluster) -> None:
+    cluster.settings = {"pgbeat_lease": 1, "pgbeat_poll": 0.5}
+    insert(cluster.database, "good", "every 1s", overlap="allow")
+    insert(cluster.database, "bad", args=["too", 1, True, "many"], schedule=None, next_run_at="2026-01-01T00:00:00Z")
+    cluster.beat()
+
+    eventually(lambda: [job for job in jobs(cluster.database, "bad") if job["state"] == "lost"], 30, "given up")
+    (job,) = jobs(cluster.database, "bad")
+    assert job["error"].startswith("unsendable: TypeError")
+    assert {1} == {job["sends"] for job in jobs(cluster.database, "good")}
+
+
+@pytest.mark.parametrize(
+    ("url", "word"),
+    [
+        ("postgresql://postgres:s3cret@{server}/no_such_database", "no_such_database"),
+        ("postgresql://nobody:s3cret@{server}/postgres", "nobody"),
+        ("postgresql://postgres:s3cret@127.0.0.1:1/postgres", "127.0.0.1:1"),
+    ],
+)
+def test_p10_a_database_that_cannot_be_used_is_named_without_its_password_and_waited_for(
+    cluster: Cluster, postgres_server: str, url: str, word: str
+) -> None:
+    server = postgres_server.rpartition("@")[2].partition("/")[0]
+    beat = cluster.beat(environment={"PGBEAT_URL": url.format(server=server)})
+    beat.wait_for_log("is not usable", 20)
+
+    assert word in beat.log
+    assert "s3cret" not in beat.log
+    assert beat.is_running()
+
+
+def test_a_url_without_its_driver_ends_the_start_with_the_package_to_install(cluster: Cluster) -> None:
+    beat = cluster.beat(environment={"PGBEAT_URL": "postgresql+asyncpg://u:s3cret@h/d"}, wait=False)
+
+    assert 0 != beat.wait(20)
+    assert "works with psycopg2 and psycopg" in beat.log
+    assert "s3cret" not in beat.log
+
+
+def test_p12_a_task_that_the_app_does_not_allow_is_never_sent(cluster: Cluster) -> None:
+    cluster.settings = {"pgbeat_allowed_tasks": ["app.*"]}
+    insert(cluster.database, "allowed", "every 1s", overlap="allow")
+    insert(cluster.database, "forbidden", "every 1s", task="os.system", overlap="allow")
+    insert(cluster.database, "by-hand", None, task="os.system")
+    sql(cluster.database, "select pgbeat.trigger('by-hand')")
+    cluster.beat()
+    eventually(lambda: len(jobs(cluster.database, "forbidden")) >= 2, 20, "two ticks decided")
+
+    assert {("skipped", "not_allowed")} == {
+        (job["state"], job["reason"]) for name in ("forbidden", "by-hand") for job in jobs(cluster.database, name)
+    }
+    assert {"app.probe"} == {message.task for message in broker.drain(cluster.broker)}

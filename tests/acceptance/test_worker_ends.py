@@ -1,0 +1,304 @@
+"""What became of a job: each way in which a run, or a message, can end has its own final state."""
+
+from __future__ import annotations
+
+import os
+import signal
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import celery
+import pytest
+
+from celery_pgbeat.embedded.databases import create_database, drop_database
+from tests.acceptance.sending import Sender, sender, worker
+from tests.harness.processes import Cluster, Worker
+from tests.harness.wait import eventually
+from tests.store.jobs import active, finished
+
+# Alive for the whole module, beside the numbers that `redis_url` gives to single tests.
+REDIS_NUMBER = 15 if "PGBEAT_TEST_REDIS_URL" in os.environ else 500
+
+
+@pytest.fixture(scope="module")
+def shared(
+    tmp_path_factory: pytest.TempPathFactory,
+    postgres_server: str,
+    redis_server: str,
+    migrated_template: str,
+    unique_name: Callable[[], str],
+) -> Iterator[Sender]:
+    """One worker for all tests that leave it as it was."""
+    name = unique_name()
+    database = create_database(postgres_server, name, template=migrated_template)
+    made = Cluster(tmp_path_factory.mktemp("shared"), database, f"{redis_server.rstrip('/')}/{REDIS_NUMBER}")
+    made.settings.update(result_backend=made.broker, worker_prefetch_multiplier=10)
+    with sender(made) as sending:
+        sending.app.control.purge()
+        worker(made, concurrency=3)
+        yield sending
+        made.end()
+    drop_database(postgres_server, name)
+
+
+@pytest.fixture
+def sending(cluster: Cluster, redis_url: str) -> Iterator[Sender]:
+    cluster.settings["result_backend"] = redis_url
+    with sender(cluster) as made:
+        yield made
+
+
+def last(sending: Sender, job: uuid.UUID) -> dict[str, Any]:
+    found = finished(sending.database, job)
+    assert found is not None
+    return found
+
+
+def runs(sending: Sender, label: str) -> int:
+    return len(sending.cluster.probe.runs(label))
+
+
+@pytest.mark.parametrize(
+    ("task", "arguments", "state", "error"),
+    [
+        ("app.probe", (), "succeeded", None),
+        ("app.probe", (0, True), "failed", "ProbeFailed: "),
+        ("app.ignore", (), "succeeded", None),
+        ("app.reject", (), "failed", "Reject: "),
+        ("app.reject_early", (), "failed", "Reject: "),
+        ("app.unwind", (0.1,), "succeeded", None),
+        ("app.replace", (), "succeeded", None),
+        ("app.die", (), "lost", "WorkerLostError: Worker exited prematurely: signal 9"),
+        ("app.exit", (), "lost", "WorkerLostError: "),
+    ],
+)
+def test_a_run_ends_in_its_own_state(
+    shared: Sender, task: str, arguments: tuple[Any, ...], state: str, error: str | None
+) -> None:
+    label = str(uuid.uuid4())
+    job = shared.send_job(task, label, *arguments)
+    shared.wait_for(job, state)
+    found = last(shared, job)
+    assert 1 == runs(shared, label)
+    assert found["error"] is None if error is None else found["error"].startswith(error)
+    assert found["started_at"] <= found["finished_at"]
+
+
+def test_an_error_is_kept_short_and_without_what_postgres_cannot_store(shared: Sender) -> None:
+    label = "x" * 1000 + "\udc80"
+    job = shared.send_job("app.probe", label[:900] + "\x01", 0, True)
+    shared.wait_for(job, "failed")
+    assert 500 == len(last(shared, job)["error"])
+
+
+def test_a_hard_time_limit_fails_the_job(shared: Sender) -> None:
+    job = shared.send_job("app.probe", str(uuid.uuid4()), 30, time_limit=1)
+    shared.wait_for(job, "failed")
+    assert "TimeLimitExceeded: 1" in last(shared, job)["error"]
+
+
+def test_a_soft_time_limit_fails_the_job(shared: Sender) -> None:
+    job = shared.send_job("app.probe", str(uuid.uuid4()), 30, soft_time_limit=1)
+    shared.wait_for(job, "failed")
+    assert "SoftTimeLimitExceeded" in last(shared, job)["error"]
+
+
+def test_a_message_that_had_expired_ends_the_job(shared: Sender) -> None:
+    label = str(uuid.uuid4())
+    job = shared.send_job("app.probe", label, expires=datetime.now(timezone.utc) - timedelta(seconds=5))
+    shared.wait_for(job, "expired")
+    assert (0, None) == (runs(shared, label), last(shared, job)["started_at"])
+
+
+def test_a_task_that_the_worker_does_not_have_fails_the_job(shared: Sender) -> None:
+    job = shared.send_job("app.nobody_has_it", "x")
+    shared.wait_for(job, "failed")
+    assert "NotRegistered: no task is named 'app.nobody_has_it' at this worker" == last(shared, job)["error"]
+
+
+def test_a_message_that_makes_no_sense_fails_the_job(shared: Sender) -> None:
+    job = shared.job()
+    shared.send(job, "app.probe", "x", eta="the day after tomorrow")
+    shared.wait_for(job, "failed")
+
+
+def revoke(sending: Sender, job: uuid.UUID, **arguments: Any) -> None:
+    sending.app.control.revoke(str(job), reply=True, timeout=2, **arguments)
+
+
+def test_a_job_revoked_before_its_message_arrived_is_revoked(shared: Sender) -> None:
+    job = shared.job()
+    revoke(shared, job)
+    shared.send(job, "app.probe", str(job))
+    shared.wait_for(job, "revoked")
+    assert 0 == runs(shared, str(job))
+
+
+def test_a_job_revoked_while_it_waits_in_the_worker_is_revoked(shared: Sender) -> None:
+    job = shared.job()
+    shared.send(job, "app.probe", str(job), countdown=2)
+    eventually(lambda: f"[{job}] received" in shared.cluster.nodes[0].log, 20, "its reception")
+    revoke(shared, job)
+    shared.wait_for(job, "revoked")
+    assert 0 == runs(shared, str(job))
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
+def test_a_job_terminated_while_it_runs_is_revoked(shared: Sender, name: str) -> None:
+    job = shared.send_job("app.probe", str(uuid.uuid4()), 30)
+    shared.wait_for(job, "running")
+    revoke(shared, job, terminate=True, signal=name)
+    shared.wait_for(job, "revoked")
+    assert "terminated by signal" in last(shared, job)["error"]
+
+
+def test_revoked_beats_the_failure_that_a_terminated_child_reports(shared: Sender) -> None:
+    job = shared.send_job("app.unwind", str(uuid.uuid4()), 30)
+    shared.wait_for(job, "running")
+    revoke(shared, job, terminate=True)
+    shared.wait_for(job, "revoked")
+    eventually(lambda: "RuntimeError('unwound')" in shared.cluster.nodes[0].log, 20, "the child's failure")
+    assert "revoked" == last(shared, job)["state"]
+
+
+def test_a_second_copy_that_is_revoked_does_not_end_the_job_that_runs(shared: Sender) -> None:
+    job = shared.send_job("app.probe", str(uuid.uuid4()), 3)
+    shared.wait_for(job, "running")
+    revoke(shared, job)
+    shared.send(job, "app.probe", "copy")
+    eventually(lambda: f"Discarding revoked task: app.probe[{job}]" in shared.cluster.nodes[0].log, 20, "the copy's end")
+    shared.wait_for(job, "succeeded")
+
+
+def test_a_retry_at_an_instant_waits_until_then(shared: Sender) -> None:
+    job = shared.send_job("app.retry_at", "x")
+    shared.wait_for(job, "retrying")
+    row = active(shared.database, job)
+    assert row is not None
+    assert (1, None) == (row["attempt"], row["token"])
+    assert timedelta(minutes=69) < row["patience"] <= timedelta(minutes=70)  # 10 min and the pickup deadline of 1 h
+
+
+def test_retries_that_run_out_fail_the_job(shared: Sender) -> None:
+    job = shared.send_job("app.flaky", "x", 99, retries=10)
+    shared.wait_for(job, "failed")
+    assert 10 == last(shared, job)["attempt"]
+
+
+def test_a_message_given_back_by_its_task_starts_the_job_again(shared: Sender, tmp_path: Path) -> None:
+    label = str(uuid.uuid4())
+    job = shared.send_job("app.reject_once", label, str(tmp_path / "flag"))
+    shared.wait_for(job, "succeeded")
+    assert [0, 0] == [run.attempt for run in shared.cluster.probe.runs(label)]
+
+
+def test_a_killed_child_whose_message_goes_back_starts_the_job_again(shared: Sender, tmp_path: Path) -> None:
+    label = str(uuid.uuid4())
+    job = shared.send_job("app.die_once", label, str(tmp_path / "flag"))
+    shared.wait_for(job, "succeeded")
+    assert [0, 0] == [run.attempt for run in shared.cluster.probe.runs(label)]
+
+
+@pytest.mark.skipif(celery.VERSION < (5, 7), reason="Celery 5.7 retries what a lost worker ran")
+def test_a_killed_child_that_celery_retries_is_another_attempt(shared: Sender, tmp_path: Path) -> None:
+    label = str(uuid.uuid4())
+    job = shared.send_job("app.die_and_retry", label, str(tmp_path / "flag"))
+    shared.wait_for(job, "succeeded")
+    assert [0, 1] == [run.attempt for run in shared.cluster.probe.runs(label)]
+
+
+def test_a_killed_child_of_a_job_that_may_run_again_leaves_it_to_its_silence(shared: Sender) -> None:
+    job = shared.send_job("app.die", str(uuid.uuid4()), columns={"on_lost": "rerun"})
+    eventually(lambda: (active(shared.database, job) or {}).get("error"), 20, "the error")
+    row = active(shared.database, job)
+    assert row is not None
+    assert "running" == row["state"]
+    assert row["patience"] <= timedelta(seconds=30)
+
+
+def test_a_report_finds_its_way_from_each_pool(sending: Sender) -> None:
+    for pool in ("threads", "solo"):
+        worker(sending.cluster, pool=pool, queues=pool)
+        for task, state in (("app.probe", "succeeded"), ("app.unwind", "succeeded"), ("app.reject", "failed")):
+            arguments = ("x", 0.1) if task == "app.unwind" else ("x",)
+            sending.wait_for(sending.send_job(task, *arguments, queue=pool), state)
+
+
+def test_a_task_that_leaves_by_exit_fails_in_a_pool_of_threads(sending: Sender) -> None:
+    worker(sending.cluster, pool="threads")
+    job = sending.send_job("app.exit", "x")
+    sending.wait_for(job, "failed")
+    assert "SystemExit: 3" == last(sending, job)["error"]
+
+
+FAST = {"pgbeat_dead_after": 3, "pgbeat_heartbeat": 1}
+
+
+def silence(sending: Sender, job: uuid.UUID) -> timedelta:
+    row = active(sending.database, job)
+    assert row is not None
+    found: timedelta = row["patience"]
+    return found
+
+
+@pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
+def test_a_job_that_runs_is_heartbeaten_for_and_one_that_does_not_is_not(sending: Sender, pool: str) -> None:
+    node = worker(sending.cluster, pool=pool, concurrency=1, settings=FAST)
+    running, waiting = sending.send_job("app.probe", "x", 30), sending.send_job("app.probe", "y", 30)
+    sending.wait_for(running, "running")
+    with pytest.raises(AssertionError, match="not within"):
+        eventually(lambda: silence(sending, running) < timedelta(seconds=1), 6, "a silence", every=0.2)
+    assert "submitted" == (active(sending.database, waiting) or {})["state"]
+    node.kill()
+    eventually(lambda: silence(sending, running) < timedelta(0), 6, "the end of the heartbeat")
+
+
+def test_a_new_child_after_the_heartbeat_began_keeps_to_its_own_connection(sending: Sender) -> None:
+    node = worker(sending.cluster, concurrency=1, settings=FAST, arguments=["--max-tasks-per-child", "1"])
+    for number in range(4):
+        sending.wait_for(sending.send_job("app.probe", str(number), 1), "succeeded")
+    assert 4 == len({run.pid for run in sending.cluster.probe.runs()})
+    assert "not usable" not in node.log
+
+
+def nodes(sending: Sender) -> list[Any]:
+    return list(sending.database.execute("select * from pgbeat.node where role = 'worker'"))
+
+
+def announced(sending: Sender, node: Worker) -> None:
+    (row,) = eventually(lambda: nodes(sending), 20, "the announcement")
+    assert (node.pid, True) == (row.pid, row.tracking)
+
+
+def test_a_worker_announces_itself_and_signs_off_in_good_order(sending: Sender) -> None:
+    node = worker(sending.cluster)
+    announced(sending, node)
+    job = sending.send_job("app.probe", "x", 2)
+    sending.wait_for(job, "running")
+    assert node.stop() == 0
+    sending.wait_for(job, "succeeded", 1)
+    assert [] == nodes(sending)
+
+
+def test_a_cold_shutdown_gives_up_what_runs_and_signs_off(sending: Sender) -> None:
+    node = worker(sending.cluster)
+    announced(sending, node)
+    job = sending.send_job("app.probe", "x", 60)
+    sending.wait_for(job, "running")
+    node.signal(signal.SIGQUIT)
+    node.wait(30)
+    sending.wait_for(job, "lost", 5)
+    assert [] == nodes(sending)
+
+
+def test_a_killed_worker_leaves_its_jobs_to_their_silence(sending: Sender) -> None:
+    node = worker(sending.cluster, settings=FAST)
+    job = sending.send_job("app.probe", "x", 60)
+    sending.wait_for(job, "running")
+    node.kill()
+    eventually(lambda: silence(sending, job) < timedelta(0), 6, "the silence")
+    sending.database.run("judge", batch=10, resending=True)
+    assert "lost" == last(sending, job)["state"]

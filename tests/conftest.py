@@ -1,0 +1,211 @@
+"""Servers, databases and processes for the tests.
+
+Servers come from the environment (PGBEAT_TEST_DATABASE_URL, PGBEAT_TEST_REDIS_URL, PGBEAT_TEST_AMQP_URL), else private
+ones are started, one of each kind for each pytest-xdist worker. A missing one skips the test, unless
+PGBEAT_TEST_REQUIRE (`amqp,redis,postgres`) names it: then the test fails.
+
+A given Postgres needs a user who may create databases, a given RabbitMQ its management interface on port 15672. Of a
+given Redis the database in the URL and as many after it as there are workers are emptied.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+import pytest
+import redis
+
+from celery_pgbeat.embedded import Postgres, ServerUnavailable, Valkey
+from celery_pgbeat.embedded.databases import create_database, drop_database
+from tests.harness.clock import Clock
+from tests.harness.databases import migrate_database
+from tests.harness.management import Management
+from tests.harness.probe import Probe
+from tests.harness.processes import Cluster
+from tests.harness.rabbitmq import RabbitMQ
+
+POSTGRES_OPTIONS = {"max_connections": "300"}
+REDIS_DATABASES = 512  # of the private server
+
+_CLUSTER = pytest.StashKey[Cluster]()
+_numbers = itertools.count(1)
+
+
+def _missing(kind: str, reason: str) -> NoReturn:
+    if kind in os.environ.get("PGBEAT_TEST_REQUIRE", "").replace(" ", "").split(","):
+        pytest.fail(f"PGBEAT_TEST_REQUIRE names {kind}: {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def unique_name(worker_id: str) -> Callable[[], str]:
+    """Make names that no other test has, in whatever worker or run."""
+    return lambda: f"pgbeat_{worker_id}_{os.getpid()}_{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The URL of a server on which databases may be made. Not to be restarted: see `own_postgres`."""
+    given = os.environ.get("PGBEAT_TEST_DATABASE_URL")
+    if given:
+        yield given
+        return
+    server = Postgres(durable=False, options=POSTGRES_OPTIONS)
+    try:
+        server.start()
+    except ServerUnavailable as error:
+        _missing("postgres", str(error))
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture
+def database(postgres_server: str, unique_name: Callable[[], str]) -> Iterator[str]:
+    """The URL of an empty database of this test's own."""
+    name = unique_name()
+    yield create_database(postgres_server, name)
+    drop_database(postgres_server, name)
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres_server: str, unique_name: Callable[[], str]) -> Iterator[str]:
+    """The name of a database with the schema `pgbeat`, to be copied: that is faster than to migrate each time."""
+    name = unique_name()
+    migrate_database(create_database(postgres_server, name))
+    yield name
+    drop_database(postgres_server, name)
+
+
+@pytest.fixture
+def migrated_database(postgres_server: str, migrated_template: str, unique_name: Callable[[], str]) -> Iterator[str]:
+    """The URL of a database of this test's own with the schema `pgbeat`."""
+    name = unique_name()
+    yield create_database(postgres_server, name, template=migrated_template)
+    drop_database(postgres_server, name)
+
+
+@pytest.fixture
+def database_clock(migrated_database: str) -> Clock:
+    """The clock of `migrated_database`, to be set."""
+    return Clock(migrated_database)
+
+
+@pytest.fixture
+def probe(migrated_database: str) -> Probe:
+    """The table of what ran, in `migrated_database`."""
+    return Probe(migrated_database).create()
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[Postgres]:
+    """A Postgres of this test's own, to be restarted, killed and frozen."""
+    server = Postgres(durable=False, options=POSTGRES_OPTIONS)
+    try:
+        server.start()
+    except ServerUnavailable as error:
+        _missing("postgres", str(error))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[str]:
+    """The URL of a Redis-compatible server. Not to be restarted: see `own_redis`."""
+    given = os.environ.get("PGBEAT_TEST_REDIS_URL")
+    if given:
+        yield given
+        return
+    server = Valkey(options={"databases": str(REDIS_DATABASES)})
+    try:
+        server.start()
+    except ServerUnavailable as error:
+        _missing("redis", str(error))
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture
+def redis_url(redis_server: str, worker_id: str) -> str:
+    """The URL of an empty Redis database, of which no other test knows at the same time."""
+    number = next(_numbers) % REDIS_DATABASES
+    if os.environ.get("PGBEAT_TEST_REDIS_URL"):  # shared by the workers, and it has 16 databases by default
+        first = int(urlsplit(redis_server).path.strip("/") or 0)
+        number = first + (0 if worker_id == "master" else int(worker_id.removeprefix("gw")))
+    url = urlsplit(redis_server)._replace(path=f"/{number}").geturl()
+    with redis.Redis.from_url(url) as client:
+        client.flushdb()
+    return url
+
+
+@pytest.fixture
+def own_redis() -> Iterator[Valkey]:
+    """A Valkey of this test's own, to be restarted, killed and frozen; it keeps what it holds."""
+    server = Valkey(appendonly=True)
+    try:
+        server.start()
+    except ServerUnavailable as error:
+        _missing("redis", str(error))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def amqp_server() -> Iterator[Management]:
+    """The management interface of a RabbitMQ, with which each test gets a virtual host."""
+    given = os.environ.get("PGBEAT_TEST_AMQP_URL")
+    if given:
+        management = Management.beside(given)
+        if not management.answers():
+            _missing("amqp", "the RabbitMQ of PGBEAT_TEST_AMQP_URL has no management interface on port 15672")
+        yield management
+        return
+    server = RabbitMQ()
+    try:
+        server.start()
+    except ServerUnavailable as error:
+        _missing("amqp", str(error))
+    yield server.management
+    server.stop()
+
+
+@pytest.fixture
+def amqp_url(amqp_server: Management, unique_name: Callable[[], str]) -> Iterator[str]:
+    """The URL of a RabbitMQ virtual host of this test's own."""
+    name = unique_name()
+    yield amqp_server.create_vhost(name)
+    amqp_server.delete_vhost(name)
+
+
+@pytest.fixture
+def broker_url(request: pytest.FixtureRequest) -> str:
+    """The URL of an empty broker: Redis, or what `tests.harness.broker.both_brokers` parametrises."""
+    kind = getattr(request, "param", "redis")
+    return str(request.getfixturevalue(f"{kind}_url"))
+
+
+@pytest.fixture
+def cluster(
+    request: pytest.FixtureRequest, tmp_path: Path, migrated_database: str, broker_url: str
+) -> Iterator[Cluster]:
+    """Real beats and workers on `migrated_database` and `broker_url`; whatever is left of them ends with the test.
+
+    A test with servers of its own sets `cluster.database` and `cluster.broker` before it starts the first process.
+    """
+    made = Cluster(tmp_path, migrated_database, broker_url)
+    request.node.stash[_CLUSTER] = made
+    yield made
+    made.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the ends of the processes' logs with a failed test."""
+    report = yield
+    if report.failed and _CLUSTER in item.stash:
+        report.sections += item.stash[_CLUSTER].tails()
+    return report
