@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -143,6 +144,19 @@ def test_a_killed_server_comes_back_with_what_it_had_promised(make: MakeServer) 
         running.start()
         assert url == running.url
         assert recall(running) == 42
+
+
+def shared_memory() -> list[str]:
+    """List all words of the table of System V shared memory, the ids among them."""
+    return subprocess.run(["ipcs", "-m"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("ipcs") is None, reason="ipcs is not installed")
+def test_a_killed_postgres_leaves_no_shared_memory(postgres: Postgres) -> None:
+    used = (postgres.folder / "data" / "postmaster.pid").read_text().splitlines()[6].split()[1]
+    assert used in shared_memory()
+    postgres.kill()
+    assert used not in shared_memory()
 
 
 @both_servers

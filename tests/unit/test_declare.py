@@ -1,0 +1,395 @@
+"""What people declare in Python, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pytest
+from celery import Celery, chain
+from celery.beat import BeatLazyFunc
+from celery.schedules import BaseSchedule, crontab, schedule
+
+from celery_pgbeat import cron, every
+from celery_pgbeat.declare import KNOWN_OPTIONS, Columns, Definition, Timing, app_timezone, define, task_of, timing_of
+from celery_pgbeat.declare.call import plain
+from celery_pgbeat.declare.columns import READERS
+from celery_pgbeat.declare.entry import entry_of
+from celery_pgbeat.declare.timing import EPOCH
+from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
+from celery_pgbeat.schedules import parse
+from celery_pgbeat.settings import Settings
+
+UTC = timezone.utc
+NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def app() -> Iterator[Celery]:
+    made = Celery("shop", broker="memory://", set_as_current=False)
+    yield made
+    made.close()
+
+
+def row(
+    when: Any = "@daily", task: Any = "shop.report", settings: Settings | None = None, **columns: Any
+) -> Definition:
+    return define("nightly", task, when, columns, settings or Settings())
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        (cron("0 3 * * *"), "0 3 * * *"),
+        (every("5m"), "every 5m"),
+        (every("every 5 minutes"), "every 5 minutes"),
+        (every("PT1H"), "PT1H"),
+        (every(timedelta(hours=1, minutes=30)), "every 1h30m"),
+        (every(0.5), "every 0.5s"),
+        ("  @hourly ", "@hourly"),
+        (timedelta(days=1), "every 1d"),
+        (90, "every 1m30s"),
+        (datetime(2030, 1, 1, 12, tzinfo=ZoneInfo("Europe/Berlin")), "2030-01-01T11:00:00Z"),
+        (datetime(2030, 1, 1, 12), "2030-01-01T12:00:00"),
+        (date(2030, 1, 1), "2030-01-01"),
+        (schedule(timedelta(minutes=2)), "every 2m"),
+        (crontab(), "crontab: * * * * *"),
+        (crontab(0, 4), "crontab: 0 4 * * *"),
+        (crontab("*/15", "8-17", "mon-fri", "1,15", "*/3"), "crontab: */15 8-17 1,15 */3 mon-fri"),
+        (crontab(day_of_week="monday,Sunday", month_of_year="january"), "crontab: * * * jan mon,sun"),
+        (crontab(minute={30, 0}, hour=[8, 9, 10], day_of_month="1, 2"), "crontab: 0,30 8-10 1,2 * *"),
+        (crontab(minute=range(60)), "crontab: 0-59 * * * *"),
+    ],
+)
+def test_a_declared_schedule_becomes_text_that_the_engine_reads(declared: Any, text: str) -> None:
+    timing = timing_of(declared, "Europe/Berlin")
+
+    assert text == timing.text
+    assert parse(timing.text, timing.timezone or "UTC")
+
+
+def test_what_carries_no_zone_gets_that_of_the_app() -> None:
+    assert timing_of(crontab(), "Europe/Berlin").timezone == "Europe/Berlin"
+    assert timing_of(cron("@daily"), "Europe/Berlin").timezone == "Europe/Berlin"
+    assert timing_of(cron("@daily", timezone="Asia/Tokyo"), "Europe/Berlin").timezone == "Asia/Tokyo"
+
+
+def test_a_crontab_keeps_the_zone_that_it_was_given() -> None:
+    by_clock = crontab(nowfun=lambda: datetime.now(ZoneInfo("Asia/Tokyo")))
+    by_attribute = crontab()
+    by_attribute.tz = ZoneInfo("America/New_York")
+    naive_clock = crontab(nowfun=datetime.now)
+
+    assert timing_of(by_clock, "UTC").timezone == "Asia/Tokyo"
+    assert timing_of(by_attribute, "UTC").timezone == "America/New_York"
+    assert timing_of(naive_clock, "Europe/Berlin").timezone == "Europe/Berlin"
+
+
+def test_a_crontab_of_a_fixed_offset_is_refused_because_it_knows_no_daylight_saving_time() -> None:
+    fixed = crontab(nowfun=lambda: datetime.now(timezone(timedelta(hours=2))))
+
+    with pytest.raises(InvalidSchedule, match=r"UTC\+02:00.*no time zone with an IANA name"):
+        timing_of(fixed)
+
+
+def test_a_relative_interval_is_counted_from_the_epoch() -> None:
+    assert timing_of(schedule(timedelta(hours=1), relative=True)).anchor == EPOCH
+    assert timing_of(schedule(timedelta(hours=1))).anchor is None
+    assert entry_of("a", {"task": "t", "schedule": 60, "relative": True}).columns["anchor"] == EPOCH
+
+
+def test_solar_is_written_with_its_place() -> None:
+    # Celery's own needs an extra to be made; only the name of the class and its fields matter.
+    solar = type("solar", (BaseSchedule,), {"__module__": "celery.schedules", "event": "sunset", "lat": 52.52})
+    solar.lon = 13.4  # type: ignore[attr-defined]
+
+    assert timing_of(solar()).text == "solar: sunset 52.52 13.4"
+
+
+def test_a_schedule_class_of_ones_own_is_refused_with_the_way_out() -> None:
+    class Lunar(BaseSchedule):
+        pass
+
+    class MyCrontab(crontab):
+        pass
+
+    for own in (Lunar(), MyCrontab()):
+        with pytest.raises(InvalidSchedule, match="decides in Python when it is due.*write it as cron"):
+            timing_of(own)
+
+
+@pytest.mark.parametrize(
+    "wrong", [0, -1, float("nan"), float("inf"), True, 1e300, timedelta(0), timedelta(days=40_000)]
+)
+def test_an_interval_must_be_a_length_of_time(wrong: Any) -> None:
+    with pytest.raises(InvalidSchedule, match="interval"):
+        every(wrong)
+
+
+@pytest.mark.parametrize("wrong", [object(), ["@daily"], b"@daily"])
+def test_what_is_no_schedule_is_refused_by_its_type(wrong: Any) -> None:
+    with pytest.raises(InvalidSchedule, match="is no schedule: use cron"):
+        timing_of(wrong)
+
+
+def test_cron_and_every_refuse_at_once_what_can_never_work() -> None:
+    with pytest.raises(InvalidSchedule, match="hour 25 is not in 0-23"):
+        cron("0 25 * * *")
+    with pytest.raises(InvalidSchedule, match="no time zone of that name"):
+        cron("@daily", timezone="Mars/Olympus")
+    with pytest.raises(InvalidSchedule, match="not a cron expression"):
+        cron("every 5m")
+    with pytest.raises(InvalidSchedule, match="'parsecs' is not a unit of time"):
+        every("5 parsecs")
+    with pytest.raises(InvalidSchedule, match="not text"):
+        cron(5)  # type: ignore[arg-type]
+
+
+def test_a_call_is_told_by_a_task_a_name_or_a_signature(app: Celery) -> None:
+    @app.task(name="shop.add")
+    def add(x: int, y: int) -> int:
+        return x + y
+
+    signature = add.s(1, y=2).set(queue="fast", expires=60)
+
+    assert task_of("shop.add").task == "shop.add"
+    assert task_of(add).task == "shop.add"
+    assert task_of(signature) == ("shop.add", (1,), {"y": 2}, {"queue": "fast", "expires": 60})
+
+
+def test_a_signature_of_several_tasks_and_a_plain_function_are_refused(app: Celery) -> None:
+    @app.task(name="shop.add")
+    def add(x: int) -> int:
+        return x
+
+    with pytest.raises(InvalidPeriodicTask, match="task is a chain"):
+        task_of(chain(add.s(1), add.s()))
+    with pytest.raises(InvalidPeriodicTask, match="neither a Celery task nor the name of one"):
+        task_of(lambda: None)
+
+
+def test_a_signature_says_arguments_options_and_queue_unless_the_row_does(app: Celery) -> None:
+    @app.task(name="shop.add")
+    def add(x: int) -> int:
+        return x
+
+    signature = add.s(1).set(queue="fast", priority=3, expires=60)
+
+    said = row(task=signature)
+    overruled = row(task=signature, args=[2], queue="slow", options={"expires": 5})
+
+    assert ("[1]", "fast", 3, '{"expires": 60}') == (said.args, said.queue, said.priority, said.options)
+    assert ("[2]", "slow", '{"expires": 5}') == (overruled.args, overruled.queue, overruled.options)
+
+
+def test_arguments_are_written_as_celery_writes_them_and_come_back_the_same() -> None:
+    args = [NEW_YEAR, UUID(int=7), Decimal("1.50"), {"ü": [1, None, "\x01\\u0000"]}]
+
+    assert args == plain(row(args=args).args)
+
+
+def test_json_that_only_looks_like_a_celery_type_is_left_as_it_is() -> None:
+    assert plain('{"__type__": "orbit", "__value__": 1}') == {"__type__": "orbit", "__value__": 1}
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"args": [1, object()]}, r"args\[1\] is a object that is not JSON"),
+        ({"kwargs": {"when": lambda: None}}, r"kwargs\['when'\] is a function that is not JSON"),
+        ({"kwargs": {"share": float("nan")}}, r"kwargs\['share'\] .* not JSON compliant"),
+        ({"kwargs": {1: 2}}, "kwargs has the key 1"),
+        ({"args": "abc"}, "args is a str, not a list or tuple"),
+        ({"kwargs": [1]}, "kwargs is a list, not a dict"),
+        ({"args": ["a\0b"]}, r"args\[0\] holds the character NUL"),
+        ({"args": ["\ud800"]}, r"args\[0\] .* surrogates"),
+        ({"args": ["x" * 65_536]}, "args and kwargs have 65542 bytes together, more than 65536"),
+        ({"queue": ""}, "queue is '', not text"),
+        ({"queue": object()}, "queue is .*, not text"),
+        ({"subject": "a\0"}, "subject is .*; Postgres stores neither NUL"),
+        ({"priority": 256}, "priority 256 is not in 0-255"),
+        ({"priority": True}, "priority is True, not a whole number"),
+        ({"overlap": "maybe"}, "overlap is 'maybe', not one of skip, allow"),
+        ({"overlap": None}, "overlap is None; leave it out for the default, 'skip'"),
+        ({"catchup": "some"}, "catchup is 'some', not one of none, latest, earliest"),
+        ({"dst": "ignore"}, "dst is 'ignore'"),
+        ({"on_lost": "cry"}, "on_lost is 'cry'"),
+        ({"tracking": "none"}, "tracking is 'none'"),
+        ({"max_runs": 0}, "max_runs is 0, not at least 1"),
+        ({"max_runs": 2**31}, "max_runs is 2147483648, not a whole number up to"),
+        ({"max_run_time": 0}, "max_run_time is 0; it must be more than 0"),
+        ({"max_run_time": "0%"}, "max_run_time is '0%'; it must be more than 0"),
+        ({"max_run_time": "soon"}, "max_run_time is 'soon'.*use a timedelta"),
+        ({"max_run_time": "P1M"}, "max_run_time is 'P1M'; months and years have no fixed length"),
+        ({"catchup_window": -1}, "catchup_window is -1; it must be at least 0"),
+        ({"catchup_window": [1]}, r"catchup_window is \[1\]; use a timedelta"),
+        ({"catchup_window": 1e300}, "catchup_window is 1e.300 seconds, which is too long"),
+        ({"start_at": "2026-01-01"}, "start_at is '2026-01-01', not a datetime"),
+        ({"start_at": datetime(1, 1, 1)}, "start_at is .*, outside the years 1 to 9999"),
+        ({"start_at": NEW_YEAR, "end_at": NEW_YEAR - timedelta(seconds=1)}, "end_at .* is before start_at"),
+        ({"overlpa": "skip"}, "there is no column 'overlpa'. Did you mean 'overlap'?"),
+        ({"options": [1]}, "options is a list, not a dict"),
+        ({"options": {"task_id": "x"}}, "options has 'task_id', which a periodic task cannot set; known are"),
+        ({"options": {"exprires": 1}}, "options has 'exprires'.*Did you mean 'expires'?"),
+        ({"options": {"serializer": "pickle"}}, r"options\['serializer'\] is 'pickle', not 'json', the only one"),
+        ({"options": {"countdown": -1}}, r"options\['countdown'\] is -1, not a number of seconds"),
+        ({"options": {"retry": "yes"}}, r"options\['retry'\] is 'yes', not true or false"),
+        ({"options": {"headers": []}}, r"options\['headers'\] is \[\], not a dict"),
+        ({"options": {"headers": {"x": object()}}}, "options is a dict that is not JSON"),
+        ({"options": {"headers": {"pgbeat": 1}}}, "has a header 'pgbeat', which is ours"),
+        ({"options": {"priority": 999}}, "priority 999 is not in 0-255"),
+    ],
+)
+def test_a_wrong_column_is_refused_by_name_and_value(columns: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidPeriodicTask, match=said):
+        row(**columns)
+
+
+@pytest.mark.parametrize("secret", [{"args": ["hush", object()]}, {"kwargs": {"token": {"hush": object()}}}])
+def test_a_refusal_never_shows_the_arguments(secret: dict[str, Any]) -> None:
+    with pytest.raises(InvalidPeriodicTask) as refusal:
+        row(**secret)
+
+    assert "hush" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("", "name is '', not text"), (None, "name is None"), ("x" * 201, "201 characters, not 1 to 200")],
+)
+def test_a_name_is_a_text_of_one_to_two_hundred_characters(name: Any, said: str) -> None:
+    with pytest.raises(InvalidPeriodicTask, match=said):
+        define(name, "shop.report", "@daily", {}, Settings())
+
+
+def test_a_task_must_be_named_and_allowed() -> None:
+    settings = Settings(allowed_tasks=("shop.*",))
+
+    assert row(task="shop.report", settings=settings).task == "shop.report"
+    with pytest.raises(InvalidPeriodicTask, match=r"'os.remove' is not in pgbeat_allowed_tasks \(shop.\*\)"):
+        row(task="os.remove", settings=settings)
+    with pytest.raises(InvalidPeriodicTask, match="task is missing"):
+        row(task=None)
+
+
+def test_an_interval_below_the_shortest_allowed_is_refused_naming_the_setting() -> None:
+    slow = Settings(min_interval=timedelta(minutes=1))
+
+    with pytest.raises(InvalidPeriodicTask, match="runs every 0.5 s, and pgbeat_min_interval is 1 s"):
+        row(0.5)
+    with pytest.raises(InvalidPeriodicTask, match="runs every 10 s, and pgbeat_min_interval is 60 s"):
+        row("*/10 * * * * *", settings=slow)
+    assert row("* * * * * *").schedule == "* * * * * *"
+    assert row("* * * * *", settings=slow).schedule == "* * * * *"
+
+
+@pytest.mark.parametrize(
+    ("given", "span"),
+    [("30m", 1800), ("1h30m", 5400), ("PT5M", 300), ("P1DT1S", 86_401), (2.5, 2.5), (timedelta(hours=1), 3600)],
+)
+def test_spans_are_timedeltas_seconds_or_text(given: Any, span: float) -> None:
+    assert timedelta(seconds=span) == row(max_run_time=given).max_run_time
+    assert timedelta(seconds=span) == row(catchup_window=given).catchup_window
+
+
+def test_a_run_time_may_be_a_share_of_the_interval() -> None:
+    assert row(every("10m"), max_run_time="50%").max_run_time == timedelta(minutes=5)
+    with pytest.raises(InvalidPeriodicTask, match="the schedule has no interval"):
+        row(None, max_run_time="50%")
+
+
+def test_the_zone_may_be_said_once() -> None:
+    assert row(cron("@daily", timezone="Asia/Tokyo")).timezone == "Asia/Tokyo"
+    assert row("@daily", timezone="Asia/Tokyo").timezone == "Asia/Tokyo"
+    assert row(None, timezone="Asia/Tokyo").timezone == "Asia/Tokyo"
+    with pytest.raises(InvalidPeriodicTask, match="timezone is 'UTC', but the schedule says 'Asia/Tokyo'"):
+        row(cron("@daily", timezone="Asia/Tokyo"), timezone="UTC")
+    with pytest.raises(InvalidSchedule, match="'Mars/Olympus': there is no time zone of that name"):
+        row(None, timezone="Mars/Olympus")
+
+
+def test_naive_instants_are_read_in_the_zone_of_the_row() -> None:
+    read = row("@daily", timezone="Asia/Tokyo", start_at=datetime(2026, 1, 1), anchor=datetime(2026, 1, 1, tzinfo=UTC))
+
+    assert read.record()["start_at"] == "2025-12-31T15:00:00+00:00"
+    assert read.record()["anchor"] == "2026-01-01T00:00:00+00:00"
+
+
+def test_spans_and_instants_among_the_options_become_json() -> None:
+    options = json.loads(row(options={"expires": timedelta(minutes=1), "eta": NEW_YEAR, "time_limit": 9.5}).options)
+
+    assert {"expires": 60, "eta": "2026-01-01T00:00:00+00:00", "time_limit": 9.5} == options
+
+
+def test_a_record_holds_json_that_is_equal_for_equal_declarations() -> None:
+    first, again = row(every(60), kwargs={"b": 1, "a": 2}), row(every("1m"), kwargs={"a": 2, "b": 1})
+
+    assert json.dumps(first.record()) == json.dumps(again.record())
+
+
+def test_each_column_has_a_reader_and_a_field() -> None:
+    fields = set(Definition.__dataclass_fields__)
+
+    assert set(Columns.__annotations__) == set(READERS)
+    assert set(READERS) == fields - {"name", "task", "schedule", "managed_by"}
+
+
+def test_no_option_is_known_that_names_links_or_carries_live_objects() -> None:
+    refused = {"task_id", "producer", "connection", "publisher", "link", "link_error", "chain", "chord", "group_id"}
+
+    assert not KNOWN_OPTIONS & (refused | {"root_id", "parent_id", "add_to_parent", "queue", "priority", "declare"})
+
+
+def test_the_zone_of_an_app_is_a_name(app: Celery) -> None:
+    other = Celery("other", set_as_current=False)
+    other.conf.timezone = "Europe/Berlin"
+
+    assert app_timezone(app) == "UTC"
+    assert app_timezone(other) == "Europe/Berlin"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (5, "the entry is a int, not a dict"),
+        ({"task": "t", "shedule": 5}, "has 'shedule', which is none of Celery's keys. Did you mean 'schedule'?"),
+        ({"task": "t"}, "has no 'schedule'"),
+        ({"task": "t", "schedule": 5, "pgbeat": 5}, "'pgbeat' is a int, not a dict of columns"),
+        ({"task": "t", "schedule": 5, "pgbeat": {"args": [1]}}, "'pgbeat' has 'args': say it in the entry itself"),
+    ],
+)
+def test_a_wrong_entry_of_beat_schedule_is_refused(given: Any, said: str) -> None:
+    with pytest.raises(InvalidPeriodicTask, match=said):
+        entry_of("a", given)
+
+
+def test_an_entry_of_beat_schedule_may_carry_our_columns() -> None:
+    entry = entry_of(
+        "a",
+        {
+            "task": "t",
+            "schedule": crontab(),
+            "args": (1,),
+            "options": {"queue": "q"},
+            "pgbeat": {"overlap": "allow", "run_on_start": True},
+        },
+    )
+
+    assert {"args": (1,), "options": {"queue": "q"}, "overlap": "allow"} == entry.columns
+    assert entry.run_on_start
+
+
+def test_lazy_arguments_are_not_evaluated_by_a_declaration() -> None:
+    lazy = BeatLazyFunc(lambda: pytest.fail("evaluated"))
+
+    assert entry_of("a", {"task": "t", "schedule": 5, "kwargs": {"x": lazy}}).columns["kwargs"] == {"x": lazy}
+
+
+def test_a_timing_is_a_value() -> None:
+    assert cron("@daily") == Timing("@daily")
+    assert hash(every("5m")) == hash(every("5m"))

@@ -1,0 +1,162 @@
+"""Importing is harmless; installing puts a guard before each task, once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import Celery, Task, signals
+from celery.app.trace import build_tracer
+from celery.exceptions import Ignore
+
+from celery_pgbeat.errors import InvalidSetting
+from celery_pgbeat.worker import install
+from celery_pgbeat.worker.agent import agent_of
+from celery_pgbeat.worker.guard import GUARD
+
+NOWHERE = "postgresql://nobody@127.0.0.1:1/nowhere"
+
+
+class Own(Task):
+    """A task class with hooks of its own."""
+
+    name = "unit.own"
+    seen: list[str]
+
+    def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:
+        type(self).seen.append("before")
+
+    def run(self) -> str:
+        type(self).seen.append("run")
+        return "done"
+
+
+def probe_of(app: Celery, name: str) -> Any:
+    """Register a task that no other app gets to see."""
+
+    def probe() -> None:
+        pass
+
+    return app.tasks[app.task(name=name, shared=False)(probe).name]
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
+    monkeypatch.delenv("PGBEAT_URL", raising=False)
+    for signal in vars(signals).values():
+        if isinstance(signal, type(signals.task_postrun)):
+            monkeypatch.setattr(signal, "receivers", list(signal.receivers))
+    made = Celery("unit", broker="memory://", backend="cache+memory://", set_as_current=False)
+    made.conf.update(pgbeat_url=NOWHERE, task_track_started=True)
+    Own.seen = []
+    yield made
+    made.close()
+
+
+def test_importing_connects_two_signals_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, celery_pgbeat.worker; from celery import signals as s;"
+        "assert not {'sqlalchemy', 'psycopg2', 'celery_pgbeat.postgres.database'} & set(sys.modules), sys.modules;"
+        "print([n for n, v in vars(s).items() if getattr(v, 'receivers', None)])"
+    )
+    environment = {**os.environ, "PGBEAT_LEASE": "nonsense"}
+    answer = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert "['worker_init', 'worker_process_init']" == answer.stdout.strip()
+
+
+def test_each_task_has_a_guard_and_tells_celery_of_no_start(app: Celery) -> None:
+    task = probe_of(app, "unit.probe")
+    install(app)
+    assert all(GUARD in vars(task) and task.track_started is False for task in app.tasks.values())
+    assert "unit.probe" == task.name
+
+
+def test_installing_again_guards_what_came_since_and_nothing_twice(app: Celery) -> None:
+    app.register_task(Own())
+    install(app)
+    guard = vars(app.tasks["unit.own"])[GUARD]
+    standing = Own.before_start
+    probe_of(app, "unit.late")
+    install(app)
+    assert guard is vars(app.tasks["unit.own"])[GUARD]
+    assert standing is Own.before_start
+    assert GUARD in vars(app.tasks["unit.late"])
+
+
+def test_calls_that_no_message_asked_for_do_not_meet_the_guard(app: Celery) -> None:
+    app.register_task(Own())
+    install(app)
+    assert "done" == app.tasks["unit.own"]()
+    assert "done" == app.tasks["unit.own"].apply().get()
+    assert ["run", "before", "run"] == Own.seen
+
+
+def test_a_tracer_that_was_built_before_is_built_again(app: Celery) -> None:
+    task = probe_of(app, "unit.probe")
+    app.finalize()
+    task.__trace__ = before = object()
+    install(app)
+    assert before is not task.__trace__
+
+
+def test_what_the_guard_turns_away_is_not_run_and_stores_nothing(app: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.register_task(Own())
+    install(app)
+    task = app.tasks["unit.own"]
+
+    def turn_away(*_: Any) -> None:
+        raise Ignore("second")
+
+    monkeypatch.setattr(vars(task)[GUARD], "admit", turn_away)
+    tracer = build_tracer("unit.own", task, app=app)
+    assert "IGNORED" == tracer("an-id", (), {}, {"id": "an-id"}).info.state
+    assert [] == Own.seen
+    assert "PENDING" == app.AsyncResult("an-id").state
+
+
+def test_a_worker_without_a_url_warns_once_and_guards_nothing(app: Celery, caplog: pytest.LogCaptureFixture) -> None:
+    app.conf.pgbeat_url = None
+    probe_of(app, "unit.probe")
+    install(app)
+    install(app)
+    assert agent_of(app) is None
+    assert GUARD not in vars(app.tasks["unit.probe"])
+    assert 1 == caplog.text.count("pgbeat_url is not set")
+
+
+def test_a_wrong_setting_is_an_error_that_names_it(app: Celery) -> None:
+    app.conf.pgbeat_lease = "long"
+    with pytest.raises(InvalidSetting, match="pgbeat_lease is 'long'"):
+        install(app)
+
+
+class Controller:
+    """The sender of Celery's worker_init."""
+
+    def __init__(self, app: Celery) -> None:
+        self.app = app
+
+
+def test_a_starting_worker_with_a_wrong_setting_does_not_start(app: Celery) -> None:
+    app.conf.pgbeat_lease = "long"
+    with pytest.raises(SystemExit, match="pgbeat_lease is 'long'"):
+        signals.worker_init.send(sender=Controller(app))
+
+
+def test_each_process_has_a_line_of_its_own(app: Celery) -> None:
+    install(app)
+    agent = agent_of(app)
+    assert agent is not None
+    mine = agent.line
+    assert mine is agent.line
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if agent.line is not mine and not agent.is_main else 1)
+    assert 0 == os.waitpid(child, 0)[1]
+    assert mine is agent.line
+    assert agent.is_main
+    agent.close()

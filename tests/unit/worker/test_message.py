@@ -1,0 +1,105 @@
+"""Our header in a message, and the token that travels with it inside a worker."""
+
+from __future__ import annotations
+
+import uuid
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery import Celery
+from celery.app.task import Context
+from celery.worker import state
+
+from celery_pgbeat.postgres.reports import Copy
+from celery_pgbeat.worker.message import Entrusted, copy_of, entrust, entrusted_start
+
+JOB = uuid.UUID("7e5cf5a2-7c3c-5f0e-9d2a-1f5f3d0f8a11")
+
+
+def fields(**changed: Any) -> dict[str, Any]:
+    header = {"periodic_task": "nightly", "job": str(JOB), "scheduled_for": "…", "origin": "schedule", "run": 3}
+    return {"id": str(JOB), "task": "app.probe", "retries": 2, "pgbeat": header, **changed}
+
+
+class Request(SimpleNamespace):
+    """What Celery's own request is to us: a dict, and something that can be referred to weakly."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+def test_our_header_is_read() -> None:
+    assert Copy(JOB, 3, 2) == copy_of(fields())
+
+
+def test_our_header_is_read_from_a_message_of_celery_s_first_protocol() -> None:
+    found = fields()
+    assert Copy(JOB, 3, 2) == copy_of({**found, "pgbeat": None, "headers": {"pgbeat": found["pgbeat"]}})
+
+
+def test_a_message_of_somebody_else_is_not_ours() -> None:
+    assert copy_of({"id": str(JOB), "task": "app.probe", "retries": 0, "headers": None}) is None
+
+
+def test_our_header_beside_another_id_is_not_ours() -> None:
+    assert copy_of(fields(id=str(uuid.uuid4()))) is None
+
+
+def test_a_replacement_under_our_id_is_not_ours() -> None:
+    assert copy_of(fields(replaced_task_nesting=1)) is None
+
+
+@pytest.mark.parametrize("header", ["nightly", 1, {"job": "x", "run": 0}, {"job": str(JOB)}, {"job": 1, "run": 0}])
+def test_a_header_that_only_has_our_name_is_not_ours_and_logged(header: Any, caplog: pytest.LogCaptureFixture) -> None:
+    assert copy_of(fields(pgbeat=header)) is None
+    assert "is not celery-pgbeat's: ignored" in caplog.text
+
+
+def test_a_child_means_the_start_that_its_main_process_entrusted() -> None:
+    request = Request(request_dict=fields(properties={"priority": 4}))
+    start = entrust(request, "node")
+    assert start is not None
+    assert start == entrusted_start(vars(Context(request.request_dict)), copy_of(request.request_dict) or start)
+    assert 4 == request.request_dict["properties"]["priority"]
+
+
+def test_each_copy_is_entrusted_with_a_token_of_its_own() -> None:
+    assert entrust(Request(request_dict=fields()), "n") != entrust(Request(request_dict=fields()), "n")
+
+
+def test_the_broker_s_own_properties_never_carry_the_token() -> None:
+    properties: dict[str, Any] = {"priority": 4}
+    entrust(Request(request_dict=fields(properties=properties)), "node")
+    assert {"priority": 4} == properties
+
+
+def test_the_message_of_a_retry_carries_our_header_and_not_the_token() -> None:
+    app = Celery(set_as_current=False)
+    task = app.tasks["celery.backend_cleanup"]
+    request = Request(request_dict=fields(properties={}, args=[], kwargs={}, delivery_info={}))
+    start = entrust(request, "node")
+    assert start is not None
+    options = task.signature_from_request(Context(request.request_dict), retries=3).options
+    assert str(JOB) == options["headers"]["pgbeat"]["job"]
+    assert str(start.token) not in repr(options)
+
+
+def test_where_nobody_entrusted_a_start_there_is_none() -> None:
+    assert entrusted_start(fields(), Copy(JOB, 3, 2)) is None
+    assert entrust(Request(request_dict={"id": str(JOB)}), "node") is None
+
+
+def test_only_what_a_pool_process_has_accepted_runs() -> None:
+    entrusted = Entrusted()
+    request, other = Request(request_dict=fields()), Request(request_dict=fields())
+    start, second = entrust(request, "n"), entrust(other, "n")
+    assert start is not None
+    assert second is not None
+    entrusted.add(request, start)
+    entrusted.add(other, second)
+    assert [] == entrusted.running()
+    state.active_requests.add(request)
+    assert [start] == entrusted.running()
+    assert {start, second} == set(entrusted.of(str(JOB)))
+    del request, other
+    assert [] == entrusted.of(str(JOB))
