@@ -93,7 +93,11 @@ def component(chance: random.Random, low: int, high: int, star: float) -> str:
 
 
 def random_event(chance: random.Random) -> str:
-    """Return a text in the shared subset; lists after `~` are left out, systemd 252 refuses some of them by mistake."""
+    """Return a text in the shared subset.
+
+    Lists after `~` are left out, systemd 252 refuses some of them by mistake. Asked at 23:59:59 it skips the first
+    value of a repetition (`*:*:8/25` gives 00:00:33), so no base lies there.
+    """
     text = ""
     if chance.random() < 0.4:
         first, last = chance.choice(("Mon", "Wed", "Fri")), chance.choice(("Wed", "Thu", "Sun"))
@@ -130,7 +134,7 @@ def ask_systemd(texts: list[str], base: datetime) -> tuple[list[tuple[str, list[
 
 
 @pytest.mark.skipif(SYSTEMD is None, reason="systemd-analyze is not installed")
-@pytest.mark.parametrize("base", ["2026-03-28T12:00", "2026-10-24T12:00", "2027-11-30T23:59:59"])
+@pytest.mark.parametrize("base", ["2026-03-28T12:00", "2026-10-24T12:00", "2028-02-11T16:18"])
 def test_systemd_gives_the_same_times_and_the_same_canonical_text(base):
     chance, schedules = random.Random(base), {}
     while len(schedules) < 700:

@@ -13,9 +13,11 @@ from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import Schedule, parse
 from celery_pgbeat.schedules.cron_fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, read_field
 from tests.unit.schedules.schedule_texts import (
+    LEAPS,
     TICK,
     UTC,
     any_text,
+    calendars,
     chain,
     cron5,
     crontabs,
@@ -23,9 +25,11 @@ from tests.unit.schedules.schedule_texts import (
     gap_at,
     hours,
     instants,
+    iso_texts,
     minutes,
     minutes_of,
     readings,
+    rrules,
     zones,
 )
 
@@ -140,13 +144,38 @@ plain = st.tuples(minutes, hours, plain_days, st.just("*"), st.sampled_from(("*"
 @settings(max_examples=60, deadline=None, database=None)
 @given(plain.map(" ".join), st.sampled_from(("", "crontab: ")), zones, dsts, st.sampled_from(range(15)))
 def test_nothing_is_lost_and_nothing_invented_around_a_leap(fields, prefix, zone, dst, leap):
-    from tests.unit.schedules.schedule_texts import LEAPS
-
     text, info = prefix + fields, ZoneInfo(zone)
     first, last = LEAPS[leap] - timedelta(hours=20), LEAPS[leap] + timedelta(hours=20)
     schedule = parse(text, zone, dst=dst)
 
     assert slowly(text, info, dst, first, last) == list(schedule.occurrences(first - TICK, last))
+
+
+def placed(naive: datetime, zone: ZoneInfo, kind: str, dst: str) -> list[datetime]:
+    """Return the instants that a reading becomes, by the rule of a kind that is not cron."""
+    shown = readings(zone, naive)
+    if not shown and (kind == "calendar" or dst == "skip"):
+        return []
+    if not shown:  # zoneinfo's fold=0 in a gap is the offset before it: shifted by the gap's length
+        return [naive.replace(tzinfo=zone).astimezone(UTC)]
+    return shown if dst == "all" else shown[:1]
+
+
+few_a_minute = calendars.filter(lambda text: "*:*:" not in text)
+wall_dates = st.one_of(few_a_minute, rrules, iso_texts.filter(lambda text: "T" not in text.rsplit("/", 1)[1]))
+
+
+@settings(max_examples=150, deadline=None, database=None)
+@given(wall_dates, zones, dsts, st.sampled_from(LEAPS))
+def test_dates_in_a_zone_are_the_dates_of_utc_put_on_that_zones_wall(text, zone, dst, leap):
+    info, first, last = ZoneInfo(zone), leap - timedelta(hours=30), leap + timedelta(hours=30)
+    shown = parse(text, "UTC").occurrences(first - timedelta(days=2), last + timedelta(days=2))
+    kind = parse(text).kind
+    expected = {instant for moment in shown for instant in placed(moment.replace(tzinfo=None), info, kind, dst)}
+    schedule = parse(text, zone, dst=dst)
+
+    assert sorted(found for found in expected if first < found <= last) == list(schedule.occurrences(first, last))
+    assert schedule.count(first, last) == sum(first < found <= last for found in expected)
 
 
 @settings(max_examples=60, deadline=None, database=None)
@@ -196,6 +225,7 @@ SAMPLES = [
     "*-2-29 10:00",
     "RRULE:FREQ=YEARLY;BYDAY=MO;BYSETPOS=1",
     "RRULE:FREQ=HOURLY;INTERVAL=7;BYDAY=MO",
+    "RRULE:FREQ=YEARLY;BYWEEKNO=1,-1",
 ]
 
 
@@ -209,6 +239,16 @@ def test_the_ends_of_the_calendar_are_no_error(text, zone, edge):
     assert schedule.previous(edge) is None or schedule.previous(edge) < edge
     schedule.matches(edge)
     assert schedule.count(edge, edge) == 0
+
+
+@pytest.mark.parametrize("text", ["every 5m", "P1D", "P1DT1H", "R/P1M", "RRULE:FREQ=DAILY"])
+@pytest.mark.parametrize("anchor", EDGES, ids=str)
+def test_an_anchor_at_the_ends_of_the_calendar_is_no_error(text, anchor):
+    schedule = parse(text, "Europe/Berlin", anchor=anchor)
+
+    schedule.next(ANCHOR)
+    schedule.previous(ANCHOR)
+    assert schedule.count(ANCHOR, ANCHOR + timedelta(days=1)) >= 0
 
 
 def test_beyond_a_hundred_years_is_never():

@@ -1,0 +1,52 @@
+"""Instants: aware UTC datetimes, and how far from "now" anybody may look.
+
+Every datetime inside this room carries `UTC`. Two kinds of things wear it:
+
+* an *instant*, a point of real time;
+* a *reading*, what a wall clock in some zone shows, with `UTC` as a mere label.
+
+`instant + offset == reading`. Python compares two datetimes of one ZoneInfo by their wall clock (both passes of an
+overlap are "equal"), so no datetime with a real zone ever takes part in arithmetic here.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+UTC = timezone.utc
+MICROSECOND = timedelta(microseconds=1)
+HORIZON = timedelta(days=36_525)  # 100 years: what has not happened by then is "never"
+
+# Where a search may begin and end. A year is left at both sides so that adding an offset never overflows.
+EARLIEST = datetime(2, 1, 1, tzinfo=UTC)
+LATEST = datetime(9999, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def as_utc(instant: datetime) -> datetime:
+    """Return the same instant as an aware UTC datetime.
+
+    Raises:
+        ValueError: `instant` is naive.
+    """
+    if instant.utcoffset() is None:
+        raise ValueError(f"{instant!r} has no time zone: pass an aware datetime, such as datetime.now(timezone.utc)")
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError:
+        return LATEST if instant.year > EPOCH.year else EARLIEST
+
+
+def within_reach(instant: datetime) -> datetime:
+    """Return the instant moved to where a search may begin: from EARLIEST to just before LATEST."""
+    return min(max(instant, EARLIEST), LATEST - MICROSECOND)
+
+
+def horizon_after(instant: datetime) -> datetime:
+    """Return the last instant that a search from `instant` onwards may answer with."""
+    return instant + HORIZON if instant < LATEST - HORIZON else LATEST - MICROSECOND
+
+
+def horizon_before(instant: datetime) -> datetime:
+    """Return the first instant that a search from `instant` backwards may answer with."""
+    return instant - HORIZON if instant > EARLIEST + HORIZON else EARLIEST

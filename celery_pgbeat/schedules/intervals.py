@@ -1,0 +1,72 @@
+"""Intervals: `every 30s`, `@every 1h30m`, `PT5M`.
+
+Spoken ones are elapsed time. ISO's have date parts too, and those follow the wall clock.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from .date_grid import date_grid, mixed_grid
+from .dst import DATES
+from .durations import Duration, DurationError, read_iso, read_spoken, spoken
+from .grid import Grid
+from .schedule import Schedule
+from .source import Source
+from .times import Times
+from .wall import WallTimes
+from .zones import Zone
+
+
+def read_every(source: Source) -> Schedule:
+    """Read what follows `every`: a spoken duration, or an ISO one."""
+    if source.body[:1] in ("P", "p"):
+        return read_iso_interval(source)
+    return _interval(source, read_duration(source, spoken_too=True))
+
+
+def read_iso_interval(source: Source) -> Schedule:
+    """Read an ISO 8601 duration that stands alone."""
+    return _interval(source, read_duration(source))
+
+
+def read_duration(source: Source, *, spoken_too: bool = False) -> Duration:
+    """Read the body as a duration.
+
+    Raises:
+        InvalidSchedule: it is none.
+    """
+    try:
+        return read_spoken(source.body) if spoken_too else read_iso(source.body)
+    except DurationError as error:
+        raise source.refuse("interval", error.reason, source.at + error.at) from None
+
+
+def grid_of(
+    source: Source, start: datetime, start_reading: datetime, step: Duration, first: int = 0, last: int | None = None
+) -> Times:
+    """Return the instants at every `step` from a start, given both as an instant and as a reading."""
+    if not step.by_the_wall():
+        return Grid(start, step.elapsed, first, last)
+    zone = source.zone()
+    if step.elapsed:
+        return mixed_grid(start_reading, step, zone, first, last)
+    return WallTimes(date_grid(start_reading, step, first, last), zone, source.rule(DATES))
+
+
+def reading_at(instant: datetime, zone: Zone) -> datetime:
+    """Return what a clock in the zone shows at the instant."""
+    return instant + zone.offset_at(instant)
+
+
+def _interval(source: Source, step: Duration) -> Schedule:
+    start = source.start_of_grid()
+    zone = source.zone()
+    return Schedule(
+        text=step.text() if step.by_the_wall() else f"every {spoken(step.elapsed)}",
+        kind="interval",
+        timezone=zone.name,
+        dst=source.dst,
+        anchor=start,
+        times=grid_of(source, start, reading_at(start, zone), step),
+    )

@@ -1,0 +1,119 @@
+"""Readings made from other readings: cut off at both ends, with a few more, without a few."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from datetime import datetime, timedelta
+
+from .instants import HORIZON, LATEST, MICROSECOND
+from .times import Readings
+
+NOTHING_LEFT = timedelta(minutes=1)  # below this a search by halving goes on one by one
+
+
+class Limited:
+    """The readings that are not earlier than `first` and not later than `last`."""
+
+    __slots__ = ("_first", "_last", "_readings")
+
+    def __init__(self, readings: Readings, first: datetime, last: datetime) -> None:
+        self._readings = readings
+        self._first = first
+        self._last = last
+
+    def following(self, after: datetime) -> datetime | None:
+        """Return the first reading strictly later than `after`, or None."""
+        found = self._readings.following(max(after, self._first - MICROSECOND)) if after < self._last else None
+        return found if found is not None and found <= self._last else None
+
+    def preceding(self, before: datetime) -> datetime | None:
+        """Return the last reading strictly earlier than `before`, or None."""
+        found = self._readings.preceding(min(before, self._last + MICROSECOND)) if before > self._first else None
+        return found if found is not None and found >= self._first else None
+
+    def count(self, after: datetime, until: datetime) -> int:
+        """Return how many readings lie in (after, until]."""
+        low, high = max(after, self._first - MICROSECOND), min(until, self._last)
+        return self._readings.count(low, high) if low < high else 0
+
+
+class Amended:
+    """The readings together with those in `added`, without those in `removed`."""
+
+    __slots__ = ("_added", "_readings", "_removed")
+
+    def __init__(self, readings: Readings | None, added: set[datetime], removed: set[datetime]) -> None:
+        self._readings = readings
+        own = {extra for extra in added if readings is None or readings.following(extra - MICROSECOND) != extra}
+        self._added = sorted(own - removed)
+        # Only those that there is something to remove of, so that `count` may subtract them.
+        self._removed = (
+            []
+            if readings is None
+            else sorted(gone for gone in removed if readings.following(gone - MICROSECOND) == gone)
+        )
+
+    def following(self, after: datetime) -> datetime | None:
+        """Return the first reading strictly later than `after`, or None."""
+        index = bisect_right(self._added, after)
+        extra = self._added[index] if index < len(self._added) else None
+        found = self._next_kept(after)
+        return min((reading for reading in (extra, found) if reading is not None), default=None)
+
+    def preceding(self, before: datetime) -> datetime | None:
+        """Return the last reading strictly earlier than `before`, or None."""
+        index = bisect_left(self._added, before)
+        extra = self._added[index - 1] if index else None
+        found = self._previous_kept(before)
+        return max((reading for reading in (extra, found) if reading is not None), default=None)
+
+    def count(self, after: datetime, until: datetime) -> int:
+        """Return how many readings lie in (after, until]."""
+        own = 0 if self._readings is None else self._readings.count(after, until)
+        return own + _between(self._added, after, until) - _between(self._removed, after, until)
+
+    def _next_kept(self, after: datetime) -> datetime | None:
+        found = None if self._readings is None else self._readings.following(after)
+        while found is not None and found in self._removed:
+            assert self._readings is not None
+            found = self._readings.following(found)
+        return found
+
+    def _previous_kept(self, before: datetime) -> datetime | None:
+        found = None if self._readings is None else self._readings.preceding(before)
+        while found is not None and found in self._removed:
+            assert self._readings is not None
+            found = self._readings.preceding(found)
+        return found
+
+
+def _between(readings: list[datetime], after: datetime, until: datetime) -> int:
+    return bisect_right(readings, until) - bisect_right(readings, after)
+
+
+def nth(readings: Readings, first: datetime, number: int) -> datetime | None:
+    """Return the reading of that number, counted from 1 at `first`; None if it is past the horizon.
+
+    Works by counting ever longer stretches, then by halving the one that is too long.
+    """
+    low, missing, stretch = first - MICROSECOND, number, timedelta(days=1)
+    high = low
+    while high < LATEST:
+        high = min(low + stretch, LATEST)
+        held = readings.count(low, high)
+        if held >= missing:
+            break
+        low, missing, stretch = high, missing - held, min(stretch * 2, timedelta(days=3_653))
+        if high - first > HORIZON:
+            return None
+    else:
+        return None
+    while high - low > NOTHING_LEFT:
+        middle = low + (high - low) / 2
+        held = readings.count(low, middle)
+        low, high, missing = (low, middle, missing) if held >= missing else (middle, high, missing - held)
+    found: datetime | None = low
+    for _ in range(missing):
+        assert found is not None
+        found = readings.following(found)
+    return found

@@ -1,0 +1,209 @@
+"""Blackout windows: stretches of time during which nothing may start.
+
+A window is an opener, any schedule, and a duration: `cron: 0 0 * * sat P2D`. It is half open, [opening, opening +
+duration), with days counted by the wall clock of the opener's zone. All windows of one schedule have one length, so
+the last one to open is the last one to close, and only that one needs to be looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from operator import itemgetter
+
+from celery_pgbeat.errors import InvalidSchedule
+
+from .dst import DATES
+from .durations import Duration, DurationError, read_iso
+from .instants import EPOCH, LATEST, MICROSECOND, as_utc, within_reach
+from .parse import RRULE_SET, parse
+from .schedule import Schedule
+from .wall import resolve
+from .zones import zone_named
+
+MOST_WINDOWS = 20
+LONGEST_CHAIN = 1_000  # windows, one following the other without a free moment between
+CHECKED = 4_000  # questions asked at definition before no further chain is begun; some 5 µs each
+
+NAMED = re.compile(r"window\s*:\s*(.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
+LAST_WORD = re.compile(r"(.*\S)\s+(\S+)", re.DOTALL)
+
+PREFIXES = {"cron": "cron: ", "calendar": "calendar: "}  # what makes a window's text easy to read
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Stretches of one length that begin at a schedule's occurrences."""
+
+    opener: Schedule
+    length: Duration
+
+    def closing(self, instant: datetime) -> datetime | None:
+        """Return when the window closes that holds the instant, or None if none does."""
+        opening = self.opener.previous(instant + MICROSECOND)
+        if opening is None:
+            return None
+        closing = self._closing_of(opening)
+        return closing if closing > instant else None
+
+    def _closing_of(self, opening: datetime) -> datetime:
+        if not self.length.by_the_wall():
+            return opening + self.length.elapsed
+        zone = zone_named(self.opener.timezone)
+        try:
+            reading = self.length.on_the_wall(opening + zone.offset_at(opening))
+        except OverflowError:
+            return LATEST
+        closing = resolve(reading, zone, DATES["default"])
+        assert closing is not None
+        return closing + self.length.elapsed
+
+    @property
+    def text(self) -> str:
+        """The canonical text."""
+        prefix = "" if ":" in self.opener.text.partition(" ")[0] else PREFIXES.get(self.opener.kind, "")
+        return f"{prefix}{self.opener.text} {self.length.text()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Any number of windows, taken together.
+
+    Attributes:
+        windows: each of them; none at all covers nothing.
+
+    Example:
+        >>> from datetime import datetime, timezone
+        >>> from celery_pgbeat.schedules import parse_windows
+        >>> night = parse_windows("cron: 0 0 * * * PT5H", "UTC")
+        >>> night.defer(datetime(2026, 12, 7, 2, 30, tzinfo=timezone.utc)).isoformat()
+        '2026-12-07T05:00:00+00:00'
+    """
+
+    windows: tuple[Window, ...]
+
+    @property
+    def text(self) -> str:
+        """The canonical text: the windows, with `;` between them (which an RRULE opener would not survive)."""
+        return "; ".join(window.text for window in self.windows)
+
+    def covers(self, instant: datetime) -> bool:
+        """Return whether the instant lies in a window.
+
+        Raises:
+            ValueError: `instant` is naive.
+        """
+        return self._closing(within_reach(as_utc(instant))) is not None
+
+    def defer(self, instant: datetime) -> datetime | None:
+        """Return the instant itself if it is free, else the first free one after it.
+
+        None means that more than 1,000 windows follow each other without a free moment.
+
+        Raises:
+            ValueError: `instant` is naive.
+        """
+        free = within_reach(as_utc(instant))
+        for _ in range(LONGEST_CHAIN):
+            closing = self._closing(free)
+            if closing is None:
+                return free
+            free = closing
+        return None
+
+    def _closing(self, instant: datetime) -> datetime | None:
+        if instant >= LATEST - MICROSECOND:
+            return None
+        closings = [window.closing(instant) for window in self.windows]
+        return max((closing for closing in closings if closing is not None), default=None)
+
+
+def parse_windows(
+    text: str | Sequence[str], timezone: str = "UTC", *, named: Mapping[str, Windows] | None = None
+) -> Windows:
+    """Read blackout windows.
+
+    Args:
+        text: windows with `;` between them, or several such texts. An RRULE opener has a text of its own.
+        timezone: IANA name of the zone whose wall clock counts; a zone in an opener wins for that window.
+        named: what `window: name` stands for.
+
+    Raises:
+        InvalidSchedule: a window is wrong, or together they never leave a free moment.
+
+    Example:
+        >>> parse_windows("cron: 0 0 * * sat P2D; cron: 0 0 * * * PT5H", "UTC").text
+        'cron: 0 0 * * 6 P2D; cron: 0 0 * * * PT5H'
+    """
+    texts = (text,) if isinstance(text, str) else tuple(text)
+    return _parse_windows(texts, timezone, tuple(sorted((named or {}).items(), key=itemgetter(0))))
+
+
+@lru_cache(maxsize=1024)
+def _parse_windows(texts: tuple[str, ...], timezone: str, named: tuple[tuple[str, Windows], ...]) -> Windows:
+    found = [window for whole in texts for window in _read_all(whole, timezone, dict(named))]
+    shown = "; ".join(texts)
+    if len(found) > MOST_WINDOWS:
+        raise InvalidSchedule(shown, "blackout", f"there are {len(found)} windows, more than {MOST_WINDOWS}")
+    windows = Windows(tuple(dict.fromkeys(found)))
+    if _blocks_for_ever(windows):
+        raise InvalidSchedule(
+            shown, "blackout", f"more than {LONGEST_CHAIN:,} windows follow each other without a free moment"
+        )
+    return windows
+
+
+def _read_all(text: str, timezone: str, named: Mapping[str, Windows]) -> Iterator[Window]:
+    at = 0
+    for part in [text] if RRULE_SET.match(text.lstrip()) else text.split(";"):
+        body = part.strip()
+        start = at + len(part) - len(part.lstrip())
+        if match := NAMED.fullmatch(body):
+            yield from _named(text, match.group(1), start + match.start(1), named)
+        else:
+            yield _read(text, body, start, timezone)
+        at += len(part) + 1
+
+
+def _named(text: str, name: str, at: int, named: Mapping[str, Windows]) -> tuple[Window, ...]:
+    if name not in named:
+        raise InvalidSchedule(text, "window", f"there is no blackout window named {name!r}", at)
+    return named[name].windows
+
+
+def _read(text: str, body: str, at: int, timezone: str) -> Window:
+    match = LAST_WORD.fullmatch(body)
+    if match is None or not match.group(2).lstrip("-+").upper().startswith("P"):
+        raise InvalidSchedule(
+            text, "window", f"{body!r} is not a schedule and a duration, such as cron: 0 0 * * * PT5H", at
+        )
+    opener, length = match.groups()
+    try:
+        return Window(parse(opener, timezone), read_iso(length))
+    except DurationError as error:
+        raise InvalidSchedule(text, "window", error.reason, at + match.start(2)) from None
+    except InvalidSchedule as error:
+        if error.field == "timezone":
+            raise
+        raise InvalidSchedule(text, error.field, error.reason, at + (error.position or 0)) from None
+
+
+def _blocks_for_ever(windows: Windows) -> bool:
+    """Return whether some window's first opening begins a chain that is too long, within a bounded search."""
+    asked = 0
+    for window in windows.windows:
+        opening = window.opener.next(EPOCH)
+        if opening is None or asked > CHECKED:
+            continue
+        for _ in range(LONGEST_CHAIN):
+            asked += len(windows.windows)
+            closing = windows._closing(opening)
+            if closing is None:
+                break
+            opening = closing
+        else:
+            return True
+    return False
