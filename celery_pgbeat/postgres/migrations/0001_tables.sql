@@ -74,7 +74,10 @@ create table {schema}.periodic_task (
     pickup_deadline interval,
     lazy boolean not null default false,
     declared jsonb,
-    constraint periodic_task_size check (pg_column_size(args) + pg_column_size(kwargs) <= 65536),
+    -- The zone as its author gave it: NULL stays NULL when a beat fills in the app's.
+    declared_timezone text,
+    -- 64 kB of text are at most this much jsonb; the trigger counts the text, as Python does.
+    constraint periodic_task_size check (pg_column_size(args) + pg_column_size(kwargs) <= 327680),
     -- A driver cannot carry instants beyond year 9999: one such row would break a whole batch.
     constraint periodic_task_instants_in_range check (
         coalesce(anchor, start_at, end_at) is null and paused_until is null and next_run_at is null

@@ -2,7 +2,7 @@
 
 -- Every write that is not the beats' own comes through here: it is validated, takes the mark off
 -- (so that a submit that was under way changes nothing), and says what has to be planned anew.
--- The beats' own writes are known by the columns that only they move: a submit moves last_run_at,
+-- The beats' own writes are known by what only they do: a submit moves last_run_at and takes its mark off,
 -- a plan moves planned_revision; the WHEN clause of the trigger lets both pass without a call.
 create function {schema}.periodic_task_written() returns trigger
 language plpgsql
@@ -19,6 +19,8 @@ begin
         new.planned_revision := case when new.schedule is null or new.next_run_at is not null then 1 else 0 end;
         new.schedule_set_at := now;
         new.planned_from := now;
+        new.planned_for := null;
+        new.declared_timezone := new.timezone;
         new.marked_by := null;
         new.marked_at := null;
         new.taken_over := false;
@@ -36,10 +38,13 @@ begin
         is distinct from
         (old.name, old.task, old.args, old.kwargs, old.queue, old.priority, old.options, old.overlap,
          old.catchup, old.catchup_window, old.max_run_time, old.on_lost, old.tracking, old.lazy);
-    run_set := new.next_run_at is distinct from old.next_run_at;
+    -- Who clears next_run_at together with a new schedule wants it planned, not ended.
+    run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
 
     if not (definition_changed or run_set or new.enabled <> old.enabled) then
-        new.updated_at := now;
+        if new is distinct from old then
+            new.updated_at := now;
+        end if;
         return new;
     end if;
 
@@ -56,6 +61,9 @@ begin
 
     if new.schedule is distinct from old.schedule then
         new.schedule_set_at := now;
+    end if;
+    if new.timezone is distinct from old.timezone then
+        new.declared_timezone := new.timezone;
     end if;
 
     if new.enabled and not old.enabled then
@@ -99,5 +107,6 @@ create trigger periodic_task_updated
         paused_by, paused_until, on_lost, tracking, next_run_at, managed_by, lazy
     on {schema}.periodic_task
     for each row
-    when (old.last_run_at is not distinct from new.last_run_at and old.planned_revision = new.planned_revision)
+    when (old.planned_revision = new.planned_revision
+          and (old.last_run_at is not distinct from new.last_run_at or old.marked_by is null or new.marked_by is not null))
     execute function {schema}.periodic_task_written();

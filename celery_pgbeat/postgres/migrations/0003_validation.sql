@@ -2,7 +2,8 @@
 --
 -- The rules and the words are those of celery_pgbeat/schedules, which judges the row again when it is planned. SQL
 -- refuses a part of what Python refuses, and never more: what it does not know for sure it lets pass, and a beat
--- writes the reason into `problem`. No backslashes in here: what they mean in a literal is a session setting.
+-- writes the reason into `problem`. No backslashes in here: what they mean in a literal is a session setting. And few
+-- patterns: Postgres keeps 32 compiled ones a session, and beyond that each match costs ten times as much.
 
 -- The `apply_async` options that a row may carry; Python checks against the same list.
 create function {schema}.known_options() returns text[]
@@ -165,9 +166,9 @@ begin
 end
 $$;
 
--- A cron line of five, six (seconds first) or seven fields (year last), or a nickname. `both`: Celery's rule,
--- by which a day has to match its date and its weekday.
-create function {schema}.validate_cron(given text, body text, both boolean) returns void
+-- A cron line of five, six (seconds first) or seven fields (year last), or a nickname. `both_days` is Celery's
+-- rule, by which a day has to match its date and its weekday.
+create function {schema}.validate_cron(given text, body text, both_days boolean) returns void
 language plpgsql
 as $$
 declare
@@ -176,9 +177,9 @@ declare
     words text[];
     day int;
 begin
-    if line ~ '^(CRON_)?TZ=' then
-        perform {schema}.validate_timezone(substring(line from '=([^ ]*)'));
-        line := ltrim(substring(line from ' .*$'));
+    if starts_with(line, 'TZ=') or starts_with(line, 'CRON_TZ=') then
+        perform {schema}.validate_timezone(split_part(split_part(line, ' ', 1), '=', 2));
+        line := ltrim(substr(line, strpos(line || ' ', ' ')));
     end if;
     if line like '@%' then
         if lower(line) = '@reboot' then
@@ -190,14 +191,13 @@ begin
         end if;
         return;
     end if;
-    words := regexp_split_to_array(coalesce(line, ''), ' +');
+    words := array_remove(string_to_array(line, ' '), '');
     case cardinality(words)
         when 5 then fields := fields[2:6];
         when 6 then fields := fields[1:6];
         when 7 then null;
         else
-            perform {schema}.refuse(given, format('cron has 5, 6 or 7 fields, not %s',
-                                                  case when line <> '' then cardinality(words) else 0 end));
+            perform {schema}.refuse(given, format('cron has 5, 6 or 7 fields, not %s', cardinality(words)));
     end case;
     for i in 1 .. cardinality(words) loop
         continue when words[i] = '*' or words[i] = '?' and fields[i] in ('day', 'weekday');
@@ -205,7 +205,9 @@ begin
     end loop;
     -- By cron's rule a date and a weekday are alternatives, unless one of the two starts with a star.
     day := array_position(fields, 'day');
-    if words[day] ~ '^[0-9]' and words[day + 1] !~ '^[*]' and (both or words[day + 2] ~ '^[*?]') then
+    if left(words[day], 1) <> '*' and left(words[day + 1], 1) <> '*'
+        and (both_days or left(words[day + 2], 1) in ('*', '?'))
+    then
         perform {schema}.validate_dates(given, words[day], words[day + 1]);
     end if;
 end
@@ -234,15 +236,14 @@ as $$
 declare
     unit text;
 begin
-    if body ~* '^-?P[0-9T]' then
+    if upper(left(body, 1)) = 'P' then
         perform {schema}.validate_duration(given, body);
         return;
-    end if;
-    if body like '-%' then
+    elsif body like '-%' then
         perform {schema}.refuse(given, 'an interval must be longer than 0');
     end if;
-    for unit in select found[1] from regexp_matches(body, '[A-Za-z]+', 'g') as found loop
-        if lower(unit) ~ '^((month|year|mon|yr|quarter)s*|y)$' then
+    for unit in select letters[1] from regexp_matches(body, '[A-Za-z]+', 'g') as letters loop
+        if rtrim(lower(unit), 's') in ('month', 'mon', 'year', 'yr', 'y', 'quarter') then
             perform {schema}.refuse(
                 given, format('a %s has no fixed length: write P1M or P1Y, which follow the calendar',
                               rtrim(lower(unit), 's')));
@@ -254,38 +255,64 @@ begin
                 given, {schema}.quoted(unit) || ' is not a unit of time: use ms, s, m, h, d or w');
         end if;
     end loop;
-    if body ~ '[0-9]' and body !~ '[1-9]' then
+    if strpos('0123456789', left(body, 1)) > 0 and body !~ '[1-9]' then
         perform {schema}.refuse(given, 'an interval must be longer than 0');
     end if;
 end
 $$;
 
--- A full date such as 2026-12-08, alone or at the head of a date-time; anything else passes.
-create function {schema}.validate_date(given text, date text) returns void
+-- A full date such as 2026-12-08, alone or with a time; anything else passes.
+create function {schema}.validate_moment(given text, moment text) returns void
 language plpgsql
 as $$
+declare
+    fields constant text[] := array['month', 'day', 'hour', 'minute', 'second'];
+    numbers constant text[] := regexp_match(
+        moment, '^[0-9]{4}-([0-9]{2})-([0-9]{2})(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?)?(?![0-9])', 'i');
+    year int;
 begin
-    if date ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([^0-9]|$)' then
-        perform {schema}.validate_number(given, 'month', substr(date, 6, 2));
-        perform {schema}.validate_number(given, 'day', substr(date, 9, 2));
-        perform {schema}.validate_dates(given, substr(date, 9, 2), substr(date, 6, 2));
+    if numbers is null then
+        return;
+    end if;
+    for i in 1 .. 5 loop
+        exit when numbers[i] is null;
+        perform {schema}.validate_number(given, fields[i], numbers[i]);
+    end loop;
+    perform {schema}.validate_dates(given, numbers[2], numbers[1]);
+    year := left(moment, 4)::int;
+    if numbers[1] = '02' and numbers[2] = '29' and (year % 4 <> 0 or year % 100 = 0 and year % 400 <> 0) then
+        perform {schema}.refuse(given, format('day 29 never occurs in month 2 of %s', year));
     end if;
 end
 $$;
 
--- ISO 8601: a date or date-time, a duration, or R[n]/ with up to three of them.
+-- ISO 8601: a date or date-time, a duration, or `R5/start/end/step`.
 create function {schema}.validate_iso(given text, body text) returns void
 language plpgsql
 as $$
 declare
-    part text;
+    parts text[];
 begin
-    foreach part in array string_to_array(body, '/') loop
-        if part ~* '^-?P' then
-            perform {schema}.validate_duration(given, part);
+    if body !~* '^R[0-9]*/' then
+        if body ~* '^-?P' then
+            perform {schema}.validate_duration(given, body);
         else
-            perform {schema}.validate_date(given, part);
+            perform {schema}.validate_moment(given, body);
         end if;
+        return;
+    end if;
+    parts := string_to_array(substr(body, strpos(body, '/') + 1), '/');
+    if body ~* '^R0+/' then
+        perform {schema}.refuse(given, 'R0 never occurs: to run once, write a plain date-time');
+    elsif cardinality(parts) > 3 then
+        perform {schema}.refuse(given, format('R/start/end/step has up to 3 parts after R, not %s', cardinality(parts)));
+    elsif parts[cardinality(parts)] !~* '^[-+]*P' then
+        perform {schema}.refuse(given, 'the last part must be a duration such as PT1H, not '
+                                       || {schema}.quoted(parts[cardinality(parts)]));
+    end if;
+    perform {schema}.validate_duration(given, parts[cardinality(parts)]);
+    for i in 1 .. cardinality(parts) - 1 loop
+        perform {schema}.validate_moment(given, parts[i]);
     end loop;
 end
 $$;
@@ -295,21 +322,25 @@ create function {schema}.validate_calendar(given text, body text) returns void
 language plpgsql
 as $$
 declare
+    words constant text[] := array_remove(string_to_array(body, ' '), '');
     word text;
     fields text[];
     parts text[];
     element text;
     bound text;
 begin
-    foreach word in array regexp_split_to_array(body, ' +') loop
-        if word ~ '^[A-Za-z_]+/[A-Za-z]' then
-            perform {schema}.validate_timezone(word);
-            continue;
-        elsif word ~ '^[0-9*,./]+(:[0-9*,./]+){1,2}$' then
+    word := words[cardinality(words)];
+    if cardinality(words) > 1 and word ~ '^[A-Za-z][A-Za-z0-9_+/-]*$'
+        and lower(left(word, 3)) not in ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
+    then
+        perform {schema}.validate_timezone(word);
+    end if;
+    foreach word in array words loop
+        if word ~ '^[0-9*,./]+(:[0-9*,./]+){1,2}$' then
             fields := array['hour', 'minute', 'second'];
             parts := string_to_array(word, ':');
         elsif word ~ '^([0-9*,./]+-)?[0-9*,./]+[-~][0-9*,./]+$' then
-            parts := regexp_split_to_array(word, '[-~]');
+            parts := string_to_array(translate(word, '~', '-'), '-');
             fields := (array['year', 'month', 'day'])[4 - cardinality(parts):3];
         else
             continue;
@@ -319,18 +350,33 @@ begin
                 if element ~ '/0+([.]0+)?$' then
                     perform {schema}.refuse(given, 'a step of 0 in ' || fields[i]);
                 end if;
-                -- years have two digits or four: Python's to judge
-                continue when fields[i] = 'year';
+                continue when fields[i] = 'year';  -- of two digits or four: Python's to judge
                 foreach bound in array string_to_array(split_part(element, '/', 1), '..') loop
                     perform {schema}.validate_number(given, fields[i], bound);
                 end loop;
             end loop;
         end loop;
-        if fields[cardinality(fields)] = 'day' and word !~ '~' then
+        if fields[cardinality(fields)] = 'day' and strpos(word, '~') = 0 then
             perform {schema}.validate_dates(
                 given, replace(parts[cardinality(parts)], '..', '-'), parts[cardinality(parts) - 1]);
         end if;
     end loop;
+end
+$$;
+
+-- A recurrence set of RFC 5545: only what would make it endless, or puts it nowhere.
+create function {schema}.validate_rrule(given text, body text) returns void
+language plpgsql
+as $$
+declare
+    zone constant text := substring(body from ';TZID=([^:;]*)');
+begin
+    if body ~* '(:|;|^)INTERVAL=0+(;|$)' then
+        perform {schema}.refuse(given, 'INTERVAL 0 is not in 1-1000000000');
+    end if;
+    if zone is not null then
+        perform {schema}.validate_timezone(zone);
+    end if;
 end
 $$;
 
@@ -339,16 +385,20 @@ create function {schema}.kind_of(body text) returns text
 language sql immutable parallel safe
 as $$
     select case
-        when body ~* '^(rrule|dtstart|exdate|rdate)' then 'rrule'
-        when body ~* '^@?every( |$)' then 'every'
-        when body ~ '^(@[A-Za-z]|(CRON_)?TZ=)' then 'cron'
-        when body ~* '^(r[0-9]*/|-?p[0-9t])' then 'iso'
-        when body ~* '^(@[0-9]|(mon|tue|wed|thu|fri|sat|sun)([^a-z]|$|[a-z]*day))' then 'calendar'
-        when body like '% % % % %' then 'cron'
-        when body ~ '^[0-9*][^ ]*[-:~T]' then 'calendar'
-        when body ~* '^(minute|hour|dai|week|month|quarter|year|annual|anual|(semi|bi)-?(annual|anual))ly( |$)' then 'calendar'
-        when body ~ '^[0-9*?,/LWH -]+$' then 'cron'
+        when cardinality(words) between 5 and 7 and strpos('0123456789*', left(word, 1)) > 0 then 'cron'
+        when word in ('every', '@every') and cardinality(words) > 1 then 'every'
+        when left(word, 5) in ('rrule', 'freq=', 'dtsta', 'rdate', 'exdat', 'exrul') then 'rrule'
+        when word ~ '^(r[0-9]*/|-?p[0-9t])' then 'iso'
+        when cardinality(words) <= 4 and (
+            left(word, 3) in ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
+            or word in ('minutely', 'hourly', 'daily', 'weekly', 'quarterly', 'yearly', 'annually', 'anually',
+                        'semiannually', 'semi-annually', 'biannually', 'bi-annually')
+            or body ~ '[0-9*] *[-~:] *[0-9*]|@[0-9]') then 'calendar'
+        when left(word, 1) = '@' or starts_with(body, 'TZ=') or starts_with(body, 'CRON_TZ=') then 'cron'
+        when cardinality(words) between 5 and 7 or body ~ '^[0-9*/,?LWH -]+$' then 'cron'
     end
+    from array_remove(string_to_array(body, ' '), '') as words
+    cross join lower(words[1]) as word
 $$;
 
 -- The text of a schedule, of any kind.
@@ -357,45 +407,94 @@ language plpgsql
 as $$
 declare
     body text := btrim(schedule);
-    kind text := substring(lower(body) from '^(cron|crontab|calendar|iso|every|rrule|solar) *:');
-    longest constant int := case when body ~* '^(rrule|dtstart|exdate|rdate)' then 4000 else 250 end;
-    kinds constant text := 'Write a cron line (*/5 * * * *), every 5 minutes, an ISO 8601 date-time, duration or '
-        'repetition, a calendar event (Mon..Fri 09:00) or an RRULE.';
+    kind text := lower(rtrim(split_part(body, ':', 1)));
+    longest int;
+    reason text := 'not a schedule: write cron (*/5 * * * *), an interval (every 30s), ISO 8601 '
+        '(R/PT1H, 2026-12-09), a calendar event (Mon..Fri 09:00), RRULE:... or solar: ...';
 begin
-    if body = '' then
-        perform {schema}.refuse(schedule, 'the schedule is empty', kinds);
-    elsif char_length(schedule) > longest then
-        perform {schema}.refuse(schedule, format('%s characters are more than %s', char_length(schedule), longest));
-    elsif body ~ '[^ -~]' then
-        return;  -- tabs, line breaks, other alphabets: Python's to judge
-    end if;
-    if kind is null then
-        kind := {schema}.kind_of(body);
-    else
+    if kind in ('cron', 'crontab', 'calendar', 'iso', 'every', 'rrule', 'solar') and strpos(body, ':') > 0 then
         body := ltrim(substr(body, strpos(body, ':') + 1));
+    else
+        kind := {schema}.kind_of(body);
+    end if;
+    longest := case when kind = 'rrule' then 4000 else 250 end;
+    if char_length(schedule) > longest then
+        perform {schema}.refuse(schedule, format('longer than %s characters', longest));
+    elsif octet_length(schedule) <> char_length(schedule) then
+        perform {schema}.refuse(
+            schedule, {schema}.quoted(substring(schedule from '[^' || chr(1) || '-' || chr(127) || ']'))
+                      || ' is not an ASCII character');
+    elsif body ~ '[^ -~]' then
+        return;  -- tabs and line breaks: Python's to judge
+    end if;
+    if lower(split_part(body, ' ', 1)) in ('every', '@every') then
+        body := ltrim(substr(body, strpos(body, ' ')));
     end if;
     case kind
         when 'cron', 'crontab' then
             perform {schema}.validate_cron(schedule, body, kind = 'crontab');
         when 'every' then
-            perform {schema}.validate_interval(schedule, ltrim(regexp_replace(body, '^@?every( |$)', '', 'i')));
+            perform {schema}.validate_interval(schedule, body);
         when 'iso' then
             perform {schema}.validate_iso(schedule, body);
         when 'calendar' then
-            if body ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|$)' then
-                perform {schema}.validate_date(schedule, body);
-            else
-                perform {schema}.validate_calendar(schedule, body);
-            end if;
+            perform {schema}.validate_moment(schedule, body);
+            perform {schema}.validate_calendar(schedule, body);
         when 'rrule' then
-            if body ~* '(:|;|^)INTERVAL=0+(;|$)' then
-                perform {schema}.refuse(schedule, 'a step of 0 in INTERVAL');
-            end if;
+            perform {schema}.validate_rrule(schedule, body);
         when 'solar' then
             null;
         else
-            perform {schema}.refuse(schedule, 'this is no kind of schedule', kinds);
+            if body ~* '^[0-9]+([.][0-9]+)? *[a-z]' then
+                reason := format('not a schedule: did you mean ''every %s''?', body);
+            end if;
+            perform {schema}.refuse(schedule, reason);
     end case;
+end
+$$;
+
+-- The options: known ones only, each with a value of its kind. NULL is what the app says.
+create function {schema}.validate_options(options jsonb) returns void
+language plpgsql
+as $$
+declare
+    option text;
+    given jsonb;
+    kind text;
+    wanted text;
+begin
+    for option, given, kind in select key, value, jsonb_typeof(value) from jsonb_each(options) loop
+        if option in ('queue', 'priority') then
+            raise exception using errcode = 'invalid_parameter_value',
+                message = format('options has %s, which is a column', {schema}.quoted(option)),
+                hint = format('Set the column %s instead.', option);
+        elsif option <> all ({schema}.known_options()) then
+            raise exception using errcode = 'invalid_parameter_value',
+                message = format('options has %s, which a periodic task cannot set', {schema}.quoted(option)),
+                hint = 'Known are ' || array_to_string({schema}.known_options(), ', ') || '.';
+        end if;
+        wanted := case
+            when kind = 'null' then null
+            when option in ('confirm_timeout', 'countdown', 'soft_time_limit', 'time_limit', 'timeout') then
+                case when kind <> 'number' or given < '0' then 'a number of seconds' end
+            when option = 'expires' then
+                case when kind not in ('number', 'string') then 'a number of seconds or an instant' end
+            when option in ('ignore_result', 'retry') then case when kind <> 'boolean' then 'true or false' end
+            when option in ('headers', 'retry_policy') then case when kind <> 'object' then 'a dict' end
+            when option = 'delivery_mode' then case when given not in ('1', '2', 'true') then '1 or 2' end
+            when option = 'serializer' then case when given <> '"json"' then '''json'', the only one allowed' end
+            when kind <> 'string' then 'text'
+        end;
+        if wanted is not null then
+            raise exception using errcode = 'invalid_parameter_value',
+                message = format('options[%s] is %s, not %s', {schema}.quoted(option),
+                                 case when kind = 'string' then {schema}.quoted(given #>> '{}') else left(given::text, 80) end,
+                                 wanted);
+        elsif option = 'headers' and given ? 'pgbeat' then
+            raise exception using errcode = 'invalid_parameter_value',
+                message = 'options[''headers''] has a header ''pgbeat'', which is ours: use another name';
+        end if;
+    end loop;
 end
 $$;
 
@@ -405,7 +504,6 @@ language plpgsql
 as $$
 declare
     size int;
-    unknown text;
 begin
     if char_length(task.name) not between 1 and 200 then
         raise exception using errcode = 'invalid_parameter_value',
@@ -434,20 +532,7 @@ begin
             message = format('options is %s, not a JSON object', coalesce(left(task.options::text, 80), 'null'));
     end if;
     if task.options <> '{}' then
-        select option into unknown from jsonb_object_keys(task.options) as option
-        where option <> all ({schema}.known_options()) order by option limit 1;
-        if unknown in ('queue', 'priority') then
-            raise exception using errcode = 'invalid_parameter_value',
-                message = format('options has %s, which is a column', {schema}.quoted(unknown)),
-                hint = format('Set the column %s instead.', unknown);
-        elsif unknown is not null then
-            raise exception using errcode = 'invalid_parameter_value',
-                message = format('options has %s, which a periodic task cannot set', {schema}.quoted(unknown)),
-                hint = 'Known are ' || array_to_string({schema}.known_options(), ', ') || '.';
-        elsif task.options -> 'serializer' <> '"json"' then
-            raise exception using errcode = 'invalid_parameter_value',
-                message = format('options has the serializer %s, only "json" is allowed', task.options -> 'serializer');
-        end if;
+        perform {schema}.validate_options(task.options);
     end if;
     if task.priority not between 0 and 255 then
         raise exception using errcode = 'invalid_parameter_value',

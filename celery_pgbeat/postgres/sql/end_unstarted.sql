@@ -1,13 +1,13 @@
--- End a job whose message a worker dropped before it started: revoked, expired, rejected, unknown task.
+-- End a job whose message a worker dropped before its start: revoked, expired, unknown, not allowed.
 with gone as (
     delete from {schema}.active_job
     where id = %(job)s and run = %(run)s and attempt <= %(attempt)s and state in ('pending', 'submitted', 'retrying')
     returning *
 )
 insert into {schema}.finished_job (
-    id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, started_at, finished_at,
-    run, attempt, sends, beat, worker, error, busy_until)
-select id, periodic_task, scheduled_for, origin, %(state)s, task, queue, created_at, submitted_at, started_at,
+    id, periodic_task, scheduled_for, origin, state, reason, task, queue, created_at, submitted_at, started_at,
+    finished_at, run, attempt, sends, beat, worker, error, busy_until)
+select id, periodic_task, scheduled_for, origin, %(state)s, %(reason)s, task, queue, created_at, submitted_at, started_at,
     {schema}.now(), run, %(attempt)s, sends, beat, %(worker)s, %(error)s, busy_until
 from gone
 returning id

@@ -1,6 +1,9 @@
--- Record that a running job's message went back to the broker (rejected and requeued, or its worker lost): it waits again.
+-- Record that a running job's message went back to the broker: it waits again.
+--
+-- With `resend` nobody knows whether the message comes back in time to be started: a beat sends another, and
+-- of the two copies one starts.
 update {schema}.active_job
-set state = 'submitted',
+set state = case when %(resend)s then 'pending' else 'submitted' end,
     token = null,
     error = %(error)s,
     busy_until = {schema}.now() + pickup_deadline

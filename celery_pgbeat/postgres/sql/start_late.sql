@@ -2,6 +2,8 @@
 --
 -- It takes, in one statement, the place of the job that waits, which is recorded as superseded: a queue that
 -- is hours behind must not starve a schedule. A manual job is never superseded, and then this one stays lost.
+-- A job that is made or started at the same moment trips the unique index, and nothing has happened: the
+-- caller asks again. (Doing nothing on that conflict would delete the lost job and put nothing in its place.)
 with lost as (
     delete from {schema}.finished_job as job
     where job.id = %(job)s and job.state = 'lost' and job.started_at is null and job.revival is not null
@@ -39,5 +41,4 @@ select id, periodic_task, scheduled_for, origin, 'running', (revival ->> 'exclus
     {schema}.now() + make_interval(secs => %(dead_after)s), run, attempt, sends, %(token)s, beat, %(worker)s
 from lost
 where (select count(*) from superseded) >= 0
-on conflict do nothing
 returning id

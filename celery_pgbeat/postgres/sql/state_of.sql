@@ -1,5 +1,5 @@
--- Tell the state of a job, active or final; no row where nobody knows it.
-select state, run, attempt, worker from {schema}.active_job where id = %(job)s
+-- Tell the state of a job, active or final; nothing where nobody knows it.
+select state, run, attempt, worker, false as final from {schema}.active_job where id = %(job)s
 union all
-select state, run, attempt, worker from {schema}.finished_job where id = %(job)s
+select state, run, attempt, worker, true as final from {schema}.finished_job where id = %(job)s
 limit 1

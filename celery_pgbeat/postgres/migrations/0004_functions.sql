@@ -1,0 +1,263 @@
+-- The SQL door. Every function works inside the caller's own transaction. May run before the new code.
+--
+-- Arguments bear the names of the columns; inside a function the argument is written `function.argument`, and a bare
+-- name means the column.
+
+-- The name that is one slip away from an unknown one: a letter too many, too few, wrong, or two of them swapped.
+-- Each possible slip is one probe of the primary key, so a million rows cost no more than ten.
+create function {schema}.similar_name(name text) returns text
+language sql stable
+as $$
+    with cut as (
+        select left(similar_name.name, at) as head, substr(similar_name.name, at + 1) as tail
+        from generate_series(0, char_length(similar_name.name)) as at
+    ),
+    slip as (
+        select head || substr(tail, 2) as name from cut
+        union
+        select head || substr(tail, 2, 1) || left(tail, 1) || substr(tail, 3) from cut
+        union
+        select head || letter || rest
+        from cut
+        cross join lateral (values (tail), (substr(tail, 2))) as kept (rest)
+        cross join regexp_split_to_table('abcdefghijklmnopqrstuvwxyz0123456789_-.: ABCDEFGHIJKLMNOPQRSTUVWXYZ', '') as letter
+    )
+    select task.name from {schema}.periodic_task as task
+    where task.name = any (array(select slip.name from slip))
+    order by task.name
+    limit 1
+$$;
+
+-- Say that there is no such periodic task, and which one may have been meant.
+create function {schema}.refuse_unknown(name text) returns void
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    meant constant text := {schema}.similar_name(refuse_unknown.name);
+begin
+    raise exception using errcode = 'no_data_found',
+        message = format('No periodic task is named %s.', {schema}.quoted(refuse_unknown.name))
+            || coalesce(' Did you mean ' || {schema}.quoted(meant) || '?', '');
+end
+$$;
+
+-- Declare a periodic task: insert it, or change what differs. An equal definition writes nothing at all.
+--
+-- What is omitted becomes the default, except what is no definition: enabled and the pause columns, next_run_at, the
+-- state. A timezone that is not given means the app's zone: the one that a beat filled in stays, and counts as equal.
+-- `keep_next_run` keeps next_run_at even when the schedule changes (a row without a next run is planned all the same).
+create function {schema}.schedule(
+    name text,
+    task text,
+    schedule text default null,
+    args jsonb default '[]',
+    kwargs jsonb default '{}',
+    queue text default null,
+    priority int default null,
+    options jsonb default '{}',
+    timezone text default null,
+    anchor timestamptz default null,
+    dst text default 'default',
+    start_at timestamptz default null,
+    end_at timestamptz default null,
+    max_runs int default null,
+    overlap text default 'skip',
+    catchup text default 'latest',
+    catchup_window interval default null,
+    max_run_time interval default null,
+    submitter text default null,
+    subject text default null,
+    on_lost text default 'mark',
+    tracking text default 'full',
+    managed_by text default 'sql',
+    keep_next_run boolean default false
+) returns {schema}.periodic_task
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    kept timestamptz;
+    declared {schema}.periodic_task;
+begin
+    loop
+        -- The lock falls on a row that differs, never on an equal one.
+        select next_run_at into kept
+        from {schema}.periodic_task as stored
+        where stored.name = schedule.name
+            and (task, schedule, args, kwargs, queue, priority, options, declared_timezone, anchor, dst, start_at,
+                 end_at, max_runs, overlap, catchup, catchup_window, max_run_time, submitter, subject, on_lost,
+                 tracking, managed_by)
+                is distinct from
+                (schedule.task, schedule.schedule, schedule.args, schedule.kwargs, schedule.queue, schedule.priority,
+                 schedule.options, schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
+                 schedule.end_at, schedule.max_runs, schedule.overlap, schedule.catchup, schedule.catchup_window,
+                 schedule.max_run_time, schedule.submitter, schedule.subject, schedule.on_lost,
+                 schedule.tracking, schedule.managed_by)
+        for no key update;
+        if found then
+            update {schema}.periodic_task as stored
+            set task = schedule.task,
+                schedule = schedule.schedule,
+                args = schedule.args,
+                kwargs = schedule.kwargs,
+                queue = schedule.queue,
+                priority = schedule.priority,
+                options = schedule.options,
+                timezone = case
+                    when schedule.timezone is null and declared_timezone is null then timezone
+                    else schedule.timezone
+                end,
+                declared_timezone = schedule.timezone,
+                anchor = schedule.anchor,
+                dst = schedule.dst,
+                start_at = schedule.start_at,
+                end_at = schedule.end_at,
+                max_runs = schedule.max_runs,
+                overlap = schedule.overlap,
+                catchup = schedule.catchup,
+                catchup_window = schedule.catchup_window,
+                max_run_time = schedule.max_run_time,
+                submitter = schedule.submitter,
+                subject = schedule.subject,
+                on_lost = schedule.on_lost,
+                tracking = schedule.tracking,
+                managed_by = schedule.managed_by
+            where stored.name = schedule.name
+            returning stored.* into declared;
+            if schedule.keep_next_run and declared.next_run_at is distinct from kept then
+                update {schema}.periodic_task as stored
+                set next_run_at = kept
+                where stored.name = schedule.name
+                returning stored.* into declared;
+            end if;
+            return declared;
+        end if;
+
+        select * into declared from {schema}.periodic_task as stored where stored.name = schedule.name;
+        if found then
+            return declared;
+        end if;
+
+        insert into {schema}.periodic_task (
+            name, task, schedule, args, kwargs, queue, priority, options, timezone, anchor, dst, start_at,
+            end_at, max_runs, overlap, catchup, catchup_window, max_run_time, submitter, subject, on_lost,
+            tracking, managed_by)
+        values (
+            schedule.name, schedule.task, schedule.schedule, schedule.args, schedule.kwargs, schedule.queue,
+            schedule.priority, schedule.options, schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
+            schedule.end_at, schedule.max_runs, schedule.overlap, schedule.catchup, schedule.catchup_window,
+            schedule.max_run_time, schedule.submitter, schedule.subject, schedule.on_lost,
+            schedule.tracking, schedule.managed_by)
+        on conflict do nothing
+        returning * into declared;
+        if found then
+            return declared;
+        end if;
+        -- Somebody else has inserted the name since we looked: compare with that row.
+    end loop;
+end
+$$;
+
+-- Remove a periodic task; answers whether there was one. What the broker has already, runs.
+create function {schema}.unschedule(name text) returns boolean
+language plpgsql
+as $$
+#variable_conflict use_column
+begin
+    delete from {schema}.periodic_task as stored where stored.name = unschedule.name;
+    return found;
+end
+$$;
+
+-- Pause a periodic task, until a time or until somebody resumes it.
+create function {schema}.pause(name text, reason text default null, until timestamptz default null)
+returns {schema}.periodic_task
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    paused {schema}.periodic_task;
+begin
+    update {schema}.periodic_task as stored
+    set enabled = false, pause_reason = pause.reason, paused_by = session_user, paused_until = pause.until
+    where stored.name = pause.name
+    returning stored.* into paused;
+    if not found then
+        perform {schema}.refuse_unknown(pause.name);
+    end if;
+    return paused;
+end
+$$;
+
+-- Resume a paused periodic task. Its next run is the next occurrence after now: paused time is never caught up.
+create function {schema}.resume(name text) returns {schema}.periodic_task
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    resumed {schema}.periodic_task;
+begin
+    update {schema}.periodic_task as stored
+    set enabled = true
+    where stored.name = resume.name
+    returning stored.* into resumed;
+    if not found then
+        perform {schema}.refuse_unknown(resume.name);
+    end if;
+    return resumed;
+end
+$$;
+
+-- Start a job of a periodic task now, whether it is paused, finished or has no schedule; answers the job's id.
+--
+-- Taking the mark off comes first and is lock and fence in one: a submit that is under way for this row changes
+-- nothing, and the next one waits for nobody but steps over the row until the caller's transaction has ended.
+create function {schema}.trigger(name text, force boolean default false) returns uuid
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    definition {schema}.periodic_task;
+    other {schema}.active_job;
+    job uuid;
+    patience interval;
+begin
+    update {schema}.periodic_task as stored
+    set marked_by = null, marked_at = null
+    where stored.name = trigger.name
+    returning stored.* into definition;
+    if not found then
+        perform {schema}.refuse_unknown(trigger.name);
+    end if;
+    patience := coalesce(definition.pickup_deadline, interval '1 day');
+
+    loop
+        select * into other from {schema}.active_job
+        where periodic_task = definition.name
+        order by created_at
+        limit 1;
+        if found and definition.overlap <> 'allow' and not trigger.force then
+            raise exception using errcode = 'object_in_use',
+                message = format('A job of %s is not final yet: %s (%s)',
+                                 {schema}.quoted(definition.name), other.id, other.state),
+                hint = 'Wait for its end, or send one beside it with force => true.';
+        end if;
+        insert into {schema}.active_job (
+            id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking,
+            max_run_time, pickup_deadline, busy_until)
+        values (
+            gen_random_uuid(), definition.name, {schema}.now(), 'manual', 'pending',
+            definition.overlap <> 'allow' and other.id is null, definition.task, definition.queue,
+            jsonb_build_object('args', definition.args, 'kwargs', definition.kwargs, 'priority', definition.priority,
+                               'options', definition.options, 'schedule', definition.schedule, 'timezone', definition.timezone),
+            definition.on_lost, definition.tracking, definition.max_run_time, patience, {schema}.now() + patience)
+        on conflict do nothing
+        returning id into job;
+        exit when found;
+        -- A lost job turned up at its worker since we looked, and took the place: it is in the way now.
+    end loop;
+    perform pg_notify({channel}, '');
+    return job;
+end
+$$;

@@ -1,0 +1,129 @@
+-- What everything public means, for whoever looks at it with a database tool. May run before the new code.
+
+comment on table {schema}.periodic_task is
+    'What to send and when. INSERT, UPDATE and DELETE work as well as the functions; what is wrong is refused with SQLSTATE 22023, and what only Python can see ends in the column problem.';
+comment on column {schema}.periodic_task.name is 'Unique, up to 200 characters.';
+comment on column {schema}.periodic_task.task is 'The Celery task, by the name that workers know.';
+comment on column {schema}.periodic_task.args is 'Positional arguments: a JSON array; with kwargs at most 64 kB.';
+comment on column {schema}.periodic_task.kwargs is 'Keyword arguments: a JSON object.';
+comment on column {schema}.periodic_task.queue is 'The queue; NULL: where the app routes the task.';
+comment on column {schema}.periodic_task.priority is 'The broker''s priority, 0 to 255.';
+comment on column {schema}.periodic_task.options is
+    'Every other apply_async option, as a JSON object: expires, time_limit, headers, exchange, … The keys that are allowed are in known_options().';
+comment on column {schema}.periodic_task.schedule is
+    'When: cron (*/5 * * * *), an interval (every 30s), ISO 8601 (R/PT1H, 2026-12-09), a calendar event (Mon..Fri 09:00), an RRULE. NULL: no times of its own, it is started by trigger(), or once when next_run_at is set.';
+comment on column {schema}.periodic_task.timezone is
+    'The IANA name of the zone whose wall clock counts. NULL until the first beat that plans the row writes its app''s zone there; from then on a change of the setting moves nothing.';
+comment on column {schema}.periodic_task.anchor is
+    'Where the grid of intervals starts; NULL: start_at, else the instant the schedule was set.';
+comment on column {schema}.periodic_task.dst is
+    'Where the wall clock leaps: default, skip (nothing in a gap), once (every reading at most once), all (both passes of an overlap).';
+comment on column {schema}.periodic_task.start_at is 'No occurrence before this instant; inclusive.';
+comment on column {schema}.periodic_task.end_at is 'No occurrence after this instant; inclusive.';
+comment on column {schema}.periodic_task.max_runs is 'Stops after so many submitted scheduled runs.';
+comment on column {schema}.periodic_task.run_count is 'How many scheduled runs were submitted.';
+comment on column {schema}.periodic_task.overlap is
+    'While a job of this name is not final: skip records the occurrence as skipped, allow submits beside it.';
+comment on column {schema}.periodic_task.catchup is
+    'Which of the occurrences that nobody decided in time go out: none, latest, earliest.';
+comment on column {schema}.periodic_task.catchup_window is 'How late an occurrence may still go out; NULL: no limit.';
+comment on column {schema}.periodic_task.max_run_time is
+    'Timebox: the soft time limit; the hard one is twice that, at most 60 s more. Silent 30 s after it: lost.';
+comment on column {schema}.periodic_task.submitter is 'Who wants it; free text.';
+comment on column {schema}.periodic_task.subject is 'What it is for; free text.';
+comment on column {schema}.periodic_task.enabled is 'False: paused.';
+comment on column {schema}.periodic_task.pause_reason is 'Why it is paused.';
+comment on column {schema}.periodic_task.paused_by is 'Who paused it.';
+comment on column {schema}.periodic_task.paused_until is 'When it resumes by itself; NULL: never.';
+comment on column {schema}.periodic_task.on_lost is
+    'When a worker dies: mark (the job is lost: at most once) or rerun (it runs again: at least once).';
+comment on column {schema}.periodic_task.tracking is
+    'full: workers report every state. send: our knowledge ends when the broker has the message; overlap is not promised.';
+comment on column {schema}.periodic_task.next_run_at is
+    'When it is due. NULL: to be planned while planned_revision differs from revision, otherwise never again. SQL may set it: it is honoured; now() runs it at once.';
+comment on column {schema}.periodic_task.planned_for is
+    'The nominal instant behind next_run_at, the job''s scheduled_for; NULL when SQL set next_run_at itself.';
+comment on column {schema}.periodic_task.last_run_at is 'The last occurrence decided.';
+comment on column {schema}.periodic_task.marked_by is 'The beat that is deciding this row''s due occurrence.';
+comment on column {schema}.periodic_task.marked_at is 'Since when; the mark lapses after the lease.';
+comment on column {schema}.periodic_task.managed_by is 'Who may change the definition: sql, api, code:<app>, …';
+comment on column {schema}.periodic_task.problem is
+    'Why this row cannot be planned; NULL when well. Changing the definition gives it another chance.';
+comment on column {schema}.periodic_task.revision is 'Goes up with every change of the definition.';
+comment on column {schema}.periodic_task.planned_revision is 'The revision that next_run_at was planned for.';
+comment on column {schema}.periodic_task.created_at is 'When the row was made.';
+comment on column {schema}.periodic_task.updated_at is 'When anybody but a beat last changed the row.';
+comment on column {schema}.periodic_task.schedule_set_at is
+    'Internal: when the text of the schedule was set, the anchor of last resort.';
+comment on column {schema}.periodic_task.planned_from is 'Internal: occurrences count from here on.';
+comment on column {schema}.periodic_task.taken_over is 'Internal: the mark was taken over from another beat.';
+comment on column {schema}.periodic_task.pickup_deadline is
+    'Internal: how long a job may wait for a worker before it is sent again.';
+comment on column {schema}.periodic_task.lazy is 'Internal: only beats whose code declares this row may mark it.';
+comment on column {schema}.periodic_task.declared is 'Internal: what code last declared.';
+comment on column {schema}.periodic_task.declared_timezone is
+    'Internal: the zone as its author gave it; NULL where a beat filled in the app''s.';
+
+comment on view {schema}.job is
+    'Every submission of a periodic task, active or final; its id is the Celery task id.';
+comment on column {schema}.job.id is 'The Celery task id.';
+comment on column {schema}.job.periodic_task is 'The name of the periodic task.';
+comment on column {schema}.job.scheduled_for is 'The nominal instant of the occurrence.';
+comment on column {schema}.job.last_scheduled_for is 'The end of the range, where several occurrences were skipped together.';
+comment on column {schema}.job.occurrences is 'How many occurrences the row stands for.';
+comment on column {schema}.job.origin is 'schedule, catchup, backfill or manual.';
+comment on column {schema}.job.state is
+    'pending, submitted, running, retrying, buffered; final: succeeded, failed, revoked, expired, lost, skipped (and submitted, where tracking is send).';
+comment on column {schema}.job.reason is
+    'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed.';
+comment on column {schema}.job.blocked_by is 'The job that was in the way.';
+comment on column {schema}.job.task is 'The Celery task.';
+comment on column {schema}.job.queue is 'The queue it was sent to; NULL: where the app routes the task.';
+comment on column {schema}.job.created_at is 'When it was decided.';
+comment on column {schema}.job.submitted_at is 'When the broker was known to have taken the message.';
+comment on column {schema}.job.started_at is 'When it first started.';
+comment on column {schema}.job.finished_at is 'When it became final.';
+comment on column {schema}.job.attempt is 'How many retries came before this attempt.';
+comment on column {schema}.job.sends is 'How often the message was handed to the broker.';
+comment on column {schema}.job.beat is 'The beat that sent it.';
+comment on column {schema}.job.worker is 'The worker that started it.';
+comment on column {schema}.job.error is 'What went wrong.';
+comment on column {schema}.job.busy_until is
+    'Until when it counts as under way without a sign of life; past it the job is sent again, run again or lost.';
+
+comment on table {schema}.active_job is 'Internal: the jobs that are not final. Read the view job.';
+comment on table {schema}.finished_job is 'Internal: the jobs that are final, partitioned by day. Read the view job.';
+
+comment on table {schema}.node is 'The beats and workers that have been heard of within a day.';
+comment on column {schema}.node.id is 'Host, boot, process and a random part: never used again.';
+comment on column {schema}.node.role is 'beat or worker.';
+comment on column {schema}.node.hostname is 'The host it runs on.';
+comment on column {schema}.node.pid is 'Its process id there.';
+comment on column {schema}.node.version is 'Its version of celery-pgbeat.';
+comment on column {schema}.node.started_at is 'When it started.';
+comment on column {schema}.node.last_seen_at is 'Its last sign of life.';
+comment on column {schema}.node.tracking is 'A worker: whether it reports the states of jobs.';
+
+comment on table {schema}.schema_version is 'The version of this schema; one row.';
+comment on column {schema}.schema_version.version is 'The last migration that was applied.';
+comment on column {schema}.schema_version.min_compatible is 'Packages that know at least this version may work with the schema.';
+
+comment on function {schema}.now() is 'The one clock: everything that decides about time asks it.';
+comment on function {schema}.known_options() is 'The apply_async options that a periodic task may carry.';
+comment on function {schema}.schedule(
+    text, text, text, jsonb, jsonb, text, int, jsonb, text, timestamptz, text, timestamptz, timestamptz, int, text,
+    text, interval, interval, text, text, text, text, text, boolean) is
+    'Declare a periodic task: insert it, or change what differs; returns the row. What is omitted becomes the default, except enabled and the pause columns, next_run_at and the state. An equal definition writes nothing. keep_next_run keeps next_run_at even when the schedule changes. To change one column use UPDATE.';
+comment on function {schema}.unschedule(text) is
+    'Remove a periodic task; returns whether there was one. What the broker has already, runs.';
+comment on function {schema}.pause(text, text, timestamptz) is
+    'Pause a periodic task, until a time or until somebody resumes it; returns the row. SQLSTATE P0002 of an unknown name.';
+comment on function {schema}.resume(text) is
+    'Resume a paused periodic task; returns the row. Paused time is never caught up. SQLSTATE P0002 of an unknown name.';
+comment on function {schema}.trigger(text, boolean) is
+    'Start a job now, of a paused, finished or schedule-less row too; returns its id. It reaches the broker after the caller''s commit and never moves next_run_at. A job of the name that is not final refuses it (SQLSTATE 55006), unless overlap is allow or force is given, which sends beside it.';
+comment on function {schema}.validate_schedule(text) is
+    'Refuse, with SQLSTATE 22023, the text of a schedule that can never work. What passes may still be refused by a beat, in the column problem.';
+comment on function {schema}.validate_timezone(text) is 'Refuse, with SQLSTATE 22023, what is no IANA time zone.';
+comment on function {schema}.make_days(int) is 'Make the history''s partitions of today and the coming days; returns how many.';
+comment on function {schema}.prune(interval) is 'Drop the days of the history that are older than the retention; returns how many.';

@@ -1,0 +1,153 @@
+"""What the workers say to Postgres: one method a statement, the same verb.
+
+Everything that a start says later on (it finished, it will be retried, it still runs) bears the start's own
+token, and changes nothing once the row has been given to another start.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+
+from celery_pgbeat import __version__
+from celery_pgbeat.node import NodeId
+from celery_pgbeat.postgres.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One copy of a job's message: which run of the job it asks for, and which attempt of that run."""
+
+    job: uuid.UUID
+    run: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Start(Copy):
+    """A copy that a worker tries to start, or has started: known from all others by its token."""
+
+    token: uuid.UUID
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a job: its state, in which run and attempt, at which worker, and whether it is final."""
+
+    state: str
+    run: int
+    attempt: int
+    worker: str | None
+    final: bool
+
+
+class Reports:
+    """The workers' statements."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def start(self, start: Start, silence: timedelta) -> bool:
+        """Start a job, if this copy of its message is the one that may: the guard's one decision.
+
+        `silence` is how long the start may go without a heartbeat before it counts as dead.
+        """
+        return self._changed("start", **_named(start), dead_after=silence.total_seconds())
+
+    def start_late(self, start: Start, silence: timedelta) -> bool:
+        """Start a job that was given up for lost before it ever started, if nothing of its name has started since."""
+        for _ in range(3):
+            try:
+                return self._changed("start_late", **_named(start), dead_after=silence.total_seconds())
+            except IntegrityError:
+                # A job of the name was made or started at this very moment: now it is there to be seen.
+                continue
+        return False
+
+    def state_of(self, job: uuid.UUID) -> Known | None:
+        """Tell the state of a job, active or final; nothing where nobody knows it."""
+        for row in self.database.run("state_of", job=job):
+            return Known(row.state, row.run, row.attempt, row.worker, row.final)
+        return None
+
+    def finish(self, start: Start, state: str, error: str | None = None) -> bool:
+        """Finish a job: it leaves the active table in its final state, which frees its periodic task."""
+        return self._changed("finish", **_named(start), state=state, error=error)
+
+    def overrule(self, start: Start, error: str) -> bool:
+        """Overrule `failed` by `revoked`: a terminated child reports a failure before its parent can speak."""
+        return self._changed("overrule", job=start.job, run=start.run, attempt=start.attempt, error=error)
+
+    def retry(self, start: Start, delay: timedelta, error: str) -> bool:
+        """Record that a job will be retried: it stays in the way until the next attempt ends."""
+        return self._changed("retry", **_fenced(start), delay=delay.total_seconds(), error=error)
+
+    def requeue(self, start: Start, error: str, resend: bool = False) -> bool:
+        """Record that a running job's message went back to the broker: it waits again.
+
+        With `resend` a beat sends another copy, because nobody knows whether that one comes back in time.
+        """
+        return self._changed("requeue", **_fenced(start), error=error, resend=resend)
+
+    def lose(self, start: Start, error: str) -> bool:
+        """Give up a start whose process died: the job is lost, or left to its silence where it may run again.
+
+        Answers whether the job is lost.
+        """
+        return self._changed("lose", job=start.job, run=start.run, token=start.token, error=error)
+
+    def end_unstarted(
+        self, copy: Copy, state: str, worker: str, *, reason: str | None = None, error: str | None = None
+    ) -> bool:
+        """End a job whose message a worker dropped before its start: revoked, expired, unknown, not allowed."""
+        named = {"job": copy.job, "run": copy.run, "attempt": copy.attempt, "worker": worker}
+        return self._changed("end_unstarted", **named, state=state, reason=reason, error=error)
+
+    def heartbeat(self, worker: str, starts: Sequence[Start], dead_after: timedelta) -> list[uuid.UUID]:
+        """Say that a worker lives and that these starts are still running; a row that a failover set back runs again.
+
+        Answers the jobs whose rows agree.
+        """
+        rows = self.database.run(
+            "heartbeat",
+            worker=worker,
+            jobs=[start.job for start in starts],
+            runs=[start.run for start in starts],
+            attempts=[start.attempt for start in starts],
+            tokens=[start.token for start in starts],
+            dead_after=dead_after.total_seconds(),
+        )
+        return [row.id for row in rows]
+
+    def announce(self, node: NodeId) -> None:
+        """Announce a node, or say that it is still alive."""
+        self.database.run(
+            "announce",
+            node=str(node),
+            role="worker",
+            hostname=node.hostname,
+            pid=node.pid,
+            version=__version__,
+            tracking=True,
+        )
+
+    def sign_off(self, node: NodeId) -> None:
+        """Take nodes that have ended off the list."""
+        self.database.run("sign_off", nodes=[str(node)])
+
+    def _changed(self, name: str, **parameters: Any) -> bool:
+        return bool(self.database.run(name, **parameters))
+
+
+def _fenced(start: Start) -> dict[str, object]:
+    return {"job": start.job, "run": start.run, "attempt": start.attempt, "token": start.token}
+
+
+def _named(start: Start) -> dict[str, object]:
+    return {**_fenced(start), "worker": start.worker}

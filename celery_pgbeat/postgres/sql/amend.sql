@@ -1,0 +1,36 @@
+-- Write the columns that code has changed since it last declared them, and no others.
+--
+-- What an operator has changed meanwhile stands until code changes that very column. A column that did not exist
+-- when the row was last declared counts as declared with its default. A row that somebody holds is stepped over:
+-- `review` tells that it is behind.
+with given as materialized (
+    select definition ->> 'name' as name, definition from jsonb_array_elements(%(definitions)s::jsonb) as definition
+),
+fenced as materialized (
+    select stored.name, given.definition,
+        (
+            select jsonb_object_agg(key, value) from jsonb_each(given.definition)
+            where stored.declared is null
+                or value <> coalesce(stored.declared -> key, %(defaults)s::jsonb -> key, 'null')
+        ) as changes
+    from {schema}.periodic_task as stored
+    join given on given.name = stored.name
+    where stored.name = any (array(select name from given))
+        and stored.managed_by = %(manager)s
+        and stored.declared is distinct from given.definition
+    order by stored.name
+    for no key update of stored skip locked
+)
+update {schema}.periodic_task as stored
+set (
+        task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
+        overlap, catchup, catchup_window, max_run_time, submitter, subject, on_lost, tracking, lazy
+    ) = (
+        select task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
+            overlap, catchup, catchup_window, max_run_time, submitter, subject, on_lost, tracking, lazy
+        from jsonb_populate_record(stored, coalesce(fenced.changes, '{}'))
+    ),
+    declared = fenced.definition
+from fenced
+where stored.name = fenced.name and stored.name = any (array(select name from given))
+returning stored.name, array(select jsonb_object_keys(fenced.changes) order by 1) as changed

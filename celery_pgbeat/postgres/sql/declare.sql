@@ -1,0 +1,18 @@
+-- Insert the periodic tasks that code declares and the table does not have.
+--
+-- `declared` keeps what code said, so that the next difference is code's own and not an operator's. Beats that
+-- start together insert in the same order: one does it, the others find nothing to do.
+insert into {schema}.periodic_task (
+    name, task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
+    overlap, catchup, catchup_window, max_run_time, submitter, subject, on_lost, tracking, lazy, managed_by, declared,
+    next_run_at)
+select
+    given.name, task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
+    overlap, catchup, catchup_window, max_run_time, submitter, subject, on_lost, tracking, lazy, %(manager)s, definition,
+    case when given.name = any (%(running_first)s::text[]) then {schema}.now() end
+from jsonb_array_elements(%(definitions)s::jsonb) as definition
+cross join lateral jsonb_populate_record(null::{schema}.periodic_task, definition) as given
+where not exists (select from {schema}.periodic_task as stored where stored.name = given.name)
+order by given.name
+on conflict (name) do nothing
+returning name

@@ -1,0 +1,19 @@
+-- Tell how the beats are doing: which live, when one was last seen, and since when a row has waited.
+--
+-- A row waits while it is due and no beat believes in it: unmarked, or with a mark that has lapsed.
+select
+    {schema}.now() as now,
+    (
+        select count(*) from {schema}.node
+        where role = 'beat' and last_seen_at > {schema}.now() - make_interval(secs => %(dead_after)s)
+    ) as beats,
+    (select max(last_seen_at) from {schema}.node where role = 'beat') as last_seen_at,
+    (
+        select next_run_at from {schema}.periodic_task
+        where enabled and problem is null and next_run_at <= {schema}.now()
+            and (marked_at is null
+                or marked_at not between {schema}.now() - make_interval(secs => %(lease)s)
+                                     and {schema}.now() + make_interval(secs => %(lease)s))
+        order by next_run_at
+        limit 1
+    ) as waiting_since

@@ -1,0 +1,2 @@
+-- Resume a paused periodic task.
+select * from {schema}.resume(%(name)s)

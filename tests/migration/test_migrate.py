@@ -1,0 +1,214 @@
+"""Bringing a schema to this package's version: from many processes at once, beside other schemas, without a lock."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import psycopg2
+import pytest
+from sqlalchemy.engine import Engine
+
+from celery_pgbeat.errors import SchemaMissing, SchemaTooNew
+from celery_pgbeat.postgres.engine import create_engine
+from celery_pgbeat.postgres.migrate import Version, check, current, latest, migrate, migrations
+from celery_pgbeat.postgres.statements import rendered
+from tests.harness.wait import eventually
+from tests.store.session import Session
+
+MIGRATE = """
+import sys
+from celery_pgbeat.postgres.engine import create_engine
+from celery_pgbeat.postgres.migrate import migrate
+print(migrate(create_engine(sys.argv[1])))
+"""
+PATIENCE = 60.0  # seconds for ten interpreters to start on a busy machine
+LOCK = zlib.crc32(b"celery-pgbeat migrate pgbeat")
+
+
+@pytest.fixture
+def engine(database: str) -> Iterator[Engine]:
+    made = create_engine(database)
+    yield made
+    made.dispose()
+
+
+@pytest.fixture
+def impatient_engine(database: str) -> Iterator[Engine]:
+    """Its statements fail where they would have to wait for somebody's lock."""
+    made = create_engine(f"{database}{'&' if '?' in database else '?'}options=-c%20lock_timeout%3D500ms")
+    yield made
+    made.dispose()
+
+
+def version(engine: Engine, schema: str = "pgbeat") -> Version:
+    with engine.connect() as connection:
+        return current(connection, schema)
+
+
+def test_an_empty_database_has_no_version(engine: Engine) -> None:
+    assert version(engine) == (0, 0)
+    with pytest.raises(SchemaMissing, match="'pgbeat' is at version 0, this package needs"):
+        check(engine, "pgbeat")
+
+
+def test_an_empty_database_gets_every_migration_and_a_current_one_none(engine: Engine) -> None:
+    assert migrate(engine) == len(list(migrations()))
+    assert version(engine).version == latest()
+    assert check(engine, "pgbeat") == version(engine)
+
+    assert migrate(engine) == 0
+
+
+def test_of_ten_processes_on_an_empty_database_one_migrates_and_none_fails(database: str) -> None:
+    gate = Session(database)
+    gate.rows("select pg_advisory_lock(%s)", LOCK)
+    processes = [
+        subprocess.Popen([sys.executable, "-c", MIGRATE, database], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(10)
+    ]
+    try:
+        eventually(
+            lambda: gate.value("select count(*) = 10 from pg_locks where locktype = 'advisory' and not granted"),
+            PATIENCE,
+            "the ten do not stand at the gate",
+        )
+        gate.rows("select pg_advisory_unlock(%s)", LOCK)
+        outcomes = [process.communicate(timeout=PATIENCE) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+
+    assert [b""] * 10 == [errors for _, errors in outcomes]
+    assert [0] * 9 + [latest()] == sorted(int(applied) for applied, _ in outcomes)
+    assert gate.value("select count(*) from pgbeat.schema_version") == 1
+
+
+def test_a_current_schema_takes_no_lock_that_anybody_at_work_would_feel(
+    database: str, engine: Engine, impatient_engine: Engine
+) -> None:
+    migrate(engine)
+    others = Session(database)
+    others.rows("select pg_advisory_lock(%s)", LOCK)
+    others.rows("begin")
+    for row in others.rows("select tablename from pg_tables where schemaname = 'pgbeat'"):
+        others.rows(f"lock table pgbeat.{row['tablename']} in access share mode")  # what every SELECT holds
+
+    assert migrate(impatient_engine) == 0
+
+
+def test_a_schema_that_is_behind_does_wait_for_who_is_migrating(
+    database: str, engine: Engine, impatient_engine: Engine
+) -> None:
+    migrate(engine)
+    others = Session(database)
+    others.rows("update pgbeat.schema_version set version = version - 1")
+    others.rows("select pg_advisory_lock(%s)", LOCK)
+
+    with pytest.raises(Exception, match="lock timeout"):
+        migrate(impatient_engine)
+
+
+def test_a_schema_that_a_newer_package_made_incompatible_is_refused(database: str, engine: Engine) -> None:
+    migrate(engine)
+    session = Session(database)
+    session.rows("update pgbeat.schema_version set version = %s, min_compatible = %s", latest() + 2, latest() + 1)
+
+    with pytest.raises(SchemaTooNew) as refused:
+        migrate(engine)
+
+    assert str(refused.value) == (
+        f"The pgbeat schema 'pgbeat' is at version {latest() + 2} and needs packages from {latest() + 1} on, "
+        f"this package knows up to {latest()}: upgrade celery-pgbeat on this node."
+    )
+    assert version(engine) == (latest() + 2, latest() + 1)
+
+
+def test_a_newer_schema_that_is_compatible_is_left_as_it_is(database: str, engine: Engine) -> None:
+    migrate(engine)
+    Session(database).rows("update pgbeat.schema_version set version = version + 1")
+
+    assert migrate(engine) == 0
+    assert version(engine).version == latest() + 1
+
+
+def test_a_migration_that_fails_leaves_nothing(database: str, engine: Engine) -> None:
+    session = Session(database)
+    session.rows("create schema pgbeat")
+    session.rows("create table pgbeat.finished_job (mine int)")
+
+    with pytest.raises(Exception, match="finished_job"):
+        migrate(engine)
+
+    assert session.rows("select tablename from pg_tables where schemaname = 'pgbeat'") == [
+        {"tablename": "finished_job"}
+    ]
+    session.rows("drop table pgbeat.finished_job")
+    assert migrate(engine) == latest()
+
+
+@pytest.mark.parametrize("schema", ["jobs", "select", "_9"])
+def test_a_schema_of_another_name_works_beside_and_sees_nothing_of_the_first(
+    database: str, engine: Engine, schema: str
+) -> None:
+    migrate(engine)
+    migrate(engine, schema)
+    session = Session(database)
+
+    session.rows(f"""select "{schema}".schedule('a', 'app.probe', '@daily')""")
+    job = session.value(f"""select "{schema}".trigger('a')""")
+    session.rows(f"""select "{schema}".pause('a')""")
+    session.rows(f"""update "{schema}".periodic_task set schedule = 'every 1h'""")
+
+    assert session.rows(f'select id from "{schema}".job') == [{"id": job}]
+    assert session.rows("select * from pgbeat.periodic_task") == []
+    assert session.rows("select * from pgbeat.job") == []
+    assert session.refusal(f"""select "{schema}".schedule('a', 'app.probe', 'nonsense')""").pgcode == "22023"
+
+
+def test_nothing_in_a_schema_of_another_name_names_the_default_one(database: str, engine: Engine) -> None:
+    migrate(engine, "jobs")
+    session = Session(database)
+
+    assert session.value("select to_regnamespace('pgbeat') is null")
+    sources = session.rows("select proname, prosrc from pg_proc where pronamespace = 'jobs'::regnamespace")
+    assert len(sources) > 10
+    assert [row["proname"] for row in sources if "pgbeat" in row["prosrc"]] == []
+
+
+def test_a_schema_of_another_name_wakes_its_own_beats_only(database: str, engine: Engine) -> None:
+    migrate(engine, "jobs")
+    migrate(engine)
+    session = Session(database)
+
+    insert = "insert into {}.periodic_task (name, task, schedule) values ('a', 'app.probe', '@daily')"
+    assert session.notified_by(lambda: session.rows(insert.format("pgbeat")))
+    assert not session.notified_by(lambda: session.rows(insert.format("jobs")))
+
+
+def test_the_migrations_are_numbered_without_a_gap() -> None:
+    numbers = [number for number, _ in migrations()]
+
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_every_migration_says_whether_it_may_run_before_the_new_code() -> None:
+    heads = {number: re.match(r"(?:--.*\n)+", text) for number, text in migrations()}
+
+    assert [number for number, head in heads.items() if head is None or "before the new code" not in head[0]] == []
+
+
+def test_every_migration_is_as_good_for_an_older_client_encoding_and_any_search_path(database: str) -> None:
+    """The text is sent as it is: a session with its own settings must build the same schema."""
+    with closing(psycopg2.connect(Session(database).connection.dsn)) as connection:
+        cursor: Any = connection.cursor()
+        cursor.execute("set search_path = pg_catalog; set standard_conforming_strings = off; create schema pgbeat")
+        for _, text in migrations():
+            cursor.execute(rendered(text, "pgbeat"))
+        cursor.execute("select pgbeat.schedule('a', 'app.probe', '@daily')")
+        connection.rollback()

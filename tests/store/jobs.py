@@ -1,0 +1,67 @@
+"""Jobs put straight into the tables and read back, for tests of what workers do with them."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from celery_pgbeat.postgres.database import Database
+
+HOUR = timedelta(hours=1)
+
+
+def make_job(database: Database, **columns: Any) -> uuid.UUID:
+    """Insert a job that was sent and not picked up yet; columns say what is different."""
+    values: dict[str, Any] = {
+        "id": uuid.uuid4(),
+        "periodic_task": "nightly",
+        "origin": "schedule",
+        "state": "submitted",
+        "exclusive": True,
+        "task": "app.probe",
+        "message": json.dumps({"args": [], "kwargs": {}}),
+        "on_lost": "mark",
+        "tracking": "full",
+        "pickup_deadline": HOUR,
+        "sends": 1,
+        **columns,
+    }
+    names, parameters = ", ".join(values), ", ".join(f"%({column})s" for column in values)
+    database.execute(
+        f"insert into pgbeat.active_job ({names}, scheduled_for, busy_until) "
+        f"values ({parameters}, pgbeat.now(), pgbeat.now() + interval '1 hour')",
+        values,
+    )
+    return values["id"]  # type: ignore[no-any-return]
+
+
+def bury(database: Database, job: uuid.UUID) -> None:
+    """Give a job up for lost, as `judge` does once it has been silent for too long and sent often enough."""
+    statement = "update pgbeat.active_job set busy_until = pgbeat.now() - interval '1 s' where id = %(job)s"
+    database.execute(statement, {"job": job})
+    database.run("judge", batch=100, resending=False)
+
+
+def active(database: Database, job: uuid.UUID) -> dict[str, Any] | None:
+    """Return a job's row as it is while it is not final."""
+    return _row(database, "select *, busy_until - pgbeat.now() as patience from pgbeat.active_job", job)
+
+
+def finished(database: Database, job: uuid.UUID) -> dict[str, Any] | None:
+    """Return a job's row as it is once it is final."""
+    return _row(database, "select * from pgbeat.finished_job", job)
+
+
+def state(database: Database, job: uuid.UUID) -> str | None:
+    """Return a job's state, wherever it is."""
+    rows = database.execute("select state from pgbeat.job where id = %(job)s", {"job": job})
+    assert len(rows) <= 1, "a job is in one place"
+    return rows[0].state if rows else None
+
+
+def _row(database: Database, select: str, job: uuid.UUID) -> dict[str, Any] | None:
+    rows = database.execute(f"{select} where id = %(job)s", {"job": job})
+    assert len(rows) <= 1
+    return dict(rows[0]._mapping) if rows else None

@@ -1,0 +1,558 @@
+"""The Python door: rows declared, read and commanded."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import psycopg2
+import psycopg2.extras
+import pytest
+import sqlalchemy
+from psycopg.rows import dict_row
+from sqlalchemy.orm import Session
+
+from celery_pgbeat.api import Job, PeriodicTask, PgBeat
+from celery_pgbeat.declare import KNOWN_OPTIONS, cron, every
+from celery_pgbeat.errors import (
+    DatabaseUnavailable,
+    InvalidPeriodicTask,
+    InvalidSchedule,
+    InvalidSetting,
+    JobInTheWay,
+    SchemaMissing,
+    UnknownPeriodicTask,
+)
+from celery_pgbeat.postgres.engine import normalise_url
+
+UTC = timezone.utc
+FAR = datetime(3000, 1, 1, tzinfo=UTC)
+HIDDEN = {"schedule_set_at", "planned_from", "taken_over", "pickup_deadline", "lazy", "declared", "declared_timezone"}
+
+
+@pytest.fixture(params=["psycopg2", "psycopg"])
+def beat(request: pytest.FixtureRequest, migrated_database: str) -> Iterator[PgBeat]:
+    """A door on each of the drivers."""
+    url = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
+    made = PgBeat(url=url.render_as_string(hide_password=False))
+    yield made
+    made.close()
+
+
+def written(beat: PgBeat, name: str) -> tuple[Any, ...]:
+    """What changes with every write to a row."""
+    (row,) = beat.database.execute(
+        "select xmin::text, ctid::text from pgbeat.periodic_task where name = %(name)s", {"name": name}
+    )
+    return tuple(row)
+
+
+def plan(beat: PgBeat, name: str, next_run_at: datetime = FAR) -> None:
+    """Plan a row as a beat does."""
+    beat.database.execute(
+        "update pgbeat.periodic_task set planned_revision = revision, next_run_at = %(at)s where name = %(name)s",
+        {"at": next_run_at, "name": name},
+    )
+
+
+def test_a_declared_row_is_stored_with_the_defaults_and_waits_to_be_planned(beat: PgBeat) -> None:
+    row = beat.schedule("nightly", "shop.report", cron("0 3 * * *", timezone="Europe/Berlin"))
+
+    assert row == beat.get("nightly")
+    assert (row.schedule, row.timezone, row.overlap, row.catchup) == ("0 3 * * *", "Europe/Berlin", "skip", "latest")
+    assert (row.enabled, row.managed_by, row.next_run_at, row.args, row.kwargs) == (True, "api", None, [], {})
+
+
+def test_every_column_that_is_declared_is_stored(beat: PgBeat) -> None:
+    columns: dict[str, Any] = {
+        "args": [1, Decimal("1.5"), datetime(2026, 1, 1)],
+        "kwargs": {"box": UUID(int=7)},
+        "queue": "fast",
+        "priority": 7,
+        "options": {"expires": 60, "headers": {"a": "ü"}},
+        "timezone": "Asia/Tokyo",
+        "anchor": datetime(2026, 1, 1, tzinfo=UTC),
+        "dst": "skip",
+        "start_at": datetime(2026, 1, 2, tzinfo=UTC),
+        "end_at": datetime(2027, 1, 2, 0, 0, 0, 123456, tzinfo=UTC),
+        "max_runs": 5,
+        "overlap": "allow",
+        "catchup": "earliest",
+        "catchup_window": timedelta(days=40, microseconds=1),
+        "max_run_time": timedelta(minutes=30),
+        "submitter": "anna",
+        "subject": "the inbox",
+        "on_lost": "rerun",
+        "tracking": "send",
+    }
+
+    row = beat.schedule("all", "mail.poll", every("5m"), **columns)
+
+    assert columns == {name: getattr(row, name) for name in columns}
+
+
+def test_an_equal_declaration_writes_nothing_and_leaves_a_mark_on(beat: PgBeat) -> None:
+    declare = lambda: beat.schedule("x", "t", every("5m"), kwargs={"a": 1.0}, max_run_time="1h")  # noqa: E731
+    declare()
+    beat.database.execute("update pgbeat.periodic_task set marked_by = 'beat-a', marked_at = pgbeat.now()")
+    before = written(beat, "x")
+
+    again = declare()
+
+    assert before == written(beat, "x")
+    assert again.marked_by == "beat-a"
+
+
+def test_an_equal_declaration_wakes_nobody(beat: PgBeat, migrated_database: str) -> None:
+    beat.schedule("x", "t", "@daily")
+    with psycopg.connect(plain_url(migrated_database), autocommit=True) as listener:
+        listener.execute("listen pgbeat")
+        beat.schedule("x", "t", "@daily")
+        assert list(listener.notifies(timeout=0.2, stop_after=1)) == []
+        beat.schedule("x", "t", "@hourly")
+        assert len(list(listener.notifies(timeout=5, stop_after=1))) == 1
+
+
+def test_changed_arguments_leave_the_next_run_and_take_the_mark_off(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@yearly")
+    plan(beat, "x")
+    beat.database.execute("update pgbeat.periodic_task set marked_by = 'beat-a', marked_at = pgbeat.now()")
+
+    row = beat.schedule("x", "t", "@yearly", args=[1])
+
+    assert (row.next_run_at, row.marked_by) == (FAR, None)
+
+
+def test_a_changed_schedule_is_planned_anew_and_keeps_the_last_run(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@yearly")
+    last = datetime(2026, 1, 1, tzinfo=UTC)
+    beat.database.execute("update pgbeat.periodic_task set last_run_at = %(last)s", {"last": last})
+    plan(beat, "x")
+
+    row = beat.schedule("x", "t", "@daily")
+
+    assert (row.next_run_at, row.last_run_at) == (None, last)
+    assert row.planned_revision != row.revision
+
+
+def test_the_next_run_is_kept_on_demand(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@yearly")
+    plan(beat, "x")
+
+    assert beat.schedule("x", "t", "@daily", keep_next_run=True).next_run_at == FAR
+    assert beat.get("x").next_run_at == FAR
+    assert beat.schedule("x", "t", "@hourly").next_run_at is None
+
+
+def test_a_pause_is_never_touched_by_a_declaration(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@daily")
+    beat.pause("x", reason="stocktaking")
+
+    row = beat.schedule("x", "t", "@hourly", args=[1])
+
+    assert (row.enabled, row.pause_reason) == (False, "stocktaking")
+
+
+def test_what_is_omitted_becomes_the_default_again(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@daily", queue="q", max_runs=3, overlap="allow", options={"expires": 1})
+
+    row = beat.schedule("x", "t", "@daily")
+
+    assert (row.queue, row.max_runs, row.overlap, row.options) == (None, None, "skip", {})
+
+
+def test_a_new_row_may_run_at_once_and_a_known_one_does_not(beat: PgBeat) -> None:
+    (before,) = beat.database.execute("select statement_timestamp()")
+
+    first = beat.schedule("x", "t", "@yearly", run_on_start=True)
+    plan(beat, "x")
+    again = beat.schedule("x", "t", "@monthly", run_on_start=True)
+
+    assert first.next_run_at is not None
+    assert timedelta(0) <= first.next_run_at - before[0] < timedelta(minutes=1)
+    assert again.next_run_at is None
+
+
+def test_eight_who_declare_one_new_name_make_one_row(beat: PgBeat) -> None:
+    barrier = threading.Barrier(8)
+
+    def declare(number: int) -> str:
+        barrier.wait(10)
+        return beat.schedule("x", "t", "@daily", args=[number]).name
+
+    with ThreadPoolExecutor(8) as pool:
+        assert ["x"] * 8 == list(pool.map(declare, range(8)))
+    assert len(beat.list()) == 1
+
+
+def test_two_who_declare_the_same_many_in_opposite_order_do_not_block_each_other(beat: PgBeat) -> None:
+    names = [f"row-{number}" for number in range(300)]
+    barrier = threading.Barrier(2)
+
+    def declare(order: list[str], task: str) -> None:
+        for turn in range(5):
+            barrier.wait(10)
+            beat.schedule_many({"name": name, "task": f"{task}{turn}", "schedule": "@daily"} for name in order)
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(declare, names, "a"), pool.submit(declare, names[::-1], "b")]:
+            done.result(60)
+    assert len(beat.list(limit=1000)) == 300
+
+
+def test_ten_thousand_are_declared_within_five_seconds(beat: PgBeat) -> None:
+    many = [
+        {"name": f"n{n}", "task": "t", "schedule": f"{n % 60} {n % 24} * * *", "args": [n], "options": {"expires": 60}}
+        for n in range(10_000)
+    ]
+    start = time.monotonic()
+
+    beat.schedule_many(many)
+
+    assert time.monotonic() - start < 5
+    assert beat.database.execute("select count(*), count(distinct xmin::text) from pgbeat.periodic_task")[0] == (
+        10_000,
+        1,
+    )
+
+
+def test_ten_thousand_are_declared_as_fast_after_the_table_was_known_to_be_empty(beat: PgBeat) -> None:
+    # The planner's idea of an empty table must not be used for one that fills.
+    beat.database.execute("vacuum analyze pgbeat.periodic_task")
+    start = time.monotonic()
+
+    beat.schedule_many({"name": f"n{n}", "task": "t", "schedule": "@daily"} for n in range(10_000))
+
+    assert time.monotonic() - start < 5
+
+
+def test_of_many_none_is_stored_if_one_is_wrong_and_each_wrong_one_is_named(beat: PgBeat) -> None:
+    many = [
+        {"name": "good", "task": "t", "schedule": "@daily"},
+        {"name": "late", "task": "t", "schedule": "0 25 * * *"},
+        {"name": "odd", "task": "t", "schedule": "@daily", "priority": 999},
+        {"name": "good", "task": "t", "schedule": "@hourly"},
+        {"task": "t", "schedule": "@hourly"},
+    ]
+
+    with pytest.raises(InvalidPeriodicTask) as refusal:
+        beat.schedule_many(many)
+
+    first, *others = str(refusal.value).splitlines()
+    assert first == "4 of 5 periodic tasks are wrong, none was stored:"
+    assert others == [
+        "  'late': '0 25 * * *': hour 25 is not in 0-23",
+        "  'odd': priority 999 is not in 0-255",
+        "  'good': declared twice in this batch",
+        "  None: name is None, not text",
+    ]
+    assert beat.list() == []
+
+
+def test_of_many_each_may_give_its_own_orders(beat: PgBeat) -> None:
+    beat.schedule("kept", "t", "@yearly")
+    plan(beat, "kept")
+
+    beat.schedule_many(
+        [
+            {"name": "kept", "task": "t", "schedule": "@daily", "keep_next_run": True},
+            {"name": "first", "task": "t", "schedule": "@daily", "run_on_start": True, "managed_by": "sql"},
+        ]
+    )
+
+    kept, first = beat.get("kept"), beat.get("first")
+    assert (kept.schedule, kept.next_run_at) == ("@daily", FAR)
+    assert first.next_run_at is not None
+    assert first.managed_by == "sql"
+
+
+def test_what_postgres_alone_refuses_is_named_and_nothing_is_stored(beat: PgBeat) -> None:
+    # Python cannot know this one: it is a constraint that somebody has added to his table.
+    beat.database.execute("alter table pgbeat.periodic_task add constraint no_fools check (subject <> 'fool')")
+
+    with pytest.raises(InvalidPeriodicTask, match="no_fools"):
+        beat.schedule("x", "t", "@daily", subject="fool")
+
+    assert beat.list() == []
+
+
+def test_a_wrong_schedule_is_refused_before_the_database_is_asked() -> None:
+    with pytest.raises(InvalidSchedule, match="hour 25 is not in 0-23"):
+        PgBeat(url="postgresql://nobody@127.0.0.1:1/nowhere").schedule("x", "t", "0 25 * * *")
+
+
+def test_a_row_that_exists_can_be_removed_once(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@daily")
+
+    assert beat.unschedule("x")
+    assert not beat.unschedule("x")
+
+
+def test_a_pause_says_why_who_and_until_when_and_resuming_ends_it(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@daily")
+
+    paused = beat.pause("x", "stocktaking", datetime(2030, 1, 1))
+    resumed = beat.resume("x")
+
+    assert (paused.enabled, paused.pause_reason, paused.paused_until) == (
+        False,
+        "stocktaking",
+        datetime(2030, 1, 1, tzinfo=UTC),
+    )
+    assert paused.paused_by
+    assert (resumed.enabled, resumed.pause_reason, resumed.paused_until) == (True, None, None)
+
+
+def test_a_pause_until_no_datetime_is_refused(beat: PgBeat) -> None:
+    with pytest.raises(InvalidPeriodicTask, match="until is '2030', not a datetime"):
+        beat.pause("x", until="2030")  # type: ignore[arg-type]
+
+
+def test_triggering_makes_a_manual_job_and_leaves_the_next_run(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@yearly", queue="q")
+    plan(beat, "x")
+
+    job = beat.trigger("x")
+
+    (stored,) = beat.jobs("x")
+    assert (stored.id, stored.origin, stored.state, stored.queue) == (job, "manual", "pending", "q")
+    assert beat.get("x").next_run_at == FAR
+
+
+def test_a_job_in_the_way_refuses_a_trigger_unless_it_is_forced(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@daily")
+    first = beat.trigger("x")
+
+    with pytest.raises(JobInTheWay, match=f"{first}.*force"):
+        beat.trigger("x")
+    assert {first, beat.trigger("x", force=True)} == {job.id for job in beat.jobs("x")}
+
+
+def test_of_twenty_triggers_at_once_one_makes_a_job_and_nineteen_are_refused(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@daily")
+    barrier = threading.Barrier(20)
+
+    def trigger(_: int) -> UUID | None:
+        barrier.wait(20)
+        try:
+            return beat.trigger("x")
+        except JobInTheWay:
+            return None
+
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(trigger, range(20)))
+
+    assert answers.count(None) == 19
+    assert len(beat.jobs("x")) == 1
+
+
+COMMANDS: dict[str, Callable[[PgBeat], Any]] = {
+    "get": lambda beat: beat.get("nigthly"),
+    "pause": lambda beat: beat.pause("nigthly"),
+    "resume": lambda beat: beat.resume("nigthly"),
+    "trigger": lambda beat: beat.trigger("nigthly"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_name_is_answered_with_the_one_that_was_meant(beat: PgBeat, command: str) -> None:
+    beat.schedule("nightly", "t", "@daily")
+
+    with pytest.raises(UnknownPeriodicTask, match=r"No periodic task is named 'nigthly'\. Did you mean 'nightly'\?"):
+        COMMANDS[command](beat)
+
+
+def test_rows_are_listed_in_name_order_a_page_at_a_time(beat: PgBeat) -> None:
+    beat.schedule_many({"name": name, "task": "t", "schedule": "@daily"} for name in "edcba")
+
+    first = beat.list(limit=2)
+    second = beat.list(limit=2, after=first[-1].name)
+
+    assert ["a", "b", "c", "d"] == [row.name for row in [*first, *second]]
+
+
+def test_rows_are_listed_by_what_they_are(beat: PgBeat) -> None:
+    beat.schedule("a", "t1", "@daily")
+    beat.schedule("b", "t2", "@daily", managed_by="sql")
+    beat.pause("b")
+    beat.database.execute("update pgbeat.periodic_task set problem = 'why' where name = 'a'")
+
+    def names(**filters: Any) -> list[str]:
+        return [row.name for row in beat.list(**filters)]
+
+    assert (names(task="t1"), names(managed_by="sql")) == (["a"], ["b"])
+    assert (names(enabled=True), names(enabled=False)) == (["a"], ["b"])
+    assert (names(with_problem=True), names(with_problem=False)) == (["a"], ["b"])
+    assert names() == ["a", "b"]
+
+
+def test_jobs_are_listed_by_name_and_state_the_latest_first(beat: PgBeat) -> None:
+    for name in "ab":
+        beat.schedule(name, "t", "@daily", overlap="allow")
+    jobs = [beat.trigger("a"), beat.trigger("b"), beat.trigger("a")]
+    beat.database.execute("update pgbeat.active_job set state = 'submitted' where id = %(id)s", {"id": str(jobs[0])})
+
+    assert [jobs[2], jobs[0]] == [job.id for job in beat.jobs("a")]
+    assert [jobs[0]] == [job.id for job in beat.jobs(state="submitted")]
+    assert [jobs[2]] == [job.id for job in beat.jobs(limit=1)]
+
+
+def plain_url(url: str) -> str:
+    return normalise_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def engine(url: str, driver: str) -> sqlalchemy.Engine:
+    return sqlalchemy.create_engine(normalise_url(url).set(drivername=f"postgresql+{driver}"))
+
+
+CONNECTIONS: dict[str, Callable[[str], Any]] = {
+    "sqlalchemy on psycopg2": lambda url: engine(url, "psycopg2").connect(),
+    "sqlalchemy on psycopg": lambda url: engine(url, "psycopg").connect(),
+    "session": lambda url: Session(engine(url, "psycopg2")),
+    "psycopg2": lambda url: psycopg2.connect(plain_url(url)),
+    "psycopg2 with dict rows": lambda url: psycopg2.connect(
+        plain_url(url), cursor_factory=psycopg2.extras.RealDictCursor
+    ),
+    "psycopg": lambda url: psycopg.connect(plain_url(url)),
+    "psycopg with dict rows": lambda url: psycopg.connect(plain_url(url), row_factory=dict_row),
+}
+
+
+@pytest.fixture(params=CONNECTIONS)
+def theirs(request: pytest.FixtureRequest, migrated_database: str) -> Iterator[Any]:
+    """A connection of the caller's own, of each kind."""
+    connection = CONNECTIONS[request.param](migrated_database)
+    bind = getattr(connection, "engine", None) or getattr(connection, "bind", None)
+    yield connection
+    connection.close()
+    if bind is not None:
+        bind.dispose()
+
+
+def test_a_declaration_joins_the_transaction_of_the_caller(beat: PgBeat, theirs: Any) -> None:
+    row = beat.schedule("x", "t", every("5m"), args=[Decimal(1)], max_run_time=1.5, connection=theirs)
+
+    assert (row.args, row.max_run_time, row.created_at.tzinfo) == ([Decimal(1)], timedelta(seconds=1.5), UTC)
+    assert beat.list() == []
+    theirs.rollback()
+    assert beat.list() == []
+    beat.schedule("x", "t", every("5m"), connection=theirs)
+    theirs.commit()
+    assert ["x"] == [row.name for row in beat.list()]
+
+
+def test_every_method_joins_the_transaction_of_the_caller(beat: PgBeat, theirs: Any) -> None:
+    beat.schedule_many([{"name": "x", "task": "t", "schedule": "@daily", "run_on_start": True}], connection=theirs)
+    beat.schedule("x", "t", "@hourly", keep_next_run=True, connection=theirs)
+    job = beat.trigger("x", connection=theirs)
+    beat.pause("x", connection=theirs)
+
+    assert beat.get("x", connection=theirs).next_run_at is not None
+    assert [False] == [row.enabled for row in beat.list(connection=theirs)]
+    assert beat.resume("x", connection=theirs).enabled
+    assert [job] == [stored.id for stored in beat.jobs("x", connection=theirs)]
+    assert beat.unschedule("x", connection=theirs)
+    theirs.rollback()
+    assert (beat.list(), beat.jobs()) == ([], [])
+
+
+def test_a_refusal_in_the_transaction_of_the_caller_is_the_same_error(beat: PgBeat, theirs: Any) -> None:
+    with pytest.raises(UnknownPeriodicTask, match="No periodic task is named 'nobody'"):
+        beat.trigger("nobody", connection=theirs)
+
+
+@pytest.mark.parametrize("kind", [object, type("AsyncConnection", (), {})])
+def test_what_is_no_connection_is_refused_by_its_type(beat: PgBeat, kind: type) -> None:
+    with pytest.raises(TypeError, match=f"connection is an? {kind.__name__}"):
+        beat.get("x", connection=kind())
+
+
+def test_a_database_out_of_reach_is_said_without_the_password() -> None:
+    beat = PgBeat(url="postgresql://shop:hush@127.0.0.1:1/shop")
+
+    with pytest.raises(DatabaseUnavailable) as error:
+        beat.list()
+
+    assert "hush" not in str(error.value)
+    assert "127.0.0.1" in str(error.value)
+
+
+def test_a_database_without_our_schema_is_said_with_the_way_out(database: str) -> None:
+    beat = PgBeat(url=database)
+
+    with pytest.raises(SchemaMissing, match="run `celery-pgbeat migrate`"):
+        beat.list()
+    beat.close()
+
+
+def test_a_missing_url_is_an_error_that_names_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGBEAT_URL", raising=False)
+
+    with pytest.raises(InvalidSetting, match="pgbeat_url is not set"):
+        PgBeat().list()
+
+
+def test_the_url_may_come_from_the_environment(migrated_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGBEAT_URL", migrated_database)
+    beat = PgBeat()
+
+    assert beat.list() == []
+    beat.close()
+
+
+def test_a_forked_process_uses_connections_of_its_own(beat: PgBeat) -> None:
+    (mine,) = beat.database.execute("select pg_backend_pid()")
+    receiving, sending = multiprocessing.get_context("fork").Pipe(duplex=False)
+
+    def child() -> None:
+        sending.send(beat.database.execute("select pg_backend_pid()")[0][0])
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    theirs = receiving.recv()
+    process.join(10)
+
+    assert theirs != mine[0]
+    assert beat.database.execute("select pg_backend_pid()")[0] == mine
+
+
+def test_python_and_sql_know_the_same_options(beat: PgBeat) -> None:
+    (row,) = beat.database.execute("select pgbeat.known_options()")
+
+    assert KNOWN_OPTIONS == set(row[0])
+
+
+@pytest.mark.parametrize(("table", "shape"), [("periodic_task", PeriodicTask), ("job", Job)])
+def test_a_row_in_python_has_a_field_for_each_public_column(beat: PgBeat, table: str, shape: Any) -> None:
+    columns = beat.database.execute(
+        "select column_name from information_schema.columns where table_schema = 'pgbeat' and table_name = %(table)s",
+        {"table": table},
+    )
+
+    assert {column for (column,) in columns} - HIDDEN == {field.name for field in fields(shape)}
+
+
+def test_the_sql_function_takes_what_the_python_door_declared_for_equal(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@daily", args=[1], timezone="Europe/Berlin")
+    before = written(beat, "x")
+
+    beat.database.execute(
+        "select pgbeat.schedule('x', 't', '@daily', args => '[1]', timezone => 'Europe/Berlin', managed_by => 'api')"
+    )
+
+    assert before == written(beat, "x")
+
+
+def test_the_repr_of_a_door_shows_no_password() -> None:
+    beat = PgBeat(url="postgresql://shop:hush@localhost/shop")
+
+    assert "hush" not in repr(beat) + repr(beat.settings) + repr(beat.database)

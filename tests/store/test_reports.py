@@ -1,0 +1,484 @@
+"""The workers' statements: what each may change, and what it must leave alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from importlib import resources
+from typing import Any
+
+import pytest
+
+from celery_pgbeat.embedded.databases import create_database, drop_database
+from celery_pgbeat.errors import DatabaseUnavailable
+from celery_pgbeat.node import NodeId
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.engine import normalise_url
+from celery_pgbeat.postgres.reports import Copy, Known, Reports, Start
+from celery_pgbeat.worker.guard import Verdict, patiently, start_job
+from tests.store.jobs import HOUR, active, bury, finished, make_job, state
+
+SILENCE = timedelta(seconds=30)
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture(scope="module")
+def shared_database(postgres_server: str, migrated_template: str, unique_name: Callable[[], str]) -> Iterator[str]:
+    name = unique_name()
+    yield create_database(postgres_server, name, template=migrated_template)
+    drop_database(postgres_server, name)
+
+
+@pytest.fixture(scope="module", params=["psycopg2", "psycopg"])
+def database(request: pytest.FixtureRequest, shared_database: str) -> Iterator[Database]:
+    url = normalise_url(shared_database).set(drivername=f"postgresql+{request.param}")
+    made = Database(url.render_as_string(hide_password=False))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def reports(database: Database) -> Reports:
+    database.execute("truncate pgbeat.active_job, pgbeat.finished_job, pgbeat.node")
+    return Reports(database)
+
+
+def start_of(job: uuid.UUID, run: int = 0, attempt: int = 0, worker: str = "worker-a") -> Start:
+    return Start(job, run, attempt, uuid.uuid4(), worker)
+
+
+def started(reports: Reports, **columns: Any) -> Start:
+    """Make a job and start it."""
+    start = start_of(make_job(reports.database, **columns), columns.get("run", 0), columns.get("attempt", 0))
+    assert reports.start(start, SILENCE)
+    return start
+
+
+def row(reports: Reports, start: Start) -> dict[str, Any]:
+    found = active(reports.database, start.job)
+    assert found is not None
+    return found
+
+
+def last(reports: Reports, start: Start) -> dict[str, Any]:
+    found = finished(reports.database, start.job)
+    assert found is not None
+    return found
+
+
+# --- start
+
+
+@pytest.mark.parametrize("before", ["pending", "submitted", "retrying"])
+def test_a_job_that_waits_is_started(reports: Reports, before: str) -> None:
+    start = started(reports, state=before, marked_by="beat-a")
+    found = row(reports, start)
+    assert ("running", start.token, "worker-a", None) == tuple(
+        found[name] for name in ("state", "token", "worker", "marked_by")
+    )
+    assert SILENCE - SECOND < found["patience"] <= SILENCE
+    assert found["started_at"] == found["attempt_at"]
+
+
+def test_a_second_copy_of_a_running_job_starts_nothing(reports: Reports) -> None:
+    first = started(reports)
+    assert not reports.start(start_of(first.job), SILENCE)
+    assert first.token == row(reports, first)["token"]
+
+
+def test_a_start_whose_answer_was_lost_may_ask_again(reports: Reports) -> None:
+    start = started(reports)
+    assert reports.start(start, SILENCE)
+
+
+class LosesItsFirstAnswer(Reports):
+    """Postgres hears the first start and commits it, and the connection breaks before its answer."""
+
+    asked = 0
+
+    def start(self, start: Start, silence: timedelta) -> bool:
+        answer = super().start(start, silence)
+        self.asked += 1
+        if self.asked == 1:
+            raise DatabaseUnavailable("the connection broke")
+        return answer
+
+
+def test_a_guard_whose_first_answer_was_lost_does_not_drop_its_own_job(database: Database) -> None:
+    reports = LosesItsFirstAnswer(database)
+    start = start_of(make_job(database, periodic_task=str(uuid.uuid4())))
+    assert Verdict.STARTED is patiently(lambda: start_job(reports, start, SILENCE))
+    assert Verdict.DUPLICATE is start_job(reports, start_of(start.job), SILENCE)
+
+
+def test_a_higher_attempt_starts_although_the_row_still_says_running(reports: Reports) -> None:
+    first = started(reports)
+    retry = start_of(first.job, attempt=1)
+    assert reports.start(retry, SILENCE)
+    found = row(reports, retry)
+    assert (1, retry.token) == (found["attempt"], found["token"])
+    assert found["attempt_at"] > found["started_at"]
+
+
+def test_a_lower_attempt_never_starts(reports: Reports) -> None:
+    first = started(reports)
+    assert reports.retry(first, SECOND, "ValueError: x")
+    assert not reports.start(start_of(first.job, attempt=0), SILENCE)
+    assert "retrying" == row(reports, first)["state"]
+
+
+@pytest.mark.parametrize("run", [0, 2])
+def test_a_message_of_another_run_starts_nothing(reports: Reports, run: int) -> None:
+    job = make_job(reports.database, run=1)
+    assert not reports.start(start_of(job, run=run, attempt=5), SILENCE)
+
+
+def test_a_final_job_does_not_start(reports: Reports) -> None:
+    first = started(reports)
+    reports.finish(first, "succeeded")
+    assert not reports.start(start_of(first.job, attempt=3), SILENCE)
+    assert not reports.start(first, SILENCE)
+
+
+def test_of_many_copies_at_once_one_starts(reports: Reports) -> None:
+    databases = [Database(reports.database.url) for _ in range(5)]
+    for _ in range(20):
+        job = make_job(databases[0], periodic_task=str(uuid.uuid4()))
+        barrier = threading.Barrier(len(databases))
+        won: list[Start] = []
+
+        def try_it(database: Database, job: uuid.UUID = job, barrier: Any = barrier, won: list[Start] = won) -> None:
+            start = start_of(job)
+            barrier.wait()
+            if Reports(database).start(start, SILENCE):
+                won.append(start)
+
+        threads = [threading.Thread(target=try_it, args=(database,)) for database in databases]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [active(databases[0], job)["token"]] == [start.token for start in won]  # type: ignore[index]
+    for database in databases:
+        database.close()
+
+
+# --- start late
+
+
+def lost(reports: Reports, **columns: Any) -> Start:
+    job = make_job(reports.database, **columns)
+    bury(reports.database, job)
+    assert "lost" == state(reports.database, job)
+    return start_of(job)
+
+
+def test_a_job_lost_before_it_started_starts_when_its_message_turns_up(reports: Reports) -> None:
+    start = lost(reports)
+    assert reports.start_late(start, SILENCE)
+    found = row(reports, start)
+    assert ("running", start.token, HOUR, True) == tuple(
+        found[name] for name in ("state", "token", "pickup_deadline", "exclusive")
+    )
+    assert finished(reports.database, start.job) is None
+
+
+def test_a_late_start_takes_the_place_of_the_job_that_waits(reports: Reports) -> None:
+    start = lost(reports)
+    waiting = make_job(reports.database)
+    assert reports.start_late(start, SILENCE)
+    record = finished(reports.database, waiting)
+    assert record is not None
+    assert ("skipped", "superseded", start.job) == (record["state"], record["reason"], record["blocked_by"])
+    assert not reports.start(start_of(waiting), SILENCE)
+
+
+def test_a_late_start_gives_way_to_what_has_started_since(reports: Reports) -> None:
+    start = lost(reports)
+    started(reports)
+    assert not reports.start_late(start, SILENCE)
+    assert "lost" == state(reports.database, start.job)
+
+
+def test_a_late_start_gives_way_to_what_has_started_and_ended_since(reports: Reports) -> None:
+    start = lost(reports)
+    reports.finish(started(reports), "succeeded")
+    assert not reports.start_late(start, SILENCE)
+
+
+def test_a_late_start_never_supersedes_a_manual_job(reports: Reports) -> None:
+    start = lost(reports)
+    manual = make_job(reports.database, origin="manual")
+    assert not reports.start_late(start, SILENCE)
+    assert ("lost", "submitted") == (state(reports.database, start.job), state(reports.database, manual))
+
+
+def test_a_job_lost_while_it_ran_does_not_start_late(reports: Reports) -> None:
+    start = started(reports)
+    bury(reports.database, start.job)
+    assert "lost" == state(reports.database, start.job)
+    assert not reports.start_late(start_of(start.job), SILENCE)
+
+
+def test_a_late_start_that_meets_a_start_in_the_same_moment_loses_nothing(reports: Reports) -> None:
+    """The lost job must not vanish: it is deleted and put elsewhere in one statement, or neither."""
+    late = lost(reports)
+    rival = make_job(reports.database)
+    other = Database(reports.database.url)
+    answers: list[bool] = []
+    transactional = other.engine.execution_options(isolation_level="READ COMMITTED")
+    with transactional.begin() as connection:
+        connection.exec_driver_sql(
+            "update pgbeat.active_job set state = 'running', started_at = now() where id = %(id)s", {"id": rival}
+        )
+        thread = threading.Thread(target=lambda: answers.append(reports.start_late(late, SILENCE)))
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive(), "it should wait for the rival's start"
+    thread.join(10)
+    other.close()
+    assert [False] == answers
+    assert ("lost", "running") == (state(reports.database, late.job), state(reports.database, rival))
+
+
+# --- state
+
+
+def test_a_state_is_told_with_what_decides_and_unknown_is_none(reports: Reports) -> None:
+    start = started(reports, run=2, attempt=1)
+    assert Known("running", 2, 1, "worker-a", final=False) == reports.state_of(start.job)
+    reports.finish(start, "succeeded")
+    assert Known("succeeded", 2, 1, "worker-a", final=True) == reports.state_of(start.job)
+    assert reports.state_of(uuid.uuid4()) is None
+
+
+# --- finish, retry, requeue, lose: only the start that bears the token
+
+ENDINGS: dict[str, Any] = {
+    "finish": lambda reports, start: reports.finish(start, "succeeded"),
+    "retry": lambda reports, start: reports.retry(start, SECOND, "x"),
+    "requeue": lambda reports, start: reports.requeue(start, "x"),
+    "lose": lambda reports, start: reports.lose(start, "x"),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_only_the_start_that_bears_the_token_says_what_became_of_it(reports: Reports, ending: str) -> None:
+    start = started(reports)
+    stranger = dataclasses.replace(start, token=uuid.uuid4())
+    before = row(reports, start)
+    assert not ENDINGS[ending](reports, stranger)
+    after = row(reports, start)
+    assert before["busy_until"] == after["busy_until"]
+    assert ("running", start.token, None) == (after["state"], after["token"], after["error"])
+    assert ENDINGS[ending](reports, start)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_an_earlier_run_has_nothing_more_to_say(reports: Reports, ending: str) -> None:
+    start = started(reports)
+    reports.database.execute("update pgbeat.active_job set run = 1, token = null, state = 'pending'")
+    assert not ENDINGS[ending](reports, start)
+    assert "pending" == row(reports, start)["state"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_an_earlier_attempt_has_nothing_more_to_say(reports: Reports, ending: str) -> None:
+    first = started(reports)
+    second = start_of(first.job, attempt=1)
+    assert reports.start(second, SILENCE)
+    assert not ENDINGS[ending](reports, first)
+    assert ("running", second.token) == (row(reports, second)["state"], row(reports, second)["token"])
+
+
+def test_a_finished_job_leaves_the_way_free_and_keeps_what_it_was(reports: Reports) -> None:
+    start = started(reports)
+    assert reports.finish(start, "failed", "ValueError: no")
+    record = last(reports, start)
+    assert active(reports.database, start.job) is None
+    assert ("failed", "ValueError: no", "worker-a", 0) == tuple(
+        record[name] for name in ("state", "error", "worker", "attempt")
+    )
+    assert record["started_at"] <= record["finished_at"]
+    make_job(reports.database)
+    assert not reports.finish(start, "succeeded")
+
+
+def test_a_start_that_a_failover_forgot_may_still_finish(reports: Reports) -> None:
+    job = make_job(reports.database)
+    assert reports.finish(start_of(job), "succeeded")
+    assert "succeeded" == state(reports.database, job)
+
+
+def test_a_retrying_job_waits_for_its_next_attempt(reports: Reports) -> None:
+    first = started(reports)
+    assert reports.retry(first, timedelta(minutes=10), "ValueError: no")
+    found = row(reports, first)
+    assert ("retrying", 1, None, "ValueError: no") == tuple(
+        found[name] for name in ("state", "attempt", "token", "error")
+    )
+    assert timedelta(minutes=69) < found["patience"] <= timedelta(minutes=70)
+    assert reports.start(start_of(first.job, attempt=1), SILENCE)
+
+
+def test_a_requeued_job_starts_again_with_the_same_attempt(reports: Reports) -> None:
+    first = started(reports)
+    assert reports.requeue(first, "lost")
+    assert "submitted" == row(reports, first)["state"]
+    assert reports.start(start_of(first.job), SILENCE)
+
+
+def test_a_job_requeued_for_another_copy_is_found_by_recover(reports: Reports) -> None:
+    first = started(reports)
+    assert reports.requeue(first, "lost", resend=True)
+    found = row(reports, first)
+    assert ("pending", None) == (found["state"], found["marked_at"])
+
+
+def test_a_job_that_starts_at_most_once_is_lost_with_its_process(reports: Reports) -> None:
+    start = started(reports)
+    assert reports.lose(start, "WorkerLostError: signal 9")
+    record = last(reports, start)
+    assert ("lost", "WorkerLostError: signal 9") == (record["state"], record["error"])
+    assert not reports.start_late(start_of(start.job), SILENCE)
+
+
+def test_a_job_that_may_run_again_is_left_to_its_silence(reports: Reports) -> None:
+    start = started(reports, on_lost="rerun")
+    before = row(reports, start)
+    assert not reports.lose(start, "WorkerLostError: signal 9")
+    after = row(reports, start)
+    assert ("running", "WorkerLostError: signal 9") == (after["state"], after["error"])
+    assert before["busy_until"] == after["busy_until"]
+
+
+# --- overrule
+
+
+def test_revoked_overrules_failed(reports: Reports) -> None:
+    start = started(reports)
+    reports.finish(start, "failed", "ValueError: while it unwound")
+    assert reports.overrule(start, "terminated")
+    record = last(reports, start)
+    assert ("revoked", "terminated") == (record["state"], record["error"])
+
+
+def test_revoked_does_not_overrule_succeeded(reports: Reports) -> None:
+    start = started(reports)
+    reports.finish(start, "succeeded")
+    assert not reports.overrule(start, "terminated")
+    assert "succeeded" == last(reports, start)["state"]
+
+
+def test_revoked_does_not_overrule_another_attempt(reports: Reports) -> None:
+    start = started(reports, attempt=2)
+    reports.finish(start, "failed", "x")
+    assert not reports.overrule(dataclasses.replace(start, attempt=1), "terminated")
+
+
+# --- end unstarted
+
+
+@pytest.mark.parametrize("before", ["pending", "submitted", "retrying"])
+@pytest.mark.parametrize("after", ["revoked", "expired", "failed"])
+def test_a_message_that_was_dropped_ends_a_job_that_waits(reports: Reports, before: str, after: str) -> None:
+    job = make_job(reports.database, state=before)
+    assert reports.end_unstarted(Copy(job, 0, 0), after, "worker-a", error="x")
+    record = finished(reports.database, job)
+    assert record is not None
+    assert (after, "worker-a", "x", None) == tuple(record[name] for name in ("state", "worker", "error", "reason"))
+
+
+def test_a_task_that_is_not_allowed_is_recorded_as_skipped(reports: Reports) -> None:
+    job = make_job(reports.database)
+    assert reports.end_unstarted(Copy(job, 0, 0), "skipped", "worker-a", reason="not_allowed")
+    record = finished(reports.database, job)
+    assert record is not None
+    assert ("skipped", "not_allowed", None) == (record["state"], record["reason"], record["started_at"])
+
+
+def test_a_message_that_was_dropped_does_not_end_a_job_that_runs(reports: Reports) -> None:
+    start = started(reports)
+    assert not reports.end_unstarted(start, "revoked", "worker-b")
+    assert "running" == row(reports, start)["state"]
+
+
+def test_a_message_of_an_earlier_attempt_or_run_ends_nothing(reports: Reports) -> None:
+    job = make_job(reports.database, run=1, attempt=1)
+    assert not reports.end_unstarted(Copy(job, 1, 0), "expired", "worker-a")
+    assert not reports.end_unstarted(Copy(job, 0, 1), "expired", "worker-a")
+    assert reports.end_unstarted(Copy(job, 1, 1), "expired", "worker-a")
+
+
+# --- heartbeat
+
+
+def age(reports: Reports, seconds: int = 20) -> None:
+    reports.database.execute(f"update pgbeat.active_job set busy_until = busy_until - interval '{seconds} seconds'")
+
+
+def test_a_heartbeat_renews_the_starts_that_it_names_and_no_others(reports: Reports) -> None:
+    named, other = started(reports), started(reports, periodic_task="other")
+    age(reports)
+    assert [named.job] == reports.heartbeat("worker-a", [named], SILENCE)
+    assert row(reports, named)["patience"] > SILENCE - SECOND
+    assert row(reports, other)["patience"] < SILENCE / 2
+
+
+def test_a_heartbeat_with_another_token_renews_nothing(reports: Reports) -> None:
+    start = started(reports)
+    age(reports)
+    assert [] == reports.heartbeat("worker-a", [start_of(start.job)], SILENCE)
+    assert row(reports, start)["patience"] < SILENCE / 2
+
+
+def test_a_heartbeat_does_not_wake_a_job_that_waits_for_its_retry_or_was_requeued(reports: Reports) -> None:
+    retried, requeued = started(reports), started(reports, periodic_task="other")
+    reports.retry(retried, SECOND, "x")
+    reports.requeue(requeued, "x")
+    assert [] == reports.heartbeat("worker-a", [retried, requeued], SILENCE)
+
+
+def test_a_heartbeat_restores_a_start_that_a_failover_forgot(reports: Reports) -> None:
+    start = start_of(make_job(reports.database))
+    assert [start.job] == reports.heartbeat("worker-a", [start], SILENCE)
+    assert ("running", start.token) == (row(reports, start)["state"], row(reports, start)["token"])
+    assert not reports.start(start_of(start.job), SILENCE)
+
+
+def test_heartbeats_end_with_the_hard_limit(reports: Reports) -> None:
+    start = started(reports, max_run_time=timedelta(seconds=10))
+    reports.database.execute("update pgbeat.active_job set attempt_at = attempt_at - interval '45 seconds'")
+    assert [start.job] == reports.heartbeat("worker-a", [start], SILENCE)
+    assert row(reports, start)["patience"] < 6 * SECOND  # 10 s soft, 20 s hard, 30 s of grace, 45 s gone
+
+
+# --- nodes
+
+
+def test_a_worker_announces_itself_and_signs_off(reports: Reports) -> None:
+    node = NodeId.mine()
+    reports.announce(node)
+    reports.database.execute("update pgbeat.node set last_seen_at = last_seen_at - interval '1 minute'")
+    reports.announce(node)
+    (found,) = reports.database.execute("select *, pgbeat.now() - last_seen_at as silence from pgbeat.node")
+    assert (str(node), "worker", node.pid, True) == (found.id, found.role, found.pid, found.tracking)
+    assert found.silence < timedelta(seconds=5)
+    reports.sign_off(node)
+    assert [] == reports.database.execute("select * from pgbeat.node")
+
+
+# --- the file and the method
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, _ in inspect.getmembers(Reports, inspect.isfunction) if not name.startswith("_")]
+)
+def test_each_method_says_what_its_statement_says(name: str) -> None:
+    text = (resources.files("celery_pgbeat.postgres") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+    promised = text.splitlines()[0].removeprefix("-- ")
+    assert promised == (inspect.getdoc(getattr(Reports, name)) or "").splitlines()[0]

@@ -1,0 +1,446 @@
+"""What SQL refuses when a row is written: only what Python refuses too, in the same words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from zoneinfo import available_timezones
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from celery_pgbeat.declare import KNOWN_OPTIONS
+from celery_pgbeat.declare.options import read_options
+from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
+from celery_pgbeat.schedules import parse
+from tests.store.session import Session, reason
+
+REFUSED = {
+    "0 25 * * *": "hour 25 is not in 0-23",
+    "60 * * * *": "minute 60 is not in 0-59",
+    "* * 0 * *": "day 0 is not in 1-31",
+    "* * 32 * *": "day 32 is not in 1-31",
+    "* * * 13 *": "month 13 is not in 1-12",
+    "* * * * 8": "weekday 8 is not in 0-7",
+    "0-75 * * * *": "minute 75 is not in 0-59",
+    "1,2,99 * * * *": "minute 99 is not in 0-59",
+    "61 * * * * *": "second 61 is not in 0-59",
+    "0 0 24 * * * 2027": "hour 24 is not in 0-23",
+    "0 0 12 * * * 1969": "year 1969 is not in 1970-2199",
+    "*/0 * * * *": "a step of 0 in minute",
+    "0 0 */00 * *": "a step of 0 in day",
+    "1,,2 * * * *": "minute '1,,2' has an empty element in its list",
+    "foo * * * *": "minute 'foo' is not a number, a range, a list or a step",
+    "* * * january *": "month 'january' is not a number, a name, a range, a list or a step",
+    "*/x * * * *": "minute '*/x' is not a number, a range, a list or a step",
+    "? * * * *": "minute '?' is not a number, a range, a list or a step",
+    "0 0 30 2 *": "day 30 never occurs in month 2",
+    "0 0 31 apr,jun,9 ?": "day 31 never occurs in month 4,6,9",
+    "0 0 30-31 feb */2": "day 30 never occurs in month 2",
+    "crontab: 0 0 30 2 mon": "day 30 never occurs in month 2",
+    "cron: * * * *": "cron has 5, 6 or 7 fields, not 4",
+    "* * * * * * * *": "cron has 5, 6 or 7 fields, not 8",
+    "@reboot": "@reboot has no meaning here, beats come and go; use @hourly, or trigger the task",
+    "@fortnightly": "'@fortnightly' is not one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, "
+    "@every <duration>",
+    "every -20s": "an interval must be longer than 0",
+    "every 0s": "an interval must be longer than 0",
+    "@every 0h0m": "an interval must be longer than 0",
+    "every 5 parsecs": "'parsecs' is not a unit of time: use ms, s, m, h, d or w",
+    "every 2 months": "a month has no fixed length: write P1M or P1Y, which follow the calendar",
+    "PT0S": "an interval must be longer than 0",
+    "-PT5M": "an interval must be longer than 0",
+    "PT5X": "'PT5X' is not an ISO 8601 duration such as PT5M or P1DT12H",
+    "R/PT0S": "an interval must be longer than 0",
+    "R0/PT1H": "R0 never occurs: to run once, write a plain date-time",
+    "R/2026-12-07": "the last part must be a duration such as PT1H, not '2026-12-07'",
+    "R/2026-13-07/P1D": "month 13 is not in 1-12",
+    "2026-12-32": "day 32 is not in 1-31",
+    "2027-02-30 12:00": "day 30 never occurs in month 2",
+    "2027-02-29": "day 29 never occurs in month 2 of 2027",
+    "2026-12-08T24:00:00Z": "hour 24 is not in 0-23",
+    "Mon *-*-* 88:00": "hour 88 is not in 0-23",
+    "*-13-* 09:00": "month 13 is not in 1-12",
+    "*-*-* *:0/0": "a step of 0 in minute",
+    "RRULE:FREQ=DAILY;INTERVAL=0": "INTERVAL 0 is not in 1-1000000000",
+    "*-04-31": "day 31 never occurs in month 4",
+    "it works": "not a schedule: write cron (*/5 * * * *), an interval (every 30s), ISO 8601 (R/PT1H, 2026-12-09), "
+    "a calendar event (Mon..Fri 09:00), RRULE:... or solar: ...",
+    "": "not a schedule: write cron (*/5 * * * *), an interval (every 30s), ISO 8601 (R/PT1H, 2026-12-09), "
+    "a calendar event (Mon..Fri 09:00), RRULE:... or solar: ...",
+    "30s": "not a schedule: did you mean 'every 30s'?",
+    "*/5 * * * é": "'é' is not an ASCII character",
+    "*" * 251: "longer than 250 characters",
+}
+FOREIGN_ZONES = {
+    "CRON_TZ=Mars/Olympus 0 9 * * *": "Mars/Olympus",
+    "Mon 09:00 Mars/Olympus": "Mars/Olympus",
+    "DTSTART;TZID=Mars/Olympus:20261201T090000 RRULE:FREQ=DAILY": "Mars/Olympus",
+}
+
+ACCEPTED = [
+    "*/5 * * * *",
+    "0 9 * * mon-fri",
+    "0 22-2 * * FRI-MON",
+    "5/15 0 * * *",
+    "*/100 * * * *",
+    "30 0 12 L * ?",
+    "0 0 12 LW * ? 2027",
+    "0 0 15W * *",
+    "0 0 L-3 * *",
+    "0 0 * * mon#2",
+    "0 0 * * 5L",
+    "H H(1-5) * * *",
+    "0 0 30 2 mon",
+    "0 0 29 2 *",
+    "0 0 30-2 2 *",
+    "0 0 31 1,2 *",
+    "  */5   *  * * *  ",
+    "@hourly",
+    "@Yearly",
+    "CRON_TZ=Europe/Berlin 0 9 * * *",
+    "TZ=UTC 0 9 * * *",
+    "cron: 0 9 * * *",
+    "crontab: 0 9 * * *",
+    "every 30s",
+    "every 5 minutes",
+    "@every 1h30m",
+    "every minute",
+    "every PT5M",
+    "every: 90 s",
+    "PT5M",
+    "P1DT12H",
+    "P1M",
+    "R/PT1H",
+    "R5/2026-12-07/P1D",
+    "R/2026-12-07T12:00:00Z/2026-12-07T13:00:00Z/PT1M",
+    "2026-12-08T12:00:00",
+    "2026-12-08 12:00:00+02:00",
+    "2020-01-01",
+    "2028-02-29",
+    "Mon..Fri *-*-* 09:00",
+    "Mon,Wed 09:00",
+    "*-*~1",
+    "Sat *-*-1..7 18:00:00 Europe/Berlin",
+    "*-*-* *:0/10 utc",
+    "99-1-1",
+    "quarterly",
+    "calendar: daily",
+    "RRULE:FREQ=MONTHLY;BYDAY=-1FR",
+    "FREQ=WEEKLY;INTERVAL=10",
+    "rrule: FREQ=DAILY",
+    "DTSTART:20261201T090000\nRRULE:FREQ=DAILY",
+    "RDATE:20261209,20261210",
+]
+
+
+@pytest.fixture
+def session(migrated_database: str) -> Session:
+    return Session(migrated_database)
+
+
+def refusal_of(session: Session, **columns: Any) -> str:
+    """Insert a row that must be refused with SQLSTATE 22023; return the message."""
+    values = {"name": "wrong", "task": "app.probe", **columns}
+    error = session.refusal(
+        f"insert into pgbeat.periodic_task ({', '.join(values)}) values ({', '.join(['%s'] * len(values))})",
+        *values.values(),
+    )
+    assert error.pgcode == "22023", error
+    return reason(error)
+
+
+def judged(session: Session, texts: list[str], function: str = "validate_schedule") -> list[str | None]:
+    """Return what SQL says of each text, None where it lets it pass."""
+    session.rows(
+        """create or replace function pg_temp.judge(given text) returns text language plpgsql as $$
+        begin
+            perform pgbeat.{function}(given);
+            return null;
+        exception when invalid_parameter_value then
+            return sqlerrm;
+        end $$""".replace("{function}", function)
+    )
+    rows = session.rows("select pg_temp.judge(given) as said from unnest(%s::text[]) as given", texts)
+    return [row["said"] for row in rows]
+
+
+def in_python(text: str) -> str | None:
+    try:
+        parse(text)
+    except InvalidSchedule as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED.items())
+def test_a_schedule_that_can_never_work_is_refused_in_pythons_words(session: Session, text: str, why: str) -> None:
+    message = refusal_of(session, schedule=text)
+
+    assert message.endswith(f": {why}")
+    assert in_python(text) == message
+
+
+@pytest.mark.parametrize(("text", "zone"), FOREIGN_ZONES.items())
+def test_a_schedule_in_a_zone_that_does_not_exist_is_refused(session: Session, text: str, zone: str) -> None:
+    message = refusal_of(session, schedule=text)
+
+    assert message == f"'{zone}': there is no time zone of that name"
+    assert in_python(text) == message
+
+
+def test_a_schedule_that_python_reads_is_stored(session: Session) -> None:
+    assert [None] * len(ACCEPTED) == [in_python(text) for text in ACCEPTED]
+    assert [None] * len(ACCEPTED) == judged(session, ACCEPTED)
+
+
+def test_a_solar_event_is_left_to_python(session: Session) -> None:
+    session.insert("a", schedule="solar: sunset 52.52 13.40")
+
+
+def test_a_recurrence_set_may_be_longer_than_other_texts(session: Session) -> None:
+    dates = ",".join(["20261209"] * 300)
+    assert judged(session, [f"RDATE:{dates}"]) == [None]
+
+    message = refusal_of(session, schedule=f"RDATE:{','.join(['20261209'] * 500)}")
+
+    assert message.endswith("longer than 4000 characters")
+
+
+def elements() -> st.SearchStrategy[str]:
+    numbers = st.integers(0, 62).map(str)
+    names = st.sampled_from(["*", "?", "jan", "FRI", "L", "LW", "15W", "mon#2", "5L", "H", "H(1-5)", "foo", ""])
+    spans = st.tuples(numbers, numbers).map("-".join)
+    plain = st.one_of(st.just("*"), numbers, spans, names)
+    steps = st.sampled_from(["", "", "", "/2", "/0", "/x"])
+    return st.tuples(plain, steps).map("".join)
+
+
+def lists() -> st.SearchStrategy[str]:
+    return st.lists(elements(), min_size=1, max_size=3).map(",".join)
+
+
+def crons() -> st.SearchStrategy[str]:
+    heads = st.sampled_from(["", "", "", "cron: ", "crontab: ", "TZ=UTC ", "CRON_TZ=Foo/Bar "])
+    fields = st.one_of(st.just("*"), st.just("*"), lists())
+    return st.tuples(heads, st.lists(fields, min_size=3, max_size=8).map(" ".join)).map("".join)
+
+
+def intervals() -> st.SearchStrategy[str]:
+    heads = st.sampled_from(["every ", "@every ", "every: ", "EVERY  ", "P", "PT", "R/PT", "R3/P", "-P", "iso: P"])
+    amounts = st.tuples(
+        st.sampled_from(["", "0", "5", "90", "1.5", "0.0", "-1", "+2"]),
+        st.sampled_from(["s", "m", " minutes", "H", "D", "M", "Y", "W", "ms", "months", "x", " hour", ""]),
+    ).map("".join)
+    return st.tuples(heads, st.lists(amounts, min_size=1, max_size=3).map("".join)).map("".join)
+
+
+def moments() -> st.SearchStrategy[str]:
+    two = st.integers(0, 33).map(lambda number: f"{number:02}")
+    dates = st.tuples(st.sampled_from(["2026", "2028", "*", "99", "0999"]), two, two).map("-".join)
+    times = st.tuples(st.sampled_from([" ", "T"]), two, st.just(":"), two, st.sampled_from(["", ":30", "Z", "+02:00"]))
+    return st.tuples(dates, st.one_of(st.just(""), times.map("".join))).map("".join)
+
+
+def events() -> st.SearchStrategy[str]:
+    numbers = st.sampled_from(["*", "0", "1", "7", "09", "12", "30", "31", "45", "1..7", "0/15", "5/0", "1,15"])
+    weekdays = st.sampled_from(["", "", "Mon ", "mon..fri ", "Sat,Sun ", "Fri..Mon "])
+    dates = st.one_of(st.just(""), st.tuples(numbers, st.sampled_from("-~"), numbers, st.just(" ")).map("".join))
+    times = st.tuples(numbers, st.just(":"), numbers, st.sampled_from(["", ":00", ":60", ":30.5"])).map("".join)
+    zones = st.sampled_from(["", "", " UTC", " Europe/Berlin", " Foo", " EST"])
+    return st.tuples(weekdays, dates, times, zones).map("".join)
+
+
+def recurrences() -> st.SearchStrategy[str]:
+    starts = st.sampled_from(["", "", "DTSTART:20261201T090000 ", "DTSTART;TZID=Europe/Berlin:20261201T090000\n"])
+    heads = st.sampled_from(["RRULE:", "rrule: RRULE:", "rrule:", "FREQ=DAILY;", ""])
+    parts = st.sampled_from(
+        ["FREQ=DAILY", "FREQ=MONTHLY", "INTERVAL=2", "INTERVAL=0", "INTERVAL=007", "BYDAY=-1FR", "COUNT=3", "BYHOUR=25"]
+    )
+    return st.tuples(starts, heads, st.lists(parts, max_size=3).map(";".join)).map("".join)
+
+
+def suns() -> st.SearchStrategy[str]:
+    events = st.sampled_from(["sunset", "dawn_civil", "noon"])
+    return st.tuples(events, st.sampled_from(["52.52 13.40", "91 0", "x"])).map(
+        lambda words: f"solar: {' '.join(words)}"
+    )
+
+
+TEXTS = st.one_of(crons(), intervals(), moments(), events(), recurrences(), suns(), st.text(max_size=30))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(TEXTS.filter(lambda text: "\0" not in text), min_size=20, max_size=60))
+def test_sql_refuses_nothing_that_python_reads(session: Session, texts: list[str]) -> None:
+    texts = [text for text in texts if text.encode("utf-8", "replace").decode() == text]
+
+    refused_by_sql_alone = [
+        (text, said)
+        for text, said in zip(texts, judged(session, texts), strict=True)
+        if said is not None and in_python(text) is None
+    ]
+
+    assert refused_by_sql_alone == []
+
+
+@pytest.mark.parametrize(
+    "zone", ["+02:00", "CEST", "UTC+3", "Mars/Olympus", "Europe/Berlin2", "", "<+03>-3", "America/Argentina"]
+)
+def test_what_is_no_iana_zone_is_refused(session: Session, zone: str) -> None:
+    message = refusal_of(session, schedule="@daily", timezone=zone)
+
+    assert message == f"'{zone}': there is no time zone of that name"
+    with pytest.raises(InvalidSchedule) as refused:
+        parse("@daily", zone)
+    assert str(refused.value) == message
+
+
+def test_no_zone_that_python_and_postgres_know_is_refused(session: Session) -> None:
+    known = {row["name"] for row in session.rows("select name from pg_timezone_names")} & available_timezones()
+    zones = [*sorted(known - {"localtime"}), "utc", "Etc/GMT-14", "EST5EDT", "America/Argentina/Buenos_Aires"]
+
+    said = judged(session, zones, "validate_timezone")
+
+    assert len(zones) > 300
+    assert [None] * len(zones) == said
+
+
+def test_a_wrong_value_is_refused_on_update_too_and_the_row_stays_as_it_was(session: Session) -> None:
+    before = session.insert("a", schedule="@daily")
+
+    error = session.refusal("update pgbeat.periodic_task set schedule = '0 25 * * *', task = 'app.other'")
+
+    assert (error.pgcode, reason(error)) == ("22023", "'0 25 * * *': hour 25 is not in 0-23")
+    assert before == session.task("a")
+
+
+def test_the_good_rows_of_a_script_stand_beside_the_one_that_is_refused(session: Session) -> None:
+    for number in range(10):
+        session.insert(f"good-{number}", schedule="@hourly")
+    refusal_of(session, schedule="Mon *-*-* 88:00")
+    refusal_of(session, args='{"no": "list"}')
+    session.insert("unknown task", task="app.nobody_knows", schedule="@hourly")
+
+    assert session.value("select count(*) from pgbeat.periodic_task") == 11
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"args": '{"a": 1}'}, 'args is {"a": 1}, not a JSON array'),
+        ({"args": "null"}, "args is null, not a JSON array"),
+        ({"args": None}, "args is null, not a JSON array"),
+        ({"kwargs": "[1]"}, "kwargs is [1], not a JSON object"),
+        ({"kwargs": '"text"'}, 'kwargs is "text", not a JSON object'),
+        ({"options": "[]"}, "options is [], not a JSON object"),
+        ({"name": ""}, "name has 0 characters, not 1 to 200"),
+        ({"name": "n" * 201}, "name has 201 characters, not 1 to 200"),
+        ({"task": ""}, "task is empty"),
+        ({"priority": 256}, "priority 256 is not in 0-255"),
+        ({"priority": -1}, "priority -1 is not in 0-255"),
+        ({"max_runs": 0}, "max_runs is 0, not at least 1"),
+    ],
+)
+def test_a_column_of_the_wrong_shape_is_refused_by_its_name(
+    session: Session, columns: dict[str, Any], message: str
+) -> None:
+    assert message == refusal_of(session, **columns)
+
+
+def test_arguments_are_counted_as_text_and_refused_above_64_kb(session: Session) -> None:
+    most = 65536 - len("{}")
+    session.insert("strings", args=json.dumps(["x" * (most - len('[""]'))]))
+    session.insert("numbers", args=json.dumps([1] * (most // 3)))
+
+    message = refusal_of(session, args=json.dumps(["x" * (most - len('[""]') + 1)]))
+
+    assert message == "args and kwargs have 65537 bytes together, more than 65536"
+
+
+OPTIONS = {
+    "MessageGroupId": "tenant-1", "argsrepr": "(***)", "compression": "gzip", "confirm_timeout": 1.5, "countdown": 10,
+    "delivery_mode": 1, "eta": "2030-01-01T00:00:00+00:00", "exchange": "events", "exchange_type": "topic",
+    "expires": 60, "headers": {"tenant": 1}, "ignore_result": True, "kwargsrepr": "{***}", "reply_to": "answers",
+    "retry": False, "retry_policy": {"max_retries": 1}, "routing_key": "a.b", "serializer": "json", "shadow": "shown",
+    "soft_time_limit": 30, "time_limit": 60, "timeout": 5,
+}  # fmt: skip
+
+
+def test_every_known_option_is_stored(session: Session) -> None:
+    session.insert("a", options=json.dumps(OPTIONS))
+
+    assert sorted(OPTIONS) == sorted(session.value("select pgbeat.known_options()"))
+    assert OPTIONS == session.task("a")["options"]
+
+
+def test_the_options_that_sql_knows_are_those_that_python_knows(session: Session) -> None:
+    assert set(session.value("select pgbeat.known_options()")) == KNOWN_OPTIONS
+
+
+def test_an_option_may_be_null_which_is_what_the_app_says(session: Session) -> None:
+    session.insert("a", options=json.dumps(dict.fromkeys(OPTIONS)))
+
+    assert dict.fromkeys(OPTIONS) == session.task("a")["options"]
+
+
+@pytest.mark.parametrize("option", sorted(OPTIONS))
+@pytest.mark.parametrize("value", [-1, 3, 1.5, "text", True, [1], {"a": 1}])
+def test_sql_refuses_no_value_of_an_option_that_python_takes(session: Session, option: str, value: Any) -> None:
+    try:
+        read_options("options", {option: value})
+    except InvalidPeriodicTask as error:
+        message = str(error)
+    else:
+        session.insert("a", options=json.dumps({option: value}))
+        return
+
+    refused = refusal_of(session, options=json.dumps({option: value}))
+
+    assert message.rpartition(", not ")[2] == refused.rpartition(", not ")[2]
+    assert refused.startswith(f"options['{option}'] is ")
+
+
+def test_a_header_that_is_ours_is_refused(session: Session) -> None:
+    message = refusal_of(session, options='{"headers": {"pgbeat": 1}}')
+
+    assert message == "options['headers'] has a header 'pgbeat', which is ours: use another name"
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["task_id", "producer", "connection", "publisher", "link", "link_error", "chain", "chord", "group_id", "root_id",
+     "parent_id", "add_to_parent", "expire"],
+)  # fmt: skip
+def test_an_option_that_is_unknown_or_not_a_rows_to_set_is_refused(session: Session, option: str) -> None:
+    message = refusal_of(session, options=json.dumps({"expires": 60, option: 1}))
+
+    assert message == f"options has '{option}', which a periodic task cannot set"
+
+
+@pytest.mark.parametrize("option", ["queue", "priority"])
+def test_an_option_that_is_a_column_is_refused_with_a_hint(session: Session, option: str) -> None:
+    error = session.refusal(
+        "insert into pgbeat.periodic_task (name, task, options) values ('a', 'app.probe', %s)", json.dumps({option: 1})
+    )
+
+    assert reason(error) == f"options has '{option}', which is a column"
+    assert error.diag.message_hint == f"Set the column {option} instead."
+
+
+def test_only_json_is_a_serializer(session: Session) -> None:
+    message = refusal_of(session, options='{"serializer": "pickle"}')
+
+    assert message == "options['serializer'] is 'pickle', not 'json', the only one allowed"
+
+
+def test_a_session_with_its_own_settings_is_told_the_same(session: Session) -> None:
+    session.rows("set standard_conforming_strings = off")
+    session.rows("set search_path = ''")
+
+    assert refusal_of(session, schedule="it's 5 * * *") == (
+        '"it\'s 5 * * *": minute "it\'s" is not a number, a range, a list or a step'
+    )
+    assert refusal_of(session, schedule="2027-02-29").endswith("day 29 never occurs in month 2 of 2027")
+    session.insert("a", schedule="Mon..Fri 09:00", timezone="Europe/Berlin", options='{"expires": 60}')
