@@ -31,7 +31,13 @@ class Sender:
         return make_job(self.database, **{"periodic_task": f"row-{uuid.uuid4()}", **columns})
 
     def send(
-        self, job: uuid.UUID, task: str, *args: Any, run: int = 0, header: Mapping[str, Any] | None = None, **options: Any
+        self,
+        job: uuid.UUID,
+        task: str,
+        *args: Any,
+        run: int = 0,
+        header: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
         """Send one message of a job."""
         pgbeat = {
@@ -65,7 +71,11 @@ class Sender:
                 seen.append(None)
             return seen[-1] == wanted
 
-        eventually(there, timeout, f"job {job} {wanted}, its states were {list(dict.fromkeys(seen))}")
+        try:
+            eventually(there, timeout, f"job {job} {wanted}")
+        except AssertionError as error:
+            logs = "".join(f"\n{title}\n{tail}" for title, tail in self.cluster.tails())
+            raise AssertionError(f"{error}; its states were {list(dict.fromkeys(seen))}{logs}") from None
 
     def close(self) -> None:
         """Hang up."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import celery
 import pytest
@@ -34,7 +35,9 @@ def shared(
     """One worker for all tests that leave it as it was."""
     name = unique_name()
     database = create_database(postgres_server, name, template=migrated_template)
-    made = Cluster(tmp_path_factory.mktemp("shared"), database, f"{redis_server.rstrip('/')}/{REDIS_NUMBER}")
+    made = Cluster(
+        tmp_path_factory.mktemp("shared"), database, urlsplit(redis_server)._replace(path=f"/{REDIS_NUMBER}").geturl()
+    )
     made.settings.update(result_backend=made.broker, worker_prefetch_multiplier=10)
     with sender(made) as sending:
         sending.app.control.purge()
@@ -97,7 +100,7 @@ def test_an_error_is_kept_short_and_without_what_postgres_cannot_store(shared: S
 def test_a_hard_time_limit_fails_the_job(shared: Sender) -> None:
     job = shared.send_job("app.probe", str(uuid.uuid4()), 30, time_limit=1)
     shared.wait_for(job, "failed")
-    assert "TimeLimitExceeded: 1" in last(shared, job)["error"]
+    assert "TimeLimitExceeded: it ran for more than 1 s" == last(shared, job)["error"]
 
 
 def test_a_soft_time_limit_fails_the_job(shared: Sender) -> None:
@@ -155,21 +158,14 @@ def test_a_job_terminated_while_it_runs_is_revoked(shared: Sender, name: str) ->
     assert "terminated by signal" in last(shared, job)["error"]
 
 
-def test_revoked_beats_the_failure_that_a_terminated_child_reports(shared: Sender) -> None:
-    job = shared.send_job("app.unwind", str(uuid.uuid4()), 30)
-    shared.wait_for(job, "running")
-    revoke(shared, job, terminate=True)
-    shared.wait_for(job, "revoked")
-    eventually(lambda: "RuntimeError('unwound')" in shared.cluster.nodes[0].log, 20, "the child's failure")
-    assert "revoked" == last(shared, job)["state"]
-
-
 def test_a_second_copy_that_is_revoked_does_not_end_the_job_that_runs(shared: Sender) -> None:
     job = shared.send_job("app.probe", str(uuid.uuid4()), 3)
     shared.wait_for(job, "running")
     revoke(shared, job)
     shared.send(job, "app.probe", "copy")
-    eventually(lambda: f"Discarding revoked task: app.probe[{job}]" in shared.cluster.nodes[0].log, 20, "the copy's end")
+    eventually(
+        lambda: f"Discarding revoked task: app.probe[{job}]" in shared.cluster.nodes[0].log, 20, "the copy's end"
+    )
     shared.wait_for(job, "succeeded")
 
 
@@ -180,6 +176,14 @@ def test_a_retry_at_an_instant_waits_until_then(shared: Sender) -> None:
     assert row is not None
     assert (1, None) == (row["attempt"], row["token"])
     assert timedelta(minutes=69) < row["patience"] <= timedelta(minutes=70)  # 10 min and the pickup deadline of 1 h
+
+
+def test_a_retry_that_is_sent_without_an_exception_is_an_attempt_too(shared: Sender) -> None:
+    label = str(uuid.uuid4())
+    job = shared.send_job("app.retry_and_go_on", label)
+    shared.wait_for(job, "retrying")
+    shared.wait_for(job, "succeeded")
+    assert [0, 1] == [run.attempt for run in shared.cluster.probe.runs(label)]
 
 
 def test_retries_that_run_out_fail_the_job(shared: Sender) -> None:
@@ -219,6 +223,17 @@ def test_a_killed_child_of_a_job_that_may_run_again_leaves_it_to_its_silence(sha
     assert row["patience"] <= timedelta(seconds=30)
 
 
+def test_revoked_beats_the_failure_that_a_terminated_child_reports(sending: Sender) -> None:
+    # A worker of its own: a child that outlives its termination leaves billiard calling its next death one too.
+    node = worker(sending.cluster)
+    job = sending.send_job("app.unwind", "x", 30)
+    eventually(lambda: runs(sending, "x"), 20, "its start")
+    revoke(sending, job, terminate=True)
+    sending.wait_for(job, "revoked")
+    node.wait_for_log("RuntimeError('unwound')", 20)
+    assert "revoked" == last(sending, job)["state"]
+
+
 def test_a_report_finds_its_way_from_each_pool(sending: Sender) -> None:
     for pool in ("threads", "solo"):
         worker(sending.cluster, pool=pool, queues=pool)
@@ -244,7 +259,7 @@ def silence(sending: Sender, job: uuid.UUID) -> timedelta:
     return found
 
 
-@pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
+@pytest.mark.parametrize("pool", ["prefork", "solo"])
 def test_a_job_that_runs_is_heartbeaten_for_and_one_that_does_not_is_not(sending: Sender, pool: str) -> None:
     node = worker(sending.cluster, pool=pool, concurrency=1, settings=FAST)
     running, waiting = sending.send_job("app.probe", "x", 30), sending.send_job("app.probe", "y", 30)
@@ -258,9 +273,9 @@ def test_a_job_that_runs_is_heartbeaten_for_and_one_that_does_not_is_not(sending
 
 def test_a_new_child_after_the_heartbeat_began_keeps_to_its_own_connection(sending: Sender) -> None:
     node = worker(sending.cluster, concurrency=1, settings=FAST, arguments=["--max-tasks-per-child", "1"])
-    for number in range(4):
+    for number in range(3):
         sending.wait_for(sending.send_job("app.probe", str(number), 1), "succeeded")
-    assert 4 == len({run.pid for run in sending.cluster.probe.runs()})
+    assert 3 == len({run.pid for run in sending.cluster.probe.runs()})
     assert "not usable" not in node.log
 
 

@@ -97,6 +97,15 @@ def run_retry_at(self: Task, label: str) -> str:
     return label
 
 
+@app.task(name="app.retry_and_go_on", bind=True)
+def run_retry_and_go_on(self: Task, label: str) -> str:
+    """Send a retry and return all the same."""
+    with Recorded(self, label):
+        if self.request.retries == 0:
+            self.retry(countdown=2, throw=False)
+    return label
+
+
 @app.task(name="app.replace", bind=True)
 def run_replace(self: Task, label: str) -> Any:
     """Put another task in its place."""

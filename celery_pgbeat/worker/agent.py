@@ -1,0 +1,119 @@
+"""What one app's worker processes hold: the settings, who they are, and each process's own line to Postgres.
+
+Nothing that talks crosses a fork: the line (database handle, courier thread) belongs to the process that
+opened it, and a child that inherited its parent's opens its own on first use. A child never touches the
+inherited one, not even to close it, because its sockets are the parent's.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from celery_pgbeat.errors import DatabaseUnavailable, SchemaMissing
+from celery_pgbeat.node import NodeId
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.migrate import check
+from celery_pgbeat.postgres.reports import Reports
+from celery_pgbeat.settings import Settings
+from celery_pgbeat.worker.courier import Courier, Report
+from celery_pgbeat.worker.heartbeat import Heartbeat
+from celery_pgbeat.worker.message import Entrusted
+
+ATTRIBUTE = "_pgbeat_agent"
+LAST_WORDS = 3.0  # seconds that an ending process may take to deliver what it still has to say
+
+logger = logging.getLogger(__name__)
+
+
+class Line:
+    """One process's line to Postgres. Nothing connects before the first statement."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.pid = os.getpid()
+        self.database = Database(settings.required_url, settings.schema)
+        self.reports = Reports(self.database)
+        self.courier = Courier(self.reports)
+        self._checked = False
+
+    def checked_reports(self) -> Reports:
+        """Return the reports once the schema is known to be one that this package understands.
+
+        Raises:
+            SchemaTooNew: it is not.
+            DatabaseUnavailable: nobody can tell now.
+        """
+        if not self._checked:
+            try:
+                check(self.database.engine, self.database.schema)
+            except SchemaMissing:
+                pass  # an older schema may well do; a statement that finds it wanting says so itself
+            except SQLAlchemyError as error:
+                raise self.database.translated(error) from error
+            self._checked = True
+        return self.reports
+
+    def close(self) -> None:
+        """Deliver what waits, within a bounded time, and hang up."""
+        self.courier.stop(LAST_WORDS)
+        self.database.close()
+
+
+class Agent:
+    """One app's part in its worker: made in the main process (or in a spawned child, which inherits nothing)."""
+
+    def __init__(self, app: Any, settings: Settings) -> None:
+        self.app = app
+        self.settings = settings
+        self.node = NodeId.mine()
+        self.entrusted = Entrusted()
+        self._main_pid: int | None = None
+        self._line: Line | None = None
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this is the worker's main process: the one that receives messages."""
+        return self._main_pid == os.getpid()
+
+    @property
+    def line(self) -> Line:
+        """This process's own line."""
+        if self._line is None or self._line.pid != os.getpid():
+            self._line = Line(self.settings)
+        return self._line
+
+    def become_main(self) -> None:
+        """Know this process as the worker's main process."""
+        self._main_pid = os.getpid()
+
+    def open(self) -> None:
+        """Begin the rounds of a main process: announce the worker, heartbeat for what it runs."""
+        line = self.line
+        rounds = Heartbeat(self.node, self.settings.heartbeat_every, self.settings.dead_after, self.entrusted.running)
+        line.courier = Courier(line.reports, rounds)
+        line.courier.start()
+
+    def close(self) -> None:
+        """End this process's line, if it has one."""
+        if self._line is not None and self._line.pid == os.getpid():
+            self._line.close()
+            self._line = None
+
+    def deliver(self, report: Report) -> None:
+        """Deliver a report now, or leave it to the courier while Postgres is away. Never raises, waits only once."""
+        try:
+            report(self.line.reports)
+        except DatabaseUnavailable as error:
+            logger.warning("%s A report is kept until it is back.", error, extra={"action": "wait"})
+            self.line.courier.put(report)
+        except SQLAlchemyError:
+            logger.exception("A report could not be delivered and is dropped")
+
+
+def agent_of(app: Any) -> Agent | None:
+    """Return the app's agent, or None in a process that guards nothing."""
+    agent: Agent | None = vars(app).get(ATTRIBUTE)
+    return agent

@@ -1,0 +1,142 @@
+"""Carries reports to Postgres from a thread of its own, so that whoever reports never waits.
+
+In a worker's main process it also does the heartbeat's rounds; in a pool process it is there only once
+Postgres was away when a task ended. Nothing is lost while Postgres is away: reports wait in order, and are
+tried again with growing pauses for as long as the process lives.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+from typing import Protocol
+
+from celery_pgbeat.errors import PgBeatError
+from celery_pgbeat.postgres.reports import Reports
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between two tries while Postgres is away
+
+Report = Callable[[Reports], object]
+logger = logging.getLogger(__name__)
+
+
+class Rounds(Protocol):
+    """What a courier does besides carrying: something every few seconds, and something at the end."""
+
+    every: float  # seconds
+
+    def go(self, reports: Reports) -> None:
+        """Do it now."""
+
+    def end(self, reports: Reports) -> None:
+        """Do what is to be done last."""
+
+
+class Courier:
+    """One thread, and a box into which any thread (or signal handler) drops reports without waiting."""
+
+    def __init__(self, reports: Reports, rounds: Rounds | None = None) -> None:
+        self._reports = reports
+        self._rounds = rounds
+        # SimpleQueue alone may be put to by a signal handler that interrupts another put.
+        self._box: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
+        self._waiting: deque[Report] = deque()
+        self._thread: threading.Thread | None = None
+        self._next_rounds = monotonic()
+        self._pause = 0.0
+        self._paused_until = 0.0
+        self._give_up_at: float | None = None
+
+    def put(self, report: Report) -> None:
+        """Leave a report to be delivered; never waits."""
+        self._box.put(report)
+        self.start()
+
+    def start(self) -> None:
+        """Start the thread, unless it runs."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="pgbeat-courier", daemon=True)
+            self._thread.start()
+
+    def stop(self, within: float) -> None:
+        """Deliver what waits and end the thread, within so many seconds."""
+        if self._thread is None:
+            return
+        self._give_up_at = monotonic() + within
+        self._box.put(None)
+        self._thread.join(within + 1)  # a second for the try that is under way
+        if self._thread.is_alive():
+            logger.error("Postgres did not answer within %.0f s: reports of this worker may be lost", within)
+        self._thread = None
+
+    def _run(self) -> None:
+        while not self._is_over():
+            self._collect()
+            try:
+                self._deliver()
+            except PgBeatError as error:
+                self._rest(error)
+            except Exception:  # the loop must go on, whatever one report was
+                logger.exception("A report could not be delivered and is dropped")
+                if self._waiting:
+                    self._waiting.popleft()
+                self._rest(None)
+            else:
+                self._recovered()
+        self._end()
+
+    def _is_over(self) -> bool:
+        if self._give_up_at is None:
+            return False
+        return not self._waiting or monotonic() >= self._give_up_at
+
+    def _collect(self) -> None:
+        """Wait for a report, for the next rounds or for the end of a pause; take in all reports that are there."""
+        while True:
+            try:
+                report = self._box.get(timeout=self._time_left())
+            except queue.Empty:
+                return
+            if report is None:
+                return
+            self._waiting.append(report)
+
+    def _time_left(self) -> float | None:
+        now = monotonic()
+        if self._pause:
+            return max(0.0, self._paused_until - now)
+        if self._waiting:
+            return 0.0
+        return max(0.0, self._next_rounds - now) if self._rounds else None
+
+    def _deliver(self) -> None:
+        while self._waiting:
+            self._waiting[0](self._reports)
+            self._waiting.popleft()
+        if self._rounds and monotonic() >= self._next_rounds:
+            self._rounds.go(self._reports)
+            self._next_rounds = monotonic() + self._rounds.every
+
+    def _rest(self, error: PgBeatError | None) -> None:
+        if error and not self._pause:
+            logger.warning("%s Reports of this worker wait until it is back.", error, extra={"action": "wait"})
+        self._pause = min(LONGEST_PAUSE, self._pause * 2 or FIRST_PAUSE)
+        self._paused_until = monotonic() + self._pause
+
+    def _recovered(self) -> None:
+        if self._pause:
+            logger.info("Postgres is back, all reports are delivered", extra={"action": "resume"})
+        self._pause = 0.0
+
+    def _end(self) -> None:
+        if self._waiting:
+            logger.error("Postgres is away: %d reports of this worker are lost", len(self._waiting))
+        elif self._rounds and not self._pause:
+            try:
+                self._rounds.end(self._reports)
+            except PgBeatError as error:
+                logger.warning("This worker could not sign off: %s", error)

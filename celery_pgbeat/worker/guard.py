@@ -1,0 +1,262 @@
+"""Lets each job start once.
+
+A job is one row in Postgres and one message at the broker, mostly. A beat that died between publishing and
+confirming, a broker that redelivers, a pickup deadline that passed, an operator who requeues: each of them
+makes a second message with the same task id. So the messages do not decide. Before the body of a task runs,
+whoever holds a copy of its message asks the row, with one conditional UPDATE (`start.sql`), and the row says
+yes to one of them:
+
+    pending, submitted ──start──► running ──finish──► succeeded | failed
+         ▲   ▲                     │ │ │ ▲
+         │   │      requeue        │ │ │ │ start (attempt + 1)
+         │   └─────────────────────┘ │ └─retry──► retrying ──(revoke, expiry)──► revoked | expired
+         │          rerun (run + 1)  │
+         └───────────────────────────┴──lose, silence──► lost ──start_late──► running
+    pending, submitted, retrying ──end_unstarted──► revoked | expired | failed | skipped (not_allowed)
+                                                           (lost only starts late if it never started)
+
+What the row compares:
+
+- `run`: raised by each rerun. A message of an earlier run starts nothing.
+- `attempt`: Celery's `retries`. It publishes a retry before anybody can write `retrying`, so a *higher* attempt
+  starts although the row says running; an equal one only if the row does not run; a lower one never.
+- `token`: random for each start, made in the main process. The answer to a start that was committed may be
+  lost with the connection; who asks again with the same token hears yes again. And whatever a start says
+  later (finish, retry, heartbeat) holds only while the row bears its token.
+
+Where the guard stands. Celery runs a task through a tracer, one closure a task, which decides when it is built
+what it will call: `task.run`, or the task itself where its class has a `__call__`; and before either of them,
+inside the same try-block, `task.before_start` where its *class* has one. The guard is a `before_start` on the
+class of each registered task. So it stands before `run`, before a custom `__call__`, before the user's own
+`before_start`, and outside autoretry; it is never met by `task()` and `task.run()`; and `Ignore` raised in it
+means to the tracer: acknowledged, nothing stored, no failure. (A handler of `task_prerun` cannot veto: its
+exceptions are logged and the task runs. `Reject` stores FAILURE.) A tracer that is older than the guard is built
+again; tasks that were registered late are guarded when a pool process starts, or when their first message
+arrives.
+
+The result backend. The tracer stores STARTED before it calls anything, so a dropped copy of a job that had
+succeeded would leave it STARTED for ever. `track_started` is therefore turned off on guarded tasks, and the
+guard stores STARTED itself: for our jobs once they have won the start, for everything else at once.
+
+When Postgres is out of reach the guard asks again for `PATIENCE` and then does what `pgbeat_guard_error` says:
+`run` (nothing else may have started it, but nobody knows) or `refuse` (a beat sends it again after its pickup
+deadline). Both are logged; a job is never dropped silently.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import os
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from celery import states
+from celery.app.trace import build_tracer
+from celery.exceptions import Ignore
+from sqlalchemy.exc import SQLAlchemyError
+
+from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
+from celery_pgbeat.postgres.reports import Copy, Known, Reports, Start
+from celery_pgbeat.worker.agent import Agent
+from celery_pgbeat.worker.message import copy_of, entrusted_start
+
+PATIENCE = 10.0  # seconds that a start waits for Postgres before pgbeat_guard_error decides
+UNHEARD = timedelta(days=1)  # how long a start that nobody heartbeats for is believed, if it has no time limit
+GUARD = "_pgbeat_guard"  # on a task: its guard
+START = "_pgbeat_start"  # on a request that has passed the guard: its start, None if it is not ours
+
+Answer = TypeVar("Answer")
+logger = logging.getLogger(__name__)
+
+
+class Verdict(enum.Enum):
+    """What the row said to a copy of its job's message."""
+
+    STARTED = enum.auto()
+    UNTRACKED = enum.auto()  # `tracking = send`: nobody keeps count, so it runs
+    DUPLICATE = enum.auto()
+    UNKNOWN = enum.auto()
+    REFUSED = enum.auto()  # no answer, and pgbeat_guard_error = refuse
+
+
+def guard(task: Any, agent: Agent) -> None:
+    """Put a guard before a task, unless it has one."""
+    if GUARD in vars(task):
+        return
+    setattr(task, GUARD, Guard(agent, track_started=bool(task.track_started)))
+    task.track_started = False
+    _stand_in_class(type(task))
+    if task.__trace__ is not None:
+        task.__trace__ = build_tracer(task.name, task, agent.app.loader, app=agent.app)
+
+
+def _stand_in_class(cls: Any) -> None:
+    own = next(vars(base)["before_start"] for base in cls.__mro__ if "before_start" in vars(base))
+    if getattr(own, "stands_guard", False):
+        return
+
+    def before_start(self: Any, task_id: str, args: Any, kwargs: Any) -> Any:
+        # The class may be shared with tasks that are not guarded, of another app for instance.
+        guard = vars(self).get(GUARD)
+        request = self.request_stack.top
+        # A before_start that calls its parent's meets the guard twice; the first time counts.
+        if guard is not None and request is not None and START not in vars(request):
+            guard.admit(self, request)
+        return own.__get__(self, type(self))(task_id, args, kwargs)
+
+    before_start.stands_guard = True  # type: ignore[attr-defined]
+    cls.before_start = before_start
+
+
+class Guard:
+    """Stands before one task in every process of a worker."""
+
+    def __init__(self, agent: Agent, track_started: bool) -> None:
+        self._agent = agent
+        self._track_started = track_started
+
+    def admit(self, task: Any, request: Any) -> None:
+        """Let the task's body run, or raise Ignore: the request's context says whether it was a job's start."""
+        fields = vars(request)
+        copy = None if request.is_eager else copy_of(fields)
+        setattr(request, START, None)
+        if copy is not None:
+            self._admit_job(task, request, copy)
+        if self._track_started and not request.is_eager and not _ignores_result(task, fields):
+            meta = {"pid": os.getpid(), "hostname": request.hostname}
+            task.backend.store_result(request.id, meta, states.STARTED, request=request)
+
+    def _admit_job(self, task: Any, request: Any, copy: Copy) -> None:
+        if not self._agent.settings.allows(task.name):
+            self._turn_away(task, copy)
+        start = entrusted_start(vars(request), copy)
+        silence = self._agent.settings.dead_after
+        if start is None:
+            start, silence = self._start_of_our_own(vars(request), copy)
+        # Known to the tracker from here on: a time limit that strikes while we wait must not leave the row running.
+        setattr(request, START, start)
+        try:
+            verdict = patiently(lambda: start_job(self._agent.line.checked_reports(), start, silence))
+        except (PgBeatError, SQLAlchemyError) as error:
+            verdict = self._verdict_without_postgres(task, start, error)
+        if verdict is not Verdict.STARTED:
+            setattr(request, START, None)
+        if verdict not in (Verdict.STARTED, Verdict.UNTRACKED):
+            raise Ignore(f"celery-pgbeat: {verdict.name.lower()} message of job {copy.job}")
+
+    def _turn_away(self, task: Any, copy: Copy) -> None:
+        logger.error(
+            "Job %s is not run: pgbeat_allowed_tasks does not allow the task %r",
+            copy.job,
+            task.name,
+            extra={"action": "skip"},
+        )
+        report = partial(
+            Reports.end_unstarted,
+            copy=copy,
+            state="skipped",
+            worker=str(self._agent.node),
+            reason="not_allowed",
+            error=f"pgbeat_allowed_tasks does not allow {task.name!r}",
+        )
+        self._agent.deliver(report)
+        raise Ignore("celery-pgbeat: not an allowed task")
+
+    def _start_of_our_own(self, fields: Mapping[str, Any], copy: Copy) -> tuple[Start, timedelta]:
+        """Make a start whose main process does not know it, and so will not heartbeat for it.
+
+        Its silence means nothing then: it is believed for as long as it may run.
+        """
+        hard_limit = (fields.get("timelimit") or (None, None))[0]
+        silence = timedelta(seconds=hard_limit + 30) if hard_limit else UNHEARD
+        start = Start(copy.job, copy.run, copy.attempt, uuid.uuid4(), str(self._agent.node))
+        logger.warning(
+            "Job %s reached its process past the worker's own reception: no heartbeat, believed for %s",
+            copy.job,
+            silence,
+        )
+        return start, silence
+
+    def _verdict_without_postgres(self, task: Any, start: Start, error: Exception) -> Verdict:
+        if self._agent.settings.guard_error == "refuse":
+            logger.error(
+                "Job %s of %r is not run now, it will be sent again (pgbeat_guard_error = 'refuse'): %s",
+                start.job,
+                task.name,
+                error,
+                extra={"action": "refuse"},
+            )
+            # If the start was heard after all, or the heartbeat spoke for it, its row must wait again.
+            report = partial(Reports.requeue, start=start, error="refused: Postgres was out of reach", resend=True)
+            self._agent.line.courier.put(report)
+            return Verdict.REFUSED
+        logger.error(
+            "Job %s of %r runs unguarded (pgbeat_guard_error = 'run'): %s",
+            start.job,
+            task.name,
+            error,
+            extra={"action": "run"},
+        )
+        return Verdict.STARTED
+
+
+def start_job(reports: Reports, start: Start, silence: timedelta) -> Verdict:
+    """Ask the row whether this start may run.
+
+    Raises:
+        DatabaseUnavailable: no answer; asking again with the same start is right, even if it was heard.
+    """
+    if reports.start(start, silence):
+        return Verdict.STARTED
+    known = reports.state_of(start.job)
+    if known is None:
+        logger.warning(
+            "Nobody knows job %s (pruned, or lost in a failover): its message is not run",
+            start.job,
+            extra={"action": "drop"},
+        )
+        return Verdict.UNKNOWN
+    if known.final and known.state == "submitted":
+        return Verdict.UNTRACKED
+    if known.state == "lost" and reports.start_late(start, silence):
+        logger.info("Job %s, given up for lost, starts after all", start.job, extra={"action": "start"})
+        return Verdict.STARTED
+    _log_duplicate(start, known)
+    return Verdict.DUPLICATE
+
+
+def _log_duplicate(start: Start, known: Known) -> None:
+    logger.info(
+        "A second message of job %s (run %d, attempt %d) is dropped: the job is %s (run %d, attempt %d)",
+        start.job,
+        start.run,
+        start.attempt,
+        known.state,
+        known.run,
+        known.attempt,
+        extra={"action": "drop"},
+    )
+
+
+def patiently(question: Callable[[], Answer]) -> Answer:
+    """Ask until Postgres answers, with growing pauses; the last DatabaseUnavailable passes after `PATIENCE`."""
+    give_up_at = time.monotonic() + PATIENCE
+    pause = 0.1
+    while True:
+        try:
+            return question()
+        except DatabaseUnavailable:
+            if time.monotonic() + pause > give_up_at:
+                raise
+            time.sleep(pause)
+            pause = min(2.0, pause * 2)
+
+
+def _ignores_result(task: Any, fields: Mapping[str, Any]) -> bool:
+    asked = fields.get("ignore_result")
+    return bool(task.ignore_result if asked is None else asked)

@@ -1,0 +1,43 @@
+"""The rounds of a worker's main process: it lives, and these starts still run.
+
+It names the starts that pool processes have really accepted, each by its token, never "all my jobs": the row
+of a job that this worker only believes to run must fall silent. Invariant: a process heartbeats for what runs
+in itself and in its children, and stops with them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from celery_pgbeat.node import NodeId
+from celery_pgbeat.postgres.reports import Reports, Start
+
+logger = logging.getLogger(__name__)
+
+
+class Heartbeat:
+    """Announces the worker and keeps its running jobs from counting as dead."""
+
+    def __init__(
+        self, node: NodeId, every: timedelta, dead_after: timedelta, running: Callable[[], list[Start]]
+    ) -> None:
+        self.every = every.total_seconds()
+        self._node = node
+        self._dead_after = dead_after
+        self._running = running
+
+    def go(self, reports: Reports) -> None:
+        """Announce the node and say which starts still run."""
+        reports.announce(self._node)
+        starts = self._running()
+        if starts:
+            reports.heartbeat(str(self._node), starts, self._dead_after)
+
+    def end(self, reports: Reports) -> None:
+        """Give up what still runs in a worker that ends all the same, and take the node off the list."""
+        for start in self._running():
+            logger.warning("Job %s was still running when its worker ended", start.job, extra={"action": "lose"})
+            reports.lose(start, "the worker was shut down while the job was running")
+        reports.sign_off(self._node)

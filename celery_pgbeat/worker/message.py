@@ -1,0 +1,86 @@
+"""A job's message: our header in it, and the token that travels with it inside a worker.
+
+The main process receives the message, another process runs it, and both must mean the same start. So the main
+process makes the token and entrusts it to the request, from where it reaches the child together with the rest.
+
+It lies among the message's *properties*, not beside our header: Celery copies every header that it does not
+know into the message of a retry, and a token that two messages share would let both of them start.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from celery.worker import state
+
+from celery_pgbeat.postgres.reports import Copy, Start
+
+HEADER = "pgbeat"
+PROPERTIES = "properties"
+
+logger = logging.getLogger(__name__)
+
+
+def copy_of(fields: Mapping[str, Any]) -> Copy | None:
+    """Read our header from a message's fields, as a request or a task's context has them; None if it is not ours.
+
+    A header that travels with another id was copied along by somebody's own code, and a replacement
+    (`Task.replace`) is another task under the job's id: neither is the job.
+    """
+    header = fields.get(HEADER) or (fields.get("headers") or {}).get(HEADER)
+    if header is None or fields.get("replaced_task_nesting"):
+        return None
+    try:
+        copy = Copy(uuid.UUID(header["job"]), int(header["run"]), int(fields.get("retries") or 0))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        logger.warning("The header %r of task %r is not celery-pgbeat's: ignored", HEADER, fields.get("id"))
+        return None
+    return copy if str(copy.job) == fields.get("id") else None
+
+
+def entrust(request: Any, worker: str) -> Start | None:
+    """Give a received request the token of the start that it will try; None if the message is not ours."""
+    copy = copy_of(request.request_dict)
+    if copy is None:
+        return None
+    start = Start(copy.job, copy.run, copy.attempt, uuid.uuid4(), worker)
+    properties = request.request_dict.get(PROPERTIES) or {}
+    # A new dict: the broker's own must not carry the token along when the message goes back to it.
+    request.request_dict[PROPERTIES] = {**properties, HEADER: {"token": str(start.token), "worker": worker}}
+    return start
+
+
+def entrusted_start(fields: Mapping[str, Any], copy: Copy) -> Start | None:
+    """Return the start that the main process entrusted to this request, or None where it did not."""
+    given = (fields.get(PROPERTIES) or {}).get(HEADER)
+    if given is None:
+        return None
+    return Start(copy.job, copy.run, copy.attempt, uuid.UUID(given["token"]), given["worker"])
+
+
+class Entrusted:
+    """The requests that a main process has received and entrusted with a token, for as long as Celery keeps them."""
+
+    def __init__(self) -> None:
+        self._requests: weakref.WeakValueDictionary[Start, Any] = weakref.WeakValueDictionary()
+
+    def add(self, request: Any, start: Start) -> None:
+        """Remember a request."""
+        self._requests[start] = request
+
+    def running(self) -> list[Start]:
+        """Return the starts whose requests a pool process has accepted and not yet answered."""
+        return [start for start, request in self._held() if request in state.active_requests]
+
+    def of(self, task_id: str) -> list[Start]:
+        """Return the starts of a task id: one, or several if copies of one message were received."""
+        return [start for start, _ in self._held() if str(start.job) == task_id]
+
+    def _held(self) -> list[tuple[Start, Any]]:
+        # valuerefs() is one step for other threads; items() would fail while another thread adds.
+        references = [(reference.key, reference()) for reference in self._requests.valuerefs()]
+        return [(start, request) for start, request in references if request is not None]

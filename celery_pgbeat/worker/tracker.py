@@ -1,0 +1,115 @@
+"""What became of a start, told by the process that ran it.
+
+The tracer's own `task_postrun` says how each run ended, in the process where it ended. A copy that the guard
+dropped has no start on its request, and reports nothing. What this process cannot tell, because it is no more,
+`witness.py` tells from the main process.
+
+A retry is known by its message, not only by the exception Retry: `retry(throw=False)` sends one and goes on, and
+however that run ends, the job does not.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from typing import Any
+
+from celery import current_task, states
+from celery.exceptions import WorkerShutdown, WorkerTerminate
+from celery.utils.time import maybe_make_aware
+
+from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.worker.agent import agent_of
+from celery_pgbeat.worker.courier import Report
+from celery_pgbeat.worker.guard import START
+from celery_pgbeat.worker.message import HEADER, copy_of
+
+ERROR_LENGTH = 500  # characters of an error that are kept
+
+RETRY_AT = "_pgbeat_retry_at"  # on a request that has sent its own retry: when that is due
+
+logger = logging.getLogger(__name__)
+
+
+def on_publish(headers: Any = None, **_: Any) -> None:
+    """Notice that a job has sent the message of its own next attempt."""
+    copy = copy_of(headers) if headers and HEADER in headers else None
+    request = current_task.request_stack.top if copy is not None and current_task else None
+    start = vars(request).get(START) if request is not None else None
+    if copy is not None and start is not None and (copy.job, copy.run) == (start.job, start.run):
+        setattr(request, RETRY_AT, headers.get("eta"))
+
+
+def on_postrun(sender: Any, state: str | None = None, retval: Any = None, **_: Any) -> None:
+    """Report how the run of a job ended."""
+    request = sender.request_stack.top
+    start = vars(request).get(START) if request is not None else None
+    agent = agent_of(sender.app)
+    if start is None or agent is None:
+        return
+    report: Report | None
+    if state is None and agent.is_main:
+        report = unwound(start)
+    elif state in (states.SUCCESS, states.FAILURE) and RETRY_AT in vars(request):
+        delay = delay_of(vars(request)[RETRY_AT], sender.app)
+        report = partial(Reports.retry, start=start, delay=delay, error="it has sent its own retry")
+    else:
+        report = outcome(sender, start, state, retval)
+    if report is not None:
+        agent.deliver(report)
+
+
+def outcome(task: Any, start: Start, state: str | None, retval: Any) -> Report | None:
+    """Translate the tracer's final state into a report, None where there is nothing to say.
+
+    `Ignore` raised by the task itself (`Task.replace` does so) means: done. A rejected message comes back only
+    if it was not acknowledged early. Without a state this child is being killed: its main process knows why.
+    """
+    if state in (states.SUCCESS, states.IGNORED):
+        return partial(Reports.finish, start=start, state="succeeded")
+    if state == states.RETRY:
+        cause = retval.exc if retval.exc is not None else retval
+        return partial(Reports.retry, start=start, delay=delay_of(retval.when, task.app), error=error_text(cause))
+    if state == states.REJECTED:
+        reason = retval.reason
+        error = error_text(reason) if isinstance(reason, Exception) else stored(f"Reject: {reason}")
+        if retval.requeue and task.acks_late:
+            return partial(Reports.requeue, start=start, error=error)
+        return partial(Reports.finish, start=start, state="failed", error=error)
+    if state == states.FAILURE:
+        return partial(Reports.finish, start=start, state="failed", error=error_text(retval))
+    return None
+
+
+def unwound(start: Start) -> Report:
+    """Report a run that something stronger than an exception ended, in a pool without processes of its own."""
+    error = sys.exc_info()[1]
+    if isinstance(error, (WorkerShutdown, WorkerTerminate)):
+        return partial(Reports.lose, start=start, error="the worker was shut down while the job was running")
+    return partial(Reports.finish, start=start, state="failed", error=error_text(error))
+
+
+def delay_of(when: Any, app: Any) -> timedelta:
+    """Return how long a retry waits: Celery gives seconds or an instant, and a naive one is UTC to it."""
+    if isinstance(when, str):
+        when = datetime.fromisoformat(when)
+    if isinstance(when, datetime):
+        aware: datetime = maybe_make_aware(when, app.timezone)
+        return max(timedelta(0), aware - datetime.now(timezone.utc))
+    return timedelta(seconds=max(0.0, float(when or 0)))
+
+
+def error_text(error: BaseException | None) -> str:
+    """Return an exception's type and message; never its traceback."""
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - it is the user's own __str__ that failed
+        message = "<its message cannot be shown>"
+    return stored(f"{type(error).__name__}: {message}")
+
+
+def stored(text: str) -> str:
+    """Return a text as Postgres can store it, and no longer than it is worth."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")[:ERROR_LENGTH]

@@ -1,0 +1,147 @@
+"""What became of a start whose own process cannot say: told by the worker's main process.
+
+A child that was killed, a hard time limit, a message that was revoked, expired or unknown. Everything here runs
+in the thread that consumes messages, so it only drops a report into the courier's box.
+
+Which report holds is decided by the row, not here: the first final state stands, but `revoked` overrules a
+`failed` of the same start, because a terminated child may unwind and fail before its parent can speak.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from billiard.exceptions import TimeLimitExceeded, WorkerLostError
+from sqlalchemy.exc import SQLAlchemyError
+
+from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.worker.agent import Agent, agent_of
+from celery_pgbeat.worker.guard import START, guard
+from celery_pgbeat.worker.message import copy_of, entrust, entrusted_start
+from celery_pgbeat.worker.tracker import delay_of, error_text
+
+logger = logging.getLogger(__name__)
+
+
+def on_received(sender: Any, request: Any, **_: Any) -> None:
+    """Entrust a job's message with the token of the start that it will try."""
+    agent = main_agent_of(sender.app)
+    if agent is None:
+        return
+    start = entrust(request, str(agent.node))
+    if start is None:
+        return
+    agent.entrusted.add(request, start)
+    guard(request.task, agent)
+    if getattr(sender.pool, "uses_semaphore", False):  # Celery's mark of a pool of processes, the only ones that die
+        request.on_reject = returning(agent, start, request.on_reject)
+
+
+def returning(agent: Agent, start: Start, reject: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a message go back to the broker only once its row waits for it.
+
+    Celery tells nobody when it requeues the message of a lost child. A copy that came back before the row
+    knew would find its job running, and be dropped as a second one.
+    """
+
+    def on_reject(log: Any, connection_errors: Any, requeue: bool) -> Any:
+        if not requeue:
+            return reject(log, connection_errors, requeue)
+
+        def give_back(reports: Reports) -> None:
+            try:
+                reports.requeue(start, "its process was lost, its message went back to the broker")
+            except SQLAlchemyError:
+                logger.exception("Job %s could not be requeued", start.job)
+            reject(log, connection_errors, requeue)
+
+        return agent.line.courier.put(give_back)
+
+    return on_reject
+
+
+def on_failure(sender: Any, task_id: str, exception: Any = None, **_: Any) -> None:
+    """Report a child that died, or was killed by its hard time limit."""
+    agent = main_agent_of(sender.app)
+    if agent is None or _is_told_by_tracker(sender.request_stack.top):
+        return
+    for start in agent.entrusted.of(task_id):
+        if isinstance(exception, WorkerLostError):
+            agent.line.courier.put(partial(Reports.lose, start=start, error=error_text(exception)))
+        elif isinstance(exception, TimeLimitExceeded):
+            error = f"TimeLimitExceeded: it ran for more than {exception.args[0]} s"
+            agent.line.courier.put(partial(Reports.finish, start=start, state="failed", error=error))
+
+
+def on_revoked(sender: Any, request: Any, terminated: bool, signum: Any, expired: bool, **_: Any) -> None:
+    """Report a message that was revoked or had expired, or a start that was terminated."""
+    agent = main_agent_of(sender.app)
+    copy = copy_of(vars(request))
+    if agent is None or copy is None:
+        return
+    start = entrusted_start(vars(request), copy)
+    if terminated and start is not None:
+        agent.line.courier.put(partial(revoke, start=start, error=f"terminated by signal {signum}"))
+    else:
+        state = "expired" if expired else "revoked"
+        agent.line.courier.put(partial(Reports.end_unstarted, copy=copy, state=state, worker=str(agent.node)))
+
+
+def revoke(reports: Reports, start: Start, error: str) -> None:
+    """Finish a terminated start, or overrule what its child said while it unwound."""
+    if not reports.finish(start, "revoked", error):
+        reports.overrule(start, error)
+
+
+def on_retry(sender: Any, request: Any, reason: Any = None, **_: Any) -> None:
+    """Report a start that the main process itself retries after its child died, or cancelled.
+
+    Celery cancels what it could not acknowledge when it lost the broker: the message comes back by itself, maybe
+    before this report. Cancelled for a shutdown after an early acknowledgement, nothing comes back.
+    """
+    agent = main_agent_of(sender.app)
+    copy = copy_of(vars(request))
+    if agent is None or copy is None or _is_told_by_tracker(request):
+        return
+    start = entrusted_start(vars(request), copy)
+    if start is None:
+        return
+    put = agent.line.courier.put
+    if reason is not None:
+        put(partial(Reports.retry, start=start, delay=delay_of(reason.when, agent.app), error=error_text(reason.exc)))
+    elif sender.acks_late:
+        put(partial(Reports.requeue, start=start, error="cancelled, the broker was lost", resend=True))
+    else:
+        put(partial(Reports.lose, start=start, error="cancelled, its worker was shut down"))
+
+
+def on_unknown(sender: Any, message: Any, name: str, **_: Any) -> None:
+    """Report a message whose task this worker does not have."""
+    _fail_unstarted(sender.app, message, f"NotRegistered: no task is named {name!r} at this worker")
+
+
+def on_rejected(sender: Any, message: Any, exc: Any = None, **_: Any) -> None:
+    """Report a message that this worker cannot make sense of."""
+    _fail_unstarted(sender.app, message, error_text(exc))
+
+
+def _fail_unstarted(app: Any, message: Any, error: str) -> None:
+    agent = main_agent_of(app)
+    copy = copy_of(message.headers or {})
+    if agent is not None and copy is not None:
+        report = partial(Reports.end_unstarted, copy=copy, state="failed", worker=str(agent.node), error=error)
+        agent.line.courier.put(report)
+
+
+def main_agent_of(app: Any) -> Agent | None:
+    """Return the app's agent where this is a worker's main process."""
+    agent = agent_of(app)
+    return agent if agent is not None and agent.is_main else None
+
+
+def _is_told_by_tracker(request: Any) -> bool:
+    """Whether a signal came from the tracer itself, in a pool without processes: the run goes on, the tracker tells."""
+    return request is not None and START in vars(request)

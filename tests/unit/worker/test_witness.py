@@ -1,0 +1,191 @@
+"""What the main process says of starts whose own process cannot: only into the courier's box, never by waiting."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from billiard.exceptions import TimeLimitExceeded, WorkerLostError
+from celery.app.task import Context
+from celery.exceptions import Retry
+from sqlalchemy.exc import ProgrammingError
+
+from celery_pgbeat.errors import DatabaseUnavailable
+from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.worker import witness
+from celery_pgbeat.worker.agent import ATTRIBUTE, Agent
+from celery_pgbeat.worker.guard import START
+
+JOB = uuid.uuid4()
+TRUSTED = Start(JOB, 0, 0, uuid.uuid4(), "node")
+
+
+class Spoken:
+    """Reports that only write down what they were asked; `answers` says what they answer, True unless said."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.words: list[tuple[str, Any]] = []
+        self._answers = answers
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def speak(*arguments: Any, **keywords: Any) -> Any:
+            self.words.append((name, {**keywords, "arguments": arguments}))
+            answer = self._answers.get(name, True)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return speak
+
+
+class House:
+    """A worker's main process with one start under way."""
+
+    def __init__(self, is_main: bool = True) -> None:
+        self.box: list[Any] = []
+        courier = SimpleNamespace(put=self.box.append)
+        entrusted = SimpleNamespace(of=lambda task_id: [TRUSTED] if task_id == str(JOB) else [])
+        self.app = SimpleNamespace(timezone="UTC")
+        agent = SimpleNamespace(
+            is_main=is_main, node="node", app=self.app, entrusted=entrusted, line=SimpleNamespace(courier=courier)
+        )
+        setattr(self.app, ATTRIBUTE, agent)
+        self.agent = cast(Agent, agent)
+        self.task = SimpleNamespace(app=self.app, acks_late=False, request_stack=SimpleNamespace(top=None))
+
+    def spoken(self, reports: Spoken | None = None) -> list[str]:
+        """Deliver what is in the box; return the statements in their order."""
+        reports = reports or Spoken()
+        for report in self.box:
+            # A report is a method of Reports with its arguments, or a function that takes the reports.
+            name = getattr(report, "func", report).__name__
+            if hasattr(Reports, name):
+                getattr(reports, name)(**report.keywords)
+            else:
+                report(cast(Reports, reports))
+        return [word for word, _ in reports.words]
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+def request(**changed: Any) -> Context:
+    header = {"job": str(JOB), "run": 0}
+    entrusted = {"pgbeat": {"token": str(TRUSTED.token), "worker": "node"}}
+    return Context({"id": str(JOB), "retries": 0, "pgbeat": header, "properties": entrusted, **changed})
+
+
+def revoked(house: House, terminated: bool = False, expired: bool = False) -> None:
+    witness.on_revoked(house.task, request(), terminated, 15, expired)
+
+
+def test_a_child_that_died_is_lost_and_one_past_its_limit_failed(house: House) -> None:
+    witness.on_failure(house.task, str(JOB), WorkerLostError("signal 9"))
+    witness.on_failure(house.task, str(JOB), TimeLimitExceeded(7))
+    witness.on_failure(house.task, str(JOB), ValueError("the child has told it"))
+    witness.on_failure(house.task, "another", WorkerLostError("signal 9"))
+    assert ["lose", "finish"] == house.spoken()
+
+
+def test_a_failure_that_the_tracker_tells_is_not_told_again(house: House) -> None:
+    house.task.request_stack.top = request(**{START: TRUSTED})
+    witness.on_failure(house.task, str(JOB), WorkerLostError("of a task that this one waited for"))
+    assert [] == house.spoken()
+
+
+def test_a_child_process_does_not_speak_for_the_main_one() -> None:
+    house = House(is_main=False)
+    witness.on_failure(house.task, str(JOB), WorkerLostError("signal 9"))
+    revoked(house, terminated=True)
+    witness.on_retry(house.task, request())
+    assert [] == house.spoken()
+
+
+@pytest.mark.parametrize("expired", [True, False])
+def test_a_message_that_was_not_started_ends_the_job_that_waits(house: House, expired: bool) -> None:
+    revoked(house, expired=expired)
+    reports = Spoken()
+    house.spoken(reports)
+    assert ["expired" if expired else "revoked"] == [words["state"] for _, words in reports.words]
+
+
+def test_a_terminated_start_is_finished_as_revoked(house: House) -> None:
+    revoked(house, terminated=True)
+    assert ["finish"] == house.spoken()
+
+
+def test_a_terminated_start_whose_child_had_spoken_is_overruled(house: House) -> None:
+    revoked(house, terminated=True)
+    assert ["finish", "overrule"] == house.spoken(Spoken(finish=False))
+
+
+def test_a_retry_that_the_main_process_sends_is_told(house: House) -> None:
+    witness.on_retry(house.task, request(), reason=Retry(exc=WorkerLostError("signal 9"), when=5))
+    assert ["retry"] == house.spoken()
+
+
+@pytest.mark.parametrize(("acks_late", "word"), [(True, "requeue"), (False, "lose")])
+def test_a_start_that_celery_cancels_waits_again_only_if_its_message_comes_back(
+    house: House, acks_late: bool, word: str
+) -> None:
+    house.task.acks_late = acks_late
+    witness.on_retry(house.task, request())
+    assert [word] == house.spoken()
+
+
+def test_a_retry_that_the_tracker_tells_is_not_told_again(house: House) -> None:
+    witness.on_retry(house.task, request(**{START: TRUSTED}), reason=Retry(when=1))
+    assert [] == house.spoken()
+
+
+def test_messages_of_somebody_else_are_nobody_s_business(house: House) -> None:
+    witness.on_revoked(house.task, Context({"id": "x"}), True, 15, False)
+    witness.on_retry(house.task, Context({"id": "x"}))
+    witness.on_unknown(SimpleNamespace(app=house.app), SimpleNamespace(headers=None), "app.gone")
+    assert [] == house.box
+
+
+class Broker:
+    """Takes messages back."""
+
+    def __init__(self) -> None:
+        self.rejected: list[bool] = []
+
+    def reject(self, log: Any, errors: Any, requeue: bool) -> None:
+        self.rejected.append(requeue)
+
+
+def returned(house: House, requeue: bool) -> Broker:
+    broker = Broker()
+    witness.returning(house.agent, TRUSTED, broker.reject)(None, (), requeue)
+    return broker
+
+
+def test_a_message_goes_back_only_once_its_row_waits_for_it(house: House) -> None:
+    broker = returned(house, requeue=True)
+    assert [] == broker.rejected
+    assert ["requeue"] == house.spoken()
+    assert [True] == broker.rejected
+
+
+def test_a_message_does_not_go_back_while_postgres_is_away(house: House) -> None:
+    broker = returned(house, requeue=True)
+    with pytest.raises(DatabaseUnavailable):
+        house.spoken(Spoken(requeue=DatabaseUnavailable("away")))
+    assert [] == broker.rejected
+
+
+def test_a_message_goes_back_although_postgres_refused_what_we_said(house: House) -> None:
+    broker = returned(house, requeue=True)
+    house.spoken(Spoken(requeue=ProgrammingError("no table", None, Exception())))
+    assert [True] == broker.rejected
+
+
+def test_a_message_rejected_for_good_is_rejected_at_once(house: House) -> None:
+    assert [False] == returned(house, requeue=False).rejected
+    assert [] == house.box
