@@ -10,14 +10,13 @@ import logging
 import random
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from celery_pgbeat.beat.clock import Watch, boottime
 from celery_pgbeat.beat.code_schedules import CodeSchedules
 from celery_pgbeat.beat.dispatcher import Dispatcher
 from celery_pgbeat.beat.entries import Entries
 from celery_pgbeat.beat.janitor import Janitor
-from celery_pgbeat.beat.publisher import Publisher
+from celery_pgbeat.beat.publisher import Publisher, Sender
 from celery_pgbeat.errors import DatabaseUnavailable, SchemaMissing, SchemaTooNew
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.planning import Rules
@@ -26,9 +25,6 @@ from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.listen import Bell
 from celery_pgbeat.postgres.store import Store
 from celery_pgbeat.settings import Settings
-
-if TYPE_CHECKING:
-    from celery_pgbeat.beat.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
 
@@ -40,17 +36,17 @@ LAST_WORDS_WITHIN = 1.0  # seconds for handing back on behalf of a turn that han
 class EngineRoom:
     """One beat's parts, put together, and the thread that they run in."""
 
-    def __init__(self, scheduler: Scheduler, settings: Settings, longest_wait: float) -> None:
+    def __init__(self, sender: Sender, settings: Settings, longest_wait: float) -> None:
         self._settings = settings
         self._longest_wait = longest_wait
         self._database = Database(settings.required_url, settings.schema)
-        self.entries = Entries(scheduler.app, self._database)
+        self.entries = Entries(sender.app, self._database)
         self._bell = Bell(self._database)
         self._watch = Watch(settings.dead_after)
-        self._code = CodeSchedules(scheduler.app, self._database, settings)
-        self._publisher = Publisher(scheduler, self._watch, self._code)
+        self._code = CodeSchedules(sender.app, self._database, settings)
+        self._publisher = Publisher(sender, self._watch, self._code)
         self._rules = Rules(
-            timezone=str(scheduler.app.timezone),
+            timezone=str(sender.app.timezone),
             on_time=settings.on_time,
             pickup_deadline=settings.pickup_deadline,
             min_interval=settings.min_interval,
@@ -58,6 +54,7 @@ class EngineRoom:
         self._store: Store | None = None
         self._janitor: Janitor | None = None
         self._dispatcher: Dispatcher | None = None
+        self._sync_at = 0.0
         self._pause = 0.0
         self._reminded: tuple[str, float] | None = None
         self._thread: threading.Thread | None = None
@@ -85,7 +82,10 @@ class EngineRoom:
         self._stopping.set()
         self._bell.ring()
         self._asked.release()
-        if self._thread is None or self._given_up or self._ended.wait(within):
+        if self._thread is None:
+            self._close()
+            return
+        if self._given_up or self._ended.wait(within):
             return
         self._given_up = True
         logger.warning("A turn hangs; handing back without it", extra={"action": "unmark"})
@@ -117,6 +117,7 @@ class EngineRoom:
             self._open()
             return
         self._janitor.turn()
+        self._sync_code()
         self._dispatcher.resending = self._janitor.workers_track
         rest = self._dispatcher.turn()
         self._recovered()
@@ -132,10 +133,15 @@ class EngineRoom:
         store = Store(self._database, str(node), self._settings.lease)
         janitor = Janitor(store, self._settings, node)
         janitor.start()
-        self._code.sync()
         self._store, self._janitor = store, janitor
         self._dispatcher = Dispatcher(store, self._publisher, self._watch, self._settings, self._rules, self._code)
         logger.info("Beat %s works on %r", node, self._database, extra={"action": "start"})
+
+    def _sync_code(self) -> None:
+        """Bring the rows to what the code declares; where somebody holds a row, come again."""
+        if not self._code.settled and boottime() >= self._sync_at:
+            self._code.sync()
+            self._sync_at = boottime() + self._settings.poll.total_seconds()
 
     def _bell_wait(self, seconds: float) -> None:
         self._bell.wait(min(seconds, self._longest_wait))
@@ -145,9 +151,12 @@ class EngineRoom:
             if self._janitor is not None:
                 self._janitor.stop()
         finally:
-            self._publisher.close()
-            self._bell.close()
-            self._database.close()
+            self._close()
+
+    def _close(self) -> None:
+        self._publisher.close()
+        self._bell.close()
+        self._database.close()
 
     def _hand_back_elsewhere(self) -> None:
         if self._store is None or self._janitor is None:

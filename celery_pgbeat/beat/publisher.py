@@ -10,7 +10,7 @@ import logging
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kombu.exceptions import OperationalError
 
@@ -19,7 +19,6 @@ from celery_pgbeat.beat.messages import Job, JobEntry, delay_of
 
 if TYPE_CHECKING:
     from celery_pgbeat.beat.code_schedules import CodeSchedules
-    from celery_pgbeat.beat.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +33,16 @@ CAUTION: dict[str, dict[str, Any]] = {
 }
 
 
+class Sender(Protocol):
+    """What publishing needs of Celery's scheduler: others may have wrapped `apply_entry`, so it is called there."""
+
+    app: Any
+    Producer: Any
+
+    def apply_entry(self, entry: Any, producer: Any = None) -> None:
+        """Send one entry; what went wrong stands on the entry."""
+
+
 @dataclass(slots=True)
 class Published:
     """What became of a batch: taken by the broker (with the seconds until each may start), refused, or neither."""
@@ -46,8 +55,8 @@ class Published:
 class Publisher:
     """Publishes through Celery's own `apply_entry`, on a connection of the beat's own."""
 
-    def __init__(self, scheduler: Scheduler, watch: Watch, code: CodeSchedules) -> None:
-        self._scheduler = scheduler
+    def __init__(self, sender: Sender, watch: Watch, code: CodeSchedules) -> None:
+        self._sender = sender
         self._watch = watch
         self._code = code
         self._connection: Any = None
@@ -86,11 +95,11 @@ class Publisher:
                 break
             now = self._watch.database_time
             try:
-                entry = JobEntry(job, self._scheduler.app, now, self._code.lazy_entry(job.periodic_task))
+                entry = JobEntry(job, self._sender.app, now, self._code.lazy_entry(job.periodic_task))
             except Exception as error:  # noqa: BLE001  a row may hold what no message can
                 answer.refused.append((job.id, f"{type(error).__name__}: {error}"))
                 continue
-            self._scheduler.apply_entry(entry, producer=self._producer)
+            self._sender.apply_entry(entry, producer=self._producer)
             if entry.error is None:
                 answer.sent.append((job.id, delay_of(entry.options, now)))
             elif self._is_connection_error(entry.error):
@@ -112,13 +121,13 @@ class Publisher:
 
     def _connect(self) -> None:
         self.close()
-        connection = self._scheduler.app.connection_for_write(connect_timeout=CONNECT_TIMEOUT)
+        connection = self._sender.app.connection_for_write(connect_timeout=CONNECT_TIMEOUT)
         caution = CAUTION.get(connection.transport.driver_type, {})
         connection.transport_options = {**caution, **(connection.transport_options or {})}
         self._connection = connection
         connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=CONNECT_TIMEOUT)
         connection.default_channel  # noqa: B018  virtual transports connect with the first channel only
-        self._producer = self._scheduler.Producer(connection, auto_declare=False)
+        self._producer = self._sender.Producer(connection, auto_declare=False)
 
     def _renew_after(self, error: BaseException) -> None:
         """Make the connection anew if the refusal closed its channel, as AMQP's do."""

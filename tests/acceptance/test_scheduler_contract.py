@@ -166,9 +166,7 @@ from tests.harness.probe_app import app
 """
 
 
-def test_sentrys_monitor_finds_the_schedule_and_its_headers_reach_the_message(
-    cluster: Cluster, tmp_path: Any
-) -> None:
+def test_sentrys_monitor_finds_the_schedule_and_its_headers_reach_the_message(cluster: Cluster, tmp_path: Any) -> None:
     (tmp_path / "sentry_app.py").write_text(SENTRY)
     insert(cluster.database, "monitored", "*/5 * * * *", next_run_at="2026-01-01T00:00:00Z")
     cluster.beat(app="sentry_app", environment={"PYTHONPATH": f"{ROOT}:{tmp_path}"})

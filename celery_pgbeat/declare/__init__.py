@@ -1,0 +1,31 @@
+"""WHAT A PERSON DECLARES: schedules, calls and columns as they are written in Python, made fit for a row.
+
+Everything is checked here, before any SQL: what leaves this room as a `Definition` is what Postgres will take. No
+I/O, no clock of its own, and Celery's objects are told by the names of their classes, so that nothing of Celery is
+imported for a `cron(...)`.
+"""
+
+from __future__ import annotations
+
+from celery_pgbeat.declare.call import Call, task_of
+from celery_pgbeat.declare.columns import Columns
+from celery_pgbeat.declare.declaration import Declaration, declarations_of
+from celery_pgbeat.declare.definition import Definition, define
+from celery_pgbeat.declare.options import KNOWN_OPTIONS
+from celery_pgbeat.declare.timing import Timing, app_timezone, cron, every, timing_of
+
+__all__ = [
+    "KNOWN_OPTIONS",
+    "Call",
+    "Columns",
+    "Declaration",
+    "Definition",
+    "Timing",
+    "app_timezone",
+    "cron",
+    "declarations_of",
+    "define",
+    "every",
+    "task_of",
+    "timing_of",
+]

@@ -1,0 +1,108 @@
+"""What is called: the task's name, and its arguments as Celery's own JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from celery_pgbeat.errors import InvalidPeriodicTask
+
+NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # JSON's writing of it; Postgres stores no such character
+
+
+class Call(NamedTuple):
+    """What a task, a name or a signature says about the call."""
+
+    task: str
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    options: Mapping[str, Any]
+
+
+def task_of(task: Any) -> Call:
+    """Return what is to be called.
+
+    Args:
+        task: a Celery task, the name of one, or a signature with its arguments and options.
+
+    Raises:
+        InvalidPeriodicTask: none of these, or a signature of several tasks.
+
+    Example:
+        >>> task_of("mail.poll")
+        Call(task='mail.poll', args=(), kwargs={}, options={})
+    """
+    if isinstance(task, str):
+        return Call(task, (), {}, {})
+    if isinstance(task, dict) and "task" in task:
+        if task.get("subtask_type") is not None:
+            raise InvalidPeriodicTask(
+                f"task is a {task['subtask_type']}; a periodic task calls one task: call the {task['subtask_type']} "
+                f"from inside a task"
+            )
+        return Call(
+            str(task["task"]), tuple(task.get("args") or ()), task.get("kwargs") or {}, task.get("options") or {}
+        )
+    name = getattr(task, "name", None)
+    if isinstance(name, str) and hasattr(task, "apply_async"):
+        return Call(name, (), {}, {})
+    raise InvalidPeriodicTask(f"task is {task!r}, neither a Celery task nor the name of one nor a signature")
+
+
+def arguments_text(args: Any) -> str:
+    """Return positional arguments as a JSON array.
+
+    Raises:
+        InvalidPeriodicTask: an argument cannot be written as JSON; names it.
+    """
+    if isinstance(args, (str, bytes, Mapping)) or not isinstance(args, Sequence):
+        raise InvalidPeriodicTask(f"args is a {type(args).__qualname__}, not a list or tuple")
+    return "[" + ", ".join(json_text(value, f"args[{position}]") for position, value in enumerate(args)) + "]"
+
+
+def keywords_text(kwargs: Any) -> str:
+    """Return keyword arguments as a JSON object.
+
+    Raises:
+        InvalidPeriodicTask: an argument cannot be written as JSON; names it.
+    """
+    if not isinstance(kwargs, Mapping):
+        raise InvalidPeriodicTask(f"kwargs is a {type(kwargs).__qualname__}, not a dict")
+    parts = []
+    for name, value in sorted(kwargs.items(), key=lambda item: str(item[0])):
+        if not isinstance(name, str):
+            raise InvalidPeriodicTask(f"kwargs has the key {name!r}; the names of arguments are text")
+        parts.append(f"{json_text(name, 'kwargs')}: {json_text(value, f'kwargs[{name!r}]')}")
+    return "{" + ", ".join(parts) + "}"
+
+
+def json_text(value: Any, field: str) -> str:
+    """Return a value as JSON, as Celery's serializer writes it: datetime, UUID and Decimal included.
+
+    Raises:
+        InvalidPeriodicTask: it cannot be written, or Postgres could not store it.
+    """
+    from kombu.utils.json import dumps
+
+    try:
+        text: str = dumps(value, allow_nan=False, ensure_ascii=False)
+        text.encode("utf-8")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidPeriodicTask(
+            f"{field} is a {type(value).__qualname__} that is not JSON ({error}): pass an id or plain data instead"
+        ) from None
+    if NUL.search(text):
+        raise InvalidPeriodicTask(f"{field} holds the character NUL, which Postgres cannot store")
+    return text
+
+
+def plain(text: str) -> Any:
+    """Return the Python value of JSON text, with Celery's own types; plain JSON where those are not meant."""
+    from kombu.utils.json import loads
+
+    try:
+        return loads(text)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return json.loads(text)

@@ -1,0 +1,205 @@
+"""The columns of a definition: what each may be given as, and what it is stored as.
+
+One table for all doors: a column that is added here exists in `PgBeat.schedule`, in `@beat.periodic_task` and in
+`beat_schedule`. Python refuses at least what Postgres would refuse.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta, timezone, tzinfo
+from typing import Any, TypedDict
+
+from celery_pgbeat.declare.options import read_options
+from celery_pgbeat.declare.span import read_span
+from celery_pgbeat.declare.timing import zone_name
+from celery_pgbeat.errors import InvalidPeriodicTask
+
+EARLIEST = datetime(1, 1, 2, tzinfo=timezone.utc)
+LATEST = datetime(9999, 12, 30, tzinfo=timezone.utc)  # a driver cannot carry later instants
+LONGEST_NAME = 200  # characters
+LARGEST_INT = 2**31 - 1  # Postgres's int
+PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+
+
+class Columns(TypedDict, total=False):
+    """What may be said of a periodic task beside its name, its task and its schedule; omitted is the default.
+
+    Spans are a timedelta, a number of seconds, or text such as `30m` or `1h30m`. Instants are aware datetimes; a
+    naive one is read in the row's time zone.
+    """
+
+    args: Sequence[Any]  # positional arguments; JSON, with Celery's own types (datetime, UUID, Decimal)
+    kwargs: Mapping[str, Any]  # keyword arguments
+    queue: str | None
+    priority: int | None  # the broker's, 0 to 255
+    options: Mapping[str, Any]  # every other option of `apply_async` that is in KNOWN_OPTIONS
+    timezone: str | tzinfo | None  # an IANA name or a ZoneInfo; default the app's
+    anchor: datetime | None  # where the grid of an interval starts; default the instant the schedule is set
+    dst: str  # default, skip, once, all
+    start_at: datetime | None  # inclusive
+    end_at: datetime | None  # inclusive
+    max_runs: int | None  # stops after so many scheduled runs
+    overlap: str  # skip (the default), allow
+    catchup: str  # latest (the default), none, earliest
+    catchup_window: str | timedelta | float | None  # how late a missed run may still go out; default: no limit
+    max_run_time: str | timedelta | float | None  # soft limit of a run; also `50%` of the interval
+    submitter: str | None  # who; free text
+    subject: str | None  # what for; free text
+    on_lost: str  # mark (the default): a run whose worker died is not run again; rerun: it is
+    tracking: str  # full (the default), send
+
+
+def _text(field: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidPeriodicTask(f"{field} is {value!r}, not text")
+    return storable(field, value)
+
+
+def storable(field: str, text: str) -> str:
+    """Return the text if Postgres can store it.
+
+    Raises:
+        InvalidPeriodicTask: it holds NUL or half a surrogate pair.
+    """
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise InvalidPeriodicTask(f"{field} is {text!r}; Postgres stores neither NUL nor lone surrogates")
+    return text
+
+
+def read_name(name: Any) -> str:
+    """Return the name of a row if it can be one.
+
+    Raises:
+        InvalidPeriodicTask: it is no text of 1 to 200 characters.
+    """
+    text = _text("name", name)
+    if len(text) > LONGEST_NAME:
+        raise InvalidPeriodicTask(f"name has {len(text)} characters, not 1 to {LONGEST_NAME}")
+    return text
+
+
+def _priority(field: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidPeriodicTask(f"{field} is {value!r}, not a whole number")
+    if not 0 <= value <= 255:
+        raise InvalidPeriodicTask(f"{field} {value} is not in 0-255")
+    return value
+
+
+def _count(field: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value > LARGEST_INT:
+        raise InvalidPeriodicTask(f"{field} is {value!r}, not a whole number up to {LARGEST_INT}")
+    if value < 1:
+        raise InvalidPeriodicTask(f"{field} is {value}, not at least 1")
+    return value
+
+
+def _timezone(field: str, value: Any) -> str:
+    return zone_name(value) if isinstance(value, tzinfo) else _text(field, value)
+
+
+def _one_of(*choices: str) -> Callable[[str, Any], str]:
+    def read(field: str, value: Any) -> str:
+        if value not in choices:
+            raise InvalidPeriodicTask(f"{field} is {value!r}, not one of {', '.join(choices)}")
+        return str(value)
+
+    return read
+
+
+def read_instant(field: str, value: Any) -> datetime:
+    """Return an instant that Postgres and its drivers can carry; a naive one is judged once its zone is known.
+
+    Raises:
+        InvalidPeriodicTask: it is no datetime, or too far away.
+    """
+    if not isinstance(value, datetime):
+        raise InvalidPeriodicTask(f"{field} is {value!r}, not a datetime")
+    if value.tzinfo is not None and not EARLIEST <= value <= LATEST:
+        raise InvalidPeriodicTask(f"{field} is {value.isoformat()}, outside the years 1 to 9999")
+    return value
+
+
+def _as_given(_field: str, value: Any) -> Any:
+    return value
+
+
+def _span(lowest: timedelta) -> Callable[[str, Any], timedelta]:
+    def read(field: str, value: Any) -> timedelta:
+        span = read_span(field, value)
+        if span < lowest:
+            raise InvalidPeriodicTask(f"{field} is {value!r}; it must be {'more than' if lowest else 'at least'} 0")
+        return span
+
+    return read
+
+
+_longer_than_nothing = _span(timedelta(microseconds=1))
+
+
+def _run_time(field: str, value: Any) -> timedelta | float:
+    """Return a span, or a share of the interval as a number."""
+    share = PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    if share is None:
+        return _longer_than_nothing(field, value)
+    if not float(share.group(1)):
+        raise InvalidPeriodicTask(f"{field} is {value!r}; it must be more than 0")
+    return float(share.group(1)) / 100
+
+
+READERS: dict[str, Callable[[str, Any], Any]] = {
+    "args": _as_given,  # checked one by one in call.py
+    "kwargs": _as_given,
+    "queue": _text,
+    "priority": _priority,
+    "options": read_options,
+    "timezone": _timezone,
+    "anchor": read_instant,
+    "dst": _one_of("default", "skip", "once", "all"),
+    "start_at": read_instant,
+    "end_at": read_instant,
+    "max_runs": _count,
+    "overlap": _one_of("skip", "allow"),
+    "catchup": _one_of("none", "latest", "earliest"),
+    "catchup_window": _span(timedelta(0)),
+    "max_run_time": _run_time,
+    "submitter": _text,
+    "subject": _text,
+    "on_lost": _one_of("mark", "rerun"),
+    "tracking": _one_of("full", "send"),
+}
+DEFAULTS: dict[str, Any] = {
+    "dst": "default",
+    "overlap": "skip",
+    "catchup": "latest",
+    "on_lost": "mark",
+    "tracking": "full",
+}
+
+
+def read_columns(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every column with its value, the defaults included.
+
+    Raises:
+        InvalidPeriodicTask: there is no such column, or its value is wrong; names both.
+    """
+    for name in given:
+        if name not in READERS:
+            raise InvalidPeriodicTask(f"there is no column {name!r}{did_you_mean(name, READERS)}")
+    values: dict[str, Any] = dict.fromkeys(READERS)
+    values.update(DEFAULTS)
+    for name, value in given.items():
+        if value is not None:
+            values[name] = READERS[name](name, value)
+        elif name in DEFAULTS:
+            raise InvalidPeriodicTask(f"{name} is None; leave it out for the default, {DEFAULTS[name]!r}")
+    return values
+
+
+def did_you_mean(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:
+    """Return a question that ends an error message, or nothing where no known word is near."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f". Did you mean {near[0]!r}?" if near else ""

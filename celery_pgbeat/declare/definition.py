@@ -1,0 +1,208 @@
+"""A definition: everything that a declaration decides about a row, checked, before any SQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from celery_pgbeat.declare.call import Call, arguments_text, json_text, keywords_text, task_of
+from celery_pgbeat.declare.columns import READERS, read_columns, read_instant, read_name, storable
+from celery_pgbeat.declare.options import IN_COLUMNS, read_options
+from celery_pgbeat.declare.timing import Timing, shortest_gap, timing_of
+from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.schedules import Schedule, parse
+from celery_pgbeat.schedules.zones import zone_named
+
+if TYPE_CHECKING:
+    from celery_pgbeat.settings import Settings
+
+# Kinds that cannot occur twice within a second, whatever their text says.
+AT_MOST_EACH_SECOND = frozenset({"cron", "crontab", "once"})
+SECOND = timedelta(seconds=1)
+LARGEST_ARGUMENTS = 65_536  # bytes of JSON; every row is read as a whole when it is due
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One row's definition; every field is a column."""
+
+    name: str
+    task: str
+    args: str  # JSON
+    kwargs: str  # JSON
+    queue: str | None
+    priority: int | None
+    options: str  # JSON
+    schedule: str | None
+    timezone: str
+    anchor: datetime | None
+    dst: str
+    start_at: datetime | None
+    end_at: datetime | None
+    max_runs: int | None
+    overlap: str
+    catchup: str
+    catchup_window: timedelta | None
+    max_run_time: timedelta | None
+    submitter: str | None
+    subject: str | None
+    on_lost: str
+    tracking: str
+    managed_by: str
+
+    def record(self) -> dict[str, Any]:
+        """Return the columns as JSON values: instants in ISO 8601, UTC; spans in seconds."""
+        return {column: _json_value(column, getattr(self, column)) for column in COLUMNS}
+
+
+JSON_COLUMNS = ("args", "kwargs", "options")
+COLUMNS = tuple(field.name for field in fields(Definition))
+
+
+def define(
+    name: Any,
+    task: Any,
+    schedule: Any,
+    columns: Mapping[str, Any],
+    settings: Settings,
+    app_timezone: str = "UTC",
+    managed_by: str = "api",
+) -> Definition:
+    """Check a declaration and return it as a definition.
+
+    Args:
+        name: the row's name.
+        task: a task, its name, or a signature, whose arguments and options count where `columns` has none.
+        schedule: what `timing_of` takes, or None for a row without times of its own.
+        columns: see `Columns`.
+        settings: for the allowed tasks and the shortest interval.
+        app_timezone: the zone of what carries none of its own.
+        managed_by: who declares this.
+
+    Raises:
+        InvalidPeriodicTask: a column, an argument or an option is wrong; names it and its value.
+        InvalidSchedule: the schedule or the zone is wrong; names the field and the value.
+    """
+    row = read_name(name)
+    call = _call(task, settings)
+    values = _columns(call, columns)
+    zone, timing = _zone_and_timing(schedule, values["timezone"], app_timezone)
+    _settle_instants(values, zone, timing)
+    parsed = _parsed(row, timing, zone, values)
+    if parsed is not None:
+        _refuse_too_fast(parsed, settings)
+    args, kwargs = _arguments(values)
+    values.update(
+        name=row,
+        task=call.task,
+        args=args,
+        kwargs=kwargs,
+        options=json_text(values["options"], "options"),
+        schedule=timing.text if timing else None,
+        timezone=zone,
+        max_run_time=_max_run_time(values["max_run_time"], parsed),
+        managed_by=managed_by,
+    )
+    return Definition(**values)
+
+
+def _call(task: Any, settings: Settings) -> Call:
+    if task is None:
+        raise InvalidPeriodicTask("task is missing: give a Celery task, the name of one, or a signature")
+    call = task_of(task)
+    if not call.task:
+        raise InvalidPeriodicTask("task is empty: give the name by which workers know the Celery task")
+    if not settings.allows(storable("task", call.task)):
+        raise InvalidPeriodicTask(
+            f"task {call.task!r} is not in pgbeat_allowed_tasks ({', '.join(settings.allowed_tasks)}): "
+            f"add a pattern that matches it"
+        )
+    return call
+
+
+def _columns(call: Call, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns, completed by what a signature says; its options give way to those of the row."""
+    values = read_columns(columns)
+    values["args"] = call.args if values["args"] is None else values["args"]
+    values["kwargs"] = call.kwargs if values["kwargs"] is None else values["kwargs"]
+    options = {**read_options("options", call.options), **(values["options"] or {})}
+    for column in IN_COLUMNS:
+        moved = options.pop(column, None)
+        if values[column] is None and moved is not None:
+            values[column] = READERS[column](column, moved)
+    values["options"] = dict(sorted(options.items()))
+    return values
+
+
+def _arguments(values: Mapping[str, Any]) -> tuple[str, str]:
+    args, kwargs = arguments_text(values["args"]), keywords_text(values["kwargs"])
+    size = len(args.encode()) + len(kwargs.encode())
+    if size > LARGEST_ARGUMENTS:
+        raise InvalidPeriodicTask(
+            f"args and kwargs have {size} bytes together, more than {LARGEST_ARGUMENTS}: store the data elsewhere and "
+            f"pass its key"
+        )
+    return args, kwargs
+
+
+def _zone_and_timing(schedule: Any, column: str | None, app_timezone: str) -> tuple[str, Timing | None]:
+    timing = None if schedule is None else timing_of(schedule, column or app_timezone)
+    zone = timing.timezone if timing and timing.timezone else column or app_timezone
+    zone_named(zone)
+    if column is not None and zone != column:
+        raise InvalidPeriodicTask(f"timezone is {column!r}, but the schedule says {zone!r}: give it once")
+    return zone, timing
+
+
+def _settle_instants(values: dict[str, Any], zone: str, timing: Timing | None) -> None:
+    """Make the instants of the columns aware; naive ones are read in the row's zone."""
+    if values["anchor"] is None and timing is not None and timing.anchor is not None:
+        values["anchor"] = read_instant("anchor", timing.anchor)
+    for column in ("anchor", "start_at", "end_at"):
+        given = values[column]
+        if given is not None and given.tzinfo is None:
+            values[column] = read_instant(column, given.replace(tzinfo=ZoneInfo(zone)))
+    start, end = values["start_at"], values["end_at"]
+    if start is not None and end is not None and end < start:
+        raise InvalidPeriodicTask(f"end_at {end.isoformat()} is before start_at {start.isoformat()}")
+
+
+def _parsed(name: str, timing: Timing | None, zone: str, values: Mapping[str, Any]) -> Schedule | None:
+    if timing is None:
+        return None
+    return parse(timing.text, zone, name=name, dst=values["dst"], anchor=values["anchor"] or values["start_at"])
+
+
+def _refuse_too_fast(schedule: Schedule, settings: Settings) -> None:
+    if schedule.kind in AT_MOST_EACH_SECOND and settings.min_interval <= SECOND:
+        return
+    gap = shortest_gap(schedule)
+    if gap is not None and gap < settings.min_interval:
+        raise InvalidPeriodicTask(
+            f"schedule {schedule.text!r} runs every {gap.total_seconds():g} s, and pgbeat_min_interval is "
+            f"{settings.min_interval.total_seconds():g} s: make it slower, or lower that setting"
+        )
+
+
+def _max_run_time(given: timedelta | float | None, schedule: Schedule | None) -> timedelta | None:
+    """Turn a share of the interval into a span."""
+    if given is None or isinstance(given, timedelta):
+        return given
+    gap = None if schedule is None else shortest_gap(schedule)
+    if gap is None:
+        raise InvalidPeriodicTask(f"max_run_time is {given * 100:g}%, and the schedule has no interval: give a span")
+    return gap * given
+
+
+def _json_value(column: str, value: Any) -> Any:
+    if column in JSON_COLUMNS:
+        return json.loads(value)
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc).isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return value

@@ -1,0 +1,79 @@
+"""An entry of Celery's `beat_schedule`, or a decorated task, as what `define` takes.
+
+Beside Celery's own keys an entry may have `pgbeat`, a dict of our columns (and `run_on_start`):
+
+    app.conf.beat_schedule = {
+        "nightly": {
+            "task": "shop.report",
+            "schedule": crontab(minute=0, hour=3),
+            "pgbeat": {"overlap": "allow", "max_run_time": "30m"},
+        },
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from celery_pgbeat.declare.columns import did_you_mean
+from celery_pgbeat.declare.declaration import Declaration
+from celery_pgbeat.declare.timing import EPOCH, Timing
+from celery_pgbeat.errors import InvalidPeriodicTask
+
+KEYS = ("task", "schedule", "args", "kwargs", "options", "relative", "pgbeat")
+OF_A_SCHEDULE_ENTRY = ("name", "app", "last_run_at", "total_run_count")  # its own business; ours is in the row
+SAID_BY_CELERY = ("args", "kwargs", "options")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One declaration in code."""
+
+    name: str
+    task: Any
+    schedule: Any
+    columns: Mapping[str, Any]
+    run_on_start: bool = False
+
+
+def entry_of(name: str, given: Any) -> Entry:
+    """Read an entry of `beat_schedule`: a dict, or one of Celery's ScheduleEntry objects.
+
+    Raises:
+        InvalidPeriodicTask: a key is unknown or said twice; names it.
+    """
+    try:
+        entry = dict(given)
+    except (TypeError, ValueError):
+        raise InvalidPeriodicTask(f"the entry is a {type(given).__qualname__}, not a dict") from None
+    for key in entry:
+        if key not in (*KEYS, *OF_A_SCHEDULE_ENTRY):
+            raise InvalidPeriodicTask(f"the entry has {key!r}, which is none of Celery's keys{did_you_mean(key, KEYS)}")
+    if entry.get("schedule") is None:
+        raise InvalidPeriodicTask("the entry has no 'schedule'")
+    ours = entry.get("pgbeat") or {}
+    if not isinstance(ours, Mapping):
+        raise InvalidPeriodicTask(f"'pgbeat' is a {type(ours).__qualname__}, not a dict of columns")
+    columns = dict(ours)
+    run_on_start = bool(columns.pop("run_on_start", False))
+    for key in SAID_BY_CELERY:
+        if key in columns:
+            raise InvalidPeriodicTask(f"'pgbeat' has {key!r}: say it in the entry itself")
+        if entry.get(key):
+            columns[key] = entry[key]
+    if entry.get("relative") and isinstance(entry["schedule"], (int, float, timedelta, str, Timing)):
+        columns.setdefault("anchor", EPOCH)
+    return Entry(name, entry.get("task"), entry["schedule"], columns, run_on_start)
+
+
+def entry_of_declaration(declaration: Declaration, app: Any) -> Entry:
+    """Read what `@beat.periodic_task` noted down; the app is finalised by now.
+
+    Raises:
+        InvalidPeriodicTask: what was decorated is no task.
+    """
+    task = declaration.task_in(app)
+    return Entry(declaration.name or task, task, declaration.schedule, declaration.columns, declaration.run_on_start)

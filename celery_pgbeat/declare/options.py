@@ -1,0 +1,79 @@
+"""The options of `apply_async` that a row may hold: an allow-list, for what is unknown may be anything.
+
+Left out, with the reason: what identifies or links messages (`task_id`, `link`, `chain`, `group_id`, ...) is ours or
+would start tasks that nobody allowed; what holds live objects (`producer`, `connection`, `declare`) is no JSON; and a
+serializer other than JSON would let a table make a worker run code.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any, NamedTuple
+
+from celery_pgbeat.errors import InvalidPeriodicTask
+
+
+class Kind(NamedTuple):
+    """What an option's value must be, in words and as a test."""
+
+    words: str
+    fits: Callable[[Any], bool]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+SECONDS = Kind("a number of seconds", lambda value: _is_number(value) and value >= 0)
+MOMENT = Kind("a number of seconds or an instant", lambda value: _is_number(value) or isinstance(value, str))
+TEXT = Kind("text", lambda value: isinstance(value, str))
+SWITCH = Kind("true or false", lambda value: isinstance(value, bool))
+OBJECT = Kind("a dict", lambda value: isinstance(value, Mapping))
+
+KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("confirm_timeout", "countdown", "soft_time_limit", "time_limit", "timeout"), SECONDS),
+    **dict.fromkeys(("exchange", "exchange_type", "routing_key", "reply_to", "MessageGroupId"), TEXT),
+    **dict.fromkeys(("argsrepr", "kwargsrepr", "shadow", "compression", "eta"), TEXT),
+    **dict.fromkeys(("ignore_result", "retry"), SWITCH),
+    **dict.fromkeys(("headers", "retry_policy"), OBJECT),
+    "expires": MOMENT,
+    "delivery_mode": Kind("1 or 2", lambda value: value in (1, 2)),
+    "serializer": Kind("'json', the only one allowed", lambda value: bool(value == "json")),
+}
+KNOWN_OPTIONS = frozenset(KINDS)  # the same as pgbeat.known_options() in SQL
+
+RESERVED_HEADER = "pgbeat"  # by it a worker knows the job
+IN_COLUMNS = ("queue", "priority")
+
+
+def read_options(field: str, value: Any) -> dict[str, Any]:
+    """Return the options as plain JSON values; `queue` and `priority` are passed on for their columns.
+
+    Raises:
+        InvalidPeriodicTask: an option is unknown, refused, or of the wrong kind; names it.
+    """
+    if not isinstance(value, Mapping):
+        raise InvalidPeriodicTask(f"{field} is a {type(value).__qualname__}, not a dict")
+    return {name: given if name in IN_COLUMNS else _option(name, given) for name, given in value.items()}
+
+
+def _option(name: Any, value: Any) -> Any:
+    where = f"options[{name!r}]"
+    if name not in KINDS:
+        near = difflib.get_close_matches(str(name), KINDS, n=1)
+        hint = f". Did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(KINDS))}"
+        raise InvalidPeriodicTask(f"options has {name!r}, which a periodic task cannot set{hint}")
+    kind = KINDS[name]
+    if isinstance(value, timedelta) and kind in (SECONDS, MOMENT):
+        seconds = value.total_seconds()
+        value = int(seconds) if seconds.is_integer() else seconds
+    if isinstance(value, datetime) and name in ("eta", "expires"):
+        value = (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).isoformat()
+    if value is not None and not kind.fits(value):
+        raise InvalidPeriodicTask(f"{where} is {value!r}, not {kind.words}")
+    if name == "headers" and value is not None and RESERVED_HEADER in value:
+        raise InvalidPeriodicTask(f"{where} has a header {RESERVED_HEADER!r}, which is ours: use another name")
+    return value

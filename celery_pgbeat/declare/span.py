@@ -1,0 +1,40 @@
+"""Spans of time as people write them: a timedelta, a number of seconds, `1h30m`."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import Any
+
+from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.schedules.durations import DurationError, read_iso, read_spoken
+
+WAYS = "use a timedelta, a number of seconds, or text such as '30m' or '1h30m'"
+
+
+def read_span(field: str, value: Any) -> timedelta:
+    """Return a span, of any sign.
+
+    Raises:
+        InvalidPeriodicTask: it is none; names the field and the value.
+    """
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, str):
+        return _read_text(field, value.strip())
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise InvalidPeriodicTask(f"{field} is {value!r}; {WAYS}")
+    try:
+        return timedelta(seconds=value)
+    except OverflowError:
+        raise InvalidPeriodicTask(f"{field} is {value!r} seconds, which is too long") from None
+
+
+def _read_text(field: str, text: str) -> timedelta:
+    try:
+        duration = read_iso(text) if text[:1] in ("P", "p") else read_spoken(text)
+    except DurationError as error:
+        raise InvalidPeriodicTask(f"{field} is {text!r}: {error.reason}; {WAYS}") from None
+    if duration.months:
+        raise InvalidPeriodicTask(f"{field} is {text!r}; months and years have no fixed length: {WAYS}")
+    return timedelta(days=duration.days) + duration.elapsed

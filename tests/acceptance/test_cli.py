@@ -1,0 +1,200 @@
+"""The shell door as an operator uses it: real commands beside real beats and workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.rows import insert, jobs, row, sql
+from tests.harness.processes import APP, ROOT, Cluster
+from tests.harness.wait import eventually
+
+SCRIPT = Path(sys.executable).with_name("celery-pgbeat")
+CELERY = (sys.executable, "-m", "celery", "-A", APP, "pgbeat")
+HOURLY: dict[str, Any] = {"task": "app.probe", "schedule": 3600, "args": ["code"]}
+
+# A beat that lives says so each second, and is missed after three.
+SHORT_LIVES = {"pgbeat_dead_after": 3, "pgbeat_heartbeat": 1, "pgbeat_lease": 2}
+
+
+def shell(url: str, *words: str, command: tuple[Any, ...] = (SCRIPT,), **environment: str) -> Any:
+    """Run a command with nothing but a database: no broker is configured."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PGBEAT_", "CELERY_", "PROBE_"))}
+    return subprocess.run(
+        [*map(str, command), *words],
+        env={**clean, "PGBEAT_URL": url, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def answer(url: str, *words: str, **environment: str) -> Any:
+    """Run a command that must succeed, and return the JSON that it prints."""
+    done = shell(url, *words, "--json", **environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("command", [(SCRIPT,), CELERY], ids=["celery-pgbeat", "celery -A app pgbeat"])
+def test_the_rows_of_sql_are_listed_by_both_commands(migrated_database: str, command: tuple[Any, ...]) -> None:
+    insert(migrated_database, "nightly", "0 3 * * *")
+
+    done = shell(migrated_database, "list", command=command)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1].split()[:2] == ["nightly", "app.probe"]
+
+
+def test_of_four_who_migrate_an_empty_database_at_once_one_does_it(database: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: answer(database, "migrate"), range(4)))
+
+    assert len({found["version"] for found in answers}) == 1
+    assert sorted(found["applied"] for found in answers)[:3] == [0, 0, 0]
+    assert sum(found["applied"] for found in answers) == answers[0]["version"]
+
+
+def test_a_row_is_paused_and_resumed_at_the_shell(migrated_database: str) -> None:
+    insert(migrated_database, "nightly", "0 3 * * *")
+
+    paused = answer(migrated_database, "pause", "nightly", "--reason", "stocktaking", "--until", "2100-01-01T00:00:00Z")
+    resumed = answer(migrated_database, "resume", "nightly")
+
+    assert (paused["enabled"], paused["pause_reason"]) == (False, "stocktaking")
+    assert paused["paused_until"] == "2100-01-01T00:00:00+00:00"
+    assert (resumed["enabled"], resumed["paused_until"]) == (True, None)
+
+
+def test_an_unknown_name_is_an_error_that_suggests_the_right_one(migrated_database: str) -> None:
+    insert(migrated_database, "nightly", "0 3 * * *")
+
+    done = shell(migrated_database, "trigger", "nigthly")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: No periodic task is named 'nigthly'. Did you mean 'nightly'?\n"
+
+
+def test_a_triggered_job_runs_at_once_and_the_next_run_stays(cluster: Cluster) -> None:
+    cluster.beat().wait_for_log("works on", 20)
+    cluster.worker()
+    insert(cluster.database, "d14", "every 1h")
+    planned = eventually(lambda: row(cluster.database, "d14")["next_run_at"], 10, "the row is planned")
+
+    job = answer(cluster.database, "trigger", "d14")["job"]
+
+    eventually(lambda: cluster.probe.runs("d14"), 10, "the job runs")
+    assert [job] == [run.job for run in cluster.probe.runs("d14")]
+    assert row(cluster.database, "d14")["next_run_at"] == planned
+    eventually(lambda: jobs(cluster.database, "d14")[0]["state"] == "succeeded", 10, "the end is recorded")
+    (listed,) = answer(cluster.database, "jobs", "d14", "--state", "succeeded")
+    assert (listed["id"], listed["origin"]) == (job, "manual")
+
+
+def test_a_second_trigger_is_refused_while_the_first_job_waits_and_can_be_forced(migrated_database: str) -> None:
+    insert(migrated_database, "d14", "every 1h")
+    first = answer(migrated_database, "trigger", "d14")["job"]
+
+    refused = shell(migrated_database, "trigger", "d14")
+    forced = answer(migrated_database, "trigger", "d14", "--force")["job"]
+
+    assert refused.returncode == 1
+    assert first in refused.stderr
+    assert {first, forced} == {job["id"] for job in answer(migrated_database, "jobs")}
+
+
+def test_health_follows_the_life_of_the_beats_without_a_broker(cluster: Cluster) -> None:
+    lives = {name.upper(): str(value) for name, value in SHORT_LIVES.items()}
+
+    def health() -> tuple[int, dict[str, bool | None]]:
+        done = shell(cluster.database, "health", "--json", **lives)
+        found = json.loads(done.stdout)
+        return done.returncode, {name: check["ok"] for name, check in found["checks"].items()}
+
+    well = (0, {"database": True, "schema": True, "beats": True, "lag": True})
+    assert health() == (3, {"database": True, "schema": True, "beats": False, "lag": True})
+
+    beat = cluster.beat(settings=SHORT_LIVES)
+    eventually(lambda: health() == well, 20, "a beat is alive")
+
+    beat.kill()
+    eventually(lambda: health()[1]["beats"] is False, 20, "the beat is missed")
+
+
+def test_health_notices_a_row_that_nobody_sends(migrated_database: str) -> None:
+    insert(migrated_database, "late", "every 1h")
+    sql(migrated_database, "update pgbeat.periodic_task set next_run_at = now() - interval '90 seconds'")
+
+    late = shell(migrated_database, "health")
+    patient = json.loads(shell(migrated_database, "health", "--max-lag", "600", "--json").stdout)
+    sql(migrated_database, "update pgbeat.periodic_task set marked_by = 'a beat', marked_at = now()")
+    marked = json.loads(shell(migrated_database, "health", "--json").stdout)
+
+    assert late.returncode == 3
+    assert "a row has been due for 9" in late.stdout
+    assert (patient["checks"]["lag"]["ok"], marked["checks"]["lag"]["ok"]) == (True, True)
+
+
+def test_health_says_that_the_schema_is_missing(database: str) -> None:
+    done = shell(database, "health")
+
+    assert done.returncode == 3
+    assert "run `celery-pgbeat migrate`" in done.stdout
+
+
+def test_what_was_paused_at_the_shell_stays_paused_when_all_beats_restart(cluster: Cluster) -> None:
+    cluster.settings["beat_schedule"] = {"d23": HOURLY, "other": HOURLY}
+    beats = [cluster.beat() for _ in range(2)]
+    eventually(lambda: row(cluster.database, "d23")["next_run_at"], 20, "the row is planned")
+    answer(cluster.database, "pause", "d23")
+    before = row(cluster.database, "d23")
+
+    for beat in beats:
+        beat.stop()
+        beat.start().wait_for_log("works on", 20)
+
+    assert before == row(cluster.database, "d23")
+    assert [True, False] == [answer(cluster.database, "show", name)["enabled"] for name in ("other", "d23")]
+
+
+def test_what_vanished_from_the_code_is_kept_paused_and_rows_of_sql_are_not_touched(cluster: Cluster) -> None:
+    cluster.settings.update(beat_schedule={"d24": HOURLY, "stays": HOURLY}, result_expires=None)
+    first = cluster.beat()
+    first.wait_for_log("works on", 20)
+    insert(cluster.database, "sql", "every 1h")
+    first.stop()
+
+    cluster.settings["beat_schedule"] = {"stays": HOURLY}
+    second = cluster.beat()
+    second.wait_for_log("works on", 20)
+
+    shown = {found["name"]: (found["enabled"], found["paused_by"]) for found in answer(cluster.database, "list")}
+    assert shown == {"d24": (False, "code:probe"), "stays": (True, None), "sql": (True, None)}
+    assert "Paused 'd24', which the code declares no more" in second.log
+
+
+def test_restarts_neither_run_a_yearly_task_nor_keep_an_interval_from_running(cluster: Cluster) -> None:
+    """Each beat lives for a moment only, much shorter than the interval."""
+    interval = {**HOURLY, "schedule": 8}
+    cluster.settings["beat_schedule"] = {"interval": interval, "yearly": {**HOURLY, "schedule": "0 0 1 1 *"}}
+    until, restarts = time.monotonic() + 90, 0
+
+    while len(jobs(cluster.database, "interval")) < 2 and time.monotonic() < until:
+        beat = cluster.beat()
+        beat.wait_for_log("works on", 20)
+        beat.stop()
+        restarts += 1
+
+    first, second = [job["scheduled_for"] for job in jobs(cluster.database, "interval")]
+    assert (second - first).total_seconds() % 8 == 0
+    assert restarts > 2
+    assert jobs(cluster.database, "yearly") == []

@@ -1,0 +1,211 @@
+"""The demo itself: it proves what it shows, it finds what is wrong, and it leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from celery_pgbeat.cli.demo.proof import Occurrence, Proof, Record, Row, count, due_between
+from celery_pgbeat.embedded.sitter import descendants
+from tests.acceptance.rows import sql
+from tests.harness.wait import eventually
+
+SCRIPT = Path(sys.executable).with_name("celery-pgbeat")
+NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
+SECOND = timedelta(seconds=1)
+WINDOW = (NOON, NOON + 10 * SECOND)
+ROW = Row("tick", "every 2s", "UTC", NOON, "default", "sql")
+DUE = due_between([ROW], *WINDOW)
+
+
+@contextmanager
+def running(*words: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PGBEAT_", "CELERY_"))}
+    process = subprocess.Popen(
+        [SCRIPT, "demo", *words],
+        env={**clean, "TERM": "dumb", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def finished(*words: str, **environment: str) -> tuple[int, str, str]:
+    with running(*words, **environment) as demo:
+        out, err = demo.communicate(timeout=150)
+        return demo.returncode, out, err
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.slow
+def test_the_demo_kills_a_beat_and_proves_that_nothing_is_lost_or_doubled() -> None:
+    status, out, err = finished("--seconds", "20")
+
+    assert (0, "") == (status, err), out + err
+    for told in ("kill -9 beat-", "is stopped where it stands", "is started again", "wakes up"):
+        assert told in out
+    assert "insert into pgbeat.periodic_task" in out
+    assert "@beat.periodic_task(" in out
+    assert "psql postgresql://" in out or "/psql postgresql://" in out
+    lines = [line.split() for line in out.splitlines()[-6:]]
+    assert ["due", "sent", "skipped", "started", "lost", "doubled"] == [line[0] for line in lines]
+    due, sent, skipped, started, lost, doubled = (int(line[1]) for line in lines)
+    assert (0, 0) == (lost, doubled)
+    assert due == started + skipped
+    assert sent == started
+    assert due >= 20 * 8  # eight rows are due each second, and some less often
+    assert skipped > 0  # the slow one
+
+
+@pytest.mark.slow
+def test_the_demo_on_given_servers_takes_away_what_it_has_made(database: str, redis_url: str) -> None:
+    status, out, err = finished("--seconds", "15", "--json", PGBEAT_URL=database, CELERY_BROKER_URL=redis_url)
+
+    assert status == 0, out + err
+    proof = json.loads(out)
+    assert (True, 0, 0, 0) == (proof["holds"], proof["lost"], proof["doubled"], proof["stray"])
+    assert proof["due"] == proof["started"] + sum(proof["skipped"].values()) > 0
+    assert [] == sql(database, "select nspname from pg_namespace where nspname like 'pgbeat%%'")
+    with redis.Redis.from_url(redis_url) as client:
+        assert [] == client.keys("*")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_demo_that_is_ended_leaves_no_process_behind(number: signal.Signals) -> None:
+    with running("--seconds", "60") as demo:
+        assert demo.stdout is not None
+        for line in demo.stdout:
+            if "kill -9 beat-" in line:
+                break
+        below = descendants(demo.pid)
+        demo.send_signal(number)
+        status = demo.wait(30)
+
+        assert len(below) > 10  # servers, beats, a worker with its pool, and a sitter for each
+        eventually(lambda: not [pid for pid in below if is_alive(pid)], 30, "the end of all that it had started")
+        assert status == (-number if number == signal.SIGKILL else 128 + number)
+
+
+@pytest.mark.slow
+def test_a_kept_demo_goes_on_after_the_proof_until_it_is_interrupted() -> None:
+    with running("--seconds", "15", "--keep") as demo:
+        assert demo.stdout is not None
+        seen = ""
+        for line in demo.stdout:
+            seen += line
+            if line.startswith("try ") and "until Ctrl-C" in seen:
+                break
+        assert "lost 0" in seen
+        assert demo.poll() is None
+        demo.send_signal(signal.SIGINT)
+
+        assert demo.wait(30) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "status", "said"),
+    [
+        (["--broker", "redis://:hush@127.0.0.1:1/0"], {}, 1, "cannot be used: Error 111"),
+        ([], {"PGBEAT_URL": "postgresql://u:hush@127.0.0.1:1/none"}, 3, "is not usable"),
+        (["--seconds", "1"], {}, 2, "--seconds"),
+    ],
+)
+def test_a_demo_that_cannot_begin_says_why_on_one_line(
+    words: list[str], environment: dict[str, str], status: int, said: str
+) -> None:
+    found, out, err = finished(*words, **environment)
+
+    assert (status, "") == (found, out)
+    assert said in err
+    assert "hush" not in err
+    assert "Traceback" not in err
+
+
+def record(occurrence: Occurrence, **changes: Any) -> Record:
+    name, instant = occurrence
+    return replace(Record(name, instant, instant, None, sent=True, sends=1), **changes)
+
+
+def judged(records: list[Record], starts: list[Occurrence]) -> Proof:
+    return count(DUE, records, starts, WINDOW)
+
+
+def test_what_was_due_is_the_grid_after_the_beginning_up_to_the_end() -> None:
+    assert [("tick", NOON + number * 2 * SECOND) for number in range(1, 6)] == sorted(DUE)
+
+
+def test_a_perfect_run_is_proven() -> None:
+    proof = judged([record(each) for each in DUE], list(DUE))
+
+    assert proof.holds
+    assert (5, 5, 0, 5) == (proof.due, proof.sent, proof.sent_again, proof.started)
+
+
+def test_a_start_that_is_missing_is_lost() -> None:
+    gone = max(DUE)
+    proof = judged([record(each) for each in DUE], [each for each in DUE if each != gone])
+
+    assert [gone] == proof.lost
+    assert not proof.holds
+
+
+def test_what_is_recorded_with_a_reason_is_skipped_and_not_lost() -> None:
+    first, *rest = sorted(DUE)
+    proof = judged([record(first, reason="overlap", sent=False)], rest)
+
+    assert {"overlap": 1} == proof.skipped
+    assert (4, [], True) == (proof.started, proof.lost, proof.holds)
+
+
+def test_a_record_of_several_stands_for_each_of_them() -> None:
+    first, *rest, last = sorted(DUE)
+    counted = record(first, last_scheduled_for=rest[-1][1], reason="too_late", sent=False)
+    proof = judged([counted], [last])
+
+    assert {"too_late": 4} == proof.skipped
+    assert proof.holds
+
+
+def test_a_second_start_is_doubled() -> None:
+    twice = min(DUE)
+    proof = judged([record(each) for each in DUE], [*DUE, twice])
+
+    assert [twice] == proof.doubled
+    assert not proof.holds
+    assert "doubled 1" in "\n".join(proof.lines())
+
+
+def test_a_start_that_was_not_due_is_stray() -> None:
+    proof = judged([record(each) for each in DUE], [*DUE, ("tick", NOON + SECOND)])
+
+    assert not proof.holds
+    assert "stray 1" in "\n".join(proof.lines())
+
+
+def test_nothing_due_proves_nothing() -> None:
+    assert not count(set(), [], [], WINDOW).holds
