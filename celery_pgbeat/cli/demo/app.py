@@ -1,0 +1,53 @@
+"""The app of the demo's beats and of its worker."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from celery import Celery, Task
+
+from celery_pgbeat import PgBeat, cron, every
+from celery_pgbeat.cli.demo.actor import QUEUE
+from celery_pgbeat.cli.demo.witness import note_start
+
+
+class Witnessed(Task):
+    """Each start writes itself down before anything else: the truth that the proof is counted from."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Write down the start, and run."""
+        note_start(self.request)
+        return self.run(*args, **kwargs)
+
+
+app = Celery("demo", task_cls=Witnessed)  # the broker is CELERY_BROKER_URL
+app.conf.update(
+    task_default_queue=os.environ.get(QUEUE, "celery"),
+    task_ignore_result=True,
+    result_expires=None,
+    worker_enable_remote_control=False,
+    broker_connection_retry_on_startup=True,
+)
+beat = PgBeat(app)  # the database is PGBEAT_URL
+
+
+# The demo shows the file from here on.
+@beat.periodic_task(every("1s"), name="count-visitors", overlap="allow")
+@app.task(name="demo.count")
+def count() -> None:
+    """Is quick."""
+
+
+@beat.periodic_task(cron("*/2 * * * * *"), name="refresh-prices", overlap="allow")
+@app.task(name="demo.refresh")
+def refresh() -> None:
+    """Is quick, too."""
+
+
+@beat.periodic_task(every("1s"), name="slow-report")  # overlap="skip" is the default
+@app.task(name="demo.report")
+def report() -> None:
+    """Takes longer than its interval: the ticks meanwhile are recorded as skipped."""
+    time.sleep(2.5)

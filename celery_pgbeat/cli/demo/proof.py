@@ -1,0 +1,163 @@
+"""The proof by counting. Pure: from what was due and what happened to five numbers.
+
+What was due comes from the schedules' own arithmetic, over a window of the database's clock. What was started comes
+from what the tasks wrote down. The beats' records are asked only for what was skipped, and why, and what was sent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from celery_pgbeat.schedules import Schedule, parse
+
+Occurrence = tuple[str, datetime]  # a periodic task's name and the instant, in UTC
+
+SHOWN_AT_MOST = 10  # lost or doubled occurrences that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a periodic task says about its times."""
+
+    name: str
+    schedule: str
+    timezone: str
+    anchor: datetime
+    dst: str
+    managed_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One row of `pgbeat.job`: a job, or occurrences that were skipped together."""
+
+    periodic_task: str
+    scheduled_for: datetime
+    last_scheduled_for: datetime
+    reason: str | None
+    sent: bool
+    sends: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was due, and what became of it."""
+
+    since: datetime
+    until: datetime
+    due: int
+    sent: int
+    sent_again: int
+    skipped: Mapping[str, int]
+    started: int
+    lost: Sequence[Occurrence]
+    doubled: Sequence[Occurrence]
+    stray: Sequence[Occurrence]
+    left_out: Sequence[str]
+
+    @property
+    def holds(self) -> bool:
+        """Whether something was due, nothing of it was lost or doubled, and nothing else was started."""
+        return self.due > 0 and not (self.lost or self.doubled or self.stray)
+
+    def lines(self) -> list[str]:
+        """Return the proof, one line a number."""
+        skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(self.skipped.items()))
+        again = f"; {self.sent_again} of them once again, under the same id" if self.sent_again else ""
+        shown = [
+            ("due", self.due, "by the schedules' own arithmetic"),
+            ("sent", self.sent, f"handed to the broker{again}"),
+            ("skipped", sum(self.skipped.values()), f"recorded with the reason: {skipped}" if skipped else ""),
+            ("started", self.started, "by what the tasks themselves wrote down"),
+            ("lost", len(self.lost), f"neither started nor skipped{_named(self.lost)}"),
+            ("doubled", len(self.doubled), f"started more than once{_named(self.doubled)}"),
+        ]
+        if self.stray:
+            shown.append(("stray", len(self.stray), f"started without being due{_named(self.stray)}"))
+        lines = [f"  {f'{word} {count}':<13} {meaning}".rstrip() for word, count, meaning in shown]
+        if self.left_out:
+            lines.append(f"  Not counted, because somebody changed them meanwhile: {', '.join(self.left_out)}")
+        return lines
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the proof as JSON values."""
+        return {
+            "holds": self.holds,
+            "since": self.since,
+            "until": self.until,
+            "due": self.due,
+            "sent": self.sent,
+            "sent_again": self.sent_again,
+            "skipped": dict(self.skipped),
+            "started": self.started,
+            "lost": len(self.lost),
+            "doubled": len(self.doubled),
+            "stray": len(self.stray),
+            "left_out": list(self.left_out),
+        }
+
+
+def due_between(rows: Iterable[Row], since: datetime, until: datetime) -> set[Occurrence]:
+    """List what the schedules say about (since, until]."""
+    return {(row.name, instant) for row in rows for instant in schedule_of(row).occurrences(since, until)}
+
+
+def count(
+    due: set[Occurrence],
+    records: Iterable[Record],
+    starts: Iterable[Occurrence],
+    window: tuple[datetime, datetime],
+    left_out: Sequence[str] = (),
+) -> Proof:
+    """Hold what happened against what was due."""
+    started = Counter(starts)
+    recorded = _by_occurrence(due, records)
+    skipped = {
+        occurrence: reason
+        for occurrence, found in recorded.items()
+        for reason in [record.reason for record in found if record.reason][:1]
+        if occurrence not in started
+    }
+    sent = [record for found in recorded.values() for record in found if record.sent]
+    return Proof(
+        since=window[0],
+        until=window[1],
+        due=len(due),
+        sent=len(sent),
+        sent_again=sum(record.sends > 1 for record in sent),
+        skipped=Counter(skipped.values()),
+        started=sum(number for occurrence, number in started.items() if occurrence in due),
+        lost=sorted(occurrence for occurrence in due if occurrence not in started and occurrence not in skipped),
+        doubled=sorted(occurrence for occurrence, number in started.items() if number > 1),
+        stray=sorted(occurrence for occurrence in started if occurrence not in due),
+        left_out=left_out,
+    )
+
+
+def _by_occurrence(due: set[Occurrence], records: Iterable[Record]) -> dict[Occurrence, list[Record]]:
+    """Sort the records by what they are about; one that stands for a range is about each that was due in it."""
+    found: dict[Occurrence, list[Record]] = {}
+    for record in records:
+        first, last = record.scheduled_for, record.last_scheduled_for
+        instants = [first] if first == last else [at for name, at in due if name == record.periodic_task]
+        for instant in instants:
+            if first <= instant <= last and (record.periodic_task, instant) in due:
+                found.setdefault((record.periodic_task, instant), []).append(record)
+    return found
+
+
+def schedule_of(row: Row) -> Schedule:
+    """Return a row's schedule, as a beat reads it."""
+    return parse(row.schedule, row.timezone, name=row.name, dst=row.dst, anchor=row.anchor)
+
+
+def _named(occurrences: Sequence[Occurrence]) -> str:
+    if not occurrences:
+        return ""
+    named = ", ".join(f"{name} {instant:%H:%M:%S.%f}" for name, instant in occurrences[:SHOWN_AT_MOST])
+    more = len(occurrences) - SHOWN_AT_MOST
+    return f": {named}{f' and {more} more' if more > 0 else ''}"

@@ -1,0 +1,55 @@
+"""Where the demo is seen: a table that is drawn anew in its place on a terminal, short lines everywhere else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+
+import click
+
+from celery_pgbeat.cli.demo.view import View
+
+LINE_EVERY = 5.0  # seconds between two lines where there is no terminal
+UP_AND_CLEAR = "\x1b[{}F\x1b[J"  # to the beginning of so many lines above, and away with all from there on
+
+
+class Screen:
+    """What is said stays and scrolls by; the table stands below it.
+
+    Args:
+        to_stderr: leave stdout to a program that reads the proof.
+    """
+
+    def __init__(self, *, to_stderr: bool = False) -> None:
+        self._to_stderr = to_stderr
+        stream = sys.stderr if to_stderr else sys.stdout
+        self._is_terminal = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._drawn = 0  # lines of the table that stands there
+        self._next_line_at = 0.0
+
+    def say(self, text: str, *, red: bool = False) -> None:
+        """Print something that stays."""
+        self._print(click.style(text, fg="red") if red else text)
+
+    def draw(self, view: View) -> None:
+        """Show how things are now."""
+        if self._is_terminal:
+            size = shutil.get_terminal_size()
+            table = view.table()[: size.lines - 1]
+            self._print("\n".join(click.style(text[: size.columns - 1], fg=colour) for text, colour in table))
+            self._drawn = len(table)
+        elif time.monotonic() >= self._next_line_at:
+            self._next_line_at = time.monotonic() + LINE_EVERY
+            self._print(view.line())
+
+    def leave(self) -> None:
+        """Leave the table where it stands; what is said from now on comes below it."""
+        self._drawn = 0
+
+    def _print(self, text: str) -> None:
+        """Print in the place of the table; in one piece, so that nothing flickers."""
+        above = UP_AND_CLEAR.format(self._drawn) if self._drawn else ""
+        self._drawn = 0
+        click.echo(f"{above}{text}", err=self._to_stderr)

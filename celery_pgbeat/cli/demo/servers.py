@@ -1,0 +1,115 @@
+"""What the demo stands on: a Postgres and a broker, private ones or those that were given."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from contextlib import ExitStack, suppress
+from types import TracebackType
+
+from kombu.connection import Connection
+from kombu.entity import Exchange, Queue
+from kombu.utils.url import maybe_sanitize_url
+
+from celery_pgbeat.cli.failure import Failure
+from celery_pgbeat.embedded import Postgres, Valkey
+from celery_pgbeat.embedded.postgres import find_binaries
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.engine import masked, normalise_url
+from celery_pgbeat.postgres.migrate import migrate
+
+CONNECT_TIMEOUT = 5.0  # seconds until a given broker that does not answer is given up
+
+
+class Servers:
+    """A migrated schema and an empty queue, and nothing of them afterwards.
+
+    On a Postgres that was given they are a schema of the demo's own, and on a given broker a queue of its own.
+
+    Args:
+        url: the Postgres to use; None for a private one.
+        broker: the broker to use; None for a private Valkey.
+
+    Raises:
+        ServerUnavailable: a private server cannot be started here; says why, and the way out.
+        DatabaseUnavailable: the given Postgres is out of reach.
+        Failure: the given broker is.
+    """
+
+    def __init__(self, url: str | None, broker: str | None) -> None:
+        self._given_url = url
+        self._given_broker = broker
+        self._own_name = f"pgbeat_demo_{secrets.token_hex(3)}"
+        self._cleaning = ExitStack()
+        self.url = self.broker = ""
+
+    def __enter__(self) -> Servers:
+        try:
+            self.url = self._given_url or self._cleaning.enter_context(Postgres()).create_database("demo")
+            self.broker = self._given_broker or self._cleaning.enter_context(Valkey()).url
+            self.database = Database(self.url, self.schema)
+            self._cleaning.callback(self.database.close)
+            self._migrate()
+            if self._given_broker is not None:
+                self._check_broker()
+                self._cleaning.callback(self._delete_queue)
+        except BaseException:
+            self._cleaning.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._cleaning.close()
+
+    @property
+    def schema(self) -> str:
+        """The schema of the periodic tasks."""
+        return "pgbeat" if self._given_url is None else self._own_name
+
+    @property
+    def queue(self) -> str:
+        """The queue of the demo's messages."""
+        return "celery" if self._given_broker is None else self._own_name
+
+    @property
+    def shown_url(self) -> str:
+        """The database's URL without its password, as psql takes it."""
+        return masked(normalise_url(self.url).set(drivername="postgresql"))
+
+    @property
+    def shown_broker(self) -> str:
+        """The broker's URL without its password."""
+        return str(maybe_sanitize_url(self.broker))
+
+    @property
+    def psql(self) -> str:
+        """The psql to call: that on PATH, else the one that came with the private server."""
+        beside = find_binaries() / "psql" if self._given_url is None else None
+        if shutil.which("psql") is None and beside is not None and beside.exists():
+            return str(beside)
+        return "psql"
+
+    def _migrate(self) -> None:
+        try:
+            migrate(self.database.engine, self.schema)
+        except Exception as error:
+            raise self.database.translated(error) from error
+        if self._given_url is not None:
+            self._cleaning.callback(self.database.execute, f'drop schema "{self.schema}" cascade')
+
+    def _check_broker(self) -> None:
+        try:
+            with Connection(self.broker, connect_timeout=CONNECT_TIMEOUT) as connection:
+                connection.ensure_connection(max_retries=1, interval_start=0, timeout=CONNECT_TIMEOUT)
+        except Exception as error:  # each transport has errors of its own
+            raise Failure(f"The broker {self.shown_broker} cannot be used: {error}") from error
+
+    def _delete_queue(self) -> None:
+        # A broker that is gone by now takes nothing with it that anybody would miss.
+        with suppress(Exception), Connection(self.broker, connect_timeout=CONNECT_TIMEOUT) as connection:
+            queue = Queue(self.queue, Exchange(self.queue), routing_key=self.queue, channel=connection.channel())
+            queue.declare()  # some transports only delete the bindings that they know
+            queue.delete()
+            queue.exchange.delete()

@@ -1,0 +1,60 @@
+"""Errors as a person at a shell should meet them: one line on stderr, no traceback, an exit code that tells."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import click
+
+from celery_pgbeat.errors import DatabaseUnavailable, InvalidSetting, PgBeatError
+
+UNHEALTHY = 3  # exit code of a probe that fails and of a database out of reach
+
+
+class Failure(click.ClickException):
+    """Ends a command with a message; exit code 1."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message to stderr."""
+        click.echo(f"{click.style('Error', fg='red')}: {self.format_message()}", file=file, err=file is None)
+
+
+class WrongSettings(Failure):
+    """A setting, or its environment variable, is missing or wrong; exit code 2, as for any wrong usage."""
+
+    exit_code = 2
+
+
+class OutOfReach(Failure):
+    """The database cannot be used; exit code 3."""
+
+    exit_code = UNHEALTHY
+
+
+class DoorCommand(click.Command):
+    """A command of the shell door: what goes wrong in it becomes a Failure."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except PgBeatError as error:
+            raise failure_of(error) from error
+        except Exception as error:
+            said = said_by_postgres(error)
+            if said is None:
+                raise
+            raise Failure(f"Postgres refuses: {said}") from None
+
+
+def failure_of(error: PgBeatError) -> Failure:
+    """Return an error as what ends a command."""
+    if isinstance(error, DatabaseUnavailable):
+        return OutOfReach(str(error))
+    return WrongSettings(str(error)) if isinstance(error, InvalidSetting) else Failure(str(error))
+
+
+def said_by_postgres(error: Exception) -> str | None:
+    """Return the words of the database's own error on one line, without the statement and its parameters."""
+    origin = getattr(error, "orig", None)
+    return None if origin is None else " ".join(str(origin).split())

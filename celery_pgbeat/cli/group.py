@@ -1,0 +1,48 @@
+"""A group whose commands are imported when they are called, and not before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+from celery_pgbeat.cli.failure import Failure
+
+
+class LazyGroup(click.Group):
+    """The command `x` is the attribute `x` of the module `celery_pgbeat.cli.x`."""
+
+    def __init__(self, *args: Any, lazy: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._summaries = dict(lazy)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        """Return the names in the order of the help."""
+        return list(self._summaries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import and return a command."""
+        if cmd_name not in self._summaries:
+            return None
+        module = f"celery_pgbeat.cli.{cmd_name}"
+        try:
+            command: click.Command = getattr(import_module(module), cmd_name)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            return _missing(cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._summaries.items()))
+
+
+def _missing(name: str) -> click.Command:
+    def fail() -> None:
+        raise Failure(f"The command {name!r} is not part of this installation.")
+
+    return click.Command(name, callback=fail)

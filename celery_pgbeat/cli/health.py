@@ -1,0 +1,110 @@
+"""`health`: a probe that needs no broker and no beat process of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from celery_pgbeat.cli.failure import UNHEALTHY, DoorCommand, said_by_postgres
+from celery_pgbeat.cli.output import as_json, print_json, print_table
+from celery_pgbeat.cli.target import Target
+from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
+
+if TYPE_CHECKING:
+    from celery_pgbeat.api import PgBeat
+
+COLOURS = {"ok": "green", "FAILED": "red", "unknown": "yellow"}
+CHECKS = ("database", "schema", "beats", "lag")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that is well or not, or, after an earlier failure, unknown."""
+
+    name: str
+    ok: bool | None
+    detail: str
+
+    @property
+    def word(self) -> str:
+        """The result in a word."""
+        return {True: "ok", False: "FAILED", None: "unknown"}[self.ok]
+
+
+@click.command(cls=DoorCommand)
+@click.option(
+    "--max-lag",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="How long a row may have been due; default what still counts as on time, 2 x (lease + poll).",
+)
+@as_json
+@click.pass_context
+def health(ctx: click.Context, max_lag: float | None, as_json: bool) -> None:
+    """Check the database, its schema, that a beat is alive, and that no row waits; exit code 3 if not.
+
+    A row waits while it is due and no beat has it in hand.
+    """
+    beat = Target.current().beat()
+    allowed = beat.settings.on_time if max_lag is None else timedelta(seconds=max_lag)
+    checks = examine(beat, allowed)
+    healthy = all(check.ok for check in checks)
+    if as_json:
+        print_json({"healthy": healthy, "checks": {check.name: _as_dict(check) for check in checks}})
+    else:
+        print_table(("CHECK", "RESULT", ""), [(check.name, check.word, check.detail) for check in checks], COLOURS)
+    ctx.exit(0 if healthy else UNHEALTHY)
+
+
+def examine(beat: PgBeat, allowed_lag: timedelta) -> list[Check]:
+    """Check one thing after the other; what cannot be known any more is unknown."""
+    from celery_pgbeat.postgres import migrate
+    from celery_pgbeat.postgres.doors import translating
+
+    database = beat.database
+    done: list[Check] = []
+    try:
+        with translating(database), database.engine.connect():
+            done.append(Check("database", True, database.shown_url))
+        with translating(database):
+            version = migrate.check(database.engine, database.schema).version
+        done.append(Check("schema", True, f"version {version}"))
+        done += _of_the_beats(beat, allowed_lag)
+    except Exception as error:
+        said = str(error) if isinstance(error, PgBeatError) else said_by_postgres(error)
+        if said is None:
+            raise
+        if isinstance(error, DatabaseUnavailable):
+            done = []
+        done.append(Check(CHECKS[len(done)], False, said))
+    return done + [Check(name, None, "") for name in CHECKS[len(done) :]]
+
+
+def _of_the_beats(beat: PgBeat, allowed_lag: timedelta) -> list[Check]:
+    settings = beat.settings
+    (seen,) = beat.database.run(
+        "health", dead_after=settings.dead_after.total_seconds(), lease=settings.lease.total_seconds()
+    )
+    lag = timedelta(0) if seen.waiting_since is None else seen.now - seen.waiting_since
+    waiting = "nothing waits" if seen.waiting_since is None else f"a row has been due for {_seconds(lag)}"
+    return [
+        Check("beats", seen.beats > 0, _beats(seen)),
+        Check("lag", lag <= allowed_lag, f"{waiting}, {_seconds(allowed_lag)} are allowed"),
+    ]
+
+
+def _beats(seen: Any) -> str:
+    if seen.last_seen_at is None:
+        return "no beat was ever seen: start `celery -A app beat`"
+    return f"{seen.beats} alive, the last sign of life {_seconds(seen.now - seen.last_seen_at)} ago"
+
+
+def _seconds(span: timedelta) -> str:
+    return f"{max(span.total_seconds(), 0):.0f} s"
+
+
+def _as_dict(check: Check) -> dict[str, Any]:
+    return {"ok": check.ok, "detail": check.detail}

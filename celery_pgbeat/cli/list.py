@@ -1,0 +1,77 @@
+"""`list`: the periodic tasks, a page at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, row_as_dict, text
+from celery_pgbeat.cli.target import Target
+
+if TYPE_CHECKING:
+    from celery_pgbeat.api import PeriodicTask
+
+COLOURS = {"problem": "red", "paused": "yellow", "finished": "bright_black"}
+
+
+@click.command(cls=DoorCommand)
+@click.option("--task", metavar="NAME", help="Only rows of this Celery task.")
+@click.option("--managed-by", metavar="WHO", help="Only rows of this manager, such as sql, api or code:shop.")
+@click.option("--enabled/--paused", default=None, help="Only enabled rows, or only paused ones.")
+@click.option("--with-problem", is_flag=True, default=None, help="Only rows that cannot be planned.")
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
+@click.option("--after", metavar="NAME", default="", help="Only names later than this: the next page.")
+@as_json
+def list(
+    task: str | None,
+    managed_by: str | None,
+    enabled: bool | None,
+    with_problem: bool | None,
+    limit: int,
+    after: str,
+    as_json: bool,
+) -> None:
+    """List the periodic tasks in name order."""
+    rows = (
+        Target.current()
+        .beat()
+        .list(task=task, managed_by=managed_by, enabled=enabled, with_problem=with_problem, limit=limit, after=after)
+    )
+    if as_json:
+        print_json([row_as_dict(row) for row in rows])
+        return
+    headings = ("NAME", "TASK", "SCHEDULE", "NEXT RUN", "STATE", "MANAGED BY")
+    cells = [
+        (
+            text(row.name),
+            text(row.task),
+            text(row.schedule),
+            instant(row.next_run_at),
+            state_of(row),
+            text(row.managed_by),
+        )
+        for row in rows
+    ]
+    print_table(headings, cells, COLOURS)
+    if len(rows) == limit:
+        click.echo(f"There may be more: --after {rows[-1].name!r}", err=True)
+
+
+def _cells(row: PeriodicTask) -> tuple[str, ...]:
+    schedule, manager = text(row.schedule), text(row.managed_by)
+    return text(row.name), text(row.task), schedule, instant(row.next_run_at), state_of(row), manager
+
+
+def state_of(row: PeriodicTask) -> str:
+    """Return in a word or two what a row is waiting for."""
+    if not row.enabled:
+        return "paused" if row.paused_until is None else f"paused until {instant(row.paused_until)}"
+    if row.problem is not None:
+        return "problem"
+    if row.next_run_at is not None:
+        return "waiting"
+    if row.planned_revision != row.revision:
+        return "to be planned"
+    return "on demand" if row.schedule is None else "finished"

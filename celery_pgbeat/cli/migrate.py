@@ -1,0 +1,29 @@
+"""`migrate`: bring the database schema up to date."""
+
+from __future__ import annotations
+
+import click
+
+from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.target import Target
+
+
+@click.command(cls=DoorCommand)
+@as_json
+def migrate(as_json: bool) -> None:
+    """Bring the database schema up to date. Any number of processes may do it at once."""
+    from celery_pgbeat.postgres import migrate as schema
+    from celery_pgbeat.postgres.doors import translating
+
+    database = Target.current().beat().database
+    with translating(database):
+        applied = schema.migrate(database.engine, database.schema)
+        with database.engine.connect() as connection:
+            version = schema.current(connection, database.schema).version
+    if as_json:
+        print_json({"schema": database.schema, "version": version, "applied": applied})
+    elif applied:
+        click.echo(f"Applied {applied} migrations: the schema {database.schema!r} is at version {version}.")
+    else:
+        click.echo(f"The schema {database.schema!r} is up to date at version {version}.")

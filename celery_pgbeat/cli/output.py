@@ -1,0 +1,80 @@
+"""Tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import click
+
+WIDEST = 48  # characters of a cell; `show` and --json have it all
+GAP = "  "
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+
+
+def print_json(value: Any) -> None:
+    """Print rows or plain values: instants in ISO 8601, spans in seconds."""
+    click.echo(json.dumps(value, default=_plain, indent=2, ensure_ascii=False))
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], colours: dict[str, str] | None = None) -> None:
+    """Print a table; a cell whose first word is in `colours` is coloured, on a terminal. The last column is not cut."""
+    cut = [[*(_cut(cell) for cell in row[:-1]), row[-1]] for row in rows]
+    widths = [max(len(row[column]) for row in [list(headings), *cut]) for column in range(len(headings))]
+    click.echo(_line([click.style(heading, bold=True) for heading in headings], headings, widths))
+    for row in cut:
+        styled = [click.style(cell, fg=(colours or {}).get(cell.partition(" ")[0])) for cell in row]
+        click.echo(_line(styled, row, widths))
+
+
+def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Print names and values, one pair a line."""
+    width = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
+        click.echo(f"{click.style(name.ljust(width), bold=True)}{GAP}{value}")
+
+
+def row_as_dict(row: Any) -> dict[str, Any]:
+    """Return a PeriodicTask or a Job as a dict; its arguments as the JSON that is stored."""
+    from celery_pgbeat.declare.call import json_text
+
+    return {
+        field.name: json.loads(json_text(value, field.name)) if isinstance(value, (list, dict)) else value
+        for field in fields(row)
+        for value in [getattr(row, field.name)]
+    }
+
+
+def instant(value: datetime | None) -> str:
+    """Return an instant as people read it, in UTC to the second."""
+    return "-" if value is None else f"{value.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S}Z"
+
+
+def text(value: Any) -> str:
+    """Return any column as people read it."""
+    if value is None:
+        return "-"
+    if isinstance(value, datetime):
+        return instant(value)
+    shown = json.dumps(value, default=_plain, ensure_ascii=False) if isinstance(value, (list, dict)) else str(value)
+    # Anybody who may insert a row could else speak to the terminal of whoever lists it.
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in shown)
+
+
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= WIDEST else f"{cell[: WIDEST - 1]}…"
+
+
+def _line(styled: Sequence[str], plain: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [cell + " " * (width - len(bare)) for cell, bare, width in zip(styled, plain, widths, strict=True)]
+    return GAP.join(padded).rstrip()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,0 +1,42 @@
+"""`pause`: keep a periodic task from running."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.output import as_json, instant, print_json, row_as_dict
+from celery_pgbeat.cli.target import Target
+
+
+def read_instant(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
+    """Read an ISO 8601 date or date-time."""
+    if value is None:
+        return None
+    try:
+        return datetime.fromisoformat(value.replace("Z", "+00:00"))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a date-time such as 2026-12-24T18:00:00Z") from None
+
+
+@click.command(cls=DoorCommand)
+@click.argument("name")
+@click.option("--reason", metavar="TEXT", help="Why; shown to whoever wonders.")
+@click.option(
+    "--until",
+    metavar="INSTANT",
+    callback=read_instant,
+    help="When it resumes by itself, in ISO 8601; without an offset in the app's zone, without an app in UTC.",
+)
+@as_json
+def pause(name: str, reason: str | None, until: datetime | None, as_json: bool) -> None:
+    """Pause a periodic task. What the broker has already, runs."""
+    row = Target.current().beat().pause(name, reason, until)
+    if as_json:
+        print_json(row_as_dict(row))
+    elif row.paused_until is None:
+        click.echo(f"Paused {name!r} until somebody resumes it.")
+    else:
+        click.echo(f"Paused {name!r} until {instant(row.paused_until)}.")

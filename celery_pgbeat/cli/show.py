@@ -1,0 +1,21 @@
+"""`show`: one periodic task with all that is known of it."""
+
+from __future__ import annotations
+
+import click
+
+from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.output import as_json, print_json, print_pairs, row_as_dict, text
+from celery_pgbeat.cli.target import Target
+
+
+@click.command(cls=DoorCommand)
+@click.argument("name")
+@as_json
+def show(name: str, as_json: bool) -> None:
+    """Show one periodic task."""
+    row = row_as_dict(Target.current().beat().get(name))
+    if as_json:
+        print_json(row)
+    else:
+        print_pairs([(column, text(value)) for column, value in row.items() if value is not None])

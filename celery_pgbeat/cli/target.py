@@ -1,0 +1,55 @@
+"""Which database a command is about: that of the options, of an app's configuration, or of the environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+if TYPE_CHECKING:
+    from celery_pgbeat.api import PgBeat
+
+
+class Target:
+    """What was said on the command line; nothing is loaded before a command asks for `beat`."""
+
+    KEY: ClassVar[str] = "celery_pgbeat.target"
+
+    def __init__(
+        self, url: str | None = None, schema: str | None = None, app: Any = None, app_name: str | None = None
+    ) -> None:
+        self._url = url
+        self._schema = schema
+        self._app = app
+        self._app_name = app_name
+
+    @classmethod
+    def current(cls) -> Target:
+        """Return the target of the command that runs."""
+        target = click.get_current_context().meta[cls.KEY]
+        assert isinstance(target, Target)
+        return target
+
+    @property
+    def app(self) -> Any:
+        """The Celery app, None where none was named.
+
+        Raises:
+            click.UsageError: it cannot be loaded.
+        """
+        if self._app is None and self._app_name is not None:
+            from celery.app.utils import find_app
+
+            try:
+                self._app = find_app(self._app_name)
+            except Exception as error:
+                raise click.UsageError(
+                    f"The Celery app {self._app_name!r} cannot be loaded: {type(error).__name__}: {error}"
+                ) from error
+        return self._app
+
+    def beat(self) -> PgBeat:
+        """Return the Python door to the target."""
+        from celery_pgbeat.api import PgBeat
+
+        return PgBeat(self.app, self._url, self._schema)

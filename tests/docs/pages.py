@@ -1,0 +1,35 @@
+"""The pages of the documentation, and the blocks of code in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of code: its language, its text, and the line of the page at which the text begins."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    """List the blocks of a page, from top to bottom."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(found.group(1), found.group(2), text.count("\n", 0, found.start(2)) + 1) for found in FENCE.finditer(text)
+    ]
+
+
+def name_of(page: Path) -> str:
+    """Return a page's name for a test."""
+    return str(page.relative_to(ROOT))

@@ -1,0 +1,42 @@
+"""The table of docs/settings.md, made from the settings themselves.
+
+`python -m tests.docs.settings_page` writes it into the page.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from datetime import timedelta
+from typing import Any
+
+from celery_pgbeat.settings import Settings
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "docs" / "settings.md"
+TABLE = re.compile(r"\| setting \|.*?\n(?=\n|\Z)", re.DOTALL)
+
+
+def rendered() -> str:
+    """Return the table as it has to be."""
+    rows = [
+        f"| `pgbeat_{setting.name}` | `PGBEAT_{setting.name.upper()}` | {_shown(setting.default)} | "
+        f"{setting.metadata['meaning'].replace('|', chr(92) + '|')} |\n"
+        for setting in fields(Settings)
+    ]
+    return "".join(["| setting | in the environment | default | meaning |\n", "|---|---|---|---|\n", *rows])
+
+
+def _shown(default: Any) -> str:
+    if default is None:
+        return "none"
+    if isinstance(default, timedelta):
+        days, rest = divmod(default, timedelta(days=1))
+        return f"{days} days" if days and not rest else f"{default.total_seconds():g} s"
+    if isinstance(default, tuple):
+        return f"`{', '.join(default)}`"
+    return f"`{default}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(TABLE.sub(lambda _: rendered(), PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,37 @@
+"""The examples in the docstrings of the package run. (Those that need rows have a test beside their room's.)"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import pytest
+
+import celery_pgbeat
+
+# tests/store/test_api_configuration.py runs these, on a database with the rows that they speak of.
+WITH_ROWS = ("celery_pgbeat.api.door",)
+# Loading it in a process that is no worker would do nothing, but its environment is the demo's.
+LEFT_OUT = ("celery_pgbeat.cli.demo.app", "celery_pgbeat.embedded.sitter")
+
+
+def examples() -> Iterator[doctest.DocTest]:
+    for found in pkgutil.walk_packages(celery_pgbeat.__path__, "celery_pgbeat."):
+        if found.name not in (*WITH_ROWS, *LEFT_OUT):
+            module = importlib.import_module(found.name)
+            yield from (each for each in doctest.DocTestFinder(exclude_empty=True).find(module) if each.examples)
+
+
+EXAMPLES = list(examples())
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_the_example_of_a_docstring_runs(example: doctest.DocTest) -> None:
+    assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
+
+
+@pytest.mark.parametrize("name", ["settings.Settings", "errors.InvalidSchedule", "schedules.parse.parse"])
+def test_the_examples_that_matter_are_among_them(name: str) -> None:
+    assert f"celery_pgbeat.{name}" in {example.name for example in EXAMPLES}

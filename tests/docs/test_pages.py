@@ -1,0 +1,75 @@
+"""What the pages say runs, and what they point at is there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from tests.docs.pages import EXAMPLES, PAGES, ROOT, blocks, name_of
+from tests.docs.settings_page import PAGE as SETTINGS
+from tests.docs.settings_page import rendered
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+KNOWN_LANGUAGES = {"python", "sql", "sh", ""}  # the last: drawings, and what programs print
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_of_a_page_runs_from_top_to_bottom(page: Path, migrated_database: str, redis_url: str) -> None:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PGBEAT_", "CELERY_"))}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tests.docs.run_page", str(page)],
+        cwd=ROOT,
+        env={**clean, "PGBEAT_URL": migrated_database, "CELERY_BROKER_URL": redis_url},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=name_of)
+def test_every_block_is_in_a_language_that_is_run(page: Path) -> None:
+    assert {block.language for block in blocks(page)} <= KNOWN_LANGUAGES
+
+
+@pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=name_of)
+def test_every_link_points_to_something(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = [link for link in LINK.findall(text) if not link.startswith(("http://", "https://", "#"))]
+
+    assert [] == [link for link in links if not (page.parent / unquote(link.partition("#")[0])).exists()]
+
+
+def test_a_page_that_does_not_run_is_noticed(tmp_path: Path, migrated_database: str, redis_url: str) -> None:
+    faults = {
+        "python": "assert 1 == 2",
+        "sql": "select nothing from nowhere;",
+        "sh": "celery-pgbeat show nobody",
+    }
+    for language, text in faults.items():
+        page = tmp_path / f"{language}.md"
+        page.write_text(f"# Wrong\n\n```{language}\n{text}\n```\n")
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.docs.run_page", str(page)],
+            cwd=ROOT,
+            env={**os.environ, "PGBEAT_URL": migrated_database, "CELERY_BROKER_URL": redis_url},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode != 0, language
+
+
+def test_the_table_of_settings_is_that_of_the_code() -> None:
+    text = SETTINGS.read_text(encoding="utf-8")
+
+    assert rendered() in text, "run: python -m tests.docs.settings_page"
