@@ -50,15 +50,17 @@ class Window:
         return closing if closing > instant else None
 
     def _closing_of(self, opening: datetime) -> datetime:
+        try:
+            return min(self._after_length(opening), LATEST)
+        except OverflowError:  # later than any calendar
+            return LATEST
+
+    def _after_length(self, opening: datetime) -> datetime:
         if not self.length.by_the_wall():
             return opening + self.length.elapsed
         zone = zone_named(self.opener.timezone)
-        try:
-            reading = self.length.on_the_wall(opening + zone.offset_at(opening))
-        except OverflowError:
-            return LATEST
-        closing = resolve(reading, zone, DATES["default"])
-        assert closing is not None
+        closing = resolve(self.length.on_the_wall(opening + zone.offset_at(opening)), zone, DATES["default"])
+        assert closing is not None  # only `skip` gives a gap nothing
         return closing + self.length.elapsed
 
     @property

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse, parse_windows
-from celery_pgbeat.schedules.parse import NOT_A_SCHEDULE
+from celery_pgbeat.schedules.parse import NOT_A_SCHEDULE, read
 
 REFUSALS = [
     # cron
@@ -208,7 +208,7 @@ random_texts = st.one_of(st.text(max_size=250), st.text(alphabet, max_size=250),
 @settings(max_examples=600, deadline=None, database=None)
 @given(random_texts)
 def test_any_text_is_read_or_refused_within_50_ms(text):
-    # Of two attempts the better one: the machine may be busy with something else.
+    # Processor time, and of two attempts the better one: the machine may be busy with something else.
     assert min(_seconds_to_read(text) for _ in range(2)) < 0.05
 
 
@@ -232,7 +232,7 @@ def test_a_refusal_points_into_the_text(text):
 
 
 def _seconds_to_read(text: str) -> float:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with suppress(InvalidSchedule):
-        parse(text)
-    return time.perf_counter() - begun
+        read(text)  # not from the cache
+    return time.process_time() - begun
