@@ -63,3 +63,7 @@ class SchemaMissing(PgBeatError, RuntimeError):
 
 class DatabaseUnavailable(PgBeatError, ConnectionError):
     """Postgres cannot be reached, or refuses us; the message carries no password."""
+
+
+class DatabaseBusy(DatabaseUnavailable):
+    """Postgres is there, but a time-out, a deadlock or a serialisation failure ended the statement: try it again."""

@@ -120,8 +120,7 @@ def plan(row: Definition, rules: Rules) -> Planned:
     schedule = compiled(row, rules)
     if schedule is None or (row.max_runs is not None and row.run_count >= row.max_runs):
         return Planned(row.name, row.revision, row.planned_from, None, LONGEST_PICKUP)
-    after = row.planned_from if row.start_at is None else max(row.planned_from, row.start_at - MICROSECOND)
-    first = following(schedule, after, row.end_at)
+    first = following(schedule, first_instant(row), row.end_at)
     return Planned(row.name, row.revision, row.planned_from, first, pickup_after(schedule, first, rules))
 
 
@@ -185,6 +184,11 @@ def compiled(row: Definition, rules: Rules) -> Schedule | None:
     return schedule
 
 
+def first_instant(row: Definition) -> datetime:
+    """Return the instant after which the row's occurrences count: its definition, or its inclusive start."""
+    return row.planned_from if row.start_at is None else max(row.planned_from, row.start_at - MICROSECOND)
+
+
 def following(schedule: Schedule | None, after: datetime, end_at: datetime | None) -> datetime | None:
     """Return the first occurrence after an instant that is not past the row's inclusive end."""
     found = None if schedule is None else schedule.next(after)
@@ -212,7 +216,7 @@ def _caught_up(row: Due, rules: Rules, schedule: Schedule | None, nominal: datet
     if row.end_at is not None:
         until = min(until, row.end_at)
     # Time before the definition in force is never caught up, even behind a next run that SQL set into the past.
-    since = max(nominal, row.planned_from)
+    since = max(nominal, first_instant(row))
     count = 1 if schedule is None or until <= since else 1 + schedule.count(since, until)
     newest = nominal
     if count > 1 and schedule is not None:
@@ -257,7 +261,7 @@ def _decided(
     passed: Passed | None,
     origin: str = "schedule",
 ) -> Decision:
-    next_run_at = following(schedule, max(until, row.planned_from), row.end_at)
+    next_run_at = following(schedule, max(until, first_instant(row)), row.end_at)
     return Decision(
         row=row,
         job=None if chosen is None else job_id(row.name, row.created_at, chosen),

@@ -29,8 +29,10 @@ another owner, and it reads its own clock before it publishes: the lease runs fr
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from celery_pgbeat.beat.clock import Watch, boottime
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+STEP = 100  # messages between two confirms
 AGAIN = 0.05  # seconds until rows that somebody held are tried again, doubled up to the poll
 
 
@@ -69,8 +72,9 @@ class Dispatcher:
         self._settings = settings
         self._rules = rules
         self._code = code
-        self._held: Held | None = None
+        self._held: list[Held] = []
         self._stuck = 0.0
+        self._planned_up_to = ""
         self.resending = False  # whether workers announce our tracker, so that silence means "never picked up"
 
     def turn(self) -> float:
@@ -81,7 +85,7 @@ class Dispatcher:
         progress = (self._plan() if view.unplanned else False) or progress
         if view.lapsed and self._watch.may_judge:
             progress = self._judge() or progress
-        if view.due or view.unsent or self._held is not None:
+        if view.due or view.unsent or self._held:
             if not self._publisher.ready():
                 return min(self._publisher.probe_in, self._settings.poll.total_seconds())
             progress = self._submit_held() or progress
@@ -100,7 +104,7 @@ class Dispatcher:
             self._stuck = 0.0
             return 0.0
         rest = self._settings.poll.total_seconds()
-        if view.due or view.unplanned or self._held is not None:
+        if view.due or view.unplanned or self._held:
             self._stuck = min(max(self._stuck * 2, AGAIN), rest)
             rest = self._stuck
         if view.next_run_at is not None:
@@ -114,8 +118,12 @@ class Dispatcher:
         return bool(names)
 
     def _plan(self) -> bool:
-        """Plan rows that are new, edited or resumed; tell whether any was."""
-        rows = self._store.unplanned(self._settings.batch)
+        """Plan rows that are new, edited or resumed; tell whether any was.
+
+        Reading goes on behind the last name: rows that somebody holds must not stand before those behind them.
+        """
+        rows = self._store.unplanned(self._settings.batch, self._planned_up_to)
+        self._planned_up_to = rows[-1].name if len(rows) == self._settings.batch else ""
         answers = []
         for row in rows:
             try:
@@ -165,35 +173,41 @@ class Dispatcher:
                 decisions, self._rules.timezone, self._watch.may_judge, resending=self.resending
             )
         }
-        jobs = []
+        jobs: list[Job] = []
+        unmade: list[tuple[uuid.UUID, str]] = []
         for decision in decisions:
             answer = answers.get(decision.row.name)
-            if answer is not None:
-                _log(decision, answer)
-                if answer.made:
-                    jobs.append(Job.decided(decision, self._rules.timezone))
+            if answer is None:
+                continue
+            _log(decision, answer)
+            if answer.made and decision.job is not None:
+                self._make(jobs, unmade, decision.job, partial(Job.decided, decision, self._rules.timezone))
+        self._refuse(unmade)
         self._send(jobs, lease_ends)
         self._hold([decision for decision in decisions if decision.row.name not in answers], lease_ends)
         return bool(answers)
 
     def _hold(self, decisions: list[Decision], lease_ends: float) -> None:
         """Keep for another try what the submit stepped over because somebody held the row, not what lost its mark."""
-        self._held = None
         if decisions:
             still = self._store.still_marked([decision.row.name for decision in decisions])
             left = [decision for decision in decisions if decision.row.name in still]
-            self._held = Held(left, lease_ends) if left else None
+            if left:
+                self._held.append(Held(left, lease_ends))
 
     def _submit_held(self) -> bool:
         """Try again what somebody held; tell whether anything of it was submitted."""
-        held, self._held = self._held, None
-        return held is not None and boottime() < held.lease_ends and self._submit(held.decisions, held.lease_ends)
+        held, self._held = self._held, []
+        submitted = [self._submit(one.decisions, one.lease_ends) for one in held if boottime() < one.lease_ends]
+        return any(submitted)
 
     def _recover(self) -> bool:
         """Take over and send what nobody is sending; tell whether there was any."""
         lease_ends = boottime() + self._settings.lease.total_seconds()
         recovered = self._store.recover(self._settings.batch, self._settings.on_time, self._code.lazy_names)
-        jobs, forbidden = [], []
+        jobs: list[Job] = []
+        unmade: list[tuple[uuid.UUID, str]] = []
+        forbidden = []
         for row in recovered:
             if row.reason is not None:
                 logger.info(
@@ -206,7 +220,8 @@ class Dispatcher:
             elif not self._settings.allows(row.task):
                 forbidden.append(row.id)
             else:
-                jobs.append(Job.recovered(row))
+                self._make(jobs, unmade, row.id, partial(Job.recovered, row))
+        self._refuse(unmade)
         if forbidden:
             self._store.skip(forbidden, "not_allowed")
         if jobs:
@@ -214,17 +229,31 @@ class Dispatcher:
             self._send(jobs, lease_ends)
         return bool(recovered)
 
+    def _make(
+        self, jobs: list[Job], unmade: list[tuple[uuid.UUID, str]], job: uuid.UUID, make: Callable[[], Job]
+    ) -> None:
+        """Make a job's message, or note why that cannot be done: its row may hold what no message can."""
+        try:
+            jobs.append(make())
+        except Exception as error:  # noqa: BLE001  one bad row stops only itself
+            unmade.append((job, f"{type(error).__name__}: {error}"))
+
     def _send(self, jobs: Sequence[Job], lease_ends: float) -> None:
-        if not jobs:
-            return
-        published = self._publisher.publish(jobs, lease_ends)
-        if published.sent:
-            self._store.confirm(published.sent)
-        if published.refused:
-            for job in self._store.refuse(published.refused):
+        """Publish and confirm in small steps: what a kill or a stop can double is one step at most."""
+        for first in range(0, len(jobs), STEP):
+            published = self._publisher.publish(jobs[first : first + STEP], lease_ends)
+            if published.sent:
+                self._store.confirm(published.sent)
+            self._refuse(published.refused)
+            if published.unsent:
+                rest = [job.id for job in jobs[first + STEP :]]
+                self._store.give_back([*published.unsent, *rest])
+                return
+
+    def _refuse(self, refused: Sequence[tuple[uuid.UUID, str]]) -> None:
+        if refused:
+            for job in self._store.refuse(refused):
                 logger.error("Lost job %s: it cannot be sent", job, extra={"action": "refuse"})
-        if published.unsent:
-            self._store.give_back(published.unsent)
 
     def _judge(self) -> bool:
         """Decide about silent jobs; tell whether there were any."""

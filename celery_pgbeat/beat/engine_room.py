@@ -17,7 +17,7 @@ from celery_pgbeat.beat.dispatcher import Dispatcher
 from celery_pgbeat.beat.entries import Entries
 from celery_pgbeat.beat.janitor import Janitor
 from celery_pgbeat.beat.publisher import Publisher, Sender
-from celery_pgbeat.errors import DatabaseUnavailable, SchemaMissing, SchemaTooNew
+from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, SchemaMissing, SchemaTooNew
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres import migrate
@@ -40,11 +40,12 @@ class EngineRoom:
         self._settings = settings
         self._longest_wait = longest_wait
         self._database = Database(settings.required_url, settings.schema)
+        self._stopping = threading.Event()
         self.entries = Entries(sender.app, self._database)
         self._bell = Bell(self._database)
         self._watch = Watch(settings.dead_after)
         self._code = CodeSchedules(sender.app, self._database, settings)
-        self._publisher = Publisher(sender, self._watch, self._code)
+        self._publisher = Publisher(sender, self._watch, self._code, self._stopping.is_set)
         self._rules = Rules(
             timezone=str(sender.app.timezone),
             on_time=settings.on_time,
@@ -60,7 +61,6 @@ class EngineRoom:
         self._thread: threading.Thread | None = None
         self._asked = threading.Semaphore(0)
         self._answered = threading.Semaphore(0)
-        self._stopping = threading.Event()
         self._ended = threading.Event()
         self._given_up = False
 
@@ -171,7 +171,7 @@ class EngineRoom:
         """Log an error once a minute for as long as it stays the same."""
         error = self._database.translated(error)
         outage = isinstance(error, (DatabaseUnavailable, SchemaMissing, SchemaTooNew))
-        if outage:
+        if outage and not isinstance(error, DatabaseBusy):
             self._watch.lost()
         what, now = (type(error).__name__ if outage else repr(error)), boottime()
         if self._reminded is not None and self._reminded[0] == what and now - self._reminded[1] < REMIND_EVERY:

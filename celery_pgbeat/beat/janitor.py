@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat import __version__
 from celery_pgbeat.beat.clock import boottime
+from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.store import Store
 from celery_pgbeat.settings import Settings
@@ -74,8 +75,8 @@ class Janitor:
         try:
             made = self._store.make_days()
             dropped = self._store.prune(self._settings.retention)
-        except DBAPIError as error:
-            logger.info("The history's days have to wait: %s", error.orig, extra={"action": "prune"})
+        except (DBAPIError, DatabaseBusy) as error:
+            logger.info("The history's days have to wait: %s", error, extra={"action": "prune"})
             self._housekeeping_at = now + AGAIN_AFTER
             return
         self._housekeeping_at = now + HOUSEKEEPING_EVERY

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -55,10 +56,15 @@ class Published:
 class Publisher:
     """Publishes through Celery's own `apply_entry`, on a connection of the beat's own."""
 
-    def __init__(self, sender: Sender, watch: Watch, code: CodeSchedules) -> None:
+    def __init__(
+        self, sender: Sender, watch: Watch, code: CodeSchedules, stopping: Callable[[], bool] = lambda: False
+    ) -> None:
         self._sender = sender
         self._watch = watch
         self._code = code
+        self._stopping = stopping
+        self._suspects: set[uuid.UUID] = set()
+        self._sent_since = False
         self._connection: Any = None
         self._producer: Any = None
         self._pause = 0.0
@@ -86,29 +92,43 @@ class Publisher:
         return max(0.0, self._probe_at - boottime())
 
     def publish(self, jobs: Sequence[Job], lease_ends: float) -> Published:
-        """Publish while the lease holds; what cannot be sent is reported, never kept."""
+        """Publish while the lease holds and nobody wants to stop; what cannot be sent is reported, never kept."""
         answer = Published()
-        for position, job in enumerate(jobs):
-            # Read before each message: a stop may fall between any two.
-            if self._producer is None or boottime() >= lease_ends:
-                answer.unsent.extend(rest.id for rest in jobs[position:])
-                break
-            now = self._watch.database_time
-            try:
-                entry = JobEntry(job, self._sender.app, now, self._code.lazy_entry(job.periodic_task))
-            except Exception as error:  # noqa: BLE001  a row may hold what no message can
-                answer.refused.append((job.id, f"{type(error).__name__}: {error}"))
-                continue
-            self._sender.apply_entry(entry, producer=self._producer)
-            if entry.error is None:
-                answer.sent.append((job.id, delay_of(entry.options, now)))
-            elif self._is_connection_error(entry.error):
-                self._lose(entry.error)
-                answer.unsent.append(job.id)
-            else:
-                answer.refused.append((job.id, f"{type(entry.error).__name__}: {entry.error}"))
-                self._renew_after(entry.error)
+        queue = deque(sorted(jobs, key=lambda job: job.id in self._suspects))
+        # Read before each message: a stop may fall between any two.
+        while queue and self._producer is not None and boottime() < lease_ends and not self._stopping():
+            self._publish_one(queue.popleft(), answer)
+        answer.unsent.extend(job.id for job in queue)
         return answer
+
+    def _publish_one(self, job: Job, answer: Published) -> None:
+        now = self._watch.database_time
+        try:
+            entry = JobEntry(job, self._sender.app, now, self._code.lazy_entry(job.periodic_task))
+        except Exception as error:  # noqa: BLE001  a row may hold what no message can
+            answer.refused.append((job.id, f"{type(error).__name__}: {error}"))
+            return
+        self._sender.apply_entry(entry, producer=self._producer)
+        if entry.error is None:
+            answer.sent.append((job.id, delay_of(entry.options, now)))
+            self._suspects.discard(job.id)
+            self._sent_since = True
+        elif self._is_connection_error(entry.error) and not self._is_culprit(job):
+            self._suspects.add(job.id)
+            self._sent_since = False
+            self._lose(entry.error)
+            answer.unsent.append(job.id)
+        else:
+            answer.refused.append((job.id, f"{type(entry.error).__name__}: {entry.error}"))
+            self._suspects.discard(job.id)
+            self._renew_after(entry.error)
+
+    def _is_culprit(self, job: Job) -> bool:
+        """Tell whether the error is the message's own: a task's `apply_async` may raise a connection error too.
+
+        It was met once before, others have been sent since (it is put last for that), and now it is met again.
+        """
+        return job.id in self._suspects and self._sent_since
 
     def close(self) -> None:
         """Drop the connection."""
@@ -130,8 +150,8 @@ class Publisher:
         self._producer = self._sender.Producer(connection, auto_declare=False)
 
     def _renew_after(self, error: BaseException) -> None:
-        """Make the connection anew if the refusal closed its channel, as AMQP's do."""
-        if isinstance(error, tuple(self._connection.channel_errors)):
+        """Make the connection anew if the refusal may have closed it, or its channel, as AMQP's do."""
+        if self._is_connection_error(error) or isinstance(error, tuple(self._connection.channel_errors)):
             self.close()
             self.ready()
 

@@ -8,13 +8,15 @@ from typing import Any
 from sqlalchemy.engine import Connection, Engine, Row
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
-from celery_pgbeat.errors import DatabaseUnavailable
+from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
 from celery_pgbeat.postgres.engine import create_engine, masked
 from celery_pgbeat.postgres.statements import checked_schema, statement
 
 # SQLSTATE classes and codes after which the same statement may well succeed a little later, elsewhere:
 # connection trouble, too many connections, out of disk or memory, shut-down, starting up, read-only standby.
 PASSING = ("08", "53", "57P", "25006")
+# The statement was ended in favour of another one: serialisation failure, deadlock, lock or statement time-out.
+BUSY = ("40001", "40P01", "55P03", "57014")
 
 
 class Database:
@@ -68,6 +70,8 @@ class Database:
             return error
         origin = getattr(error, "orig", None)
         code = sqlstate(origin)
+        if code is not None and code.startswith(BUSY):
+            return DatabaseBusy(f"Postgres at {self.shown_url} ended a statement: {' '.join(str(origin).split())}")
         broken = isinstance(error, TimeoutError) or getattr(error, "connection_invalidated", False)
         # A connection that could not even be made carries no SQLSTATE.
         unmade = code is None and type(origin).__name__ in ("OperationalError", "InterfaceError", "ConnectionTimeout")

@@ -69,7 +69,14 @@ def create_engine(url: str) -> Engine:
         arguments["prepare_threshold"] = None  # prepared statements do not survive PgBouncer's transaction mode
     arguments = {name: value for name, value in arguments.items() if name not in parsed.query}
     return sqlalchemy.create_engine(
-        parsed, isolation_level="AUTOCOMMIT", pool_size=2, max_overflow=8, pool_timeout=10, connect_args=arguments
+        # Its errors would show the parameters, and with them people's arguments.
+        parsed,
+        hide_parameters=True,
+        isolation_level="AUTOCOMMIT",
+        pool_size=2,
+        max_overflow=8,
+        pool_timeout=10,
+        connect_args=arguments,
     )
 
 

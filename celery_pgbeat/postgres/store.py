@@ -83,9 +83,9 @@ class Store:
         rows = self._run("mark", beat=self.beat, lease=self.lease, batch=batch, lazy_names=list(lazy_names))
         return sorted((Due(**_record(row)) for row in rows), key=lambda due: (due.next_run_at, due.name))
 
-    def unplanned(self, batch: int) -> list[Definition]:
-        """Read up to `batch` periodic tasks whose next run is still to be planned."""
-        return [Definition(**_record(row)) for row in self._run("unplanned", batch=batch)]
+    def unplanned(self, batch: int, after: str = "") -> list[Definition]:
+        """Read up to `batch` periodic tasks whose next run is still to be planned, those behind a name."""
+        return [Definition(**_record(row)) for row in self._run("unplanned", batch=batch, after=after)]
 
     def plan(self, planned: Sequence[Planned], default_timezone: str) -> list[tuple[str, datetime | None, str | None]]:
         """Store the planned next runs (or problems) of rows whose definition is still the one that was planned."""
@@ -183,7 +183,7 @@ class Store:
             "refuse",
             beat=self.beat,
             jobs=[str(job) for job, _ in refused],
-            errors=[error[:500] for _, error in refused],
+            errors=[error[:500].replace("\0", "") for _, error in refused],
         )
         return [cast(uuid.UUID, _uuid(row[0])) for row in rows if row[1]]
 

@@ -6,14 +6,19 @@ makes a second message with the same task id. So the messages do not decide. Bef
 whoever holds a copy of its message asks the row, with one conditional UPDATE (`start.sql`), and the row says
 yes to one of them:
 
-    pending, submitted ──start──► running ──finish──► succeeded | failed
-         ▲   ▲                     │ │ │ ▲
-         │   │      requeue        │ │ │ │ start (attempt + 1)
-         │   └─────────────────────┘ │ └─retry──► retrying ──(revoke, expiry)──► revoked | expired
-         │          rerun (run + 1)  │
-         └───────────────────────────┴──lose, silence──► lost ──start_late──► running
-    pending, submitted, retrying ──end_unstarted──► revoked | expired | failed | skipped (not_allowed)
-                                                           (lost only starts late if it never started)
+                      requeue, rerun (run + 1)
+              ┌───────────────────────────────────────┐
+              ▼                                       │
+    pending, submitted ──────── start ────────────► running ──── finish ────► succeeded, failed, revoked
+              │                                     ▲  │  │
+              │               start (attempt + 1)   │  │  └─── lose, silence ─► lost
+              │             ┌───────────────────────┘  │
+              │             │                          │
+              │          retrying ◄───── retry ────────┘
+              │             │
+              └─────────────┴──── end_unstarted ─────► revoked, expired, failed, skipped (not_allowed)
+
+    lost, and never started ───── start_late ────────► running
 
 What the row compares:
 
@@ -25,14 +30,14 @@ What the row compares:
   later (finish, retry, heartbeat) holds only while the row bears its token.
 
 Where the guard stands. Celery runs a task through a tracer, one closure a task, which decides when it is built
-what it will call: `task.run`, or the task itself where its class has a `__call__`; and before either of them,
-inside the same try-block, `task.before_start` where its *class* has one. The guard is a `before_start` on the
-class of each registered task. So it stands before `run`, before a custom `__call__`, before the user's own
-`before_start`, and outside autoretry; it is never met by `task()` and `task.run()`; and `Ignore` raised in it
-means to the tracer: acknowledged, nothing stored, no failure. (A handler of `task_prerun` cannot veto: its
-exceptions are logged and the task runs. `Reject` stores FAILURE.) A tracer that is older than the guard is built
-again; tasks that were registered late are guarded when a pool process starts, or when their first message
-arrives.
+what it will call: `task.run`, or the task itself where its class has a `__call__` (in a worker every class has:
+Celery's own protected one); and before either of them, inside the same try-block, `task.before_start` where its
+*class* has one. The guard is a `before_start` on the class of each registered task. So it stands before `run`,
+before a custom `__call__`, before the user's own `before_start`, and outside autoretry; it is never met by
+`task()` and `task.run()`; and `Ignore` raised in it means to the tracer: acknowledged, nothing stored, no
+failure. (A handler of `task_prerun` cannot veto: its exceptions are logged and the task runs. `Reject` stores
+FAILURE.) A tracer that is older than the guard is built again; tasks that were registered late are guarded when
+a pool process starts, or when their first message arrives.
 
 The result backend. The tracer stores STARTED before it calls anything, so a dropped copy of a job that had
 succeeded would leave it STARTED for ever. `track_started` is therefore turned off on guarded tasks, and the

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
+from pathlib import Path
 
 import psycopg2
 import pytest
 
 from tests.acceptance.rows import insert, insert_many, jobs, row, sql
 from tests.harness import broker
-from tests.harness.processes import Cluster
+from tests.harness.processes import ROOT, Cluster
 from tests.harness.wait import eventually
 
 
@@ -69,6 +71,57 @@ def test_p6_a_message_that_cannot_be_made_is_lost_alone_after_three_tries(cluste
     (job,) = jobs(cluster.database, "bad")
     assert job["error"].startswith("unsendable: TypeError")
     assert {1} == {job["sends"] for job in jobs(cluster.database, "good")}
+
+
+def test_p6_an_option_that_no_message_can_carry_stops_its_own_row_alone(cluster: Cluster) -> None:
+    cluster.settings = {"pgbeat_lease": 1, "pgbeat_poll": 0.5}
+    for number in range(3):
+        insert(cluster.database, f"good-{number}", "every 1s", overlap="allow")
+    insert(cluster.database, "bad", "every 1s")
+    sql(
+        cluster.database,
+        "update pgbeat.periodic_task set options = jsonb_build_object('countdown', 1e5000::numeric) where name = 'bad'",
+    )
+    cluster.beat()
+
+    eventually(lambda: [job for job in jobs(cluster.database, "bad") if job["state"] == "lost"], 30, "given up")
+    good = [job for number in range(3) for job in jobs(cluster.database, f"good-{number}")]
+    assert {1} == {job["sends"] for job in good}
+    assert len(good) >= 6
+
+
+OWN_ERROR = """
+from celery import Task
+from tests.harness.probe_app import app
+
+class Picky(Task):
+    def apply_async(self, *args, **kwargs):
+        raise ConnectionRefusedError("this task's own trouble")
+
+@app.task(base=Picky, name="app.picky")
+def picky(label): ...
+"""
+
+
+def test_p6_a_task_whose_own_sending_fails_like_a_broker_is_given_up_and_the_others_go_out(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    (tmp_path / "picky_app.py").write_text(OWN_ERROR)
+    cluster.settings = {"pgbeat_lease": 1, "pgbeat_poll": 0.5}
+    for number in range(3):
+        insert(cluster.database, f"good-{number}", "every 1s", overlap="allow")
+    insert(cluster.database, "bad", "every 1h", task="app.picky", next_run_at="2026-01-01T00:00:00Z")
+    cluster.beat(app="picky_app", environment={"PYTHONPATH": f"{ROOT}:{tmp_path}"})
+
+    eventually(lambda: [job for job in jobs(cluster.database, "bad") if job["state"] == "lost"], 40, "given up")
+    late = [
+        job["submitted_at"] - job["scheduled_for"]
+        for number in range(3)
+        for job in jobs(cluster.database, f"good-{number}")
+        if job["submitted_at"]
+    ]
+    assert len(late) >= 9
+    assert max(late) < timedelta(seconds=4)
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_the_demo_on_given_servers_takes_away_what_it_has_made(database: str, re
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_a_demo_that_is_ended_leaves_no_process_behind(number: signal.Signals) -> None:
-    with running("--seconds", "60") as demo:
+    with running("--seconds", "30") as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
             if "kill -9 beat-" in line:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
+import psycopg2
 import pytest
 
 from tests.acceptance.rows import insert, insert_many, jobs, row, sql
@@ -224,3 +226,38 @@ def test_a_sleeping_beat_stops_within_two_seconds(cluster: Cluster) -> None:
     beat.stop()
 
     assert time.monotonic() - began < 2
+
+
+def test_p2_a_row_that_was_held_for_a_moment_is_submitted_when_it_is_let_go(cluster: Cluster) -> None:
+    """Although other rows are due meanwhile: what was held is not forgotten for them."""
+    insert(cluster.database, "held", schedule=None)
+    insert_many(cluster.database, 8, "every 1s")
+    beat = cluster.beat(inject=[Fault(f"{STORE}.mark", "hang", "after", call=0, seconds=0.3)])
+    eventually(lambda: len(jobs(cluster.database)) >= 8, 20, "a round")
+    sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now() where name = 'held'")
+    eventually(lambda: row(cluster.database, "held")["marked_by"], 10, "it is marked", every=0.005)
+    with closing(psycopg2.connect(cluster.database)) as holder:
+        holder.cursor().execute("select 1 from pgbeat.periodic_task where name = 'held' for update")
+        time.sleep(1.5)
+    (released,) = sql(cluster.database, "select clock_timestamp() as at")
+
+    eventually(lambda: jobs(cluster.database, "held"), 10, "it goes out")
+    assert jobs(cluster.database, "held")[0]["created_at"] - released["at"] < timedelta(seconds=3)
+    assert beat.is_running()
+
+
+def test_p2_a_stop_in_the_middle_of_a_long_batch_sends_nothing_twice(cluster: Cluster) -> None:
+    """Each message takes a while, so the batch would outlast the time that a stop gives it."""
+    slow = Fault("celery_pgbeat.beat.scheduler:Scheduler.apply_async", "hang", "before", call=0, seconds=0.02)
+    insert_many(cluster.database, 400, "every 1h")
+    beat = cluster.beat(inject=[slow])
+    eventually(lambda: row(cluster.database, "row-0400")["next_run_at"], 20, "planned")
+    sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now()")
+    eventually(lambda: broker.depth(cluster.broker) > 20, 20, "the batch is under way")
+    beat.stop()
+    cluster.beat()
+    eventually(
+        lambda: len([job for job in jobs(cluster.database) if job["state"] == "submitted"]) == 400, 20, "all are sent"
+    )
+
+    assert 400 == broker.depth(cluster.broker)

@@ -49,6 +49,7 @@ class Fault:
             os.kill(os.getpid(), signal.SIGKILL)
         elif self.action == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(0.2)  # where there are other threads, the stop arrives a moment after the call has returned
         elif self.action == "hang":
             time.sleep(self.seconds)
         else:

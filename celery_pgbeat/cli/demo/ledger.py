@@ -23,6 +23,8 @@ where enabled and problem is null and schedule is not null and planned_revision 
 order by managed_by, name
 """
 
+UNPLANNED = "select count(*) as rows from {schema}.periodic_task where planned_revision <> revision"
+
 TOUCHED = """
 select given.name from unnest(%(names)s::text[]) as given (name)
 left join {schema}.periodic_task as task on task.name = given.name
@@ -50,11 +52,10 @@ select count(*) as jobs from {schema}.active_job
 where periodic_task = any (%(names)s) and scheduled_for <= %(until)s
 """
 
-HOLDER = """
+HOLDERS = """
 select marked_by from {schema}.periodic_task where marked_by is not null
-union all
+union
 select marked_by from {schema}.active_job where marked_by is not null
-limit 1
 """
 
 HELD = """
@@ -137,6 +138,10 @@ class Ledger:
         """Read the periodic tasks that are planned."""
         return [Row(r.name, r.schedule, r.timezone, _utc(r.anchor), r.dst, r.managed_by) for r in self._ask(ROWS)]
 
+    def unplanned(self) -> int:
+        """Count the periodic tasks that are still to be planned."""
+        return int(self._ask(UNPLANNED)[0].rows)
+
     def touched(self, names: Sequence[str], since: datetime) -> list[str]:
         """Return the names of the rows that somebody changed or removed."""
         return [row.name for row in self._ask(TOUCHED, names=list(names), since=since)]
@@ -157,10 +162,9 @@ class Ledger:
         """Count the jobs that are not final."""
         return int(self._ask(UNDER_WAY, names=list(names), until=until)[0].jobs)
 
-    def holder(self) -> str | None:
-        """Return the id of a beat that holds something at this moment, if any does."""
-        rows = self._ask(HOLDER)
-        return str(rows[0].marked_by) if rows else None
+    def holders(self) -> list[str]:
+        """Return the ids of the beats that hold something at this moment."""
+        return [row.marked_by for row in self._ask(HOLDERS)]
 
     def held_by(self, beat: str) -> Held:
         """Return what a beat holds."""

@@ -6,14 +6,13 @@ Another is stopped in its work and wakes up when others have long done it. Then 
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from importlib import resources
 from typing import Any
 
+from celery_pgbeat.cli.demo import playbill
 from celery_pgbeat.cli.demo.actor import Actor
 from celery_pgbeat.cli.demo.company import LEASE, Company
 from celery_pgbeat.cli.demo.ledger import Held, Ledger, pid_of
@@ -31,22 +30,6 @@ FRAME = 0.5  # seconds between two looks
 
 # When what happens, as shares of the time that is counted.
 KILL, RESTART, FREEZE, THAW = 0.2, 0.45, 0.55, 0.8
-
-SHOWN_FROM = "# The demo shows the file from here on.\n"
-
-INSERT = """\
-insert into {schema}.periodic_task (name, task, schedule, overlap) values
-    ('ship-orders',  'demo.count', 'every 1s',                       'allow'),
-    ('send-mails',   'demo.count', 'R/PT1S',                         'allow'),
-    ('poll-inbox',   'demo.count', '*:*:0/2',                        'allow'),
-    ('rotate-keys',  'demo.count', 'RRULE:FREQ=SECONDLY;INTERVAL=5', 'allow');
-insert into {schema}.periodic_task (name, task, schedule, overlap)
-    select 'shop-' || n, 'demo.count', '* * * * * *', 'allow' from generate_series(1, 5) as n;"""
-
-TRY = (
-    "insert into {schema}.periodic_task (name, task, schedule, overlap) "
-    "values ('mine', 'demo.count', 'every 2s', 'allow');"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +65,9 @@ class Play:
 
     def perform(self, *, keep: bool) -> Proof:
         """Play it, and return the proof; with `keep` the curtain stays up for an encore."""
-        self._introduce()
+        self._screen.say(playbill.introduction(self._servers))
+        self._ledger.open()
+        self._ledger.insert(playbill.sql(self._servers))
         self._begin()
         acts = self._acts()
         while (now := self._ledger.now()) < self._until:
@@ -101,30 +86,9 @@ class Play:
 
     def encore(self) -> None:
         """Go on until somebody ends it."""
-        self._screen.say("\nEverything goes on until Ctrl-C.")
-        self._tell_where()
+        self._screen.say(f"\nEverything goes on until Ctrl-C.\n\n{playbill.addresses(self._servers)}\n")
         while True:
             self._look()
-
-    def _introduce(self) -> None:
-        say, schema = self._screen.say, self._servers.schema
-        say("Three beats, one worker, all of them real processes. Everything ends with the demo.\n")
-        self._tell_where()
-        shown = resources.files("celery_pgbeat.cli.demo") / "app.py"
-        say("\nTasks that are periodic by Python:\n")
-        say(_indented(shown.read_text(encoding="utf-8").partition(SHOWN_FROM)[2].strip()))
-        say("\nand by SQL:\n")
-        statement = INSERT.format(schema=schema)
-        say(_indented(statement) + "\n")
-        self._ledger.open()
-        self._ledger.insert(statement)
-
-    def _tell_where(self) -> None:
-        servers = self._servers
-        self._screen.say(f"Postgres  {servers.shown_url}")
-        self._screen.say(f"broker    {servers.shown_broker}")
-        self._screen.say(f"psql      {shlex.join([servers.psql, servers.shown_url])}")
-        self._screen.say(f"try       {TRY.format(schema=servers.schema)}")
 
     def _begin(self) -> None:
         """Raise the curtain; the counting begins once everybody is there and every row is planned."""
@@ -169,21 +133,26 @@ class Play:
         give_up_at = time.monotonic() + CATCH_WITHIN
         while True:
             late = time.monotonic() > give_up_at
-            id = self._ledger.holder()
-            beat = self._beat_of(id)
-            if late and beat is None:
+            beat, node = self._holder()
+            if beat is None and late:
                 beat = self._company.running_beats[0]
             if beat is None:
                 continue
             beat.freeze()
             time.sleep(COMMITTED_AFTER)
-            held = self._ledger.held_by(id or "")
+            held = self._ledger.held_by(node)
             if held.all or late:
                 return beat, held
             beat.thaw()
 
-    def _beat_of(self, id: str | None) -> Actor | None:
-        return next((beat for beat in self._company.running_beats if beat.pid == pid_of(id)), None)
+    def _holder(self) -> tuple[Actor | None, str]:
+        """Find a beat that holds something and runs; answers with its id."""
+        running = {beat.pid: beat for beat in self._company.running_beats}
+        for node in self._ledger.holders():
+            beat = running.get(pid_of(node) or 0)
+            if beat is not None:
+                return beat, node
+        return None, ""
 
     def _strike(self, beat: Actor, held: Held, what: str) -> None:
         self._blows.append(Blow(beat, held, self._ledger.now()))
@@ -263,11 +232,17 @@ class Play:
 
     def _await_all(self) -> None:
         give_up_at = time.monotonic() + START_TIMEOUT
-        while not {actor.pid for actor in self._company.all} <= self._ledger.nodes():
+        while not self._are_all_there():
             self._company.check()
             if time.monotonic() > give_up_at:
                 raise Failure(f"Not all are there after {START_TIMEOUT:.0f} s. {self._company.last_words()}")
             time.sleep(0.1)
+
+    def _are_all_there(self) -> bool:
+        if not {actor.pid for actor in self._company.all} <= self._ledger.nodes():
+            return False
+        planned = {row.name for row in self._ledger.rows()}
+        return playbill.names_in_python() <= planned and self._ledger.unplanned() == 0
 
     def _tell(self, what: str, *, red: bool = False) -> None:
         now = self._ledger.now()
@@ -285,7 +260,3 @@ def _in_its_hands(held: Held) -> str:
 
 def _number(things: Sized, word: str) -> str:
     return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())

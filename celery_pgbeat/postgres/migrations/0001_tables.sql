@@ -71,6 +71,7 @@ create table {schema}.periodic_task (
     schedule_set_at timestamptz not null default {schema}.now(),
     planned_from timestamptz not null default {schema}.now(),
     taken_over boolean not null default false,
+    mark_lease interval,
     pickup_deadline interval,
     lazy boolean not null default false,
     declared jsonb,
@@ -78,14 +79,18 @@ create table {schema}.periodic_task (
     declared_timezone text,
     -- 64 kB of text are at most this much jsonb; the trigger counts the text, as Python does.
     constraint periodic_task_size check (pg_column_size(args) + pg_column_size(kwargs) <= 327680),
-    -- A driver cannot carry instants beyond year 9999: one such row would break a whole batch.
+    -- A driver cannot carry instants beyond year 9999, nor spans of millions of years: one such row would break
+    -- every batch that it is marked in. NULLs pass.
     constraint periodic_task_instants_in_range check (
-        coalesce(anchor, start_at, end_at) is null and paused_until is null and next_run_at is null
-        or (    coalesce(anchor, 'epoch') between '0001-01-02 00:00+00' and '9999-12-30 00:00+00'
-            and coalesce(start_at, 'epoch') between '0001-01-02 00:00+00' and '9999-12-30 00:00+00'
-            and coalesce(end_at, 'epoch') between '0001-01-02 00:00+00' and '9999-12-30 00:00+00'
-            and coalesce(paused_until, 'epoch') between '0001-01-02 00:00+00' and '9999-12-30 00:00+00'
-            and coalesce(next_run_at, 'epoch') between '0001-01-02 00:00+00' and '9999-12-30 00:00+00')),
+        least(anchor, start_at, end_at, paused_until, next_run_at, planned_for, last_run_at, marked_at, created_at,
+              schedule_set_at, planned_from) >= '0001-01-02 00:00+00'
+        and greatest(anchor, start_at, end_at, paused_until, next_run_at, planned_for, last_run_at, marked_at,
+                     created_at, schedule_set_at, planned_from) <= '9999-12-30 00:00+00'),
+    constraint periodic_task_spans_in_range check (
+        (catchup_window <= interval '100 years') is not false
+        and (max_run_time <= interval '1 year') is not false
+        and (pickup_deadline <= interval '1 year') is not false),
+    constraint periodic_task_run_count_in_range check (run_count between 0 and 2000000000),
     constraint periodic_task_bounds_in_order check (end_at >= start_at)
 )
 -- Marks are in no index, so with room in the page a mark rewrites no index entry (96 % HOT at 50).
@@ -95,6 +100,7 @@ create index periodic_task_due on {schema}.periodic_task (next_run_at)
     where enabled and problem is null and next_run_at is not null;
 create index periodic_task_unplanned on {schema}.periodic_task (name)
     where enabled and problem is null and planned_revision <> revision;
+create index periodic_task_of_code on {schema}.periodic_task (managed_by) where declared is not null;
 create index periodic_task_resumes on {schema}.periodic_task (paused_until)
     where not enabled and paused_until is not null;
 
@@ -129,6 +135,7 @@ create table {schema}.active_job (
     token uuid,
     marked_by text,
     marked_at timestamptz,
+    mark_lease interval,
     beat text,
     worker text,
     error text
@@ -173,6 +180,7 @@ create table {schema}.finished_job (
     constraint finished_job_reason_iff_skipped check ((state = 'skipped') = (reason is not null))
 ) partition by range (created_at);
 
+create index finished_job_newest on {schema}.finished_job (created_at);
 create index finished_job_id on {schema}.finished_job (id);
 create index finished_job_of_task on {schema}.finished_job (periodic_task, created_at);
 create table {schema}.finished_job_default partition of {schema}.finished_job default;

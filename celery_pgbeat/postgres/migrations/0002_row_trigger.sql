@@ -12,6 +12,7 @@ declare
     times_changed boolean;
     definition_changed boolean;
     run_set boolean;
+    in_the_way uuid;
 begin
     if tg_op = 'INSERT' then
         perform {schema}.validate_periodic_task(new);
@@ -46,6 +47,14 @@ begin
             new.updated_at := now;
         end if;
         return new;
+    end if;
+
+    if new.name <> old.name then
+        select id into in_the_way from {schema}.active_job where periodic_task = old.name limit 1;
+        if found then
+            raise exception 'job % of % is not final', in_the_way, quote_literal(old.name)
+                using errcode = '55006', hint = 'Rename the periodic task when the job is final: a job knows its row by the name.';
+        end if;
     end if;
 
     if definition_changed then

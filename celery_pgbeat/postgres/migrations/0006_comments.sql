@@ -57,6 +57,7 @@ comment on column {schema}.periodic_task.schedule_set_at is
     'Internal: when the text of the schedule was set, the anchor of last resort.';
 comment on column {schema}.periodic_task.planned_from is 'Internal: occurrences count from here on.';
 comment on column {schema}.periodic_task.taken_over is 'Internal: the mark was taken over from another beat.';
+comment on column {schema}.periodic_task.mark_lease is 'Internal: how long the beat that marked the row is believed.';
 comment on column {schema}.periodic_task.pickup_deadline is
     'Internal: how long a job may wait for a worker before it is sent again.';
 comment on column {schema}.periodic_task.lazy is 'Internal: only beats whose code declares this row may mark it.';

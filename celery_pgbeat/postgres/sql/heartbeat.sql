@@ -24,7 +24,7 @@ set state = 'running',
     busy_until = least(
         {schema}.now() + make_interval(secs => %(dead_after)s),
         coalesce(job.attempt_at, {schema}.now())
-            + least(job.max_run_time * 2, job.max_run_time + interval '60 seconds') + interval '30 seconds')
+            + least(job.max_run_time * 2, job.max_run_time + interval '60 seconds', interval '10 years') + interval '30 seconds')
 from held
 where job.id = held.id
 returning job.id

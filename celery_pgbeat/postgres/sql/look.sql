@@ -8,8 +8,8 @@ select
         select from {schema}.periodic_task
         where enabled and problem is null and next_run_at <= {schema}.now()
             and (marked_at is null
-                or marked_at not between {schema}.now() - make_interval(secs => %(lease)s)
-                                     and {schema}.now() + make_interval(secs => %(lease)s))
+                or marked_at not between {schema}.now() - coalesce(mark_lease, make_interval(secs => %(lease)s))
+                                     and {schema}.now() + coalesce(mark_lease, make_interval(secs => %(lease)s)))
             and (not lazy or name = any (%(lazy_names)s::text[]))
     ) as due,
     (
@@ -27,8 +27,8 @@ select
         select from {schema}.active_job
         where state = 'pending'
             and (marked_at is null
-                or marked_at not between {schema}.now() - make_interval(secs => %(lease)s)
-                                     and {schema}.now() + make_interval(secs => %(lease)s))
+                or marked_at not between {schema}.now() - coalesce(mark_lease, make_interval(secs => %(lease)s))
+                                     and {schema}.now() + coalesce(mark_lease, make_interval(secs => %(lease)s)))
     ) as unsent,
     exists (select from {schema}.active_job where busy_until < {schema}.now() and state <> 'pending') as lapsed,
     exists (

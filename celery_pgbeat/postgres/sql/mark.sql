@@ -1,7 +1,7 @@
 -- Mark up to %(batch)s due periodic tasks for this beat, those due longest first.
 --
--- Rows that another beat is marking at this moment are stepped over, not waited for. A mark older than
--- the lease counts as none, and so does one more than a lease in the future (a clock set back); less
+-- Rows that another beat is marking at this moment are stepped over, not waited for. A mark older than its
+-- lease (the marking beat's, written beside it: settings may differ) counts as none, and so does one more than a lease in the future (a clock set back); less
 -- than that is a mark committed after this statement took its time, and must stand.
 -- `= any (array(...))` and not `in (...)`: at 1,000 of 100,000 rows the planner scans the whole table
 -- for the latter. `no key update`: a plain `for update` hides a row while somebody inserts one that
@@ -9,13 +9,14 @@
 update {schema}.periodic_task as task
 set marked_by = %(beat)s,
     marked_at = {schema}.now(),
+    mark_lease = make_interval(secs => %(lease)s),
     taken_over = task.marked_by is not null
 where task.name = any (array(
     select name from {schema}.periodic_task
     where enabled and problem is null and next_run_at <= {schema}.now()
         and (marked_at is null
-            or marked_at not between {schema}.now() - make_interval(secs => %(lease)s)
-                                 and {schema}.now() + make_interval(secs => %(lease)s))
+            or marked_at not between {schema}.now() - coalesce(mark_lease, make_interval(secs => %(lease)s))
+                                     and {schema}.now() + coalesce(mark_lease, make_interval(secs => %(lease)s)))
         and (not lazy or name = any (%(lazy_names)s::text[]))
     order by next_run_at
     limit %(batch)s

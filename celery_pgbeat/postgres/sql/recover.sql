@@ -19,8 +19,8 @@ with candidates as materialized (
     left join {schema}.periodic_task as task on task.name = job.periodic_task
     where job.state = 'pending'
         and (job.marked_at is null
-            or job.marked_at not between {schema}.now() - make_interval(secs => %(lease)s)
-                                     and {schema}.now() + make_interval(secs => %(lease)s))
+            or job.marked_at not between {schema}.now() - coalesce(job.mark_lease, make_interval(secs => %(lease)s))
+                                     and {schema}.now() + coalesce(job.mark_lease, make_interval(secs => %(lease)s)))
         and (task.name is null or not task.lazy or task.name = any (%(lazy_names)s::text[]))
     order by job.created_at
     limit %(batch)s
@@ -41,7 +41,7 @@ recorded as (
 ),
 taken as (
     update {schema}.active_job as job
-    set marked_by = %(beat)s, marked_at = {schema}.now(), beat = %(beat)s, sends = job.sends + 1,
+    set marked_by = %(beat)s, marked_at = {schema}.now(), mark_lease = make_interval(secs => %(lease)s), beat = %(beat)s, sends = job.sends + 1,
         busy_until = {schema}.now() + job.pickup_deadline
     from candidates
     where job.id = candidates.id and candidates.reason is null

@@ -4,5 +4,6 @@ set enabled = true
 where name = any (array(
     select name from {schema}.periodic_task
     where not enabled and paused_until is not null and paused_until <= {schema}.now()
+    limit 1000
     for no key update skip locked))
 returning name

@@ -20,7 +20,7 @@ with planned as materialized (
 fenced as materialized (
     select task.name, task.task, task.args, task.kwargs, task.queue, task.priority, task.options, task.schedule,
         coalesce(task.timezone, %(timezone)s) as timezone, task.overlap, task.max_run_time, task.on_lost, task.tracking,
-        planned.marked_at, planned.job, planned.scheduled_for, planned.origin,
+        planned.marked_at, task.mark_lease, planned.job, planned.scheduled_for, planned.origin,
         planned.passed_first, planned.passed_last, planned.passed_count, planned.passed_reason,
         planned.next_run_at, planned.planned_for, planned.decided_until,
         make_interval(secs => planned.pickup_deadline) as pickup_deadline
@@ -60,12 +60,12 @@ buried as (
 made as (
     insert into {schema}.active_job (
         id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking,
-        max_run_time, pickup_deadline, busy_until, sends, marked_by, marked_at, beat)
+        max_run_time, pickup_deadline, busy_until, sends, marked_by, marked_at, mark_lease, beat)
     select job, name, scheduled_for, origin, 'pending', overlap <> 'allow', task, queue,
         jsonb_build_object('args', args, 'kwargs', kwargs, 'priority', priority, 'options', options,
                            'schedule', schedule, 'timezone', timezone),
         on_lost, tracking, max_run_time, pickup_deadline, {schema}.now() + pickup_deadline, 1,
-        %(beat)s, marked_at, %(beat)s
+        %(beat)s, marked_at, mark_lease, %(beat)s
     from fenced
     where job is not null
         and (select count(*) from lapsed) >= 0
