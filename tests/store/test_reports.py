@@ -19,6 +19,7 @@ from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.postgres.reports import Copy, Known, Reports, Start
+from celery_pgbeat.postgres.statements import parameters, statement
 from celery_pgbeat.worker.guard import Verdict, patiently, start_job
 from tests.store.jobs import HOUR, active, bury, finished, make_job, state
 
@@ -470,6 +471,30 @@ def test_a_worker_announces_itself_and_signs_off(reports: Reports) -> None:
     assert found.silence < timedelta(seconds=5)
     reports.sign_off(node)
     assert [] == reports.database.execute("select * from pgbeat.node")
+
+
+# --- plans
+
+OF_ONE_JOB = ["start", "finish", "retry", "requeue", "lose", "heartbeat", "end_unstarted"]
+
+
+def test_what_is_said_of_a_job_finds_it_by_its_id_among_many(reports: Reports) -> None:
+    reports.database.execute(
+        "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
+        "on_lost, tracking, pickup_deadline, busy_until) select gen_random_uuid(), 'row-' || n, now(), 'schedule', "
+        "'submitted', true, 'app.probe', '{}', 'mark', 'full', '1 hour', now() from generate_series(1, 20000) n"
+    )
+    reports.database.execute("analyze pgbeat.active_job")
+    start = start_of(make_job(reports.database))
+    one: dict[str, Any] = {"job": start.job, "run": 0, "attempt": 0, "token": start.token, "worker": "w", "error": "x"}
+    one |= {"state": "failed", "reason": None, "delay": 1.0, "resend": False, "dead_after": 30.0}
+    one |= {"jobs": [start.job], "runs": [0], "attempts": [0], "tokens": [start.token]}
+    for name in OF_ONE_JOB:
+        wanted = {parameter: one[parameter] for parameter in parameters(name)}
+        rows = reports.database.execute(f"explain {statement(name, 'pgbeat')}", wanted)
+        plan = "\n".join(row[0] for row in rows)
+        assert "active_job_pkey" in plan, f"{name}: {plan}"
+        assert "Seq Scan on active_job" not in plan, f"{name}: {plan}"
 
 
 # --- the file and the method

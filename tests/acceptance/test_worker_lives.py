@@ -1,0 +1,97 @@
+"""A worker's life: it is announced, it speaks for what it runs, and its silence says that it died."""
+
+from __future__ import annotations
+
+import signal
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.acceptance.sending import Sender, sender, worker
+from tests.harness.processes import Cluster, Worker
+from tests.harness.wait import eventually
+from tests.store.jobs import active, finished
+
+FAST = {"pgbeat_dead_after": 3, "pgbeat_heartbeat": 1}
+
+
+@pytest.fixture
+def sending(cluster: Cluster) -> Iterator[Sender]:
+    with sender(cluster) as made:
+        yield made
+
+
+def silence(sending: Sender, job: uuid.UUID) -> timedelta:
+    row = active(sending.database, job)
+    assert row is not None
+    found: timedelta = row["patience"]
+    return found
+
+
+@pytest.mark.parametrize("pool", ["prefork", "solo"])
+def test_a_job_that_runs_is_heartbeaten_for_and_one_that_does_not_is_not(sending: Sender, pool: str) -> None:
+    node = worker(sending.cluster, pool=pool, concurrency=1, settings=FAST)
+    running, waiting = sending.send_job("app.probe", "x", 30), sending.send_job("app.probe", "y", 30)
+    sending.wait_for(running, "running")
+    with pytest.raises(AssertionError, match="not within"):
+        eventually(lambda: silence(sending, running) < timedelta(seconds=1), 6, "a silence", every=0.2)
+    assert "submitted" == (active(sending.database, waiting) or {})["state"]
+    node.kill()
+    eventually(lambda: silence(sending, running) < timedelta(0), 6, "the end of the heartbeat")
+
+
+def test_a_new_child_after_the_heartbeat_began_keeps_to_its_own_connection(sending: Sender) -> None:
+    node = worker(sending.cluster, concurrency=1, settings=FAST, arguments=["--max-tasks-per-child", "1"])
+    for number in range(3):
+        sending.wait_for(sending.send_job("app.probe", str(number), 1), "succeeded")
+    assert 3 == len({run.pid for run in sending.cluster.probe.runs()})
+    assert "not usable" not in node.log
+
+
+def nodes(sending: Sender) -> list[Any]:
+    return list(sending.database.execute("select * from pgbeat.node where role = 'worker'"))
+
+
+def announced(sending: Sender, node: Worker) -> None:
+    (row,) = eventually(lambda: nodes(sending), 20, "the announcement")
+    assert (node.pid, True) == (row.pid, row.tracking)
+
+
+def test_a_worker_announces_itself_and_signs_off_in_good_order(sending: Sender) -> None:
+    node = worker(sending.cluster)
+    announced(sending, node)
+    job = sending.send_job("app.probe", "x", 2)
+    sending.wait_for(job, "running")
+    assert node.stop() == 0
+    sending.wait_for(job, "succeeded", 1)
+    assert [] == nodes(sending)
+
+
+def test_a_beat_inside_the_worker_is_another_node(sending: Sender) -> None:
+    node = worker(sending.cluster, arguments=["-B"])
+    sending.wait_for(sending.send_job("app.probe", "x"), "succeeded")
+    announced(sending, node)
+
+
+def test_a_cold_shutdown_gives_up_what_runs_and_signs_off(sending: Sender) -> None:
+    node = worker(sending.cluster)
+    announced(sending, node)
+    job = sending.send_job("app.probe", "x", 60)
+    sending.wait_for(job, "running")
+    node.signal(signal.SIGQUIT)
+    node.wait(30)
+    sending.wait_for(job, "lost", 5)
+    assert [] == nodes(sending)
+
+
+def test_a_killed_worker_leaves_its_jobs_to_their_silence(sending: Sender) -> None:
+    node = worker(sending.cluster, settings=FAST)
+    job = sending.send_job("app.probe", "x", 60)
+    sending.wait_for(job, "running")
+    node.kill()
+    eventually(lambda: silence(sending, job) < timedelta(0), 6, "the silence")
+    sending.database.run("judge", batch=10, resending=True)
+    assert "lost" == (finished(sending.database, job) or {})["state"]
