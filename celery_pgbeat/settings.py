@@ -151,7 +151,8 @@ class Settings:
             name = f"pgbeat_{setting.name}"
             value = configuration.get(name)
             if value is None:
-                value = os.environ.get(name.upper())
+                # An empty variable is one that somebody wanted unset.
+                value = os.environ.get(name.upper()) or None
             if value is not None:
                 values[setting.name] = setting.metadata["read"](name, value)
         settings = cls(**values)

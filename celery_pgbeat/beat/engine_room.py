@@ -133,6 +133,7 @@ class EngineRoom:
         store = Store(self._database, str(node), self._settings.lease)
         janitor = Janitor(store, self._settings, node)
         janitor.start()
+        self._sync_code()
         self._store, self._janitor = store, janitor
         self._dispatcher = Dispatcher(store, self._publisher, self._watch, self._settings, self._rules, self._code)
         logger.info("Beat %s works on %r", node, self._database, extra={"action": "start"})

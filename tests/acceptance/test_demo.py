@@ -95,6 +95,27 @@ def test_the_demo_on_given_servers_takes_away_what_it_has_made(database: str, re
 
 
 @pytest.mark.slow
+def test_the_demo_finds_a_start_that_is_missing_and_one_that_is_there_twice(database: str) -> None:
+    with running("--seconds", "15", PGBEAT_URL=database) as demo:
+        assert demo.stdout is not None
+        for line in demo.stdout:
+            if "kill -9 beat-" in line:
+                break
+        (schema,) = sql(database, "select nspname as name from pg_namespace where nspname like 'pgbeat_demo%%'")
+        table = f'"{schema["name"]}".demo_start'
+        newest = f"select ctid from {table} where periodic_task = %(name)s order by scheduled_for desc limit 1"
+        sql(database, f"delete from {table} where ctid = ({newest})", name="shop-1")
+        sql(database, f"insert into {table} select * from {table} where ctid = ({newest})", name="ship-orders")
+        out = demo.communicate(timeout=90)[0]
+
+    assert demo.returncode == 1
+    assert "lost 1 " in out
+    assert "doubled 1 " in out
+    assert "neither started nor skipped: shop-1 " in out
+    assert "started more than once: ship-orders " in out
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_a_demo_that_is_ended_leaves_no_process_behind(number: signal.Signals) -> None:
     with running("--seconds", "30") as demo:

@@ -43,8 +43,11 @@ def test_a_job_that_runs_is_heartbeaten_for_and_one_that_does_not_is_not(sending
     eventually(lambda: silence(sending, running) < timedelta(0), 6, "the end of the heartbeat")
 
 
-def test_a_new_child_after_the_heartbeat_began_keeps_to_its_own_connection(sending: Sender) -> None:
-    node = worker(sending.cluster, concurrency=1, settings=FAST, arguments=["--max-tasks-per-child", "1"])
+@pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
+def test_a_new_child_after_the_heartbeat_began_keeps_to_its_own_connection(sending: Sender, driver: str) -> None:
+    url = sending.cluster.database.replace("postgresql://", f"postgresql+{driver}://")
+    arguments = ["--max-tasks-per-child", "1"]
+    node = worker(sending.cluster, concurrency=1, settings=FAST, arguments=arguments, environment={"PGBEAT_URL": url})
     for number in range(3):
         sending.wait_for(sending.send_job("app.probe", str(number), 1), "succeeded")
     assert 3 == len({run.pid for run in sending.cluster.probe.runs()})

@@ -31,6 +31,13 @@ def test_the_configuration_wins_over_the_environment(monkeypatch: pytest.MonkeyP
     assert (timedelta(seconds=5), timedelta(seconds=0.5)) == (settings.lease, settings.poll)
 
 
+def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGBEAT_URL", "")
+    monkeypatch.setenv("PGBEAT_LEASE", "")
+
+    assert Settings() == Settings.from_mapping({})
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
