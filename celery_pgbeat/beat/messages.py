@@ -23,6 +23,9 @@ from celery_pgbeat.planning import Decision
 from celery_pgbeat.postgres.store import Recovered
 
 HEADER = "pgbeat"
+# A row's own wishes must not hold up the beat and with it all other rows.
+PATIENCE = {"max_retries": 3, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
+LONGEST_TIMEOUT = 5.0  # seconds
 HARD_LIMIT_MARGIN = timedelta(seconds=60)  # a task that ignores the soft limit gets at most this much more
 
 
@@ -116,6 +119,11 @@ def options_of(job: Job, now: datetime) -> dict[str, Any]:
     options = dict(job.options)
     options["task_id"] = str(job.id)
     options.setdefault("retry", False)
+    if options["retry"]:
+        options["retry_policy"] = {**(options.get("retry_policy") or {}), **PATIENCE}
+    for name in ("timeout", "confirm_timeout"):
+        if options.get(name) is not None:
+            options[name] = min(float(options[name]), LONGEST_TIMEOUT)
     if job.queue is not None:
         options["queue"] = job.queue
     if job.priority is not None:

@@ -88,7 +88,7 @@ class Postgres(Server):
 
     def _prepare(self) -> None:
         self._binaries = find_binaries()
-        self._prefix = unprivileged(self._binaries / "postgres", self.folder)
+        self._prefix = unprivileged(self._binaries / "initdb", self.folder)
         command = [*self._prefix, str(self._binaries / "initdb"), "-D", str(self._data), "-U", "postgres"]
         command += ["-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]
         process = Process(command, log=self.log, cwd=self.folder, folder=self.folder)

@@ -44,8 +44,10 @@ def latest() -> int:
 
 def current(connection: Connection, schema: str) -> Version:
     """Return the version of the schema in the database, without taking a lock."""
+    # Not to_regclass: behind the lock it may answer from what it knew before the wait.
     found = connection.exec_driver_sql(
-        "select to_regclass(%(table)s) is not null", {"table": f'"{checked_schema(schema)}".schema_version'}
+        "select exists (select from pg_tables where schemaname = %(schema)s and tablename = 'schema_version')",
+        {"schema": checked_schema(schema)},
     ).scalar_one()
     if not found:
         return Version(0, 0)

@@ -38,7 +38,16 @@ from celery_pgbeat.postgres.engine import normalise_url
 
 UTC = timezone.utc
 FAR = datetime(3000, 1, 1, tzinfo=UTC)
-HIDDEN = {"schedule_set_at", "planned_from", "taken_over", "pickup_deadline", "lazy", "declared", "declared_timezone"}
+HIDDEN = {
+    "schedule_set_at",
+    "planned_from",
+    "taken_over",
+    "mark_lease",
+    "pickup_deadline",
+    "lazy",
+    "declared",
+    "declared_timezone",
+}
 
 
 @pytest.fixture(params=["psycopg2", "psycopg"])

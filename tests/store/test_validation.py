@@ -52,6 +52,7 @@ REFUSED = {
     "PT0S": "an interval must be longer than 0",
     "-PT5M": "an interval must be longer than 0",
     "PT5X": "'PT5X' is not an ISO 8601 duration such as PT5M or P1DT12H",
+    "P1DT": "'P1DT' is not an ISO 8601 duration such as PT5M or P1DT12H",
     "R/PT0S": "an interval must be longer than 0",
     "R0/PT1H": "R0 never occurs: to run once, write a plain date-time",
     "R/2026-12-07": "the last part must be a duration such as PT1H, not '2026-12-07'",

@@ -403,7 +403,7 @@ NOT_HERE = ("false",)  # a command that fails, as unshare and setpriv do where t
 @as_root
 def test_root_without_user_namespaces_runs_postgres_as_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(privileges, "_UNSHARE", NOT_HERE)
-    binary = postgres_module.find_binaries() / "postgres"
+    binary = postgres_module.find_binaries() / "initdb"
     if subprocess.run([*privileges._SETPRIV, binary, "--version"], stdout=subprocess.DEVNULL, check=False).returncode:
         pytest.skip(f"{binary} is not readable for everybody")
     with Postgres(durable=False) as running:

@@ -88,3 +88,15 @@ def test_monitors_find_the_schedule_as_one_of_celerys_own() -> None:
     assert "*/5 * * * *" in str(JobEntry(job(), app, NOON).schedule)
     assert timedelta(seconds=30) == JobEntry(job(schedule="every 30s"), app, NOON).schedule.run_every
     assert JobEntry(job(schedule="0 0 L * *"), app, NOON).schedule is None
+
+
+def test_a_rows_own_wishes_cannot_hold_up_the_beat() -> None:
+    wished = {"retry": True, "retry_policy": {"max_retries": 10**6, "interval_max": 3600}, "timeout": 3600}
+
+    options = options_of(job(options=wished), NOON)
+
+    assert (3, 0.2, 5.0) == (
+        options["retry_policy"]["max_retries"],
+        options["retry_policy"]["interval_max"],
+        options["timeout"],
+    )
