@@ -58,18 +58,15 @@ class Due(Definition):
     queue: str | None
     priority: int | None
     options: str
-    overlap: str
     catchup: str
     catchup_window: timedelta | None
     max_run_time: timedelta | None
-    tracking: str
     next_run_at: datetime
     planned_for: datetime | None
     last_run_at: datetime | None
     marked_at: datetime
     taken_over: bool
     created_at: datetime
-    lazy: bool
     now: datetime
 
 

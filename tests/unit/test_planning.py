@@ -21,57 +21,45 @@ def at(clock: str, day: int = 7) -> datetime:
     return datetime(2026, 12, day, hour, minute, *second, tzinfo=timezone.utc)
 
 
+COLUMNS: dict[str, Any] = {
+    "name": "a",
+    "schedule": "*/5 * * * *",
+    "timezone": None,
+    "anchor": NEW_YEAR,
+    "dst": "default",
+    "start_at": None,
+    "end_at": None,
+    "max_runs": None,
+    "run_count": 0,
+    "revision": 1,
+    "planned_from": NEW_YEAR,
+}
+
+
 def definition(**changes: Any) -> Definition:
-    values: dict[str, Any] = {
-        "name": "a",
-        "schedule": "*/5 * * * *",
-        "timezone": None,
-        "anchor": NEW_YEAR,
-        "dst": "default",
-        "start_at": None,
-        "end_at": None,
-        "max_runs": None,
-        "run_count": 0,
-        "revision": 1,
-        "planned_from": NEW_YEAR,
-    }
-    return Definition(**{**values, **changes})
+    return Definition(**{**COLUMNS, **changes})
 
 
 def due(now: datetime, next_run_at: datetime, **changes: Any) -> Due:
-    values: dict[str, Any] = {
-        "name": "a",
-        "schedule": "*/5 * * * *",
-        "timezone": None,
-        "anchor": NEW_YEAR,
-        "dst": "default",
-        "start_at": None,
-        "end_at": None,
-        "max_runs": None,
-        "run_count": 0,
-        "revision": 1,
-        "planned_from": NEW_YEAR,
+    marked = {
         "task": "app.probe",
         "args": "[]",
         "kwargs": "{}",
         "queue": None,
         "priority": None,
         "options": "{}",
-        "overlap": "skip",
         "catchup": "latest",
         "catchup_window": None,
         "max_run_time": None,
-        "tracking": "full",
         "next_run_at": next_run_at,
         "planned_for": next_run_at,
         "last_run_at": None,
         "marked_at": now,
         "taken_over": False,
         "created_at": NEW_YEAR,
-        "lazy": False,
         "now": now,
     }
-    return Due(**{**values, **changes})
+    return Due(**{**COLUMNS, **marked, **changes})
 
 
 def test_the_first_run_is_the_next_occurrence_after_the_definition() -> None:

@@ -22,6 +22,6 @@ where task.name = any (array(
     limit %(batch)s
     for no key update skip locked))
 returning name, task, args::text, kwargs::text, queue, priority, options::text, schedule, timezone,
-    coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at, max_runs, run_count, overlap, catchup,
-    catchup_window, max_run_time, tracking, next_run_at, planned_for, last_run_at, marked_at, taken_over,
-    created_at, revision, planned_from, lazy, {schema}.now() as now
+    coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at, max_runs, run_count, catchup,
+    catchup_window, max_run_time, next_run_at, planned_for, last_run_at, marked_at, taken_over,
+    created_at, revision, planned_from, {schema}.now() as now
