@@ -13,6 +13,7 @@ from .clock import Clock, FineClock
 from .days import EVERY_WEEKDAY, FIRST_YEAR, DayRule, listed, never_occurs
 from .dst import CALENDAR
 from .instants import EPOCH
+from .moments import MOMENT
 from .pattern import Pattern
 from .schedule import Schedule
 from .source import Source, Word
@@ -97,8 +98,9 @@ def read_calendar(source: Source) -> Schedule:
     if not days.ever():
         raise _impossible(source, event)
     zone = source.zone()
+    text = event.text() + zone_text
     return Schedule(
-        text=event.text() + zone_text,
+        text=f"calendar: {text}" if MOMENT.fullmatch(text) else text,  # bare, that one would be a single date-time
         kind="calendar",
         timezone=zone.name,
         dst=source.dst,

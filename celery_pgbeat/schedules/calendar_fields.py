@@ -111,7 +111,8 @@ def _number(unit: Unit, text: str, begin: int, at: int) -> tuple[int, int]:
     if not unit.fine:
         return int(match.group()), match.end()
     whole, fraction = match.groups(default="")
-    return int(whole) * SECOND + int(fraction[:6].ljust(6, "0")), match.end()
+    rounded_up = fraction[6:7] >= "5"
+    return int(whole) * SECOND + int(fraction[:6].ljust(6, "0")) + rounded_up, match.end()
 
 
 def _not_understood(unit: Unit, text: str) -> str:
@@ -129,6 +130,8 @@ def checked(unit: Unit, chain: Chain, at: int, *, from_end: bool = False) -> Cha
     # Dates further than 28 days from a month's end do not exist in every month.
     high = unit.high - 3 if from_end else unit.high
     parts = {_checked_part(unit, part, high, at, from_end=from_end) for part in chain}
+    if unit.fine and Part(0, None, SECOND) in parts:
+        return None  # as systemd: `0/1` is `*`, whatever stands beside it
     return tuple(sorted(parts, key=lambda part: (part.start, part.stop or -1, part.repeat)))
 
 
@@ -156,7 +159,7 @@ def _plain(unit: Unit, number: int) -> str:
 
 def shown(unit: Unit, chain: Chain) -> str:
     """Return the component's canonical text."""
-    if chain is None or (unit.fine and chain == (Part(0, None, SECOND),)):
+    if chain is None:
         return "*"
     texts = []
     for part in chain:

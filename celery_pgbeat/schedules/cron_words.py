@@ -45,7 +45,8 @@ def cron_fields(text: str) -> Fields:
 
 def calendar_fields(text: str) -> Fields:
     """Take a canonical calendar event apart and write its fields as cron does."""
-    words = [word for word in text.split() if not ZONE_WORD.fullmatch(word) or word[:3] in SHORT]
+    bare = text.removeprefix("calendar:")
+    words = [word for word in bare.split() if not ZONE_WORD.fullmatch(word) or word[:3] in SHORT]
     weekdays = words.pop(0) if words[0][:3] in SHORT else "*"
     for number, name in enumerate(SHORT):
         weekdays = weekdays.replace(name, str(number))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from .dst import DATES
 from .durations import Duration
 from .instants import LATEST, MICROSECOND, horizon_after, horizon_before
 from .wall import resolve
@@ -81,8 +80,6 @@ def mixed_grid(anchor: datetime, step: Duration, zone: Zone, first: int = 0, las
     """
 
     def at(number: int) -> datetime:
-        instant = resolve(step.on_the_wall(anchor, number), zone, DATES["default"])
-        assert instant is not None
-        return instant + step.elapsed * number
+        return resolve(step.on_the_wall(anchor, number), zone) + step.elapsed * number
 
     return Steps(anchor, step, at, first, last)

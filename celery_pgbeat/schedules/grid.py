@@ -16,7 +16,12 @@ class Grid:
         self._anchor = anchor
         self._step = step
         self._first = first
-        self._last = (LATEST - anchor) // step if last is None else last
+        reachable = (LATEST - anchor) // step
+        self._last = reachable if last is None else min(last, reachable)
+
+    def endless_from(self, anchor: datetime) -> Grid:
+        """Return the endless grid of the same step that begins at another anchor."""
+        return Grid(anchor, self._step)
 
     def following(self, after: datetime) -> datetime | None:
         """Return the first instant strictly later than `after`, or None."""

@@ -22,6 +22,9 @@ EARLIEST = datetime(2, 1, 1, tzinfo=UTC)
 LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+_LAST = LATEST - MICROSECOND
+_LAST_WITH_HORIZON = LATEST - HORIZON
+
 
 def as_utc(instant: datetime) -> datetime:
     """Return the same instant as an aware UTC datetime.
@@ -29,6 +32,8 @@ def as_utc(instant: datetime) -> datetime:
     Raises:
         ValueError: `instant` is naive.
     """
+    if instant.tzinfo is UTC:
+        return instant
     if instant.utcoffset() is None:
         raise ValueError(f"{instant!r} has no time zone: pass an aware datetime, such as datetime.now(timezone.utc)")
     try:
@@ -39,12 +44,12 @@ def as_utc(instant: datetime) -> datetime:
 
 def within_reach(instant: datetime) -> datetime:
     """Return the instant moved to where a search may begin: from EARLIEST to just before LATEST."""
-    return min(max(instant, EARLIEST), LATEST - MICROSECOND)
+    return instant if EARLIEST <= instant <= _LAST else max(EARLIEST, min(instant, _LAST))
 
 
 def horizon_after(instant: datetime) -> datetime:
     """Return the last instant that a search from `instant` onwards may answer with."""
-    return instant + HORIZON if instant < LATEST - HORIZON else LATEST - MICROSECOND
+    return instant + HORIZON if instant < _LAST_WITH_HORIZON else _LAST
 
 
 def horizon_before(instant: datetime) -> datetime:

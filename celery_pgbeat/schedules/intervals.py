@@ -30,6 +30,20 @@ def read_iso_interval(source: Source) -> Schedule:
     return _interval(source, read_duration(source))
 
 
+def anchored(interval: Schedule, anchor: datetime) -> Schedule | None:
+    """Return an interval of elapsed time with another anchor; None for what is more than arithmetic."""
+    if interval.kind != "interval" or not isinstance(interval.times, Grid):
+        return None
+    return Schedule(
+        text=interval.text,
+        kind="interval",
+        timezone=interval.timezone,
+        dst=interval.dst,
+        anchor=anchor,
+        times=interval.times.endless_from(anchor),
+    )
+
+
 def read_duration(source: Source, *, spoken_too: bool = False) -> Duration:
     """Read the body as a duration.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from .bounded import Bounded
+from .dst import DATES, Overlap, Rule
 from .durations import Duration
 from .grid import Instants
 from .instants import LATEST
@@ -15,6 +16,7 @@ from .moments import Moment, MomentError, read_moment
 from .schedule import Schedule
 from .source import Source
 from .times import Times
+from .wall import WallTimes
 from .zones import Zone
 
 REPEATING = re.compile(r"R(\d*)/", re.ASCII | re.IGNORECASE)
@@ -33,14 +35,13 @@ def read_once(source: Source) -> Schedule:
     """Read a date (midnight) or a date-time; an offset in it wins over the zone in force."""
     zone = source.zone()
     moment = _moment(source)
-    instant = moment.instant(zone, source.dst)
     return Schedule(
         text=moment.text(),
         kind="once",
         timezone=zone.name,
         dst=source.dst,
         anchor=None,
-        times=Instants() if instant is None else Instants(instant),
+        times=_once(moment, zone, source.rule(DATES)),
     )
 
 
@@ -60,6 +61,12 @@ def read_repeating(source: Source) -> Schedule:
         anchor=None if parts.start else source.start_of_grid(),
         times=_times(source, parts, zone, first, last),
     )
+
+
+def _once(moment: Moment, zone: Zone, rule: Rule) -> Times:
+    if moment.offset is not None:
+        return Instants(moment.reading - moment.offset)
+    return WallTimes(Instants(moment.reading), zone, Rule(rule.gap, Overlap.FIRST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +134,6 @@ def _times(source: Source, parts: Parts, zone: Zone, first: int, last: int | Non
     if parts.end is None:
         return times
     end = parts.end.instant(zone)
-    assert end is not None  # only `skip` gives a gap nothing
     if end < start:
         raise source.refuse("end", f"the end {parts.end.text()} lies before the start", source.at)
     return Bounded(times, min(end, LATEST))
@@ -137,6 +143,4 @@ def _start(source: Source, start: Moment | None, zone: Zone) -> tuple[datetime, 
     if start is None:
         instant = source.start_of_grid()
         return instant, reading_at(instant, zone)
-    instant_given = start.instant(zone)
-    assert instant_given is not None
-    return instant_given, start.reading_in(zone)
+    return start.instant(zone), start.reading_in(zone)

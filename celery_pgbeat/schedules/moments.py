@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from .days import month_length, never_occurs
-from .dst import DATES
 from .instants import UTC
 from .wall import resolve
 from .zones import Zone
@@ -36,11 +35,9 @@ class Moment:
     reading: datetime
     offset: timedelta | None
 
-    def instant(self, zone: Zone, dst: str = "default") -> datetime | None:
-        """Return the moment as an instant; None where it falls into a gap and `dst` is `skip`."""
-        if self.offset is not None:
-            return self.reading - self.offset
-        return resolve(self.reading, zone, DATES[dst])
+    def instant(self, zone: Zone) -> datetime:
+        """Return the moment as an instant."""
+        return resolve(self.reading, zone) if self.offset is None else self.reading - self.offset
 
     def reading_in(self, zone: Zone) -> datetime:
         """Return what a clock in the zone shows at this moment."""

@@ -13,7 +13,7 @@ from . import dst as dst_rules
 from .calendar_events import looks_like_calendar, read_calendar
 from .cron import LAYOUTS, read_cron, read_crontab
 from .instants import as_utc, within_reach
-from .intervals import read_every, read_iso_interval
+from .intervals import anchored, read_every, read_iso_interval
 from .iso import REPEATING, read_iso_text, read_once, read_repeating
 from .moments import MOMENT
 from .rrule import read_rrule
@@ -23,7 +23,7 @@ from .source import Source
 
 LONGEST_TEXT = 250  # characters
 LONGEST_SET = 4_000  # characters of a recurrence set
-CACHED = 8192  # schedules; about 1 kB each
+CACHED = 8192  # schedules; about 1 kB each, and of an interval one for all its anchors
 
 Reader = Callable[[Source], Schedule]
 
@@ -37,6 +37,7 @@ PREFIXES: dict[str, Reader] = {
     "solar": read_solar,
 }
 EVERY = re.compile(r"@?every\s", re.ASCII | re.IGNORECASE)
+INTERVALS_BEGIN_WITH = "eE@Pp"  # nothing that these begin is refused for its anchor
 DURATION = re.compile(r"-?P[\dT]", re.ASCII | re.IGNORECASE)
 RRULE_SET = re.compile(r"(rrule|dtstart|exdate|rdate|exrule)\s*[:;]", re.ASCII | re.IGNORECASE)
 CRON_FIELD = re.compile(r"[\d*/,?LWH-]+", re.ASCII)
@@ -54,7 +55,7 @@ def parse(
 ) -> Schedule:
     """Read the text of a schedule.
 
-    Equal calls get the same object from a cache, so a text may be parsed again each time it is needed.
+    What was read is kept in a cache, so a text may be parsed again each time it is needed.
 
     Args:
         text: cron, crontab, an interval, ISO 8601, a calendar event, an RRULE or a solar event; see docs/schedules.md.
@@ -73,13 +74,26 @@ def parse(
         >>> parse("0 9 * * mon-fri", "America/New_York").next(datetime(2026, 12, 4, 20, tzinfo=timezone.utc))
         datetime.datetime(2026, 12, 7, 14, 0, tzinfo=datetime.timezone.utc)
     """
-    # What the text cannot use stays out of the cache's key: a million rows with `*/5 * * * *` are one entry.
+    used, start = what_counts(text, name, anchor)
+    if start is not None and text[:1] in INTERVALS_BEGIN_WITH:
+        interval = anchored(_remembered(text, timezone, used, dst, None), start)
+        if interval is not None:
+            return interval
+    return _remembered(text, timezone, used, dst, start)
+
+
+def what_counts(text: str, name: str, anchor: datetime | None) -> tuple[str, datetime | None]:
+    """Return the name and the anchor as far as the text can use them: what a cache's key needs of them.
+
+    A million rows with `*/5 * * * *` are one entry.
+
+    Raises:
+        ValueError: `anchor` is naive.
+    """
     start = anchor and within_reach(as_utc(anchor))
-    return _remembered(text, timezone, name if "H" in text else "", dst, start if _may_be_anchored(text) else None)
-
-
-def _may_be_anchored(text: str) -> bool:
-    return text.lstrip()[:1] in "eE@PpRrIiDdFf-"
+    head = text.lstrip()[:2]
+    anchorable = head[:1] in "eEPpRrIiDdFf-" or head in ("@e", "@E")
+    return name if "H" in text else "", start if anchorable else None
 
 
 def read(

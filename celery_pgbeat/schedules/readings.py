@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from datetime import datetime, timedelta
 
-from .instants import HORIZON, LATEST, MICROSECOND
-from .times import Readings
+from .instants import MICROSECOND, horizon_after, horizon_before
+from .times import Readings, Times
 
 NOTHING_LEFT = timedelta(minutes=1)  # below this a search by halving goes on one by one
 
@@ -38,32 +38,27 @@ class Limited:
 
 
 class Amended:
-    """The readings together with those in `added`, without those in `removed`."""
+    """The readings (or instants) together with those in `added`, without those in `removed`."""
 
     __slots__ = ("_added", "_readings", "_removed")
 
-    def __init__(self, readings: Readings | None, added: set[datetime], removed: set[datetime]) -> None:
+    def __init__(self, readings: Readings | Times | None, added: set[datetime], removed: set[datetime]) -> None:
         self._readings = readings
-        own = {extra for extra in added if readings is None or readings.following(extra - MICROSECOND) != extra}
-        self._added = sorted(own - removed)
-        # Only those that there is something to remove of, so that `count` may subtract them.
-        self._removed = (
-            []
-            if readings is None
-            else sorted(gone for gone in removed if readings.following(gone - MICROSECOND) == gone)
-        )
+        # Only what is not there already, and only what there is to remove, so that `count` may add and subtract them.
+        self._added = sorted(extra for extra in added - removed if not self._has(extra))
+        self._removed = sorted(gone for gone in removed if self._has(gone))
 
     def following(self, after: datetime) -> datetime | None:
         """Return the first reading strictly later than `after`, or None."""
         index = bisect_right(self._added, after)
-        extra = self._added[index] if index < len(self._added) else None
+        extra = self._added[index] if index < len(self._added) and self._added[index] <= horizon_after(after) else None
         found = self._next_kept(after)
         return min((reading for reading in (extra, found) if reading is not None), default=None)
 
     def preceding(self, before: datetime) -> datetime | None:
         """Return the last reading strictly earlier than `before`, or None."""
         index = bisect_left(self._added, before)
-        extra = self._added[index - 1] if index else None
+        extra = self._added[index - 1] if index and self._added[index - 1] >= horizon_before(before) else None
         found = self._previous_kept(before)
         return max((reading for reading in (extra, found) if reading is not None), default=None)
 
@@ -71,6 +66,10 @@ class Amended:
         """Return how many readings lie in (after, until]."""
         own = 0 if self._readings is None else self._readings.count(after, until)
         return own + _between(self._added, after, until) - _between(self._removed, after, until)
+
+    def _has(self, reading: datetime) -> bool:
+        """Return whether it is one of the readings themselves; by `count`, which need not search for a next one."""
+        return self._readings is not None and self._readings.count(reading - MICROSECOND, reading) > 0
 
     def _next_kept(self, after: datetime) -> datetime | None:
         found = None if self._readings is None else self._readings.following(after)
@@ -91,21 +90,18 @@ def _between(readings: list[datetime], after: datetime, until: datetime) -> int:
     return bisect_right(readings, until) - bisect_right(readings, after)
 
 
-def nth(readings: Readings, first: datetime, number: int) -> datetime | None:
-    """Return the reading of that number, counted from 1 at `first`; None if it is past the horizon.
+def nth(readings: Readings, first: datetime, number: int, last: datetime) -> datetime | None:
+    """Return the reading of that number, counted from 1 at `first`; None if it is later than `last`.
 
     Works by counting ever longer stretches, then by halving the one that is too long.
     """
     low, missing, stretch = first - MICROSECOND, number, timedelta(days=1)
-    high = low
-    while high < LATEST:
-        high = min(low + stretch, LATEST)
+    while low < last:
+        high = low + min(stretch, last - low)
         held = readings.count(low, high)
         if held >= missing:
             break
         low, missing, stretch = high, missing - held, min(stretch * 2, timedelta(days=3_653))
-        if high - first > HORIZON:
-            return None
     else:
         return None
     while high - low > NOTHING_LEFT:

@@ -13,7 +13,8 @@ from .bits import members, span_of
 from .clock import Clock
 from .dst import DATES
 from .grid import Grid
-from .instants import LATEST, MICROSECOND
+from .instants import HORIZON, LATEST, MICROSECOND
+from .moments import Moment
 from .pattern import Pattern
 from .readings import Amended, Limited, nth
 from .rrule_days import RuleDays
@@ -21,12 +22,13 @@ from .rrule_readings import DAY, DayBits, Selected
 from .rrule_text import RecurrenceSet, Rule, read_set
 from .schedule import Schedule
 from .source import Source
-from .times import Readings
-from .wall import WallTimes
+from .times import Readings, Times
+from .wall import WallTimes, resolve
 from .zones import Zone
 
 UNITS = {"SECONDLY": 1, "MINUTELY": 60, "HOURLY": 3_600}  # seconds
-MARGIN = timedelta(days=2)
+LAST = LATEST - timedelta(days=2)
+COUNTED = 3 * HORIZON  # a COUNT that lasts longer than 300 years is taken for no end
 
 
 def read_rrule(source: Source) -> Schedule:
@@ -37,39 +39,47 @@ def read_rrule(source: Source) -> Schedule:
     zone = source.zone()
     start = _start(source, parts, zone)
     readings = None if parts.rule is None else _of_rule(source, parts.rule, start, zone)
-    added = {moment.reading_in(zone) for moment in parts.added}
-    removed = {moment.reading_in(zone) for moment in parts.removed}
+    added, added_late = _passes(parts.added, zone)
+    removed, removed_late = _passes(parts.removed, zone)
     if readings is None or added or removed:
         readings = Amended(readings, added, removed)
+    times: Times = WallTimes(readings, zone, source.rule(DATES))
+    if added_late or removed_late:
+        times = Amended(times, added_late, removed_late)
     return Schedule(
         text=parts.text(),
         kind="rrule",
         timezone=zone.name,
         dst=source.dst,
         anchor=source.start_of_grid() if parts.start is None and parts.rule is not None else None,
-        times=WallTimes(readings, zone, source.rule(DATES)),
+        times=times,
     )
+
+
+def _passes(moments: tuple[Moment, ...], zone: Zone) -> tuple[set[datetime], set[datetime]]:
+    """Return moments as readings, and as instants those in the second pass of an overlap: a reading means the first."""
+    late = {moment for moment in moments if moment.instant(zone) != resolve(moment.reading_in(zone), zone)}
+    return {moment.reading_in(zone) for moment in moments if moment not in late}, {m.instant(zone) for m in late}
 
 
 def _start(source: Source, parts: RecurrenceSet, zone: Zone) -> datetime:
     if parts.start is not None:
         return parts.start.reading_in(zone)
     anchor = source.start_of_grid()
-    return (anchor + zone.offset_at(anchor)).replace(microsecond=0)
+    return min((anchor + zone.offset_at(anchor)).replace(microsecond=0), LAST)
 
 
 def _of_rule(source: Source, rule: Rule, start: datetime, zone: Zone) -> Readings:
     readings = _endless(rule, start)
     if readings.following(start - MICROSECOND) is None:
         raise source.refuse("RRULE", "this rule has no occurrence within 100 years of its start", source.at)
-    last: datetime | None = LATEST - MARGIN
+    last = LAST
     if rule.until is not None:
         last = _until(rule, zone)
         if last < start:
             raise source.refuse("UNTIL", "UNTIL lies before DTSTART", source.at)
     elif rule.count is not None:
-        last = nth(readings, start, rule.count) or last
-    assert last is not None
+        last = nth(readings, start, rule.count, start + min(COUNTED, last - start)) or last
     return Limited(readings, start, last)
 
 
@@ -78,7 +88,12 @@ def _until(rule: Rule, zone: Zone) -> datetime:
     assert rule.until is not None
     if rule.until_is_date:
         return datetime.combine(rule.until.reading, time.max, rule.until.reading.tzinfo)
-    return rule.until.reading_in(zone)
+    if rule.until.offset is None:
+        return rule.until.reading
+    instant = rule.until.instant(zone)
+    span = zone.span_at(instant)
+    # In the second pass of an overlap all its readings have been shown already.
+    return max(instant, span.fresh - MICROSECOND) + span.offset
 
 
 def _endless(rule: Rule, start: datetime) -> Readings:

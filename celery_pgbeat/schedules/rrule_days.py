@@ -10,6 +10,7 @@ from datetime import date, timedelta
 
 from .bits import span_of
 from .days import month_length, nth_weekday, weekdays_in, whole_month
+from .pattern import FIRST, LAST
 from .rrule_text import Rule
 
 KEPT = 512  # years
@@ -42,6 +43,8 @@ class RuleDays:
 
     def mask(self, year: int, month: int) -> int:
         """Return the set of days of that month (bit 1 is the first)."""
+        if not FIRST <= year <= LAST:  # the weeks of 9999 would need the year 10000
+            return 0
         whole_year = self._years.get(year)
         if whole_year is None:
             if len(self._years) > KEPT:

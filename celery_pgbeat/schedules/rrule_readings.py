@@ -16,16 +16,17 @@ from .instants import UTC
 from .pattern import FIRST, LAST, SEARCH
 
 DAY = 86_400  # seconds
+ONE_DAY = timedelta(days=1)
 KEPT_SETS = 64  # of 11 kB each
+A_LONG_SEARCH = 366  # days; what was searched in vain for longer is not searched again
 
 
 def tiled(tile: int, size: int, total: int) -> int:
-    """Return the set `tile`, repeated every `size` numbers up to `total`."""
-    tiles = tile
+    """Return the set `tile`, repeated every `size` numbers up to `total` at least."""
     while size < total:
-        tiles |= tiles << size
+        tile |= tile << size
         size *= 2
-    return tiles & ((1 << total) - 1)
+    return tile
 
 
 class DayBits:
@@ -34,7 +35,7 @@ class DayBits:
     Periods of `unit` seconds follow each other; one in `interval` is active, that which holds `start` is.
     """
 
-    __slots__ = ("_counts", "_days", "_interval", "_sets", "_start", "_uniform", "_unit", "_wanted")
+    __slots__ = ("_counts", "_days", "_hole", "_interval", "_sets", "_start", "_uniform", "_unit", "_wanted")
 
     def __init__(self, days: Days, wanted: int, unit: int, interval: int, start: datetime) -> None:
         self._days = days
@@ -45,6 +46,8 @@ class DayBits:
         self._uniform = DAY % (interval * unit) == 0  # each day has the same seconds
         self._sets: dict[int, int] = {}
         self._counts: dict[int, int] = {}
+        # What the last long search went through: no reading lies on a day strictly between these two.
+        self._hole = (date.max, date.max)
 
     def following(self, after: datetime) -> datetime | None:
         """Return the first reading strictly later than `after`, or None."""
@@ -55,11 +58,10 @@ class DayBits:
                 return _at(after, second + lowest(rest))
         if not self._wanted or (self._uniform and not self._on(0)):
             return None
-        for day in days_after(self._days, after, min(after.year + SEARCH, LAST)):
-            found = self._on(day.toordinal())
-            if found:
-                return _at(day, lowest(found))
-        return None
+        limit = min(after.year + SEARCH, LAST)
+        day = self._day_after(after.date(), limit)
+        self._remember(after.date(), day or date(limit + 1, 1, 1))
+        return None if day is None else _at(day, lowest(self._on(day.toordinal())))
 
     def preceding(self, before: datetime) -> datetime | None:
         """Return the last reading strictly earlier than `before`, or None."""
@@ -70,11 +72,10 @@ class DayBits:
                 return _at(before, highest(rest))
         if not self._wanted or (self._uniform and not self._on(0)):
             return None
-        for day in days_before(self._days, before, max(before.year - SEARCH, FIRST)):
-            found = self._on(day.toordinal())
-            if found:
-                return _at(day, highest(found))
-        return None
+        limit = max(before.year - SEARCH, FIRST)
+        day = self._day_before(before.date(), limit)
+        self._remember(day or date(limit - 1, 12, 31), before.date())
+        return None if day is None else _at(day, highest(self._on(day.toordinal())))
 
     def count(self, after: datetime, until: datetime) -> int:
         """Return how many readings lie in (after, until]."""
@@ -87,6 +88,35 @@ class DayBits:
             return total + count_days(self._days, after.date(), until.date()) * self._count_on(0)
         between = takewhile(lambda day: day < until.date(), days_after(self._days, after, until.year))
         return total + sum(self._count_on(day.toordinal()) for day in between)
+
+    def _day_after(self, day: date, last_year: int) -> date | None:
+        """Return the first later day that has a reading."""
+        opens, closes = self._hole
+        while (ahead := next(days_after(self._days, day, last_year), None)) is not None:
+            if opens < ahead < closes:
+                day = closes - ONE_DAY
+            elif self._on(ahead.toordinal()):
+                return ahead
+            else:
+                day = ahead
+        return None
+
+    def _day_before(self, day: date, first_year: int) -> date | None:
+        """Return the last earlier day that has a reading."""
+        opens, closes = self._hole
+        while (behind := next(days_before(self._days, day, first_year), None)) is not None:
+            if opens < behind < closes:
+                day = opens + ONE_DAY
+            elif self._on(behind.toordinal()):
+                return behind
+            else:
+                day = behind
+        return None
+
+    def _remember(self, opens: date, closes: date) -> None:
+        """Keep what a search went through; the next ones (of a blackout's windows, say) mostly ask about the same."""
+        if (closes - opens).days > A_LONG_SEARCH:
+            self._hole = (opens, closes)
 
     def _up_to(self, wall: datetime) -> int:
         """Return how many readings of that day are not later than `wall`."""
@@ -114,8 +144,8 @@ class DayBits:
         if found is None:
             if len(self._sets) >= KEPT_SETS:
                 self._sets.clear()
-            active = tiled((1 << self._unit) - 1, self._unit * self._interval, DAY - offset) << offset
-            found = self._sets[first] = active & self._wanted
+            active = tiled((1 << self._unit) - 1, self._unit * self._interval, DAY - offset)
+            found = self._sets[first] = (active & self._wanted >> offset) << offset
         return found
 
 
@@ -157,33 +187,40 @@ class Selected:
 
     def following(self, after: datetime) -> datetime | None:
         """Return the first reading strictly later than `after`, or None."""
-        period = self._period_of(after.date())
-        last = min(after.year + SEARCH, LAST)
-        while period.year <= last:
+        for period in self._periods_from(after.date(), min(after.year + SEARCH, LAST)):
             for reading in self._in_period(period):
                 if reading > after:
                     return reading
-            period = self._next_period(period)
         return None
 
     def preceding(self, before: datetime) -> datetime | None:
         """Return the last reading strictly earlier than `before`, or None."""
-        period = self._period_of(before.date())
-        first = max(before.year - SEARCH, FIRST)
-        while period.year >= first:
+        for period in self._periods_back_from(before.date(), max(before.year - SEARCH, FIRST)):
             for reading in reversed(self._in_period(period)):
                 if reading < before:
                     return reading
-            period = self._period_of(period - timedelta(days=1))
         return None
 
     def count(self, after: datetime, until: datetime) -> int:
         """Return how many readings lie in (after, until]."""
-        total, period = 0, self._period_of(after.date())
-        while period <= until.date():
-            total += sum(after < reading <= until for reading in self._in_period(period))
-            period = self._next_period(period)
-        return total
+        periods = takewhile(lambda period: period <= until.date(), self._periods_from(after.date(), until.year))
+        return sum(after < reading <= until for period in periods for reading in self._in_period(period))
+
+    def _periods_from(self, day: date, last_year: int) -> Iterator[date]:
+        """Iterate over the period that holds the day, and the later ones that have days at all."""
+        ahead: date | None = day
+        while ahead is not None:
+            period = self._period_of(ahead)
+            yield period
+            ahead = next(days_after(self._days, self._next_period(period) - ONE_DAY, last_year), None)
+
+    def _periods_back_from(self, day: date, first_year: int) -> Iterator[date]:
+        """Iterate backwards over the period that holds the day, and the earlier ones that have days at all."""
+        behind: date | None = day
+        while behind is not None:
+            period = self._period_of(behind)
+            yield period
+            behind = next(days_before(self._days, period, first_year), None)
 
     def _in_period(self, period: date) -> tuple[datetime, ...]:
         found = self._kept.get(period)

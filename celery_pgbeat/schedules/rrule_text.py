@@ -178,7 +178,7 @@ def _with_part(source: Source, rule: Rule, name: str, given: str, at: int) -> Ru
         "BYDAY": lambda: replace(rule, weekdays=_weekdays(source, given, at)),
     }
     if name not in simple:
-        raise source.refuse(name, f"{name!r} is not a part of an RRULE", at)
+        raise source.refuse(name or "RRULE", f"{name!r} is not a part of an RRULE", at)
     return simple[name]()
 
 
@@ -237,9 +237,7 @@ def _date(source: Source, name: str, text: str, at: int) -> Moment:
 
 
 def _in_utc(moment: Moment, zone: str) -> Moment:
-    instant = moment.instant(zone_named(zone))
-    assert instant is not None  # only `skip` gives a gap nothing
-    return Moment(instant, timedelta(0))
+    return Moment(moment.instant(zone_named(zone)), timedelta(0))
 
 
 def _split(value: str, separator: str, at: int) -> list[tuple[str, int]]:

@@ -88,7 +88,7 @@ class SolarTimes:
 
     def following(self, after: datetime) -> datetime | None:
         """Return the first instant strictly later than `after`, or None."""
-        limit = min(after + LONGEST_WAIT * DAY, horizon_after(after))
+        limit = after + min(LONGEST_WAIT * DAY, horizon_after(after) - after)
         day = after.date() - DAY
         while day <= limit.date():
             found = self._on(day)
@@ -99,7 +99,7 @@ class SolarTimes:
 
     def preceding(self, before: datetime) -> datetime | None:
         """Return the last instant strictly earlier than `before`, or None."""
-        limit = max(before - LONGEST_WAIT * DAY, horizon_before(before))
+        limit = before - min(LONGEST_WAIT * DAY, before - horizon_before(before))
         day = before.date() + DAY
         while day >= limit.date():
             found = self._on(day)

@@ -21,12 +21,12 @@ MARGIN = timedelta(days=2)
 class WallTimes:
     """The instants at which a wall clock in `zone` shows one of `readings`."""
 
-    __slots__ = ("_first_pass_only", "_gap", "readings", "zone")
+    __slots__ = ("_first_pass_only", "readings", "rule", "zone")
 
     def __init__(self, readings: Readings, zone: Zone, rule: Rule) -> None:
         self.readings = readings
         self.zone = zone
-        self._gap = rule.gap
+        self.rule = rule
         self._first_pass_only = rule.overlap is Overlap.FIRST
 
     def following(self, after: datetime) -> datetime | None:
@@ -37,7 +37,7 @@ class WallTimes:
             if reading is not None:
                 instant = reading - span.offset
                 if instant < span.end:
-                    return instant
+                    return instant if instant.year - after.year < 100 or instant <= horizon_after(after) else None
                 if span.end - after > MARGIN:  # no overlap can show again what lies before `after`
                     there = self.zone.span_at(instant)
                     instant = reading - there.offset
@@ -101,18 +101,18 @@ class WallTimes:
     # What a gap has left out
 
     def _first_of_gap(self, span: Span, after: datetime) -> datetime | None:
-        if self._gap is Gap.AFTER:
+        if self.rule.gap is Gap.AFTER:
             return span.start if after < span.start and self._caught_up(span) else None
-        if self._gap is Gap.SHIFT:
+        if self.rule.gap is Gap.SHIFT:
             reading = self.readings.following(max(after, span.start - MICROSECOND) + span.before)
             if reading is not None and reading - span.before < min(span.settled, span.end):
                 return reading - span.before
         return None
 
     def _last_of_gap(self, span: Span, before: datetime) -> datetime | None:
-        if self._gap is Gap.AFTER:
+        if self.rule.gap is Gap.AFTER:
             return span.start if before > span.start and self._caught_up(span) else None
-        if self._gap is Gap.SHIFT:
+        if self.rule.gap is Gap.SHIFT:
             reading = self.readings.preceding(min(before, span.settled, span.end) + span.before)
             if reading is not None and reading - span.before >= span.start:
                 return reading - span.before
@@ -157,16 +157,12 @@ class WallTimes:
         return EARLIEST if reading is None else min(span.start, reading + MARGIN)
 
 
-def resolve(reading: datetime, zone: Zone, rule: Rule) -> datetime | None:
-    """Return the first instant at which a clock in `zone` shows the reading; None if `rule` gives a gap nothing."""
+def resolve(reading: datetime, zone: Zone) -> datetime:
+    """Return the first instant at which a clock in `zone` shows the reading; a gap shifts it, as it does dates."""
     if reading >= LATEST - MARGIN:
         return LATEST
-    span = zone.span_at(reading - MARGIN)
+    span = zone.span_at(max(reading - MARGIN, EARLIEST))
     while reading - span.offset >= span.end:
         span = zone.span_at(span.end)
     instant = reading - span.offset
-    if instant >= span.start:
-        return instant
-    if rule.gap is Gap.NOTHING:
-        return None
-    return span.start if rule.gap is Gap.AFTER else reading - span.before
+    return instant if instant >= span.start else reading - span.before

@@ -16,9 +16,9 @@ from operator import itemgetter
 
 from celery_pgbeat.errors import InvalidSchedule
 
-from .dst import DATES
 from .durations import Duration, DurationError, read_iso
-from .instants import EPOCH, LATEST, MICROSECOND, as_utc, within_reach
+from .instants import EPOCH, LATEST, MICROSECOND, as_utc, horizon_after, within_reach
+from .iso_words import duration_in_words
 from .parse import RRULE_SET, parse
 from .schedule import Schedule
 from .wall import resolve
@@ -41,13 +41,13 @@ class Window:
     opener: Schedule
     length: Duration
 
-    def closing(self, instant: datetime) -> datetime | None:
-        """Return when the window closes that holds the instant, or None if none does."""
+    def holding(self, instant: datetime) -> tuple[datetime, datetime] | None:
+        """Return when the window that holds the instant opened and when it closes, or None if none does."""
         opening = self.opener.previous(instant + MICROSECOND)
         if opening is None:
             return None
         closing = self._closing_of(opening)
-        return closing if closing > instant else None
+        return (opening, closing) if closing > instant else None
 
     def _closing_of(self, opening: datetime) -> datetime:
         try:
@@ -59,9 +59,7 @@ class Window:
         if not self.length.by_the_wall():
             return opening + self.length.elapsed
         zone = zone_named(self.opener.timezone)
-        closing = resolve(self.length.on_the_wall(opening + zone.offset_at(opening)), zone, DATES["default"])
-        assert closing is not None  # only `skip` gives a gap nothing
-        return closing + self.length.elapsed
+        return resolve(self.length.on_the_wall(opening + zone.offset_at(opening)), zone) + self.length.elapsed
 
     @property
     def text(self) -> str:
@@ -103,24 +101,70 @@ class Windows:
     def defer(self, instant: datetime) -> datetime | None:
         """Return the instant itself if it is free, else the first free one after it.
 
-        None means that more than 1,000 windows follow each other without a free moment.
+        None means that more than 1,000 windows, or 100 years, follow without a free moment.
 
         Raises:
             ValueError: `instant` is naive.
         """
         free = within_reach(as_utc(instant))
+        horizon = horizon_after(free)
         for _ in range(LONGEST_CHAIN):
             closing = self._closing(free)
             if closing is None:
                 return free
+            if closing > horizon:
+                return None
             free = closing
         return None
+
+    def since(self, instant: datetime) -> datetime | None:
+        """Return since when there has been no free moment: when the first window opened of those that hold the instant.
+
+        None means that the instant is free, or that more than 1,000 windows precede it without a free moment.
+
+        Raises:
+            ValueError: `instant` is naive.
+        """
+        blocked = within_reach(as_utc(instant))
+        opening = None
+        for _ in range(LONGEST_CHAIN):
+            held = [holding for window in self.windows if (holding := window.holding(blocked)) is not None]
+            if not held:
+                return opening
+            opening = min(held)[0]
+            blocked = opening - MICROSECOND
+        return None
+
+    def stretches(self, after: datetime) -> Iterator[tuple[datetime, datetime | None]]:
+        """Iterate over the stretches without a free moment that end later than `after`: when they open and close.
+
+        The last one has no closing if it never ends, or only after more than 1,000 windows or 100 years.
+
+        Raises:
+            ValueError: `after` is naive.
+        """
+        closing: datetime | None = within_reach(as_utc(after))
+        opening = self.since(after)
+        while closing is not None and (opening := opening or self._next_opening(closing)) is not None:
+            closing = self.defer(opening)
+            yield opening, closing
+            opening = None
+
+    def describe(self) -> str:
+        """Return the windows in plain English words."""
+        return "; ".join(
+            f"{window.opener.describe()} for {duration_in_words(window.length)}" for window in self.windows
+        )
+
+    def _next_opening(self, after: datetime) -> datetime | None:
+        openings = (window.opener.next(after) for window in self.windows)
+        return min((opening for opening in openings if opening is not None), default=None)
 
     def _closing(self, instant: datetime) -> datetime | None:
         if instant >= LATEST - MICROSECOND:
             return None
-        closings = [window.closing(instant) for window in self.windows]
-        return max((closing for closing in closings if closing is not None), default=None)
+        held = (window.holding(instant) for window in self.windows)
+        return max((holding[1] for holding in held if holding is not None), default=None)
 
 
 def parse_windows(
@@ -151,23 +195,37 @@ def _parse_windows(texts: tuple[str, ...], timezone: str, named: tuple[tuple[str
     if len(found) > MOST_WINDOWS:
         raise InvalidSchedule(shown, "blackout", f"there are {len(found)} windows, more than {MOST_WINDOWS}")
     windows = Windows(tuple(dict.fromkeys(found)))
-    if _blocks_for_ever(windows):
-        raise InvalidSchedule(
-            shown, "blackout", f"more than {LONGEST_CHAIN:,} windows follow each other without a free moment"
-        )
+    reason = _never_free(windows)
+    if reason is not None:
+        raise InvalidSchedule(shown, "blackout", reason)
     return windows
 
 
-def _read_all(text: str, timezone: str, named: Mapping[str, Windows]) -> Iterator[Window]:
+def names_in(texts: Sequence[str]) -> frozenset[str]:
+    """Return the names that `window: name` refers to in these texts.
+
+    Example:
+        >>> names_in(["cron: 0 0 * * * PT5H; window: weekend"])
+        frozenset({'weekend'})
+    """
+    references = (NAMED.fullmatch(body) for text in texts for body, _ in _bodies(text))
+    return frozenset(match.group(1) for match in references if match and match.group(1))
+
+
+def _bodies(text: str) -> Iterator[tuple[str, int]]:
+    """Yield each window of a text, with its offset."""
     at = 0
     for part in [text] if RRULE_SET.match(text.lstrip()) else text.split(";"):
-        body = part.strip()
-        start = at + len(part) - len(part.lstrip())
-        if match := NAMED.fullmatch(body):
-            yield from _named(text, match.group(1), start + match.start(1), named)
-        else:
-            yield _read(text, body, start, timezone)
+        yield part.strip(), at + len(part) - len(part.lstrip())
         at += len(part) + 1
+
+
+def _read_all(text: str, timezone: str, named: Mapping[str, Windows]) -> Iterator[Window]:
+    for body, at in _bodies(text):
+        if match := NAMED.fullmatch(body):
+            yield from _named(text, match.group(1), at + match.start(1), named)
+        else:
+            yield _read(text, body, at, timezone)
 
 
 def _named(text: str, name: str, at: int, named: Mapping[str, Windows]) -> tuple[Window, ...]:
@@ -193,19 +251,22 @@ def _read(text: str, body: str, at: int, timezone: str) -> Window:
         raise InvalidSchedule(text, error.field, error.reason, at + (error.position or 0)) from None
 
 
-def _blocks_for_ever(windows: Windows) -> bool:
-    """Return whether some window's first opening begins a chain that is too long, within a bounded search."""
+def _never_free(windows: Windows) -> str | None:
+    """Return why some window's first opening begins a chain that is too long, within a bounded search."""
     asked = 0
     for window in windows.windows:
         opening = window.opener.next(EPOCH)
         if opening is None or asked > CHECKED:
             continue
+        horizon = horizon_after(opening)
         for _ in range(LONGEST_CHAIN):
             asked += len(windows.windows)
             closing = windows._closing(opening)
             if closing is None:
                 break
+            if closing > horizon:
+                return "there is no free moment for 100 years"
             opening = closing
         else:
-            return True
-    return False
+            return f"more than {LONGEST_CHAIN:,} windows follow each other without a free moment"
+    return None

@@ -102,6 +102,7 @@ calendars = st.builds(
     st.sampled_from(("*-*-*", "*-*-1..7", "*-*~1", "*-*~7/2", "*-2-*", "*-1/3-1", "2020..2030-*-13")),
     st.sampled_from(("02:30", "*:0/15", "00:00:00", "9..17/2:10,40", "*:*:0/20", "*:*:0/0.25", "1:30:15")),
 )
+single_events = onces.map(lambda moment: f"calendar: {moment.replace('T', ' ')}")
 rrules = st.builds(
     lambda start, rule: f"DTSTART:{start:%Y%m%dT%H%M%S}\nRRULE:{rule}",
     st.datetimes(datetime(2000, 1, 1), datetime(2026, 12, 31)),
@@ -121,7 +122,7 @@ rrules = st.builds(
         )
     ),
 )
-any_text = st.one_of(cron5, cron6, crontabs, intervals, iso_texts, onces, calendars, rrules)
+any_text = st.one_of(cron5, cron6, crontabs, intervals, iso_texts, onces, single_events, calendars, rrules)
 
 
 def chain(schedule: Schedule, after: datetime, number: int = 12) -> list[datetime]:

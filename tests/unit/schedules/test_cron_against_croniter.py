@@ -35,7 +35,7 @@ def agreed(words: tuple[str, ...]) -> bool:
     return "*/" not in words[2] + words[4] and (any(starred) or not special)
 
 
-@settings(max_examples=250, deadline=None, database=None)
+@settings(max_examples=500, deadline=None, database=None)
 @given(fields, st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)))
 def test_croniter_gives_the_same_instants_in_utc(words, naive):
     assume(agreed(words))

@@ -34,6 +34,7 @@ def test_the_readme_example_first_runs_on_the_next_day():  # S-1
         ("2026-12-08 12:00:00", "2026-12-08T12:00"),
         ("2026-12-08T12:00:00+01:00", "2026-12-08T11:00"),
         ("2026-12-08T12:00Z", "2026-12-08T12:00"),
+        ("2026-12-09", "2026-12-09"),
         ("iso: 2026-12-09", "2026-12-09"),
         ("P1D", "2026-12-08T10:07"),
         ("0 0 * * *", "2026-12-08"),
@@ -119,6 +120,22 @@ def test_the_grid_begins_at_the_anchor_and_not_before():
     assert schedule.previous(BASE) is None
     assert utc("1970-01-01T00:05") == parse("every 5m").next(utc("1970-01-01"))
     assert BASE + timedelta(hours=1) == parse("R/PT1H", anchor=BASE).next(BASE - timedelta(days=1))
+
+
+@pytest.mark.parametrize(("seconds", "ticks", "stepped"), [(50, 1728, 1436), (70, 1234, 1077)])  # N-8
+def test_a_day_of_late_passes_costs_no_tick(seconds, ticks, stepped):
+    schedule, start = parse(f"every {seconds}s", anchor=utc("2026-12-07")), utc("2026-12-07")
+    found, last, drifting, from_last_run = [], start, 0, start
+    for number in range(1, int(86_400 / 20.05) + 2):
+        now = min(start + number * timedelta(seconds=20.05), start + timedelta(days=1))
+        found += schedule.occurrences(last, now)
+        last = now
+        if now >= from_last_run + timedelta(seconds=seconds):  # the other rule: an interval after the last run
+            drifting, from_last_run = drifting + 1, now
+
+    assert ticks == len(found) == schedule.count(start, start + timedelta(days=1))
+    assert [start + number * timedelta(seconds=seconds) for number in range(1, ticks + 1)] == found
+    assert stepped == drifting
 
 
 def test_years_of_seconds_are_counted_by_division():

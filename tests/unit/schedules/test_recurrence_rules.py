@@ -147,6 +147,32 @@ def test_dates_alone_need_no_rule():
     assert [utc("2026-12-04T09:00"), utc("2026-12-10T11:00")] == list(schedule.occurrences(utc("2026-01-01")))
 
 
+NIGHTLY = "DTSTART;TZID=Europe/Berlin:20261024T023000 RRULE:FREQ=DAILY;COUNT=3"
+
+
+@pytest.mark.parametrize(
+    ("text", "dst", "expected"),  # 02:30 is shown twice on the 25th: at 00:30 and 01:30 UTC
+    [
+        (NIGHTLY, "default", ["24 00:30", "25 00:30", "26 01:30"]),
+        (f"{NIGHTLY} RDATE:20261025T013000Z", "default", ["24 00:30", "25 00:30", "25 01:30", "26 01:30"]),
+        (f"{NIGHTLY} EXDATE:20261025T013000Z", "default", ["24 00:30", "25 00:30", "26 01:30"]),
+        (f"{NIGHTLY} EXDATE:20261025T003000Z", "default", ["24 00:30", "26 01:30"]),
+        (f"{NIGHTLY} EXDATE:20261025T013000Z", "all", ["24 00:30", "25 00:30", "26 01:30"]),
+        ("RDATE:20261025T013000Z,20261025T003000Z", "default", ["25 00:30", "25 01:30"]),
+        ("RDATE:20261025T013000Z EXDATE:20261025T013000Z RDATE:20261026T013000Z", "default", ["26 01:30"]),
+        (f"{NIGHTLY.replace('COUNT=3', 'UNTIL=20261025T010000Z')}", "default", ["24 00:30", "25 00:30"]),
+        (f"{NIGHTLY.replace('COUNT=3', 'UNTIL=20261025T002959Z')}", "default", ["24 00:30"]),
+    ],
+)
+def test_a_moment_in_utc_means_that_very_pass_of_an_overlap(text, dst, expected):
+    schedule = parse(text, "Europe/Berlin", dst=dst)
+    found = list(schedule.occurrences(utc("2026-01-01")))
+
+    assert expected == [f"{instant:%d %H:%M}" for instant in found]
+    assert len(found) == schedule.count(utc("2026-01-01"), utc("2027-01-01"))
+    assert found[:-1] == [schedule.previous(instant) for instant in found[1:]]
+
+
 @pytest.mark.parametrize(
     ("text", "zone", "expected"),
     [
@@ -205,6 +231,15 @@ def test_years_after_its_start_a_rule_still_answers_at_once(rule):
         read(rule).next(utc("2026-12-07T10:07"))
 
     assert time.process_time() - begun < 1  # 50 ms each; dateutil takes seconds
+
+
+@pytest.mark.parametrize("name", ["RDATE", "EXDATE"])
+def test_two_hundred_dates_beside_a_rare_rule_are_read_at_once(name):
+    dates = ",".join(f"{year}0704T120000" for year in range(1960, 2170))
+    begun = time.process_time()
+    read(f"DTSTART:19000101T000000 RRULE:FREQ=SECONDLY;INTERVAL=86399;BYHOUR=23 {name}:{dates}")
+
+    assert time.process_time() - begun < 3  # a search of a hundred years for each date would take some 20 s
 
 
 def test_a_count_of_millions_is_not_walked_through():

@@ -34,7 +34,7 @@ from tests.unit.schedules.schedule_texts import (
 )
 
 ANCHOR = datetime(2020, 2, 29, 1, 30, tzinfo=UTC)
-thorough = settings(max_examples=150, deadline=None, database=None)
+thorough = settings(max_examples=300, deadline=None, database=None)
 
 
 def made(text: str, zone: str, dst: str) -> Schedule:
@@ -141,7 +141,7 @@ plain_days = st.sampled_from(("*", "*", "*", "1-20", "*/2", "29,30"))
 plain = st.tuples(minutes, hours, plain_days, st.just("*"), st.sampled_from(("*", "*", "*", "0", "1-5", "*/2")))
 
 
-@settings(max_examples=60, deadline=None, database=None)
+@settings(max_examples=120, deadline=None, database=None)
 @given(plain.map(" ".join), st.sampled_from(("", "crontab: ")), zones, dsts, st.sampled_from(range(15)))
 def test_nothing_is_lost_and_nothing_invented_around_a_leap(fields, prefix, zone, dst, leap):
     text, info = prefix + fields, ZoneInfo(zone)

@@ -60,3 +60,14 @@ def test_a_polar_night_is_waited_out():
     assert all(schedule.next(instant - TICK) == instant and schedule.matches(instant) for instant in found)
     assert schedule.previous(found[1]) == found[0]
     assert schedule.count(BASE, found[2]) == 3
+
+
+@pytest.mark.parametrize("edge", ["0001-01-01", "0002-01-02", "9998-12-31", "9999-12-31T23:59:59"])
+def test_the_ends_of_the_calendar_are_no_error(edge):
+    pytest.importorskip("ephem")
+    schedule, instant = parse("solar: sunset 52.52 13.40"), datetime.fromisoformat(edge).replace(tzinfo=UTC)
+    found, before = schedule.next(instant), schedule.previous(instant)
+
+    assert found is None or found > instant
+    assert before is None or before < instant
+    schedule.matches(instant)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import islice
 
 import pytest
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse, parse_windows
+from celery_pgbeat.schedules.windows import names_in
 from tests.unit.schedules.schedule_texts import TICK, UTC
 
 NIGHT = "cron: 0 0 * * * PT5H"
@@ -84,13 +86,29 @@ def test_windows_come_as_a_list_too_and_named_ones_are_looked_up():
     assert not parse_windows([], "UTC").covers(utc("2026-12-05"))
 
 
+def test_the_names_that_windows_refer_to_are_told_without_knowing_them():
+    texts = [f"window: weekend;Window :night\n; {NIGHT}", "window: Müller", "window:", "0 0 * * *", "RRULE:X;window: a"]
+
+    assert {"weekend", "night", "Müller"} == names_in(texts)
+
+
 @pytest.mark.parametrize(
-    "text",
-    ["* * * * * PT1M", "0 0 * * * P1D", "0 0 * * * PT12H; 0 12 * * * PT12H", "0 0 1 1 * P1Y", "every 1s PT2S"],
+    "text", ["* * * * * PT1M", "0 0 * * * P1D", "0 0 * * * PT12H; 0 12 * * * PT12H", "every 1s PT2S"]
 )
 def test_windows_that_never_leave_a_free_moment_are_refused(text):
-    with pytest.raises(InvalidSchedule, match="without a free moment"):
+    with pytest.raises(InvalidSchedule, match="more than 1,000 windows follow each other without a free moment"):
         parse_windows(text, "UTC")
+
+
+@pytest.mark.parametrize("text", ["0 0 1 1 * P1Y", "* * * * * P10Y", "0 0 1 1 * P100Y", "every 1d PT876000H"])
+def test_a_few_long_windows_that_leave_no_free_moment_for_a_hundred_years_are_refused_too(text):
+    with pytest.raises(InvalidSchedule, match="there is no free moment for 100 years"):
+        parse_windows(text, "UTC")
+
+
+def test_a_long_window_that_ends_is_waited_out():
+    assert utc("2126-12-05") == parse_windows("2026-12-05 P100Y", "UTC").defer(utc("2026-12-05"))
+    assert utc("2027-06-01") == parse_windows("2020-06-01 P7Y; 0 0 1 1 * PT1H", "UTC").defer(utc("2026-12-05"))
 
 
 @pytest.mark.parametrize(
@@ -123,6 +141,48 @@ def test_the_ends_of_the_calendar_are_no_error(text):
     for edge in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC), utc("9998-12-31T23:59:59")):
         windows.covers(edge)
         windows.defer(edge)
+
+
+def test_a_stretch_is_known_since_its_first_opening():
+    windows = parse_windows("cron: 0 0 * * sat P2D; cron: 0 22 * * * PT8H", "UTC")
+
+    assert windows.since(utc("2026-12-07T05:59")) == utc("2026-12-04T22:00")  # Friday night, the weekend, two nights
+    assert windows.since(utc("2026-12-08T22:00")) == utc("2026-12-08T22:00")
+    assert windows.since(utc("2026-12-08T12:00")) is None
+
+
+def test_the_stretches_ahead_begin_with_the_one_that_is_open_and_join_what_leaves_no_free_moment():
+    windows = parse_windows("cron: 0 0 * * sat P2D; cron: 0 22 * * * PT8H", "UTC")
+
+    assert [
+        (utc("2026-12-04T22:00"), utc("2026-12-07T06:00")),  # Friday night, the weekend, two nights
+        (utc("2026-12-07T22:00"), utc("2026-12-08T06:00")),
+    ] == list(islice(windows.stretches(utc("2026-12-05T12:00")), 2))
+    assert (utc("2026-12-07T22:00"), utc("2026-12-08T06:00")) == next(windows.stretches(utc("2026-12-07T06:00")))
+
+
+def test_windows_that_never_open_again_have_no_stretches():
+    windows = parse_windows("2027-01-01 P1D")
+
+    assert [(utc("2027-01-01"), utc("2027-01-02"))] == list(windows.stretches(utc("2026-12-05")))
+    assert [] == list(windows.stretches(utc("2027-01-02")))
+
+
+def test_a_stretch_of_more_windows_than_anybody_follows_has_no_end():
+    windows = parse_windows("cron: 0 0 0 * * * 2027,2030-2033 P1D")
+
+    assert [(utc("2027-01-01"), utc("2028-01-01")), (utc("2030-01-01"), None)] == list(
+        windows.stretches(utc("2026-12-05"))
+    )
+
+
+def test_windows_are_told_in_words():
+    windows = parse_windows("cron: 0 0 * * sat P2D; cron: 0 22 * * * PT8H30M", "Europe/Berlin")
+
+    assert (
+        "at 00:00 on Saturday (Europe/Berlin) for 2 days; at 22:00 (Europe/Berlin) for 8 hours and 30 minutes"
+        == windows.describe()
+    )
 
 
 def test_a_naive_instant_is_refused():
