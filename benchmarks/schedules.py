@@ -1,12 +1,12 @@
-"""How fast the engine answers, beside croniter in the same run: `python benchmarks/schedules.py`.
+"""Schedules: how fast the engine answers, beside croniter in the same run.
 
-Absolute figures depend on the machine and on what else it does; the ratios are what to read. Each figure is the best
-of five rounds of processor time. "parse+next" is a text of which not even a field was seen before, "from cache" one
-that was.
+Processor time, not time on the clock. "parse+next" is a text of which not even a field was seen before, "from cache"
+one that was, "next" a schedule in hand.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -14,6 +14,8 @@ from zoneinfo import ZoneInfo
 
 from croniter import croniter
 
+from benchmarks.ground import Ground
+from benchmarks.results import Figure
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.cron_fields import read_field
 from celery_pgbeat.schedules.parse import read
@@ -30,18 +32,18 @@ COUNTED = (
 )
 
 
-def rate(action: Callable[[], object], times: int) -> float:
-    """Return how often a second the action can be done."""
-    best = float("inf")
+def measured(action: Callable[[], object], times: int) -> list[float]:
+    """Return how often a second the action can be done, by round."""
+    found = []
     for _ in range(ROUNDS):
         begun = time.process_time()
         for _ in range(times):
             action()
-        best = min(best, time.process_time() - begun)
-    return times / best
+        found.append(times / (time.process_time() - begun))
+    return found
 
 
-def rates(text: str, zone: str) -> dict[str, float]:
+def rates(text: str, zone: str) -> dict[str, list[float]]:
     """Return the rates of ours and of croniter's for one expression."""
     schedule, local = parse(text, zone), BASE.astimezone(ZoneInfo(zone))
     theirs = croniter(text, local)
@@ -55,36 +57,38 @@ def rates(text: str, zone: str) -> dict[str, float]:
         return read(text, zone).next(BASE)
 
     return {
-        "parse+next": rate(unseen, 2_000),
-        "from cache": rate(lambda: parse(text, zone).next(BASE), 20_000),
-        "next": rate(lambda: schedule.next(BASE), 20_000),
-        "croniter parse+next": rate(lambda: croniter(text, local).get_next(datetime), 500),
-        "croniter next": rate(croniter_next, 1_000),
+        "parse+next": measured(unseen, 2_000),
+        "from cache": measured(lambda: parse(text, zone).next(BASE), 20_000),
+        "next": measured(lambda: schedule.next(BASE), 20_000),
+        "croniter parse+next": measured(lambda: croniter(text, local).get_next(datetime), 500),
+        "croniter next": measured(croniter_next, 1_000),
     }
 
 
-def main() -> None:
-    """Print both tables."""
-    print(f"{'':34}{'ours, calls a second':>38}{'croniter':>22}{'times faster':>24}")
-    heads = ("parse+next", "from cache", "next", "parse+next", "next", "parse+next", "from cache", "next")
-    print(f"{'':33}" + "".join(f"{head:>12}" for head in heads))
-    for text in EXPRESSIONS:
-        for zone in ZONES:
-            found = rates(text, zone)
-            parsed, cached, kept, theirs_parsed, theirs_kept = found.values()
-            line = "".join(f"{value:12,.0f}" for value in found.values())
-            ratios = (parsed / theirs_parsed, cached / theirs_parsed, kept / theirs_kept)
-            print(f"{text:15}{zone:18}{line}" + "".join(f"{ratio:11.1f}x" for ratio in ratios))
-    print("\ncount over ten years, milliseconds (first call, then again)")
-    for text, zone in COUNTED:
-        schedule, until = parse(text, zone, anchor=BASE), BASE.replace(year=2036)
-        elapsed = []
-        for _ in range(2):
-            begun = time.perf_counter()
-            number = schedule.count(BASE, until)
-            elapsed.append((time.perf_counter() - begun) * 1_000)
-        print(f"{text:34}{number:>14,}{elapsed[0]:>10.3f}{elapsed[1]:>10.3f}")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """There is nothing to choose."""
 
 
-if __name__ == "__main__":
-    main()
+def run(_ground: Ground, _options: argparse.Namespace) -> list[Figure]:
+    """Measure the next run of some texts in two zones, and the counting of others."""
+    asked = [figure for text in EXPRESSIONS for zone in ZONES for figure in _asked(text, zone)]
+    return asked + [figure for text, zone in COUNTED for figure in _counted(text, zone)]
+
+
+def _asked(text: str, zone: str) -> list[Figure]:
+    found = {name: Figure(f"{text} {zone}: {name}", "calls/s", values) for name, values in rates(text, zone).items()}
+    for name, theirs in (("parse+next", "parse+next"), ("from cache", "parse+next"), ("next", "next")):
+        found[name].beside(f"croniter's {theirs}", found[f"croniter {theirs}"])
+    return list(found.values())
+
+
+def _counted(text: str, zone: str) -> list[Figure]:
+    """Count over ten years: the first call, and the second."""
+    schedule, until = parse(text, zone, anchor=BASE), BASE.replace(year=2036)
+    elapsed = []
+    for _ in range(2):
+        begun = time.perf_counter()
+        schedule.count(BASE, until)
+        elapsed.append((time.perf_counter() - begun) * 1000)
+    calls = zip(("first", "again"), elapsed, strict=True)
+    return [Figure(f"{text} {zone}: count over ten years, {call}", "ms", [value]) for call, value in calls]

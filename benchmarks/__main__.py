@@ -1,0 +1,62 @@
+"""The one door: `python -m benchmarks <measure> [options]`, and `python -m benchmarks report results.json`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks import change, fire, idle, lateness, messages, minute, planning, report, schedules, soak, worker
+from benchmarks.ground import servers
+from benchmarks.peers import measure as peers
+from benchmarks.results import Run, append, shown
+
+MEASURES = {
+    "fire": fire,
+    "peers": peers,
+    "minute": minute,
+    "lateness": lateness,
+    "idle": idle,
+    "change": change,
+    "worker": worker,
+    "soak": soak,
+    "messages": messages,
+    "schedules": schedules,
+    "planning": planning,
+}
+
+
+def main() -> None:
+    """Do one measure and tell what it found, or write the page from what was found."""
+    options = _parser().parse_args()
+    if options.measure == "report":
+        report.write(options.results, options.page)
+        return
+    asked = {name: value for name, value in vars(options).items() if name not in ("measure", "out")}
+    with servers() as ground:
+        run = Run.of(options.measure, asked, MEASURES[options.measure].run(ground, options))
+    print(shown(run), flush=True)
+    if options.out is not None:
+        append(options.out, run)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = parser.add_subparsers(dest="measure", required=True, metavar="measure")
+    for name, module in MEASURES.items():
+        summary = (module.__doc__ or "").partition("\n")[0]
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_options(command)
+        command.add_argument("--out", type=Path, help="the JSON file to which the result is appended")
+    command = commands.add_parser("report", help="write the table and the plot of docs/performance.md")
+    command.add_argument("results", type=Path, help="the JSON file that --out has written")
+    command.add_argument("--page", type=Path, default=report.PAGE, help="default: docs/performance.md")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

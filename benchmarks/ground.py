@@ -1,0 +1,161 @@
+"""What every benchmark stands on: private servers, `celery beat` processes, their processor time, a watch on a queue.
+
+Postgres is durable (fsync on), with room for what is measured; Valkey keeps nothing on disk; RabbitMQ is a classic
+durable queue. All share the machine with the beats and with the measuring.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import redis
+from kombu import Connection
+
+from celery_pgbeat.embedded import Postgres, Server, Valkey
+from tests.harness.databases import migrate_database
+from tests.harness.processes import Cluster
+from tests.harness.rabbitmq import RabbitMQ
+
+POSTGRES = {"shared_buffers": "1GB", "max_wal_size": "4GB", "max_connections": "200"}
+BROKERS = ("redis", "amqp")
+QUEUE = "pgbeat-benchmark"
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Ground:
+    """The servers of a run, each started when first asked for."""
+
+    folder: Path
+    _stack: ExitStack
+
+    def __post_init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    @cached_property
+    def postgres(self) -> Postgres:
+        """The Postgres."""
+        return self._stack.enter_context(Postgres(options=POSTGRES))
+
+    @cached_property
+    def valkey(self) -> Valkey:
+        """The Valkey."""
+        return self._stack.enter_context(Valkey())
+
+    @cached_property
+    def rabbitmq(self) -> RabbitMQ:
+        """The RabbitMQ, where its binary is on the machine."""
+        return self._stack.enter_context(RabbitMQ())
+
+    def broker(self, kind: str) -> Server:
+        """The server of a kind: `redis` or `amqp`."""
+        return self.valkey if kind == "redis" else self.rabbitmq
+
+    def empty(self, kind: str) -> None:
+        """Throw away all messages."""
+        if kind == "redis":
+            redis.Redis.from_url(self.valkey.url).flushall()
+            return
+        with Connection(self.rabbitmq.url) as connection, connection.channel() as channel:
+            channel.queue_declare(QUEUE, durable=True, auto_delete=False)
+            channel.queue_purge(QUEUE)
+
+    @contextmanager
+    def database(self, migrated: bool = True) -> Iterator[str]:
+        """Lend a new database, with the schema in it."""
+        name = f"benchmark_{next(self._numbers)}"
+        url = self.postgres.create_database(name)
+        if migrated:
+            migrate_database(url)
+        yield url
+        execute(self.postgres.url, f"drop database {name} with (force)")
+
+    def place(self) -> Path:
+        """Return a new folder."""
+        folder = self.folder / f"place-{next(self._numbers)}"
+        folder.mkdir()
+        return folder
+
+    @contextmanager
+    def cluster(self, database: str, broker: str, **settings: Any) -> Iterator[Cluster]:
+        """Lend a place where beats and workers run, all ended afterwards."""
+        cluster = Cluster(self.place(), database, broker)
+        cluster.settings.update(settings)
+        try:
+            yield cluster
+        except Exception as error:
+            raise RuntimeError("\n".join(f"{title}:\n{tail}" for title, tail in cluster.tails())) from error
+        finally:
+            cluster.end()
+
+
+@contextmanager
+def servers() -> Iterator[Ground]:
+    """Lend private servers; stop afterwards those that were asked for."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pgbeat-benchmark-")))
+        yield Ground(folder, stack)
+
+
+def execute(url: str, sql: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+    """Run one statement by itself."""
+    with closing(psycopg2.connect(url)) as connection:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            return cursor.fetchall() if cursor.description else []
+
+
+def cpu_of(pid: int) -> float:
+    """Return the processor seconds that a process and its living children have used."""
+    total = 0.0
+    for one in (pid, *children_of(pid)):
+        try:
+            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += (int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])) / TICKS
+    return total
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the children of a process, and theirs."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in task.read_text().split():
+            found += [int(child), *children_of(int(child))]
+    return found
+
+
+def length_of(broker: str, queue: str = QUEUE) -> Callable[[], int]:
+    """Return a function that tells how many messages lie in a queue; cheap enough to be called in a loop."""
+    if broker.startswith("redis"):
+        client = redis.Redis.from_url(broker)
+        return lambda: int(client.llen(queue))
+    channel = Connection(broker).channel()
+    channel.queue_declare(queue, durable=True, auto_delete=False)
+    return lambda: int(channel.queue_declare(queue, passive=True).message_count)
+
+
+def wait_for(length: Callable[[], int], count: int, timeout: float, step: float = 0.002) -> float:
+    """Wait until so many messages lie in the queue; return the instant (`time.time`) at which they were seen.
+
+    Raises:
+        TimeoutError: they do not come.
+    """
+    until = time.monotonic() + timeout
+    while (seen := length()) < count:
+        if time.monotonic() > until:
+            raise TimeoutError(f"{seen} of {count} messages after {timeout} s")
+        time.sleep(step)
+    return time.time()

@@ -1,0 +1,54 @@
+"""Lateness: so many a second, spread evenly, one beat; from each one's instant until a consumer has it off the broker.
+
+The consumer's own way (a BRPOP) is part of the figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from benchmarks.consumer import Arrivals, consumer
+from benchmarks.ground import Ground
+from benchmarks.results import Figure, percentile
+from benchmarks.rows import announce_worker, insert_spread, set_due_spread, soon
+
+HEADSTART = 3.0  # seconds between the last write and the first instant
+EVERY = 10  # seconds: the interval of each row
+PATIENCE = 5.0  # seconds that the last messages are waited for
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add this measure's options."""
+    parser.add_argument("--per-second", type=int, default=1000)
+    parser.add_argument("--beats", type=int, default=1)
+    parser.add_argument("--seconds", type=int, default=60, help="each ten of them are one round")
+
+
+def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
+    """Measure, and say p50, p99 and the latest of each ten seconds."""
+    rounds = max(1, options.seconds // EVERY)
+    expected = options.per_second * EVERY
+    begin, arrivals = _measured(ground, options, rounds)
+    found = [values for _, values in sorted(arrivals.by_span(begin, EVERY).items())][:rounds]
+    assert [expected] * rounds == [len(values) for values in found], [len(values) for values in found]
+    case = f"{options.per_second:,} a second"
+    return [
+        Figure(f"lateness {name}, {case}", "ms", [percentile(values, share) * 1000 for values in found])
+        for name, share in (("p50", 0.5), ("p99", 0.99), ("most", 1.0))
+    ]
+
+
+def _measured(ground: Ground, options: argparse.Namespace, rounds: int) -> tuple[float, Arrivals]:
+    """Return the first instant, and what came."""
+    with ground.database() as database:
+        announce_worker(database)
+        insert_spread(database, options.per_second * EVERY, EVERY)
+        ground.empty("redis")
+        with ground.cluster(database, ground.valkey.url) as cluster, consumer(ground.valkey.url) as taker:
+            for _ in range(options.beats):
+                cluster.beat()
+            begin = soon(HEADSTART, EVERY)
+            set_due_spread(database, begin, EVERY)
+            time.sleep(max(0.0, begin.timestamp() + EVERY * rounds + PATIENCE - time.time()))
+            return begin.timestamp(), taker.stop()
