@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
+from typing import Protocol, TypeVar
 
 from tests.harness.probe import Run
 
@@ -15,38 +16,65 @@ Occurrence = tuple[str, datetime]  # a periodic task's name and the instant it w
 _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
 
+class Seen(Protocol):
+    """A sign of one occurrence: a run of its task (`probe.Run`), or its message at the broker (`tap.Arrival`)."""
+
+    @property
+    def job(self) -> str:
+        """The task id."""
+
+    @property
+    def periodic_task(self) -> str | None:
+        """The row's name."""
+
+    @property
+    def scheduled_for(self) -> datetime | None:
+        """The instant that it was for."""
+
+    @property
+    def attempt(self) -> int:
+        """Celery's count of retries."""
+
+    @property
+    def seen_at(self) -> datetime:
+        """When it was seen."""
+
+
+AnySeen = TypeVar("AnySeen", bound=Seen)
+
+
 def grid(name: str, first: datetime, every: timedelta, until: datetime) -> list[Occurrence]:
     """List the occurrences of an interval from the first on, the end included."""
     return [(name, first + number * every) for number in range((until - first) // every + 1)]
 
 
-def lost(due: Iterable[Occurrence], runs: Iterable[Run]) -> list[Occurrence]:
-    """List the occurrences that were due and never started."""
-    started = {(run.periodic_task, run.scheduled_for) for run in runs}
-    return sorted(occurrence for occurrence in set(due) if occurrence not in started)
+def lost(due: Iterable[Occurrence], seen: Iterable[Seen]) -> list[Occurrence]:
+    """List the occurrences that were due and never seen."""
+    found = {(each.periodic_task, each.scheduled_for) for each in seen}
+    return sorted(occurrence for occurrence in set(due) if occurrence not in found)
 
 
-def doubled(runs: Iterable[Run]) -> list[Occurrence]:
-    """List the occurrences that started more than once. A retry is another attempt, not another start.
+def doubled(seen: Iterable[Seen]) -> list[Occurrence]:
+    """List the occurrences that were seen more than once. A retry is another attempt, not another start.
 
-    Runs outside any schedule (no `scheduled_for`) are told apart by their job: `("", started_at)` of the second start.
+    What is outside any schedule (no `scheduled_for`) is told apart by its job: `("", seen_at)` of the second time.
     """
-    seen: dict[tuple[object, ...], int] = defaultdict(int)
+    times: dict[tuple[object, ...], int] = defaultdict(int)
     found: set[Occurrence] = set()
-    for run in sorted(runs, key=lambda run: run.started_at):
-        occurrence = (run.periodic_task or "", run.scheduled_for or run.started_at)
-        for key in ((run.job, run.attempt), (run.periodic_task, run.scheduled_for, run.attempt)):
-            if run.scheduled_for is None and len(key) == 3:
+    for each in sorted(seen, key=lambda each: each.seen_at):
+        occurrence = (each.periodic_task or "", each.scheduled_for or each.seen_at)
+        for key in ((each.job, each.attempt), (each.periodic_task, each.scheduled_for, each.attempt)):
+            if each.scheduled_for is None and len(key) == 3:
                 continue
-            seen[key] += 1
-            if seen[key] > 1:
+            times[key] += 1
+            if times[key] > 1:
                 found.add(occurrence)
     return sorted(found)
 
 
-def early(runs: Iterable[Run]) -> list[Run]:
-    """List the runs that started before the instant they were scheduled for, by the same clock."""
-    return [run for run in runs if run.scheduled_for is not None and run.started_at < run.scheduled_for]
+def early(seen: Iterable[AnySeen]) -> list[AnySeen]:
+    """List what was seen before the instant it was scheduled for, by the same clock."""
+    return [each for each in seen if each.scheduled_for is not None and each.seen_at < each.scheduled_for]
 
 
 def overlapping(runs: Iterable[Run], killed: Mapping[str, datetime] | None = None) -> list[tuple[Run, Run]]:
@@ -72,8 +100,8 @@ def overlapping(runs: Iterable[Run], killed: Mapping[str, datetime] | None = Non
     ]
 
 
-def lateness(runs: Iterable[Run], percentiles: Sequence[float] = (50, 95, 99, 100)) -> dict[float, timedelta]:
-    """Give the percentiles (nearest rank) of how long after its instant a run started."""
-    late = sorted(run.started_at - run.scheduled_for for run in runs if run.scheduled_for is not None)
+def lateness(seen: Iterable[Seen], percentiles: Sequence[float] = (50, 95, 99, 100)) -> dict[float, timedelta]:
+    """Give the percentiles (nearest rank) of how long after its instant each was seen."""
+    late = sorted(each.seen_at - each.scheduled_for for each in seen if each.scheduled_for is not None)
     assert late, "no run has a scheduled_for"
     return {each: late[max(0, math.ceil(each / 100 * len(late)) - 1)] for each in percentiles}

@@ -33,6 +33,9 @@ class Fault:
         action: `kill` (SIGKILL to itself), `stop` (SIGSTOP to itself), `hang` (sleeps for `seconds`), `raise`.
         when: before the call, or after it has returned.
         call: the nth call in this process, counted from 1; 0 for every call.
+        trap: a file, if not empty: it strikes only where this file lies, and takes it away, so that it strikes when the
+            test has set the trap, once, in whichever process comes first.
+        answered: after a call only if that has answered with something.
     """
 
     target: str
@@ -40,6 +43,18 @@ class Fault:
     when: Literal["before", "after"] = "before"
     call: int = 1
     seconds: float = 60.0
+    trap: str = ""
+    answered: bool = False
+
+    def is_set(self) -> bool:
+        """Tell whether it may strike now; a trap that says so is gone."""
+        if not self.trap:
+            return True
+        try:
+            os.unlink(self.trap)
+        except FileNotFoundError:
+            return False
+        return True
 
     def strike(self) -> None:
         """Let it happen."""
@@ -80,10 +95,10 @@ def _struck(function: Callable[..., Any], fault: Fault) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         here = fault.call in (0, next(calls))
-        if here and fault.when == "before":
+        if here and fault.when == "before" and fault.is_set():
             fault.strike()
         result = function(*args, **kwargs)
-        if here and fault.when == "after":
+        if here and fault.when == "after" and (result or not fault.answered) and fault.is_set():
             fault.strike()
         return result
 

@@ -67,6 +67,11 @@ class Run:
     pid: int = 0
     worker: str | None = None
 
+    @property
+    def seen_at(self) -> datetime:
+        """When it started."""
+        return self.started_at
+
 
 class Probe:
     """The table in one database, read by the test."""

@@ -72,12 +72,16 @@ class Node:
         """Tell whether it runs (a frozen one does)."""
         return self._process is not None and self._process.is_running()
 
+    def has_said(self, text: str) -> bool:
+        """Tell whether this life's log contains the text."""
+        return text in self.log[self._earlier :]
+
     def wait_for_log(self, text: str, timeout: float) -> None:
         """Wait until this life's log contains the text; a process that ends without it is an error at once."""
 
         def found() -> bool:
             ended = not self.is_running()
-            said = text in self.log[self._earlier :]
+            said = self.has_said(text)
             assert said or not ended, f"{self!r} ended without {text!r} in its log:\n{self.tail()}"
             return said
 
@@ -116,6 +120,12 @@ class Node:
     def thaw(self) -> None:
         """Let it go on."""
         self._running().thaw()
+
+    def revive(self) -> None:
+        """Start it again if it has ended, as its supervisor would."""
+        if not self.is_running():
+            self.end()
+            self.start()
 
     def end(self) -> None:
         """End whatever is left of it, without a word to it."""

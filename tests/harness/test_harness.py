@@ -181,6 +181,22 @@ def test_faults_raise_and_hang_at_their_call_only(monkeypatch: pytest.MonkeyPatc
     assert victim.work() == 2
 
 
+def test_a_trap_strikes_once_where_it_was_set_and_only_after_an_answer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    trap = tmp_path / "trap"
+    monkeypatch.setattr(Victim, "work", Victim.work)
+    monkeypatch.setattr(Victim, "calls", -1)
+    fault = Fault(f"{__name__}:Victim.work", "raise", "after", call=0, trap=str(trap), answered=True)
+    faults.apply(faults.encode([fault]))
+    trap.touch()
+    assert Victim().work() == 0
+    with pytest.raises(faults.Injected):
+        Victim().work()
+    assert not trap.exists()
+    assert Victim().work() == 2
+
+
 @both_brokers
 def test_messages_are_counted_and_read(cluster: Cluster) -> None:
     assert depth(cluster.broker) == 0

@@ -1,0 +1,166 @@
+"""What a round puts upon the beats: rows that are due each second, and the arithmetic of when."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from tests.acceptance.rows import jobs, sql
+from tests.harness.account import Account
+from tests.harness.checker import Occurrence, grid
+from tests.harness.processes import START_TIMEOUT, Beat, Cluster
+from tests.harness.tap import Arrival, Tap, database_clock
+from tests.harness.wait import eventually
+
+SECOND = timedelta(seconds=1)
+WORKS = "works on"  # what a beat logs when it begins to
+PATIENCE = 60.0  # seconds until what has not come is lost; how late what came was is judged by itself
+INBOX = "inbox"  # the queue that rows name whose messages pass a tap on their way to the workers
+
+
+class Load:
+    """Rows `name-0001` and so on, each due every so often, from a moment of its own in the first second on.
+
+    Args:
+        rows: how many.
+        sleep: seconds that each run takes.
+        seconds: after which the rows come to their end; for ever without.
+        columns: further columns, or others, as SQL expressions.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        rows: int,
+        *,
+        name: str = "row",
+        every: timedelta = SECOND,
+        sleep: float = 0,
+        seconds: float | None = None,
+        **columns: str,
+    ) -> None:
+        self.cluster = cluster
+        self.url = cluster.database
+        self.every = every
+        self.first = now(self.url).replace(microsecond=0) + 2 * SECOND
+        self.gap = SECOND // rows
+        self.ends = None if seconds is None else self.first + timedelta(seconds=seconds)
+        self.names = [f"{name}-{number:04}" for number in range(1, rows + 1)]
+        given = {
+            "name": "name",
+            "task": "'app.probe'",
+            "schedule": "%(schedule)s",
+            "args": "jsonb_build_array(name, %(sleep)s::float8)",
+            "start_at": "%(first)s + (number - 1) * %(gap)s",
+            "end_at": "%(ends)s::timestamptz",
+            "overlap": "'allow'",
+            **columns,
+        }
+        sql(
+            self.url,
+            f"insert into pgbeat.periodic_task ({', '.join(given)}) select {', '.join(given.values())} "
+            "from unnest(%(names)s::text[]) with ordinality as wanted (name, number)",
+            names=self.names,
+            schedule=f"every {every.total_seconds():g}s",
+            sleep=sleep,
+            first=self.first,
+            ends=self.ends,
+            gap=self.gap,
+        )
+
+    def due(self, until: datetime) -> list[Occurrence]:
+        """List what is due up to an instant."""
+        until = until if self.ends is None else min(until, self.ends)
+        firsts = ((name, self.first + number * self.gap) for number, name in enumerate(self.names))
+        return [occurrence for name, first in firsts for occurrence in grid(name, first, self.every, until)]
+
+    def runs_for(self, seconds: float) -> None:
+        """Wait until the rows have been due for so long."""
+        wait_until(self.url, self.first + timedelta(seconds=seconds))
+
+    def account(self, tap: Tap | None, until: datetime, *, started: bool = False) -> Account:
+        """Say what became of what was due up to an instant; with workers, of the runs too."""
+        names = set(self.names)
+        arrivals = list(tap.arrivals) if tap else []
+        return Account(
+            due=self.due(until),
+            sent=[arrival for arrival in arrivals if arrival.periodic_task in names],
+            started=[run for run in self.cluster.probe.runs() if run.periodic_task in names] if started else None,
+            recorded=[each for each in recorded(self.url, self.every) if each[0] in names and each[1] <= until],
+        )
+
+    def settle(self, tap: Tap | None, *, started: bool = False, timeout: float = PATIENCE) -> Account:
+        """Wait until all that is due by now is dealt with and nothing is unsent any more; say what became of it.
+
+        What is not there after the timeout (seconds) is lost, as the account says.
+        """
+        until = now(self.url)
+        with contextlib.suppress(AssertionError):
+            eventually(lambda: not self.account(tap, until, started=started).lost, timeout, "all", every=0.2)
+        sql(self.url, "update pgbeat.periodic_task set enabled = false where name = any (%(names)s)", names=self.names)
+        with contextlib.suppress(AssertionError):
+            unsent = "select 1 from pgbeat.active_job where state = 'pending' limit 1"
+            eventually(lambda: not sql(self.url, unsent), timeout, "nothing unsent", every=0.2)
+        return self.account(tap, until, started=started)
+
+
+def now(url: str) -> datetime:
+    """Read the database's clock."""
+    (answer,) = sql(url, "select clock_timestamp() as now")
+    found: datetime = answer["now"]
+    return found
+
+
+def wait_until(url: str, instant: datetime) -> None:
+    """Wait for an instant of the database's clock."""
+    time.sleep(max(0.0, (instant - now(url)).total_seconds()))
+
+
+def paced(seconds: float, every: float) -> Iterator[int]:
+    """Count what is done every so often for so many seconds: on a grid, so that a slow one does not shift the next."""
+    began = time.monotonic()
+    for number in range(int(seconds / every)):
+        time.sleep(max(0.0, began + number * every - time.monotonic()))
+        yield number
+
+
+def recorded(url: str, every: timedelta) -> list[Occurrence]:
+    """List what the product says it passed over, each occurrence of a counted range by itself."""
+    return [
+        occurrence
+        for job in jobs(url)
+        if job["state"] == "skipped"
+        for occurrence in grid(
+            job["periodic_task"], job["scheduled_for"], every, job["last_scheduled_for"] or job["scheduled_for"]
+        )
+    ]
+
+
+def beats(cluster: Cluster, count: int, **arguments: Any) -> list[Beat]:
+    """Start so many beats at once, and wait until all of them work."""
+    started = [cluster.beat(wait=False, **arguments) for _ in range(count)]
+    for beat in started:
+        working(beat)
+    return started
+
+
+def working(beat: Beat) -> None:
+    """Wait until a beat that was started works."""
+    beat.wait_for_log(WORKS, START_TIMEOUT)
+
+
+def tapped(cluster: Cluster, queue: str = "celery", **arguments: Any) -> Tap:
+    """Make a tap at the cluster's broker that reads the database's clock."""
+    return Tap(cluster.broker, queue, now=database_clock(cluster.database), **arguments)
+
+
+def sent_by(tap: Tap, beat: Beat, since: datetime, until: datetime | None = None) -> list[Arrival]:
+    """List the messages of one beat that came between two instants."""
+    return [
+        arrival
+        for arrival in list(tap.arrivals)
+        if arrival.pid == beat.pid and since <= arrival.seen_at and (until is None or arrival.seen_at < until)
+    ]

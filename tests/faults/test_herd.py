@@ -1,0 +1,57 @@
+"""A herd that is due at once passes, and what has just come due does not wait behind it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.acceptance.rows import sql
+from tests.faults.lengths import FULL, MARKS, SECONDS, within
+from tests.faults.load import SECOND, Load, beats, now, tapped, wait_until
+from tests.harness.account import Account, Limits, prove
+from tests.harness.processes import Cluster
+from tests.harness.wait import eventually
+
+pytestmark = MARKS
+
+HERD = 100_000 if SECONDS >= FULL else 5_000
+SENT_WITHIN = within(30 if SECONDS >= FULL else 3)  # seconds
+MOST_MEMORY = 150  # MB that a beat may grow by
+
+
+def most_memory(pid: int) -> int:
+    """Return the most memory that a process has had, in MB."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    (found,) = re.findall(r"VmHWM:\s+(\d+) kB", status)
+    return int(found) // 1024
+
+
+def test_a_herd_is_sent_soon_and_fresh_ticks_do_not_wait_behind_it(
+    cluster: Cluster, say: Callable[[str], None]
+) -> None:
+    running = beats(cluster, 2)
+    before = [most_memory(beat.pid) for beat in running]
+    with tapped(cluster) as tap:
+        fresh = Load(cluster, 100, name="fresh")
+        due_at = fresh.first + HERD / 2000 * SECOND
+        names = [f"herd-{number}" for number in range(HERD)]
+        sql(
+            cluster.database,
+            "insert into pgbeat.periodic_task (name, task, args, schedule, next_run_at) "
+            "select name, 'app.probe', jsonb_build_array(name), 'every 1d', %(at)s from unnest(%(names)s::text[]) name",
+            names=names,
+            at=due_at,
+        )
+        assert now(cluster.database) < due_at, "the herd was not there in time"
+        wait_until(cluster.database, due_at)
+        eventually(lambda: len(tap.arrivals) >= HERD, 4 * SENT_WITHIN, "the herd", every=0.2)
+        beside = fresh.settle(tap)
+
+    passed = [arrival for arrival in tap.arrivals if (arrival.periodic_task or "").startswith("herd")]
+    herd = Account([(name, due_at) for name in names], passed)
+    grown = max(most_memory(beat.pid) - most for beat, most in zip(running, before, strict=True))
+    say(f"herd: {herd}; fresh: {beside}; each beat grew by {grown} MB at most")
+    prove(herd, Limits(late={100: SENT_WITHIN}))
+    prove(beside, Limits(late={99: within(1)}))
+    assert grown <= MOST_MEMORY

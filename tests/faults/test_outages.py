@@ -1,0 +1,140 @@
+"""Servers go away and come back: no process ends, nothing starts twice, and what was due is dealt with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from celery_pgbeat.embedded import Postgres, Server
+from tests.acceptance.rows import jobs, sql
+from tests.faults.conftest import Proof
+from tests.faults.lengths import AWAY, LEASE, MARKS, part, within
+from tests.faults.load import INBOX, SECOND, Load, beats, now, paced, tapped, wait_until
+from tests.harness.account import Limits, prove
+from tests.harness.databases import migrate_database
+from tests.harness.processes import Cluster, Node
+from tests.harness.tap import Tap
+from tests.harness.wait import eventually
+
+pytestmark = MARKS
+
+BACK = within(5)  # seconds in which beats must work again
+ROWS = 20
+
+
+# What was in the air may come twice, each time: a round of the rows, or a small part.
+IN_THE_AIR = Limits(doubled_sends=0.05, forgiven=ROWS)
+ALIVE = "select 1 from pgbeat.node where role = 'beat' and last_seen_at > now() - interval '30 s'"
+
+
+def works_again(tap: Tap, back_at: datetime) -> float:
+    """Wait for the first message of an occurrence after an outage; return the seconds since its end."""
+
+    def fresh() -> list[Any]:
+        return [arrival for arrival in list(tap.arrivals) if (arrival.scheduled_for or back_at) > back_at]
+
+    first = eventually(fresh, BACK + 5, "the first message after the outage")[0]
+    return float((first.seen_at - back_at).total_seconds())
+
+
+def test_a_postgres_that_is_restarted_at_once_is_waited_out(
+    cluster: Cluster, own_postgres: Postgres, proven: Proof, say: Callable[[str], None]
+) -> None:
+    cluster.database = own_postgres.url
+    cluster.settings = {"pgbeat_lease": LEASE}
+    migrate_database(own_postgres.url)
+    nodes = [*beats(cluster, 2), cluster.worker()]
+    took = []
+    with tapped(cluster, INBOX, onward="celery") as tap:
+        load = Load(cluster, ROWS, queue=f"'{INBOX}'")
+        for number in range(part(10, least=2)):
+            load.runs_for(2 * number + 1)
+            own_postgres.restart("immediate")
+            took.append(works_again(tap, now(cluster.database)))
+        account = load.settle(tap, started=True)
+
+    say(f"back within {max(took):.1f} s")
+    proven(account, IN_THE_AIR)
+    assert max(took) < BACK
+    assert all(node.is_running() for node in nodes)
+
+
+def test_connections_that_are_terminated_each_second_are_made_anew(cluster: Cluster, proven: Proof) -> None:
+    cluster.settings = {"pgbeat_lease": LEASE}
+    nodes = [*beats(cluster, 2), cluster.worker()]
+    others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+    with tapped(cluster, INBOX, onward="celery") as tap:
+        load = Load(cluster, ROWS, queue=f"'{INBOX}'")
+        load.runs_for(0)
+        for _ in paced(max(AWAY / 2, 5), every=1):
+            sql(cluster.database, f"select pg_terminate_backend(pid) {others}")
+        works_again(tap, now(cluster.database))
+        account = load.settle(tap, started=True)
+
+    proven(account, IN_THE_AIR)
+    assert all(node.is_running() for node in nodes)
+
+
+# What befalls the broker, and for how long; either way it is killed in the end, and comes back.
+BLOWS = {"down": (Server.kill, AWAY), "frozen": (Server.freeze, max(AWAY / 2, 6))}
+OUTAGE = {"pgbeat_lease": 1, "pgbeat_poll": 0.5, "pgbeat_heartbeat": 1}
+ON_TIME = 2 * 1.5 * SECOND  # 2 x (lease + poll): what is older is for `catchup`
+
+
+def survive(cluster: Cluster, server: Server, blow: str, beats: Sequence[Node]) -> datetime:
+    """Have a blow, during which all beats must live, as `health` judges that too; return when it was over."""
+    strike, seconds = BLOWS[blow]
+    strike(server)
+    began = now(cluster.database)
+    wait_until(cluster.database, began + timedelta(seconds=seconds))
+    assert all(beat.is_running() for beat in beats)
+    assert len(beats) == len(sql(cluster.database, ALIVE))
+    server.kill()
+    server.start()
+    return now(cluster.database)
+
+
+def old_ones_sent(url: str, name: str, back_at: datetime) -> int:
+    """Count what a row sent of the occurrences that were not on time any more when it was first decided again.
+
+    Those are what that first decision sent, and what any later one should not have: older than `ON_TIME` before it, and
+    a second more, for a mark may be taken that much before its decision is written.
+    """
+    decided = [job for job in jobs(url, name) if job["created_at"] > back_at]
+    first = min(job["created_at"] for job in decided)
+    sent = [job for job in decided if job["state"] != "skipped"]
+    boundary = first - ON_TIME - SECOND
+    return len([job for job in sent if job["created_at"] == first or job["scheduled_for"] < boundary])
+
+
+@pytest.mark.parametrize("blow", BLOWS)
+@pytest.mark.parametrize("own_broker", ["redis", pytest.param("amqp", marks=pytest.mark.amqp)], indirect=True)
+def test_a_broker_that_is_away_is_waited_out_and_catchup_says_what_becomes_of_the_missed(
+    cluster: Cluster, own_broker: Server, blow: str, say: Callable[[str], None]
+) -> None:
+    cluster.broker = own_broker.url
+    cluster.settings = OUTAGE
+    running = beats(cluster, 2)
+    with tapped(cluster, INBOX, onward="celery") as tap:
+        inbox = f"'{INBOX}'"
+        everything = Load(cluster, 10, name="all", queue=inbox, catchup="'all'")
+        latest = Load(cluster, 10, name="latest", queue=inbox)
+        latest.runs_for(2)
+        with tap.shut():
+            back_at = survive(cluster, own_broker, blow, running)
+        accounts = {load: load.settle(tap, timeout=20) for load in (everything, latest)}
+        cluster.worker()  # only now: Celery's own may end when its broker is killed
+        eventually(lambda: not sql(cluster.database, "select 1 from pgbeat.active_job"), within(20), "all runs")
+
+    runs = cluster.probe.runs()
+    for load, account in accounts.items():
+        accounts[load] = replace(account, started=[run for run in runs if run.periodic_task in load.names])
+    say(f"all: {accounts[everything]}; latest: {accounts[latest]}")
+    for account in accounts.values():
+        prove(account, IN_THE_AIR)
+    assert [] == accounts[everything].recorded
+    assert dict.fromkeys(latest.names, 1) == {name: old_ones_sent(latest.url, name, back_at) for name in latest.names}

@@ -1,0 +1,173 @@
+"""The next version is rolled out under load, node by node: nothing is lost or doubled, no process ends by itself."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from celery_pgbeat import __version__
+from celery_pgbeat.postgres.migrate import MIN_COMPATIBLE, latest
+from tests.acceptance.rows import sql
+from tests.faults.conftest import Proof
+from tests.faults.lengths import LEASE, MARKS, SECONDS, within
+from tests.faults.load import INBOX, SECOND, Load, now, sent_by, tapped, wait_until, working
+from tests.harness.account import Limits
+from tests.harness.processes import ROOT, Beat, Cluster, Node, Worker
+from tests.harness.tap import Tap
+
+pytestmark = MARKS
+
+ROWS = 30
+HEARTBEAT = 1  # seconds
+SETTINGS = {"pgbeat_lease": LEASE, "pgbeat_heartbeat": HEARTBEAT}
+STOP_TIMEOUT = 60  # seconds; a pool process may wait for 30 until its parent has read what it answered
+TOO_OLD = "upgrade celery-pgbeat on this node"
+UNGUARDED = "runs unguarded"
+NEXT = "next"  # the version that the copy says it is
+
+MIGRATION = """-- What the next version knows of a periodic task. May run before the new code.
+alter table {schema}.periodic_task add column note text;
+"""
+DEFINITION = """
+comment on column {schema}.periodic_task.note is 'What people should know.';
+"""
+
+
+def next_version(folder: Path, min_compatible: int) -> dict[str, str]:
+    """Make a copy of the package whose schema is one version on; return the environment of nodes that run it."""
+    package = folder / "celery_pgbeat"
+    shutil.copytree(ROOT / "celery_pgbeat", package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "postgres" / "migrations" / f"{latest() + 1:04}_note.sql").write_text(MIGRATION)
+    with (package / "postgres" / "definitions" / "5_comments.sql").open("a") as comments:
+        comments.write(DEFINITION)
+    assign(package / "postgres" / "migrate.py", "MIN_COMPATIBLE", min_compatible)
+    assign(package / "__init__.py", "__version__", NEXT)
+    return {"PYTHONPATH": f"{folder}:{ROOT}"}
+
+
+def assign(module: Path, name: str, value: Any) -> None:
+    """Give a module's constant another value."""
+    text, times = re.subn(rf"^{name} = .*", f"{name} = {value!r}", module.read_text(), flags=re.MULTILINE)
+    assert 1 == times
+    module.write_text(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Two beats and a worker of one version."""
+
+    cluster: Cluster
+    beats: list[Beat]
+    worker: Worker
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All three."""
+        return [*self.beats, self.worker]
+
+    @property
+    def versions(self) -> set[str | None]:
+        """What its processes say that they run."""
+        said = {
+            row["pid"]: row["version"] for row in sql(self.cluster.database, "select pid, version from pgbeat.node")
+        }
+        return {said.get(node.pid) for node in self.nodes}
+
+    @property
+    def complaints(self) -> list[str]:
+        """The lines of its logs that say that something went wrong."""
+        lines = [line for node in self.nodes for line in node.log.splitlines()]
+        return [line for line in lines if ": ERROR/" in line or "Traceback" in line]
+
+    def sent(self, tap: Tap, since: datetime) -> list[int]:
+        """Count what each beat has sent since."""
+        return [len(sent_by(tap, beat, since)) for beat in self.beats]
+
+    def started(self, since: datetime) -> int:
+        """Count what the worker has started since."""
+        runs = [run for run in self.cluster.probe.runs() if run.started_at >= since]
+        return len([run for run in runs if (run.worker or "").startswith(f"{self.worker.name}@")])
+
+    def stop(self) -> None:
+        """Stop the nodes, one after the other."""
+        for node in self.nodes:
+            assert 0 == node.stop(STOP_TIMEOUT)
+
+
+def start(cluster: Cluster, environment: dict[str, str] | None = None) -> Site:
+    """Start the nodes of one version at once, and wait until they work."""
+    beats = [cluster.beat(environment=environment, wait=False) for _ in range(2)]
+    site = Site(cluster, beats, cluster.worker(environment=environment))
+    for beat in beats:
+        working(beat)
+    return site
+
+
+def test_a_compatible_next_version_works_beside_the_old_one_until_that_is_stopped(
+    cluster: Cluster, tmp_path: Path, proven: Proof, say: Callable[[str], None]
+) -> None:
+    cluster.settings = SETTINGS
+    environment = next_version(tmp_path / "next", MIN_COMPATIBLE)
+    old = start(cluster)
+    with tapped(cluster, INBOX, onward="celery") as tap:
+        load = Load(cluster, ROWS, queue=f"'{INBOX}'")
+        load.runs_for(1)
+        new = start(cluster, environment)
+        together = now(load.url)
+        wait_until(load.url, together + SECONDS * SECOND)
+        sites = [(site.versions, site.sent(tap, together), site.started(together)) for site in (old, new)]
+        old.stop()
+        alone = now(load.url)
+        wait_until(load.url, alone + 2 * SECOND)
+        account = load.settle(tap, started=True)
+
+    say(f"side by side, sent and started: {sites}")
+    proven(account, Limits(late={100: within(1.5)}))
+    assert [] == account.recorded
+    assert [{__version__}, {NEXT}] == [versions for versions, _, _ in sites]
+    assert all(all(sent) and started for _, sent, started in sites)
+    assert [] == [*old.complaints, *new.complaints]
+    assert all(node.is_running() for node in new.nodes)
+
+
+def test_beside_an_incompatible_next_version_the_old_beats_send_nothing_and_say_so(
+    cluster: Cluster, tmp_path: Path, proven: Proof, say: Callable[[str], None]
+) -> None:
+    cluster.settings = SETTINGS
+    environment = next_version(tmp_path / "next", latest() + 1)
+    old = start(cluster)
+    with tapped(cluster, INBOX, onward="celery") as tap:
+        load = Load(cluster, ROWS, queue=f"'{INBOX}'")
+        load.runs_for(1)
+        outdated = now(load.url)
+        new = start(cluster, environment)
+        for beat in old.beats:
+            beat.wait_for_log(TOO_OLD, within(HEARTBEAT + 1))
+        noticed = now(load.url)
+        assert 0 == old.worker.stop(STOP_TIMEOUT)
+        old.worker.start()
+        restarted = now(load.url)
+        wait_until(load.url, restarted + SECONDS * SECOND)
+        sites = [(site.versions, site.sent(tap, noticed + SECOND), site.started(restarted)) for site in (old, new)]
+        running = [node.is_running() for node in cluster.nodes]
+        account = load.settle(tap, started=True)
+        reminders = 1 + (now(load.url) - outdated) // timedelta(minutes=1)
+        old.stop()
+
+    say(f"after the notice, sent and started: {sites}")
+    proven(account, Limits(late={100: within(1.5)}))
+    assert [] == account.recorded
+    assert [{__version__}, {NEXT}] == [versions for versions, _, _ in sites]
+    assert [0, 0] == sites[0][1]
+    assert all(sites[1][1])
+    assert all(started for _, _, started in sites)
+    assert all(running)
+    assert [] == [line for line in old.complaints if TOO_OLD not in line]
+    assert all(1 <= beat.log.count(TOO_OLD) <= reminders for beat in old.beats)
+    assert [] == new.complaints
+    assert UNGUARDED in old.worker.log

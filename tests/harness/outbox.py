@@ -1,0 +1,160 @@
+"""A publisher as a beat has it, without a database; and what it left at the broker, to the last byte."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from typing import Any
+
+import redis
+from celery import Celery
+from kombu import Connection
+from kombu.exceptions import ChannelError
+
+from celery_pgbeat.beat.clock import boottime
+from celery_pgbeat.beat.messages import Job
+from celery_pgbeat.beat.publisher import Published, Publisher
+from celery_pgbeat.beat.scheduler import Scheduler
+
+SOON = datetime(2030, 1, 1, 12, tzinfo=timezone.utc)  # later than any node's clock, so that nothing has expired
+LEASE = 60.0  # seconds
+
+
+def job(**changes: Any) -> Job:
+    """Make a job of `shop.probe` that was due at noon."""
+    values: dict[str, Any] = {
+        "id": uuid.uuid4(),
+        "periodic_task": "nightly",
+        "scheduled_for": datetime(2026, 12, 7, 12, tzinfo=timezone.utc),
+        "origin": "schedule",
+        "run": 0,
+        "task": "shop.probe",
+        "args": "[1]",
+        "kwargs": '{"a": "ü"}',
+        "queue": None,
+        "priority": None,
+        "options": {},
+        "max_run_time": None,
+        "schedule": "*/5 * * * *",
+        "timezone": "Europe/Berlin",
+    }
+    return Job(**{**values, **changes})
+
+
+def jobs(count: int, **changes: Any) -> list[Job]:
+    """Make so many jobs of as many rows."""
+    return [
+        job(**{"periodic_task": f"row-{n}", "args": f"[{n}]", "kwargs": f'{{"a": "b{n}"}}', **changes})
+        for n in range(count)
+    ]
+
+
+class Watch:
+    """The database's time, standing still."""
+
+    database_time = SOON
+
+
+class Code:
+    """What code declares: nothing but lazy entries."""
+
+    def __init__(self) -> None:
+        self.lazy: dict[str, tuple[Any, Any]] = {}
+
+    def lazy_entry(self, name: str) -> tuple[Any, Any] | None:
+        return self.lazy.get(name)
+
+
+class Outbox:
+    """A publisher, and how many of its messages were rendered.
+
+    Args:
+        plainly: have each message sent alone by Celery's own `apply_entry`, as it was before there was another way.
+    """
+
+    def __init__(
+        self, app: Celery, *, plainly: bool = False, scheduler: Scheduler | None = None, code: Code | None = None
+    ) -> None:
+        self.code = code or Code()
+        self.stopping = False
+        self.rendered = 0
+        self.publisher = Publisher(
+            scheduler or Scheduler(app, lazy=True),
+            Watch(),  # type: ignore[arg-type]
+            self.code,  # type: ignore[arg-type]
+            lambda: self.stopping,
+        )
+        self._render = self.publisher._renderer.render
+        self.publisher._renderer.render = self._nothing if plainly else self._counted  # type: ignore[method-assign]
+        self.publisher._together = not plainly
+
+    def publish(self, given: Sequence[Job], lease: float = LEASE) -> Published:
+        """Publish with a lease of so many seconds."""
+        assert self.publisher.ready()
+        return self.publisher.publish(given, boottime() + lease)
+
+    def _counted(self, given: Sequence[Job], now: datetime) -> Any:
+        parcels, rest = self._render(given, now)
+        self.rendered += sum(len(parcel.jobs) for parcel in parcels)
+        return parcels, rest
+
+    def _nothing(self, given: Sequence[Job], _now: datetime) -> Any:
+        return [], list(given)
+
+
+@contextmanager
+def outbox(app: Celery, **arguments: Any) -> Iterator[Outbox]:
+    """Make an outbox for a moment."""
+    made = Outbox(app, **arguments)
+    try:
+        yield made
+    finally:
+        made.publisher.close()
+
+
+def app_of(broker: str, **settings: Any) -> Celery:
+    """Make an app as a beat's, whose clock stands still as the database's does."""
+    app = Celery("outbox", broker=broker, set_as_current=False)
+    app.conf.update(pgbeat_url="postgresql://127.0.0.1:1/nowhere", **settings)
+    app.now = lambda: SOON.astimezone(app.timezone)
+    return app
+
+
+def taken_from(broker: str, queues: Iterable[str] = ("celery",)) -> list[Any]:
+    """Empty a broker, its queues included: equal lists are equal messages in equal order.
+
+    From Redis (key, text) of every list, with the random delivery tags blotted out; from RabbitMQ (queue, properties,
+    delivery information, body) of these queues.
+    """
+    if broker.startswith("redis"):
+        with redis.Redis.from_url(broker) as client:
+            found = [
+                (key.decode(), _blotted(text.decode()))
+                for key in sorted(client.keys())
+                if client.type(key) == b"list"
+                for text in reversed(client.lrange(key, 0, -1))
+            ]
+            client.flushdb()
+        return found
+    with Connection(broker) as connection:
+        return [message for queue in queues for message in _got(connection, queue)]
+
+
+def _blotted(text: str) -> str:
+    return text.replace(json.loads(text)["properties"]["delivery_tag"], "tag")
+
+
+def _got(connection: Connection, queue: str) -> Iterator[Any]:
+    with connection.channel() as channel:
+        try:
+            waiting = iter(lambda: channel.basic_get(queue, no_ack=True), None)
+            for message in waiting:
+                about = {key: message.delivery_info[key] for key in ("exchange", "routing_key", "redelivered")}
+                body = message.body if isinstance(message.body, bytes) else message.body.encode()
+                yield queue, message.properties, about, body
+            channel.queue_delete(queue)
+        except ChannelError:
+            return  # there is no such queue

@@ -1,0 +1,74 @@
+"""A private PgBouncer in transaction mode, where the machine has one installed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+from celery_pgbeat.embedded import Process, Server, ServerUnavailable
+from celery_pgbeat.embedded.ports import HOST
+from celery_pgbeat.embedded.privileges import unprivileged
+
+
+class PgBouncer(Server):
+    """A pooler before one database: each statement goes to whichever of a few server connections is free.
+
+    Args:
+        database: the database's URL, whose user it is to every client.
+        pool_size: the server connections that all clients share.
+    """
+
+    kind = "pgbouncer"
+    stop_signal = signal.SIGTERM
+
+    def __init__(self, database: str, pool_size: int) -> None:
+        super().__init__()
+        self._database = make_url(database)
+        self.pool_size = pool_size
+        self._binary = Path()
+
+    @property
+    def url(self) -> str:
+        """The database's URL through the pooler."""
+        return self._database.set(host=HOST, port=self.port, password=None).render_as_string(hide_password=False)
+
+    def _prepare(self) -> None:
+        found = shutil.which("pgbouncer", path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin")))
+        if found is None:
+            raise ServerUnavailable("no pgbouncer is on PATH")
+        self._binary = Path(found)
+
+    def _command(self) -> list[str]:
+        configuration = self.folder / "pgbouncer.ini"
+        target = self._database
+        server = f"host={target.host} port={target.port or 5432} dbname={target.database} user={target.username}"
+        if target.password:
+            server += f" password={target.password}"
+        configuration.write_text(
+            f"""
+[databases]
+{target.database} = {server}
+[pgbouncer]
+listen_addr = {HOST}
+listen_port = {self.port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = {self.pool_size}
+"""
+        )
+        prefix = unprivileged(self._binary, self.folder)
+        configuration.chmod(0o644)
+        return [*prefix, str(self._binary), str(configuration)]
+
+    def _answers(self, process: Process) -> bool:
+        # It listens before it says that it is up, and does not say so where another one has the port.
+        with contextlib.suppress(OSError), socket.create_connection((HOST, self.port), timeout=1):
+            return f"[{process.pid}] LOG process up" in process.read_log()
+        return False

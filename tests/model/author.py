@@ -1,0 +1,97 @@
+"""Whoever writes periodic tasks: by plain SQL, at once or in a transaction that stays open for a while."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import psycopg2
+
+from celery_pgbeat.postgres.engine import normalise_url
+
+# How people define rows, each so that an hour has few enough occurrences to be followed one by one.
+DEFINITIONS: list[dict[str, Any]] = [
+    {"schedule": "every 1m"},
+    {"schedule": "every 1m", "catchup": "none", "on_lost": "rerun"},
+    {"schedule": "*/5 * * * *", "overlap": "allow", "catchup": "earliest"},
+    {"schedule": "every 5m", "overlap": "buffer_one", "on_lost": "rerun"},
+    {"schedule": "every 5m", "overlap": "buffer_all", "jitter": "20 seconds"},
+    {"schedule": "*/10 * * * *", "overlap": "skip", "catchup": "all", "catchup_limit": 4},
+    {"schedule": "every 2m", "overlap": "cancel_other"},
+    {"schedule": "every 2m", "overlap": "terminate_other", "on_lost": "rerun", "max_runs": 5},
+    {"schedule": "every 1m", "blackout": ["5,25,45 * * * * PT8M"]},
+    {"schedule": "every 1m", "overlap": "allow", "blackout": ["*/20 * * * * PT5M"], "blackout_action": "skip"},
+    {"schedule": None},
+]
+EDITS: list[tuple[str, Any]] = [
+    ("args", "[1]"),
+    ("args", "[2]"),
+    ("queue", "other"),
+    ("schedule", "every 3m"),
+    ("schedule", "7-59/10 * * * *"),
+    ("catchup", "latest"),
+]
+
+
+class Author:
+    """A client with an autocommitting connection, and another one for a transaction that it leaves open."""
+
+    def __init__(self, url: str) -> None:
+        plain = normalise_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        self._connection = psycopg2.connect(plain)
+        self._connection.autocommit = True
+        self._other = psycopg2.connect(plain)
+        self.holds: str | None = None  # the name of the row that the open transaction has written to
+
+    def close(self) -> None:
+        """Hang up."""
+        self._other.close()
+        self._connection.close()
+
+    def insert(self, name: str, definition: dict[str, Any]) -> None:
+        """Insert a row."""
+        columns = {"name": name, "task": "app.probe", **definition}
+        places = ", ".join(f"%({column})s" for column in columns)
+        self._run(f"insert into pgbeat.periodic_task ({', '.join(columns)}) values ({places})", **columns)
+
+    def edit(self, name: str, column: str, value: Any) -> None:
+        """Change one column."""
+        self._run(f"update pgbeat.periodic_task set {column} = %(value)s where name = %(name)s", name=name, value=value)
+
+    def delete(self, name: str) -> None:
+        """Remove a row."""
+        self._run("select pgbeat.unschedule(%(name)s)", name=name)
+
+    def pause(self, name: str, until: datetime | None) -> None:
+        """Pause a row."""
+        self._run("select pgbeat.pause(%(name)s, 'because', %(until)s)", name=name, until=until)
+
+    def resume(self, name: str) -> None:
+        """Resume a row."""
+        self._run("select pgbeat.resume(%(name)s)", name=name)
+
+    def trigger(self, name: str, force: bool) -> bool:
+        """Ask for a run now; tell whether a job in the way forbids it."""
+        try:
+            self._run("select pgbeat.trigger(%(name)s, %(force)s)", name=name, force=force)
+        except psycopg2.errors.ObjectInUse:
+            return False
+        return True
+
+    def open(self, name: str, column: str, value: Any) -> None:
+        """Change one column in a transaction that stays open."""
+        with self._other.cursor() as cursor:
+            cursor.execute(f"update pgbeat.periodic_task set {column} = %s where name = %s", (value, name))
+        self.holds = name
+
+    def let_go(self, keep: bool) -> None:
+        """Commit what is open, or roll it back."""
+        if keep:
+            self._other.commit()
+        else:
+            self._other.rollback()
+        self.holds = None
+
+    def _run(self, statement: str, **values: Any) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, values)

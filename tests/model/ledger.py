@@ -1,0 +1,274 @@
+"""What must hold after every step, whoever did it, and what must be accounted for in the end."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from celery_pgbeat.planning import Definition
+from celery_pgbeat.planning.timeline import timeline_of
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.reports import Start
+from tests.model.world import RULES
+
+MICROSECOND = timedelta(microseconds=1)
+NEW = "new"  # the state of a job before it is there
+
+# From which state to which a job may go in each step. A job that waits may come to its turn whenever another ends.
+_TURN = {("buffered", "pending")}
+_GIVEN_UP = {(state, "lost") for state in ("submitted", "running", "retrying")}
+_WITHDRAWN = {(state, "revoked") for state in ("pending", "submitted", "retrying")} | {("buffered", "skipped")}
+_ASKED = {("running", "revoked")}  # asked to end, and it did not succeed
+_ENDED = {"succeeded", "failed"}
+CHANGES: dict[str, set[tuple[str, str]]] = {
+    "submit": {(NEW, "pending"), (NEW, "buffered"), (NEW, "skipped")} | _GIVEN_UP | _WITHDRAWN | _TURN,
+    "confirm": {("pending", "submitted")},
+    "recover": {("pending", "skipped")} | _TURN,
+    "refuse": {("pending", "lost")} | _TURN,
+    "judge": {(state, "pending") for state in ("submitted", "running", "retrying")} | _GIVEN_UP | _TURN,
+    "release": _TURN,
+    "start": {(state, "running") for state in ("pending", "submitted", "running", "retrying", "lost")}
+    | {(state, "skipped") for state in ("pending", "submitted", "buffered")},
+    "heartbeat": {("pending", "running"), ("submitted", "running")},
+    "finish": {(state, end) for state in ("pending", "submitted", "running") for end in _ENDED} | _ASKED | _TURN,
+    "retry": {(state, "retrying") for state in ("pending", "submitted", "running")} | _ASKED | _TURN,
+    "requeue": {("running", "pending"), ("running", "submitted")} | _ASKED | _TURN,
+    "lose": {("running", "lost")} | _TURN,
+    "expire": {(state, "expired") for state in ("pending", "submitted", "retrying")} | _TURN,
+    "trigger": {(NEW, "pending")},
+}
+# Who moves a next run: the submit of that very occurrence, planning a changed row, and people.
+MOVERS = {"submit", "plan", "author", "resume_due"}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job as the tables show it."""
+
+    id: uuid.UUID
+    name: str
+    state: str
+    final: bool
+    started: bool
+    run: int
+    attempt: int
+    token: uuid.UUID | None
+    first: datetime
+    last: datetime
+    count: int
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One periodic task as its table shows it."""
+
+    name: str
+    created_at: datetime
+    planned_from: datetime
+    revision: int
+    marked_by: str | None
+    marked_at: datetime | None
+    next_run_at: datetime | None
+    planned_for: datetime | None
+    last_run_at: datetime | None
+    run_count: int
+    max_runs: int | None
+    enabled: bool
+    overlap: str
+    unplanned: bool
+    problem: str | None
+
+    def is_due(self, now: datetime) -> bool:
+        """Tell whether its next run has come, whoever has marked it."""
+        return self.enabled and self.next_run_at is not None and self.next_run_at <= now
+
+
+_JOBS = """
+select id, periodic_task as name, state, false as final, started_at is not null as started, run, attempt, token,
+    scheduled_for as first, scheduled_for as last, 1 as count, origin, exclusive, marked_by is not null as marked,
+    busy_until
+from pgbeat.active_job
+union all
+select id, periodic_task, state, true, started_at is not null, run, attempt, null, scheduled_for,
+    coalesce(last_scheduled_for, scheduled_for), occurrences, origin, null, null, null
+from pgbeat.finished_job
+order by name, first, state
+"""
+_TASKS = """
+select name, created_at, planned_from, revision, marked_by, marked_at, next_run_at, planned_for, last_run_at, run_count,
+    max_runs, enabled, overlap, enabled and planned_revision <> revision as unplanned, problem
+from pgbeat.periodic_task
+order by name
+"""
+
+_DEFINITION = """
+select name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at, max_runs,
+    run_count, jitter, blackout, blackout_action, revision, planned_from, created_at, next_run_at, planned_for, enabled
+from pgbeat.periodic_task
+where name = %(name)s
+"""
+
+Incarnation = tuple[str, datetime]  # a periodic task's name and when it was made
+Stretch = tuple[str, datetime, datetime]  # the same, and from where on its definition in force counts
+
+
+class Ledger:
+    """Remembers every record, and judges every step by what it changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.jobs: dict[uuid.UUID, Job] = {}
+        self.tasks: dict[str, Task] = {}
+        self.started: Counter[tuple[uuid.UUID, int, int]] = Counter()
+        self._decided: dict[Incarnation, list[Job]] = defaultdict(list)
+        self._stretches: dict[Stretch, list[Job]] = defaultdict(list)
+        self._set_by_hand: set[Stretch] = set()
+
+    def look(self, step: str, but: Collection[str] = ()) -> None:
+        """Look at everything, and judge what the step has changed; the rows named by `but` it may not have touched."""
+        jobs, tasks = self._read_jobs(), self._read_tasks()
+        self._judge_jobs(step, jobs)
+        self._judge_tasks(step, tasks, but)
+        self._note(jobs)
+        self.jobs, self.tasks = jobs, tasks
+
+    def has(self, *states: str) -> bool:
+        """Tell whether a job that is not final is in one of these states."""
+        return any(not job.final and job.state in states for job in self.jobs.values())
+
+    def set_by_hand(self, name: str) -> None:
+        """Note that a person has set this row's next run: its occurrences are not those of the schedule alone."""
+        task = self.tasks[name]
+        self._set_by_hand.add((name, task.created_at, task.planned_from))
+
+    def _was_set_by_hand(self, task: Task) -> bool:
+        return any((name, made) == (task.name, task.created_at) for name, made, _ in self._set_by_hand)
+
+    def starts(self, start: Start) -> None:
+        """Note a body that starts."""
+        key = (start.job, start.run, start.attempt)
+        assert self.started[key] == 0, f"the same attempt starts twice: {start}"
+        self.started[key] += 1
+        job = self.jobs[start.job]
+        assert job.state != "lost" or not job.started, f"a lost job that had started starts again: {start}"
+
+    def may_start_again(self, start: Start) -> None:
+        """Note that a start's message goes back to the broker, on purpose."""
+        self.started[(start.job, start.run, start.attempt)] -= 1
+
+    def _read_jobs(self) -> dict[uuid.UUID, Job]:
+        rows = self._database.execute(_JOBS)
+        assert len({row.id for row in rows}) == len(rows), "a job is in two places"
+        exclusive = Counter(row.name for row in rows if row.exclusive)
+        assert not [name for name, count in exclusive.items() if count > 1], f"two jobs at a time: {rows}"
+        for row in rows:
+            assert row.final or row.state == "pending" or not row.marked, f"a mark on what is not to be sent: {row}"
+            assert row.final or row.busy_until is not None, f"a job that may block for good: {row}"
+        return {
+            row.id: Job(
+                **{
+                    name: value
+                    for name, value in row._mapping.items()
+                    if name not in ("exclusive", "marked", "busy_until")
+                }
+            )
+            for row in rows
+        }
+
+    def _read_tasks(self) -> dict[str, Task]:
+        return {row.name: Task(**row._mapping) for row in self._database.execute(_TASKS)}
+
+    def _judge_jobs(self, step: str, jobs: Mapping[uuid.UUID, Job]) -> None:
+        allowed = CHANGES.get(step, set())
+        vanished = self.jobs.keys() - jobs.keys()
+        assert not vanished, f"{step}: jobs are gone: {[self.jobs[job] for job in vanished]}"
+        for job in jobs.values():
+            before = self.jobs.get(job.id)
+            change = (NEW if before is None else before.state, job.state)
+            if before is not None and change[0] == change[1] and before.final == job.final:
+                continue
+            assert change in allowed, f"{step}: {change[0]} → {change[1]}: {before} is now {job}"
+            if change == ("buffered", "pending"):
+                self._judge_turn(step, job, jobs)
+            if before is not None and before.final:
+                assert change == ("lost", "running"), f"{step}: a final state is left: {before} is now {job}"
+                assert not before.started, f"{step}: a lost job that had started runs again: {job}"
+
+    def _judge_turn(self, step: str, job: Job, jobs: Mapping[uuid.UUID, Job]) -> None:
+        task = self.tasks.get(job.name)
+        under_way = [
+            other
+            for other in jobs.values()
+            if other.name == job.name and not other.final and other.state != "buffered" and other.id != job.id
+        ]
+        may = not under_way or (task is not None and task.overlap == "allow")
+        assert may, f"{step}: released beside {under_way}: {job}"
+
+    def _judge_tasks(self, step: str, tasks: Mapping[str, Task], but: Collection[str]) -> None:
+        for task in tasks.values():
+            before = self.tasks.get(task.name)
+            assert task.problem is None, task
+            assert (task.marked_by is None) == (task.marked_at is None), f"{step}: half a mark: {task}"
+            # Who sets the next run of a row that has ended has it run once more.
+            ended = task.max_runs is not None and task.run_count > task.max_runs
+            assert not ended or self._was_set_by_hand(task), f"{step}: one run too many: {task}"
+            if before is None or before.created_at != task.created_at:
+                continue
+            assert before.last_run_at is None or (
+                task.last_run_at is not None and before.last_run_at <= task.last_run_at
+            ), f"{step}: decided again: {before} is now {task}"
+            moved = (before.next_run_at, before.planned_for) != (task.next_run_at, task.planned_for)
+            assert not moved or step in MOVERS, f"{step} moves a next run: {before} is now {task}"
+            assert task.name not in but or before == task, f"{step}: it was not its to change: {before} is now {task}"
+
+    def _note(self, jobs: Mapping[uuid.UUID, Job]) -> None:
+        """Note which occurrences were decided: a decision's records lie behind those of all decisions before it.
+
+        (The one that goes out may lie among those that are passed over with it.)
+        """
+        new: dict[str, list[Job]] = defaultdict(list)
+        for job in jobs.values():
+            if job.id not in self.jobs and job.origin in ("schedule", "catchup"):
+                new[job.name].append(job)
+        for name, records in new.items():
+            task = self.tasks.get(name)
+            assert task is not None, f"decided about a row that is gone: {records}"
+            before = self._decided[(name, task.created_at)]
+            last = max((record.last for record in before), default=None)
+            assert last is None or last < min(record.first for record in records), f"decided twice: {before}, {records}"
+            before += records
+            self._stretches[(name, task.created_at, task.planned_from)] += records
+
+    def account(self, now: datetime) -> int:
+        """Check that each occurrence of each row was decided, where nobody set its times by hand; return how many were.
+
+        For the moment at which nothing is left to decide.
+        """
+        total = 0
+        for name in self.tasks:
+            total += self._account_for(name, now)
+        return total
+
+    def _account_for(self, name: str, now: datetime) -> int:
+        (row,) = self._database.execute(_DEFINITION, {"name": name})
+        columns = dict(row._mapping)
+        stretch = (name, columns.pop("created_at"), columns["planned_from"])
+        next_run_at, planned_for = columns.pop("next_run_at"), columns.pop("planned_for")
+        enabled = columns.pop("enabled")
+        records = self._stretches[stretch]
+        # After the clock was set back, what has been decided already may lie behind the new definition.
+        decided = self._decided[stretch[:2]]
+        overtaken = any(record.last > stretch[2] for record in decided if record not in records)
+        if not enabled or planned_for is None or stretch in self._set_by_hand or overtaken:
+            return 0
+        line = timeline_of(Definition(**columns), RULES)
+        expected = line.count(line.counts_after, planned_for - MICROSECOND)
+        counted = sum(record.count for record in records)
+        assert expected == counted, f"{expected} occurrences were due, {counted} were decided: {row}, {records}"
+        assert next_run_at >= line.due(planned_for), f"due before the instant that it stands for: {row}"
+        assert next_run_at > now, f"left undecided: {row}"
+        return counted

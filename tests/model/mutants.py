@@ -1,0 +1,84 @@
+"""Statements with one of their conditions taken away: what the model has to notice, or it proves nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.statements import statement
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """Statements of `sql/`, or one function of the schema, with another text in a place of each.
+
+    Attributes:
+        where: the statements' names, or the function's.
+        text: what is replaced, wherever it stands; white space counts as any white space.
+        by: what stands there instead.
+    """
+
+    where: tuple[str, ...]
+    text: str
+    by: str
+
+    def of(self, original: str) -> str:
+        """Return the mutated text."""
+        pattern = r"\s+".join(re.escape(word) for word in self.text.split())
+        mutated, places = re.subn(pattern, lambda _: self.by, original)
+        assert places, f"{self.where[0]} does not say {self.text!r}"
+        return mutated
+
+
+SUBMITS = ("submit_free", "submit")
+MUTANTS = {
+    "an unsent job is never taken over": Mutant(
+        ("recover",), "or job.marked_at not between", "or false and job.marked_at not between"
+    ),
+    "a submit is not fenced by its own mark": Mutant(SUBMITS, "and task.marked_at = planned.marked_at", ""),
+    "a start forgets its own token": Mutant(("start",), "token = %(token)s or ask", "ask"),
+    "a submit is not fenced by the instant": Mutant(
+        SUBMITS, "and task.marked_at = planned.marked_at and task.next_run_at = planned.due_at", ""
+    ),
+    "a postponement is not fenced": Mutant(
+        ("postpone",), "and task.marked_by = %(beat)s and task.marked_at = postponed.marked_at", ""
+    ),
+    "a plan is not fenced": Mutant(
+        ("plan",),
+        "and task.revision = planned.revision and task.planned_from = planned.planned_from "
+        "and task.planned_revision <> task.revision",
+        "",
+    ),
+    "a mark never lapses": Mutant(("mark",), "or marked_at not between", "or false and marked_at not between"),
+    "a judge gives up what is not sent yet": Mutant(("judge",), "and state <> 'pending'", ""),
+    "a start looks at neither attempt nor state": Mutant(
+        ("start",),
+        "and (token = %(token)s or ask is null and (attempt < %(attempt)s or attempt = %(attempt)s "
+        "and state not in ('running', 'buffered')))",
+        "",
+    ),
+    "a release does not look at what is under way": Mutant(
+        ("release_of",), "where not exists (", "where true or not exists ("
+    ),
+}
+FUNCTIONS = {"release_of"}
+
+
+def mutate(mutant: Mutant, database: Database) -> Callable[[str, str], str]:
+    """Mutate a function in the database, or return how statements are loaded from now on."""
+    if set(mutant.where) <= FUNCTIONS:
+        (row,) = database.execute(
+            "select pg_get_functiondef(oid) as text from pg_proc "
+            "where proname = %(name)s and pronamespace = 'pgbeat'::regnamespace",
+            {"name": mutant.where[0]},
+        )
+        database.execute(mutant.of(row.text).replace("%", "%%"))
+        return statement
+
+    def mutated(name: str, schema: str) -> str:
+        original = statement(name, schema)
+        return mutant.of(original) if name in mutant.where else original
+
+    return mutated

@@ -1,0 +1,55 @@
+"""No order of steps and faults, as far as chance finds one, breaks what the protocol promises."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
+
+from celery_pgbeat.postgres import database as database_module
+from celery_pgbeat.postgres.database import Database
+from tests.model.machine import Model
+from tests.model.mutants import MUTANTS, mutate
+
+# For a long run: PGBEAT_TEST_MODEL_EXAMPLES=1000 PGBEAT_TEST_MODEL_STEPS=80, which tries all mutants too.
+EXAMPLES = int(os.environ.get("PGBEAT_TEST_MODEL_EXAMPLES", "15"))
+STEPS = int(os.environ.get("PGBEAT_TEST_MODEL_STEPS", "30"))
+ENOUGH = 200  # examples in which any of these mutants is found out
+QUICK = 1  # mutant that an ordinary run tries: the first one
+
+ALL = settings(
+    max_examples=EXAMPLES,
+    stateful_step_count=STEPS,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)
+
+
+def on(url: str) -> type[Model]:
+    """Return the model on a database of its own: who waits for a lock has failed there, and nobody for a disk."""
+    with closing(Database(url)) as database:
+        for setting in ("lock_timeout = '5s'", "synchronous_commit = off"):
+            database.execute(f"alter database {make_url(url).database} set {setting}")
+    return type("OnDatabase", (Model,), {"url": url})
+
+
+def test_p1_p5_no_order_of_steps_and_faults_breaks_the_protocol(migrated_database: str) -> None:
+    run_state_machine_as_test(on(migrated_database), settings=ALL)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mutant", MUTANTS if EXAMPLES >= ENOUGH else [*MUTANTS][:QUICK])
+def test_the_model_notices_that(migrated_database: str, monkeypatch: pytest.MonkeyPatch, mutant: str) -> None:
+    with closing(Database(migrated_database)) as database:
+        monkeypatch.setattr(database_module, "statement", mutate(MUTANTS[mutant], database))
+    found_out = settings(ALL, max_examples=ENOUGH, stateful_step_count=50, derandomize=True, phases=[Phase.generate])
+
+    with pytest.raises((AssertionError, DBAPIError)):
+        run_state_machine_as_test(on(migrated_database), settings=found_out)

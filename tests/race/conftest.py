@@ -1,0 +1,17 @@
+"""What the races share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from celery_pgbeat.postgres.store import Store
+from tests.store.ticks import beat
+
+
+@pytest.fixture
+def store(migrated_database: str) -> Iterator[Store]:
+    made = beat(migrated_database)
+    yield made
+    made.database.close()

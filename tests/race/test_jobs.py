@@ -1,0 +1,384 @@
+"""What may happen to a job at one moment: its end, its turn, its withdrawal, its second copy."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.postgres.store import Confirmed, Store
+from tests.race.transactions import Attempt, Transaction, at_once
+from tests.store.jobs import bury
+from tests.store.ticks import HOUR, decided, jobs, make_due, row_of
+
+MICROSECOND = timedelta(microseconds=1)
+SILENCE = timedelta(seconds=30)
+Open = Callable[[], Transaction]
+
+
+@pytest.fixture
+def reports(store: Store) -> Reports:
+    return Reports(store.database)
+
+
+@pytest.fixture
+def open_transaction(migrated_database: str) -> Iterator[Open]:
+    opened: list[Transaction] = []
+
+    def make() -> Transaction:
+        opened.append(Transaction(migrated_database))
+        return opened[-1]
+
+    yield make
+    for transaction in opened:
+        transaction.close()
+
+
+def submit_next(store: Store, through: Store | None = None) -> uuid.UUID:
+    """Submit the occurrence of row `a` that is due, the next one being due at once; return the job."""
+    (row,) = store.mark(10)
+    decision = decided(row, row.next_run_at + MICROSECOND)
+    (through or store).submit([decision], "UTC", True, True)
+    assert decision.job is not None
+    return decision.job
+
+
+def start_of(job: uuid.UUID) -> Start:
+    return Start(job, 0, 0, uuid.uuid4(), "worker")
+
+
+def running(store: Store, reports: Reports, job: uuid.UUID) -> Start:
+    store.confirm([(job, 0.0)])
+    start = start_of(job)
+    assert reports.start(start, SILENCE)
+    return start
+
+
+def states(store: Store) -> list[str]:
+    return [job["state"] for job in jobs(store)]
+
+
+def exclusive(store: Store) -> int:
+    (row,) = store.database.execute("select count(*) from pgbeat.active_job where exclusive")
+    return int(row[0])
+
+
+# A job's end, and the turn of the next.
+
+
+def test_a_release_beside_the_end_of_the_job_in_the_way_does_nothing_and_the_end_releases(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    make_due(store, "a", overlap="buffer_one")
+    start = running(store, reports, submit_next(store))
+    submit_next(store)
+    ending = open_transaction()
+    assert ending.reports.finish(start, "succeeded")
+
+    assert 0 == at_once(store.release)
+    ending.commit()
+
+    assert ["succeeded", "pending"] == states(store)
+    assert 0 == store.release()
+    assert 1 == exclusive(store)
+
+
+def test_a_job_that_is_buffered_while_the_one_in_the_way_ends_is_released_by_the_sweep(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    make_due(store, "a", overlap="buffer_one")
+    start = running(store, reports, submit_next(store))
+    submitting = open_transaction()
+    submit_next(store, submitting.store())
+
+    assert at_once(lambda: reports.finish(start, "succeeded"))
+    submitting.commit()
+
+    assert ["succeeded", "buffered"] == states(store)
+    assert 1 == store.release(["a"])
+    assert ["succeeded", "pending"] == states(store)
+
+
+def test_of_two_releases_at_once_one_releases_and_the_other_does_nothing(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    make_due(store, "a", overlap="buffer_all")
+    start = running(store, reports, submit_next(store))
+    submitting = open_transaction()
+    submit_next(store, submitting.store())
+    reports.finish(start, "succeeded")
+    submitting.commit()
+    releasing = open_transaction()
+    assert 1 == releasing.store().release()
+
+    assert 0 == at_once(store.release)
+    releasing.commit()
+
+    assert 0 == store.release()
+    assert ["succeeded", "pending"] == states(store)
+    assert 1 == exclusive(store)
+
+
+def test_a_release_beside_a_forced_job_of_an_open_transaction_waits_for_nobody(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    make_due(store, "a", overlap="buffer_one")
+    start = running(store, reports, submit_next(store))
+    submit_next(store)
+    caller = open_transaction()
+    caller.execute("select pgbeat.trigger('a', force => true)")
+
+    assert at_once(lambda: reports.finish(start, "succeeded"))
+    assert 0 == at_once(store.release)
+    caller.commit()
+
+    assert ["pending", "pending", "succeeded"] == sorted(states(store))
+    assert 1 == exclusive(store)
+
+
+# A job's end, and a later occurrence that replaces it.
+
+
+def test_a_submit_that_asks_a_running_job_to_end_waits_for_the_end_that_is_under_way(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    make_due(store, "a", overlap="cancel_other")
+    start = running(store, reports, submit_next(store))
+    ending = open_transaction()
+    assert ending.reports.finish(start, "succeeded")
+
+    submitting = Attempt(lambda: submit_next(store)).waits_for(ending, store.database)
+    ending.commit()
+    submitting.answer()
+
+    # The new one has seen the old one in its way, so it waits, and the beat that submitted it asks for its turn.
+    assert ["succeeded", "buffered"] == states(store)
+    assert 1 == store.release(["a"])
+    assert ["succeeded", "pending"] == states(store)
+
+
+def test_the_end_of_a_job_that_is_asked_to_end_at_that_moment_waits_and_releases_the_next(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    make_due(store, "a", overlap="cancel_other")
+    start = running(store, reports, submit_next(store))
+    submitting = open_transaction()
+    submit_next(store, submitting.store())
+
+    ending = Attempt(lambda: reports.finish(start, "succeeded")).waits_for(submitting, store.database)
+    submitting.commit()
+
+    assert ending.answer()
+    assert ["succeeded", "pending"] == states(store)
+
+
+def test_a_start_of_a_job_that_is_withdrawn_at_that_moment_starts_nothing(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    make_due(store, "a", overlap="cancel_other")
+    job = submit_next(store)
+    store.confirm([(job, 0.0)])
+    submitting = open_transaction()
+    submit_next(store, submitting.store())
+
+    starting = Attempt(lambda: reports.start(start_of(job), SILENCE)).waits_for(submitting, store.database)
+    submitting.commit()
+
+    assert not starting.answer()
+    assert ["revoked", "pending"] == states(store)
+
+
+def test_a_job_that_starts_at_that_moment_is_waited_for_and_asked_to_end(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    make_due(store, "a", overlap="cancel_other")
+    job = submit_next(store)
+    store.confirm([(job, 0.0)])
+    starting = open_transaction()
+    assert starting.reports.start(start_of(job), SILENCE)
+
+    submitting = Attempt(lambda: submit_next(store)).waits_for(starting, store.database)
+    starting.commit()
+    submitting.answer()
+
+    assert ["running", "buffered"] == states(store)
+    assert [("cancel",), (None,)] == store.database.execute("select ask from pgbeat.active_job order by created_at")
+    assert 1 == exclusive(store)
+
+
+# Two copies of a message; a silent job and its sign of life.
+
+
+def test_of_two_copies_that_ask_at_the_same_moment_the_second_waits_and_starts_nothing(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    make_due(store, "a")
+    job = submit_next(store)
+    first = open_transaction()
+    assert first.reports.start(start_of(job), SILENCE)
+
+    second = Attempt(lambda: reports.start(start_of(job), SILENCE)).waits_for(first, store.database)
+    first.commit()
+
+    assert not second.answer()
+
+
+def test_a_confirm_and_a_recover_beside_a_start_do_nothing(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    make_due(store, "a")
+    job = submit_next(store)
+    starting = open_transaction()
+    assert starting.reports.start(start_of(job), SILENCE)
+    store.database.execute("select 1")
+
+    assert Confirmed(set(), {job}) == at_once(lambda: store.confirm([(job, 0.0)]))
+    assert [] == at_once(lambda: beat_b(store).recover(10, HOUR))
+    starting.commit()
+
+    assert ["running"] == states(store)
+
+
+def test_a_confirm_beside_a_recover_that_lets_the_job_be_names_it_to_be_confirmed_again(
+    store: Store, open_transaction: Open
+) -> None:
+    """A recover that began before the mark locks the row, and only then sees that somebody is sending it."""
+    make_due(store, "a")
+    job = submit_next(store)
+    recovering = open_transaction()
+    recovering.execute("select from pgbeat.active_job for update")
+
+    assert Confirmed(set(), {job}) == at_once(lambda: store.confirm([(job, 0.0)]))
+    recovering.rollback()
+
+    assert Confirmed({job}, set()) == store.confirm([(job, 0.0)])
+    assert Confirmed(set(), set()) == store.confirm([(job, 0.0)])
+
+
+def beat_b(store: Store) -> Store:
+    """Another beat, to which every lease is over."""
+    store.database.execute("update pgbeat.periodic_task set marked_at = null, marked_by = null")
+    return Store(store.database, "beat-b", timedelta(microseconds=1))
+
+
+def silent(store: Store, reports: Reports, **columns: Any) -> Start:
+    make_due(store, "a", **columns)
+    start = running(store, reports, submit_next(store))
+    store.database.execute("update pgbeat.active_job set busy_until = now() - interval '1 second'")
+    return start
+
+
+def test_a_silent_job_that_says_at_that_moment_that_it_lives_is_left_alone(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    start = silent(store, reports)
+    beating = open_transaction()
+    assert [start.job] == beating.reports.heartbeat("worker", [start], SILENCE)
+
+    assert [] == at_once(lambda: store.judge(10, True))
+    beating.commit()
+
+    assert [] == store.judge(10, True)
+    assert ["running"] == states(store)
+
+
+@pytest.mark.parametrize(("on_lost", "state"), [("mark", "lost"), ("rerun", "pending")])
+def test_a_job_that_is_judged_at_that_moment_has_nothing_more_to_say(
+    store: Store, reports: Reports, open_transaction: Open, on_lost: str, state: str
+) -> None:
+    start = silent(store, reports, on_lost=on_lost)
+    judging = open_transaction()
+    assert 1 == len(judging.store().judge(10, True))
+
+    assert [] == at_once(lambda: reports.heartbeat("worker", [start], SILENCE))
+    ending = Attempt(lambda: reports.finish(start, "succeeded")).waits_for(judging, store.database)
+    judging.commit()
+
+    assert not ending.answer()
+    assert [state] == states(store)
+
+
+def test_a_silent_job_that_ends_at_that_moment_is_not_judged(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    start = silent(store, reports)
+    ending = open_transaction()
+    assert ending.reports.finish(start, "succeeded")
+
+    assert [] == at_once(lambda: store.judge(10, True))
+    ending.commit()
+
+    assert ["succeeded"] == states(store)
+
+
+# A lost job that turns up, and a new one of its name: the unique index decides.
+
+
+def lost(store: Store) -> uuid.UUID:
+    make_due(store, "a")
+    job = submit_next(store)
+    store.confirm([(job, 0.0)])
+    bury(store.database, job)
+    assert ["lost"] == states(store)
+    return job
+
+
+def test_a_submit_beside_a_lost_job_that_turns_up_waits_for_it_and_is_skipped(
+    store: Store, open_transaction: Open
+) -> None:
+    job = lost(store)
+    starting = open_transaction()
+    assert starting.reports.start_late(start_of(job), SILENCE)
+
+    submitting = Attempt(lambda: submit_next(store)).waits_for(starting, store.database)
+    starting.commit()
+    submitting.answer()
+
+    assert ["running", "skipped"] == states(store)
+    assert row_of(store, "a")["last_run_at"] == jobs(store)[1]["scheduled_for"]
+
+
+def test_without_the_unique_index_both_would_be_under_way(store: Store, open_transaction: Open) -> None:
+    """The control: what the test before this one sees is the index's doing."""
+    store.database.execute("drop index pgbeat.job_one_at_a_time")
+    job = lost(store)
+    starting = open_transaction()
+    assert starting.reports.start_late(start_of(job), SILENCE)
+
+    at_once(lambda: submit_next(store))
+    starting.commit()
+
+    assert ["running", "pending"] == states(store)
+    assert 2 == exclusive(store)
+
+
+def test_a_lost_job_that_turns_up_beside_a_submit_waits_and_takes_the_place_of_the_new_one(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    job = lost(store)
+    submitting = open_transaction()
+    new = submit_next(store, submitting.store())
+
+    starting = Attempt(lambda: reports.start_late(start_of(job), SILENCE)).waits_for(submitting, store.database)
+    submitting.commit()
+
+    assert starting.answer()
+    assert {job: "running", new: "skipped"} == {found["id"]: found["state"] for found in jobs(store)}
+
+
+def test_a_lost_job_turns_up_twice_at_once_and_starts_once(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    job = lost(store)
+    first = open_transaction()
+    assert first.reports.start_late(start_of(job), SILENCE)
+
+    second = Attempt(lambda: reports.start_late(start_of(job), SILENCE)).waits_for(first, store.database)
+    first.commit()
+
+    assert not second.answer()
+    assert ["running"] == states(store)
