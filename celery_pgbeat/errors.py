@@ -53,6 +53,10 @@ class JobInTheWay(PgBeatError, RuntimeError):
     """A job of that name is not final yet, so `trigger` refuses to start another beside it."""
 
 
+class NotInAJob(PgBeatError, RuntimeError):
+    """`current()` was called where no job runs: outside of a task, or in one that no job of ours has started."""
+
+
 class SchemaTooNew(PgBeatError, RuntimeError):
     """The database's schema is newer than this package can work with."""
 

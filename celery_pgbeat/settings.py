@@ -6,8 +6,10 @@ else it has its default. A wrong value is an error at start that names it.
 
 from __future__ import annotations
 
+import difflib
+import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -16,6 +18,8 @@ from typing import Any
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.statements import checked_schema
+
+logger = logging.getLogger(__name__)
 
 
 def _setting(default: Any, read: Callable[[str, Any], Any], meaning: str) -> Any:
@@ -146,6 +150,7 @@ class Settings:
         Raises:
             InvalidSetting: a value is wrong; names the setting and the value.
         """
+        _warn_of_strangers(configuration, [f"pgbeat_{setting.name}" for setting in fields(cls)])
         values: dict[str, Any] = {}
         for setting in fields(cls):
             name = f"pgbeat_{setting.name}"
@@ -182,10 +187,19 @@ class Settings:
 
     def allows(self, task: str) -> bool:
         """Tell whether rows may name this task."""
-        return any(fnmatchcase(task, pattern) for pattern in self.allowed_tasks)
+        return "*" in self.allowed_tasks or any(fnmatchcase(task, pattern) for pattern in self.allowed_tasks)
 
     def __repr__(self) -> str:
         shown = {setting.name: getattr(self, setting.name) for setting in fields(self)}
         if self.url is not None:
             shown["url"] = masked(normalise_url(self.url))
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+
+def _warn_of_strangers(configuration: Mapping[str, Any], known: Collection[str]) -> None:
+    """Say which settings nobody reads; no error, for they may be those of a newer version that is being rolled out."""
+    for name in sorted(str(key) for key in configuration):
+        if name.startswith("pgbeat_") and name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            logger.warning("%s is not a setting of this version and has no effect%s", name, hint)

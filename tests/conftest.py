@@ -20,14 +20,16 @@ from urllib.parse import urlsplit
 import pytest
 import redis
 
-from celery_pgbeat.embedded import Postgres, ServerUnavailable, Valkey
+from celery_pgbeat.embedded import Postgres, Server, ServerUnavailable, Valkey
 from celery_pgbeat.embedded.databases import create_database, drop_database
 from tests.harness.clock import Clock
 from tests.harness.databases import migrate_database
 from tests.harness.management import Management
+from tests.harness.pgbouncer import PgBouncer
 from tests.harness.probe import Probe
 from tests.harness.processes import Cluster
 from tests.harness.rabbitmq import RabbitMQ
+from tests.harness.role import Role
 
 POSTGRES_OPTIONS = {"max_connections": "300"}
 REDIS_DATABASES = 512  # of the private server
@@ -93,6 +95,26 @@ def migrated_database(postgres_server: str, migrated_template: str, unique_name:
 def database_clock(migrated_database: str) -> Clock:
     """The clock of `migrated_database`, to be set."""
     return Clock(migrated_database)
+
+
+@pytest.fixture
+def role(migrated_database: str, unique_name: Callable[[], str]) -> Iterator[Role]:
+    """A user of `migrated_database` with no more rights than a beat and a worker need."""
+    made = Role(migrated_database, unique_name())
+    yield made
+    made.drop()
+
+
+@pytest.fixture
+def pgbouncer(migrated_database: str) -> Iterator[PgBouncer]:
+    """A pooler in transaction mode before `migrated_database`."""
+    server = PgBouncer(migrated_database, pool_size=4)
+    try:
+        server.start()
+    except ServerUnavailable as error:
+        _missing("pgbouncer", str(error))
+    yield server
+    server.stop()
 
 
 @pytest.fixture
@@ -171,6 +193,25 @@ def amqp_server() -> Iterator[Management]:
         _missing("amqp", str(error))
     yield server.management
     server.stop()
+
+
+@pytest.fixture
+def own_amqp() -> Iterator[RabbitMQ]:
+    """A RabbitMQ of this test's own, to be killed and frozen; it keeps what it has confirmed."""
+    server = RabbitMQ()
+    try:
+        server.start()
+    except ServerUnavailable as error:
+        _missing("amqp", str(error))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def own_broker(request: pytest.FixtureRequest) -> Server:
+    """A broker of this test's own, of the kind that it is parametrised with: `redis` or `amqp`."""
+    server: Server = request.getfixturevalue(f"own_{request.param}")
+    return server
 
 
 @pytest.fixture

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from celery_pgbeat.api.ahead import coming_runs
 from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
-from celery_pgbeat.api.rows import Job, PeriodicTask, read_row
+from celery_pgbeat.api.rows import Job, PeriodicTask, Upcoming, read_row
 from celery_pgbeat.declare import Columns, Declaration, Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.columns import read_instant
 from celery_pgbeat.declare.lazy import storable_arguments
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
+from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.doors import Doors
 from celery_pgbeat.settings import Settings
@@ -57,7 +60,7 @@ class PgBeat:
         self._app = app
         self._given = {"pgbeat_url": url, "pgbeat_schema": schema}
         self._settings: Settings | None = None
-        self._connected: tuple[int, Database] | None = None
+        self._databases: dict[int, Database] = {}  # by process: after a fork the parent's connections are the parent's
         if app is not None:
             configure(app, url, schema)
 
@@ -83,10 +86,10 @@ class PgBeat:
             InvalidSetting: no URL is set.
         """
         process = os.getpid()
-        if self._connected is None or self._connected[0] != process:
-            # After a fork the parent's connections are the parent's.
-            self._connected = process, Database(self.settings.required_url, self.settings.schema)
-        return self._connected[1]
+        if process not in self._databases:
+            # Of threads that come at once, one wins: a second pool of connections would never be closed.
+            self._databases.setdefault(process, Database(self.settings.required_url, self.settings.schema))
+        return self._databases[process]
 
     def periodic_task(
         self,
@@ -275,12 +278,7 @@ class PgBeat:
             >>> beat.get("nightly").schedule
             '0 3 * * *'
         """
-        rows = self._doors.run("get", connection, name=name)
-        if not rows:
-            meant = self._doors.similar_name(name, connection)
-            hint = f" Did you mean {meant!r}?" if meant else ""
-            raise UnknownPeriodicTask(f"No periodic task is named {name!r}.{hint}")
-        return read_row(PeriodicTask, rows[0])
+        return read_row(PeriodicTask, self._row("get", name, connection))
 
     def list(
         self,
@@ -337,10 +335,39 @@ class PgBeat:
         """
         return [read_row(Job, row) for row in self._doors.run("jobs", connection, name=name, state=state, limit=limit)]
 
+    def upcoming(self, name: str | None = None, limit: int = 100, *, connection: Any = None) -> Sequence[Upcoming]:
+        """Read what runs next: of each row the next run, the soonest first, or of one row the coming runs.
+
+        What is paused, finished or in trouble is not among them. The runs of one row are told in advance, with
+        bounds, jitter and blackout windows; a later edit, an outage or a job in the way changes them.
+
+        Args:
+            name: of one row; None for the next run of all.
+            limit: at most so many.
+            connection: read in this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+            InvalidSchedule: the row cannot be planned as it is.
+
+        Example:
+            >>> [run.next_run_at.minute for run in beat.upcoming("nightly", limit=3)]
+            [0, 0, 0]
+        """
+        if name is None:
+            return [read_row(Upcoming, row) for row in self._doors.run("upcoming", connection, limit=limit)]
+        rules = Rules(
+            timezone=self._timezone,
+            on_time=self.settings.on_time,
+            pickup_deadline=self.settings.pickup_deadline,
+            min_interval=self.settings.min_interval,
+        )
+        return list(islice(coming_runs(self._row("foresee", name, connection), rules), limit))
+
     def close(self) -> None:
         """Close this process's connections; the next statement makes new ones."""
-        if self._connected is not None and self._connected[0] == os.getpid():
-            self._connected[1].close()
+        if (database := self._databases.get(os.getpid())) is not None:
+            database.close()
 
     @property
     def _doors(self) -> Doors:
@@ -349,6 +376,14 @@ class PgBeat:
     @property
     def _timezone(self) -> str:
         return "UTC" if self._app is None else app_timezone(self._app)
+
+    def _row(self, statement: str, name: str, connection: Any) -> Mapping[str, Any]:
+        rows = self._doors.run(statement, connection, name=name)
+        if not rows:
+            meant = self._doors.similar_name(name, connection)
+            hint = f" Did you mean {meant!r}?" if meant else ""
+            raise UnknownPeriodicTask(f"No periodic task is named {name!r}.{hint}")
+        return rows[0]
 
     def _define(self, name: Any, task: Any, schedule: Any, columns: Mapping[str, Any], managed_by: str) -> Definition:
         return define(name, task, schedule, columns, self.settings, self._timezone, managed_by)

@@ -34,10 +34,15 @@ class PeriodicTask:
     end_at: datetime | None
     max_runs: int | None
     run_count: int
+    jitter: timedelta | None
     overlap: str
     catchup: str
     catchup_window: timedelta | None
+    catchup_limit: int | None
+    min_gap: timedelta | None
     max_run_time: timedelta | None
+    blackout: list[str] | None
+    blackout_action: str
     submitter: str | None
     subject: str | None
     enabled: bool
@@ -86,12 +91,29 @@ class Job:
     busy_until: datetime | None
 
 
-Shape = TypeVar("Shape", PeriodicTask, Job)
+@dataclass(frozen=True, slots=True)
+class Upcoming:
+    """One run that is to come.
+
+    Attributes:
+        name: of the periodic task.
+        next_run_at: when it is due, with jitter, outside the blackout windows.
+        planned_for: the occurrence behind it, its job's `scheduled_for`; None where SQL has set `next_run_at` itself.
+        note: in words, what moved it or what a change of the clocks does to it; only where one row was asked for.
+    """
+
+    name: str
+    next_run_at: datetime
+    planned_for: datetime | None
+    note: str | None = None
+
+
+Shape = TypeVar("Shape", PeriodicTask, Job, Upcoming)
 
 
 def read_row(shape: type[Shape], row: Mapping[str, Any]) -> Shape:
-    """Return a database row as a PeriodicTask or a Job, whichever driver has read it."""
-    return shape(**{field.name: _value(field.name, row[field.name]) for field in fields(shape)})
+    """Return a database row as a PeriodicTask, a Job or an Upcoming, whichever driver has read it."""
+    return shape(**{field.name: _value(field.name, row[field.name]) for field in fields(shape) if field.name in row})
 
 
 def _value(column: str, value: Any) -> Any:

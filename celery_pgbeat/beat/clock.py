@@ -43,9 +43,8 @@ class Watch:
         self._last = (mine, now)
 
     def lost(self) -> None:
-        """Note that the database did not answer."""
+        """Note that the database did not answer; its time goes on, as far as this beat can tell."""
         self._since = None
-        self._last = None
 
     @property
     def may_judge(self) -> bool:
@@ -55,7 +54,8 @@ class Watch:
     @property
     def database_time(self) -> datetime:
         """The database's time as this beat can tell it; the node's own clock before the first answer."""
-        if self._last is None:
+        last = self._last
+        if last is None:
             return datetime.now(timezone.utc)
-        mine, now = self._last
+        mine, now = last
         return now + timedelta(seconds=boottime() - mine)

@@ -29,18 +29,21 @@ another owner, and it reads its own clock before it publishes: the lease runs fr
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from celery_pgbeat.beat.clock import Watch, boottime
+from celery_pgbeat.beat.complaints import Complaints
+from celery_pgbeat.beat.delivery import Delivery
 from celery_pgbeat.beat.messages import Job
+from celery_pgbeat.beat.outcomes import Outcomes
+from celery_pgbeat.beat.planner import Planner
 from celery_pgbeat.beat.publisher import Publisher
-from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.planning import Decision, Due, Planned, Rules, decide, plan, refuse
-from celery_pgbeat.postgres.store import Store, Submitted, View
+from celery_pgbeat.beat.submitter import Submitter
+from celery_pgbeat.errors import DatabaseBusy
+from celery_pgbeat.planning import Decision, Due, Postponed, Rules, decide
+from celery_pgbeat.postgres.store import Store, View
 from celery_pgbeat.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,49 +51,93 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STEP = 100  # messages between two confirms
+FRESH_SHARE = 4  # one part in so many of a batch goes to what has just come due, while a herd is driven
+SMALLEST_BATCH = 10
 AGAIN = 0.05  # seconds until rows that somebody held are tried again, doubled up to the poll
-
-
-@dataclass(slots=True)
-class Held:
-    """Decisions whose rows somebody held when they were submitted; tried again until the lease is over."""
-
-    decisions: list[Decision]
-    lease_ends: float
+LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
 
 
 class Dispatcher:
     """Turns what is due into messages, one batch a turn."""
 
     def __init__(
-        self, store: Store, publisher: Publisher, watch: Watch, settings: Settings, rules: Rules, code: CodeSchedules
+        self,
+        store: Store,
+        publisher: Publisher,
+        outcomes: Outcomes,
+        watch: Watch,
+        settings: Settings,
+        rules: Rules,
+        code: CodeSchedules,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store = store
         self._publisher = publisher
+        self._outcomes = outcomes
         self._watch = watch
         self._settings = settings
         self._rules = rules
         self._code = code
-        self._held: list[Held] = []
         self._stuck = 0.0
-        self._planned_up_to = ""
-        self.resending = False  # whether workers announce our tracker, so that silence means "never picked up"
+        self._complaints = Complaints()
+        self._planner = Planner(store, settings, rules)
+        self._delivery = Delivery(store, publisher, self._complaints, stopping)
+        self._submitter = Submitter(store, self._delivery, outcomes, watch, rules)
+        self._unreported = False  # whether there are jobs that only the result backend can tell of
+        self._looks_at = 0.0  # by the boot-time clock: until then, what is due is marked without a look
+        self._batch = settings.batch
+        self._herd = False  # more is due than a batch holds
+
+    @property
+    def workers_track(self) -> bool:
+        """Whether workers announce our tracker, so that silence means "never picked up"."""
+        return self._submitter.workers_track
+
+    @workers_track.setter
+    def workers_track(self, known: bool) -> None:
+        self._submitter.workers_track = known
 
     def turn(self) -> float:
-        """Do what there is to do; return the seconds until there may be more (0: at once)."""
+        """Do what there is to do; return the seconds until there may be more (0: at once).
+
+        Raises:
+            DatabaseBusy: Postgres ended a statement in favour of others; the next turn takes a smaller batch.
+        """
+        try:
+            self._delivery.check()
+            rest = self._turn()
+        except Exception as error:
+            self._looks_at = 0.0
+            if isinstance(error, DatabaseBusy):
+                self._batch = max(self._batch // 2, SMALLEST_BATCH)
+            raise
+        self._batch = min(self._batch + self._batch // 4, self._settings.batch)
+        return rest
+
+    def finish(self, within: float) -> bool:
+        """Let what is submitted be sent, or given back if the beat is to stop; tell whether that is over in time."""
+        return self._delivery.finish(within)
+
+    def _turn(self) -> float:
+        if boottime() < self._looks_at and self._publisher.ready() and self._drain():
+            return 0.0
         view = self._store.look(self._code.lazy_names)
         self._watch.saw(view.now)
-        progress = self._resume() if view.resumes else False
-        progress = (self._plan() if view.unplanned else False) or progress
+        self._unreported = view.unreported
+        progress = self._delivery.confirm_again()
+        progress = (self._planner.resume(self._batch) if view.resumes else False) or progress
+        progress = (self._planner.plan(self._batch) if view.unplanned else False) or progress
         if view.lapsed and self._watch.may_judge:
             progress = self._judge() or progress
-        if view.due or view.unsent or self._held:
+        if view.due or view.unsent or self._submitter.holds:
             if not self._publisher.ready():
                 return min(self._publisher.probe_in, self._settings.poll.total_seconds())
-            progress = self._submit_held() or progress
+            progress = self._submitter.submit_held() or progress
             progress = (self._recover() if view.unsent else False) or progress
             progress = (self._drain() if view.due else False) or progress
+            if self._submitter.busy is not None:
+                raise self._submitter.busy
+            self._looks_at = boottime() + LOOK_EVERY
         return self._rest(view, progress)
 
     def _rest(self, view: View, progress: bool) -> float:
@@ -104,109 +151,70 @@ class Dispatcher:
             self._stuck = 0.0
             return 0.0
         rest = self._settings.poll.total_seconds()
-        if view.due or view.unplanned or self._held:
+        if view.due or view.unplanned or self._submitter.holds or self._delivery.is_unfinished:
             self._stuck = min(max(self._stuck * 2, AGAIN), rest)
             rest = self._stuck
         if view.next_run_at is not None:
             rest = min(rest, (view.next_run_at - self._watch.database_time).total_seconds())
         return max(rest, 0.0)
 
-    def _resume(self) -> bool:
-        names = self._store.resume_due()
-        for name in names:
-            logger.info("Resumed %r: its pause is over", name, extra={"action": "resume"})
-        return bool(names)
-
-    def _plan(self) -> bool:
-        """Plan rows that are new, edited or resumed; tell whether any was.
-
-        Reading goes on behind the last name: rows that somebody holds must not stand before those behind them.
-        """
-        rows = self._store.unplanned(self._settings.batch, self._planned_up_to)
-        self._planned_up_to = rows[-1].name if len(rows) == self._settings.batch else ""
-        answers = []
-        for row in rows:
-            try:
-                answers.append(plan(row, self._rules))
-            except Exception as error:  # noqa: BLE001  one bad row stops only itself, and says why
-                problem = _problem(row.name, error)
-                answers.append(
-                    Planned(row.name, row.revision, row.planned_from, None, self._settings.poll, problem=problem)
-                )
-        return bool(answers and self._store.plan(answers, self._rules.timezone))
-
     def _drain(self) -> bool:
         """Mark, decide, submit, publish and confirm one batch; tell whether anything was due."""
+        if not self._delivery.wait_for_place():
+            return False
         lease_ends = boottime() + self._settings.lease.total_seconds()
-        due = self._store.mark(self._settings.batch, self._code.lazy_names)
-        decisions, problems = self._decide(due)
-        if problems:
-            self._store.report_problem(problems)
+        fresh = self._batch // FRESH_SHARE if self._herd else 0
+        due = self._store.mark(self._batch, self._code.lazy_names, fresh)
+        self._herd = len(due) >= self._batch - fresh
+        if self._unreported:
+            self._settle([row.name for row in due])
+        decisions, postponed, bad = self._decide(due)
+        if bad:
+            self._planner.report(bad)
+        if postponed:
+            self._store.postpone(postponed)
         if decisions:
-            self._submit(decisions, lease_ends)
+            self._submitter.submit(decisions, lease_ends)
         return bool(due)
 
-    def _decide(self, due: Sequence[Due]) -> tuple[list[Decision], list[tuple[Due, str]]]:
+    def _decide(self, due: Sequence[Due]) -> tuple[list[Decision], list[Postponed], list[tuple[Due, Exception]]]:
         decisions: list[Decision] = []
-        problems: list[tuple[Due, str]] = []
+        postponed: list[Postponed] = []
+        bad: list[tuple[Due, Exception]] = []
         for row in due:
             try:
                 decision = decide(row, self._rules)
             except Exception as error:  # noqa: BLE001  one bad row stops only itself, and says why
-                problems.append((row, _problem(row.name, error)))
+                bad.append((row, error))
+                continue
+            if isinstance(decision, Postponed):
+                postponed.append(decision)
+                logger.info(
+                    "Postponed %r to %s, out of a blackout window",
+                    row.name,
+                    decision.next_run_at.isoformat(),
+                    extra={"action": "plan"},
+                )
                 continue
             if not self._settings.allows(row.task):
-                decision = refuse(decision, "not_allowed")
-                logger.warning(
-                    "Skipped %r: pgbeat_allowed_tasks does not allow the task %r",
-                    row.name,
-                    row.task,
-                    extra={"action": "skip"},
-                )
+                decision = decision.refused("not_allowed")
+                if self._complaints.is_due(row.name):
+                    logger.warning(
+                        "Skipped %r: pgbeat_allowed_tasks does not allow the task %r",
+                        row.name,
+                        row.task,
+                        extra={"action": "skip"},
+                    )
             decisions.append(decision)
-        return decisions, problems
-
-    def _submit(self, decisions: list[Decision], lease_ends: float) -> bool:
-        answers = {
-            answer.name: answer
-            for answer in self._store.submit(
-                decisions, self._rules.timezone, self._watch.may_judge, resending=self.resending
-            )
-        }
-        jobs: list[Job] = []
-        unmade: list[tuple[uuid.UUID, str]] = []
-        for decision in decisions:
-            answer = answers.get(decision.row.name)
-            if answer is None:
-                continue
-            _log(decision, answer)
-            if answer.made and decision.job is not None:
-                self._make(jobs, unmade, decision.job, partial(Job.decided, decision, self._rules.timezone))
-        self._refuse(unmade)
-        self._send(jobs, lease_ends)
-        self._hold([decision for decision in decisions if decision.row.name not in answers], lease_ends)
-        return bool(answers)
-
-    def _hold(self, decisions: list[Decision], lease_ends: float) -> None:
-        """Keep for another try what the submit stepped over because somebody held the row, not what lost its mark."""
-        if decisions:
-            still = self._store.still_marked([decision.row.name for decision in decisions])
-            left = [decision for decision in decisions if decision.row.name in still]
-            if left:
-                self._held.append(Held(left, lease_ends))
-
-    def _submit_held(self) -> bool:
-        """Try again what somebody held; tell whether anything of it was submitted."""
-        held, self._held = self._held, []
-        submitted = [self._submit(one.decisions, one.lease_ends) for one in held if boottime() < one.lease_ends]
-        return any(submitted)
+        return decisions, postponed, bad
 
     def _recover(self) -> bool:
         """Take over and send what nobody is sending; tell whether there was any."""
+        if not self._delivery.wait_for_place():
+            return False
         lease_ends = boottime() + self._settings.lease.total_seconds()
-        recovered = self._store.recover(self._settings.batch, self._settings.on_time, self._code.lazy_names)
-        jobs: list[Job] = []
-        unmade: list[tuple[uuid.UUID, str]] = []
+        recovered = self._store.recover(self._batch, self._settings.on_time, self._code.lazy_names)
+        orders = []
         forbidden = []
         for row in recovered:
             if row.reason is not None:
@@ -220,44 +228,25 @@ class Dispatcher:
             elif not self._settings.allows(row.task):
                 forbidden.append(row.id)
             else:
-                self._make(jobs, unmade, row.id, partial(Job.recovered, row))
-        self._refuse(unmade)
+                orders.append((row.id, row.periodic_task, partial(Job.recovered, row)))
         if forbidden:
             self._store.skip(forbidden, "not_allowed")
-        if jobs:
-            logger.info("Recovered %d unsent jobs", len(jobs), extra={"action": "recover"})
-            self._send(jobs, lease_ends)
+        if orders:
+            logger.info("Recovered %d unsent jobs", len(orders), extra={"action": "recover"})
+            self._delivery.deliver(orders, lease_ends)
         return bool(recovered)
 
-    def _make(
-        self, jobs: list[Job], unmade: list[tuple[uuid.UUID, str]], job: uuid.UUID, make: Callable[[], Job]
-    ) -> None:
-        """Make a job's message, or note why that cannot be done: its row may hold what no message can."""
-        try:
-            jobs.append(make())
-        except Exception as error:  # noqa: BLE001  one bad row stops only itself
-            unmade.append((job, f"{type(error).__name__}: {error}"))
-
-    def _send(self, jobs: Sequence[Job], lease_ends: float) -> None:
-        """Publish and confirm in small steps: what a kill or a stop can double is one step at most."""
-        for first in range(0, len(jobs), STEP):
-            published = self._publisher.publish(jobs[first : first + STEP], lease_ends)
-            if published.sent:
-                self._store.confirm(published.sent)
-            self._refuse(published.refused)
-            if published.unsent:
-                rest = [job.id for job in jobs[first + STEP :]]
-                self._store.give_back([*published.unsent, *rest])
-                return
-
-    def _refuse(self, refused: Sequence[tuple[uuid.UUID, str]]) -> None:
-        if refused:
-            for job in self._store.refuse(refused):
-                logger.error("Lost job %s: it cannot be sent", job, extra={"action": "refuse"})
+    def _settle(self, names: Sequence[str] = ()) -> None:
+        """Ask the result backend about jobs that nobody reports, before they stand in the way or count as silent."""
+        told = self._outcomes.told(self._store.unreported(self._batch, names))
+        if told:
+            self._store.settle(told)
 
     def _judge(self) -> bool:
         """Decide about silent jobs; tell whether there were any."""
-        verdicts = self._store.judge(self._settings.batch, self.resending)
+        if self._unreported:
+            self._settle()
+        verdicts = self._store.judge(self._batch, self.workers_track)
         for verdict in verdicts:
             logger.warning(
                 "Recovered job %s of %r, silent for too long: %s",
@@ -267,35 +256,3 @@ class Dispatcher:
                 extra={"action": "recover"},
             )
         return bool(verdicts)
-
-
-def _problem(name: str, error: Exception) -> str:
-    """Return the words for the row's `problem`, and log them once: a row with a problem is not looked at again."""
-    if isinstance(error, InvalidSchedule):
-        logger.error("Cannot plan %r: %s", name, error, extra={"action": "plan"})
-        return str(error)
-    logger.error("Cannot plan %r", name, exc_info=error, extra={"action": "plan"})
-    return f"{type(error).__name__}: {error}"
-
-
-def _log(decision: Decision, answer: Submitted) -> None:
-    name = decision.row.name
-    if answer.lost is not None:
-        logger.warning("Lost job %s of %r: it was silent for too long", answer.lost, name, extra={"action": "recover"})
-    if decision.job is not None and not answer.made and decision.scheduled_for is not None:
-        logger.info(
-            "Skipped %r for %s: job %s is not final",
-            name,
-            decision.scheduled_for.isoformat(),
-            answer.blocked_by,
-            extra={"action": "skip"},
-        )
-    if decision.passed is not None:
-        logger.info(
-            "Skipped %r: %d occurrences up to %s, %s",
-            name,
-            decision.passed.count,
-            decision.passed.last.isoformat(),
-            decision.passed.reason,
-            extra={"action": "skip"},
-        )

@@ -1,7 +1,8 @@
 """The thread that does a beat's work: it opens, turns, waits and hands back; nothing escapes it.
 
-One thread owns the database connections, the broker connection and the bell. The others only ask for a turn and
-ring. An error is logged and answered by a pause that grows; an outage is waited out.
+One thread makes the turns and hears the bell; a second one, the dispatcher's, delivers what a turn has submitted, and
+what went wrong there is raised in the next turn. The others only ask for a turn and ring. An error is logged and
+answered by a pause that grows; an outage is waited out.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from celery_pgbeat.beat.code_schedules import CodeSchedules
 from celery_pgbeat.beat.dispatcher import Dispatcher
 from celery_pgbeat.beat.entries import Entries
 from celery_pgbeat.beat.janitor import Janitor
+from celery_pgbeat.beat.outcomes import Outcomes
 from celery_pgbeat.beat.publisher import Publisher, Sender
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, SchemaMissing, SchemaTooNew
 from celery_pgbeat.node import NodeId
@@ -30,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds after an error, doubled with each in a row
 REMIND_EVERY = 60.0  # seconds between two log lines about one and the same outage
+DELIVERY_ENDS_WITHIN = 2.0  # seconds that a batch under way has to end, or to be given back, when the beat stops
 LAST_WORDS_WITHIN = 1.0  # seconds for handing back on behalf of a turn that hangs
 
 
@@ -46,6 +49,7 @@ class EngineRoom:
         self._watch = Watch(settings.dead_after)
         self._code = CodeSchedules(sender.app, self._database, settings)
         self._publisher = Publisher(sender, self._watch, self._code, self._stopping.is_set)
+        self._outcomes = Outcomes(sender.app)
         self._rules = Rules(
             timezone=str(sender.app.timezone),
             on_time=settings.on_time,
@@ -56,6 +60,7 @@ class EngineRoom:
         self._janitor: Janitor | None = None
         self._dispatcher: Dispatcher | None = None
         self._sync_at = 0.0
+        self._check_at = 0.0
         self._pause = 0.0
         self._reminded: tuple[str, float] | None = None
         self._thread: threading.Thread | None = None
@@ -108,6 +113,7 @@ class EngineRoom:
         try:
             step()
         except Exception as error:  # noqa: BLE001  the one place where all of a beat's errors end
+            self._check_at = 0.0
             self._report(error)
             if not self._stopping.is_set():
                 self._bell_wait(self._next_pause())
@@ -116,9 +122,10 @@ class EngineRoom:
         if self._dispatcher is None or self._janitor is None:
             self._open()
             return
+        self._check_schema()
         self._janitor.turn()
         self._sync_code()
-        self._dispatcher.resending = self._janitor.workers_track
+        self._dispatcher.workers_track = self._janitor.workers_track
         rest = self._dispatcher.turn()
         self._recovered()
         if rest > 0:
@@ -135,8 +142,23 @@ class EngineRoom:
         janitor.start()
         self._sync_code()
         self._store, self._janitor = store, janitor
-        self._dispatcher = Dispatcher(store, self._publisher, self._watch, self._settings, self._rules, self._code)
+        self._dispatcher = Dispatcher(
+            store,
+            self._publisher,
+            self._outcomes,
+            self._watch,
+            self._settings,
+            self._rules,
+            self._code,
+            self._stopping.is_set,
+        )
         logger.info("Beat %s works on %r", node, self._database, extra={"action": "start"})
+
+    def _check_schema(self) -> None:
+        """See with each sign of life, and after each error, whether a newer package has outdated this one meanwhile."""
+        if boottime() >= self._check_at:
+            migrate.check(self._database.engine, self._settings.schema)
+            self._check_at = boottime() + self._settings.heartbeat_every.total_seconds()
 
     def _sync_code(self) -> None:
         """Bring the rows to what the code declares; where somebody holds a row, come again."""
@@ -148,14 +170,18 @@ class EngineRoom:
         self._bell.wait(min(seconds, self._longest_wait))
 
     def _hand_back(self) -> None:
+        delivered = True
         try:
+            if self._dispatcher is not None:
+                delivered = self._dispatcher.finish(DELIVERY_ENDS_WITHIN)
             if self._janitor is not None:
                 self._janitor.stop()
         finally:
-            self._close()
+            self._close(delivered)
 
-    def _close(self) -> None:
-        self._publisher.close()
+    def _close(self, delivered: bool = True) -> None:
+        if delivered:  # else a thread hangs in that connection, and ends with the process
+            self._publisher.close()
         self._bell.close()
         self._database.close()
 

@@ -55,6 +55,7 @@ class Janitor:
         now = boottime()
         if now >= self._announce_at:
             self._announce()
+            self._store.release()
         if now >= self._housekeeping_at:
             self._keep_house(now)
 

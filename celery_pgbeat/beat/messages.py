@@ -16,7 +16,7 @@ from typing import Any
 from celery import Celery
 from celery.beat import ScheduleEntry
 from celery.schedules import BaseSchedule
-from kombu.utils.json import loads
+from kombu.utils.json import object_hook
 
 from celery_pgbeat.beat.entries import celery_schedule
 from celery_pgbeat.planning import Decision
@@ -26,6 +26,7 @@ HEADER = "pgbeat"
 # A row's own wishes must not hold up the beat and with it all other rows.
 PATIENCE = {"max_retries": 3, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
 LONGEST_TIMEOUT = 5.0  # seconds
+_decode = json.JSONDecoder(object_hook=object_hook).decode  # kombu's `loads` without making a decoder for each text
 HARD_LIMIT_MARGIN = timedelta(seconds=60)  # a task that ignores the soft limit gets at most this much more
 
 
@@ -65,7 +66,7 @@ class Job:
             kwargs=row.kwargs,
             queue=row.queue,
             priority=row.priority,
-            options=json.loads(row.options),
+            options={} if row.options == "{}" else json.loads(row.options),
             max_run_time=row.max_run_time,
             schedule=row.schedule,
             timezone=row.timezone or default_timezone,
@@ -93,6 +94,20 @@ class Job:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A job of which there can be no message, or that the broker does not take, and why."""
+
+    job: uuid.UUID
+    periodic_task: str
+    error: BaseException
+
+    @property
+    def reason(self) -> str:
+        """The error in one line."""
+        return f"{type(self.error).__name__}: {self.error}"
+
+
 class JobEntry(ScheduleEntry):
     """A job in the shape that Celery's scheduler, and whatever wraps it, expects of an entry."""
 
@@ -101,10 +116,11 @@ class JobEntry(ScheduleEntry):
         self.job = job
         self.name = job.periodic_task
         self.task = job.task
-        self.args, self.kwargs = lazy or (loads(job.args), loads(job.kwargs))
+        self.args, self.kwargs = lazy or arguments_of(job.args, job.kwargs)
         self.options = options_of(job, now)
         self.last_run_at = job.scheduled_for
         self.total_run_count = 0
+        self.delay = delay_of(self.options, now)  # seconds until the message may start
         self.error: BaseException | None = None
 
     @property
@@ -112,6 +128,16 @@ class JobEntry(ScheduleEntry):
         """The nearest of Celery's own schedule objects, for those who describe entries (monitors)."""
         job = self.job
         return celery_schedule(job.schedule, job.timezone, job.periodic_task, job.scheduled_for, self.app)
+
+
+def arguments_of(args: str, kwargs: str) -> tuple[Any, Any]:
+    """Read args and kwargs from JSON; Celery's types in them become what they stand for."""
+    return _decode(args), _decode(kwargs)
+
+
+def instant_text(instant: datetime) -> str:
+    """Write an instant as our header has it."""
+    return instant.astimezone(timezone.utc).isoformat()
 
 
 def options_of(job: Job, now: datetime) -> dict[str, Any]:
@@ -145,7 +171,7 @@ def options_of(job: Job, now: datetime) -> dict[str, Any]:
         HEADER: {
             "periodic_task": job.periodic_task,
             "job": str(job.id),
-            "scheduled_for": job.scheduled_for.astimezone(timezone.utc).isoformat(),
+            "scheduled_for": instant_text(job.scheduled_for),
             "origin": job.origin,
             "run": job.run,
         },

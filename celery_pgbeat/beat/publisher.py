@@ -1,47 +1,45 @@
 """Hand messages to the broker, and be honest about what is not known.
 
 An error of the connection means "unknown", never "not sent": such a job is given back and sent again under the
-same id, and the guard drops the second copy. A broker that is away is probed, never waited for.
+same id, and the guard drops the second copy.
+
+There are three ways, and every message goes the first that is exact for it:
+
+    rendered    made from a template that is proven to equal Celery's own message, and written many at once
+    together    made by Celery's own `apply_entry`, and written at once by kombu's batch, where it has one
+    one by one  made by Celery's own `apply_entry`, each with its own answer of the broker
+
+If writing many fails, nobody knows which of them is to blame: they go one by one from then on, until each has been
+sent or has shown that it is the one.
 """
 
 from __future__ import annotations
 
 import logging
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
-from kombu.exceptions import OperationalError
-
+from celery_pgbeat.beat.broker import Broker, Sender
 from celery_pgbeat.beat.clock import Watch, boottime
-from celery_pgbeat.beat.messages import Job, JobEntry, delay_of
+from celery_pgbeat.beat.messages import Job, JobEntry, Refusal
+from celery_pgbeat.beat.rendering.genuine import by_willingness_to_wait
+from celery_pgbeat.beat.rendering.renderer import Parcel, Renderer
 
 if TYPE_CHECKING:
     from celery_pgbeat.beat.code_schedules import CodeSchedules
 
+__all__ = ["Published", "Publisher", "Sender"]
+
 logger = logging.getLogger(__name__)
+celery_logger = logging.getLogger("celery.beat")
 
-CONNECT_TIMEOUT = 3.0  # seconds for one attempt to reach the broker
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0  # seconds between two probes of a broker that is away
-
-# Where the user has not decided otherwise: without these a frozen Redis blocks a beat for ever, and a RabbitMQ
-# that dies loses every message that it had not confirmed.
-CAUTION: dict[str, dict[str, Any]] = {
-    "redis": {"socket_timeout": 5.0, "socket_connect_timeout": CONNECT_TIMEOUT, "socket_keepalive": True},
-    "amqp": {"confirm_publish": True, "read_timeout": 10, "write_timeout": 10},
-}
-
-
-class Sender(Protocol):
-    """What publishing needs of Celery's scheduler: others may have wrapped `apply_entry`, so it is called there."""
-
-    app: Any
-    Producer: Any
-
-    def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        """Send one entry; what went wrong stands on the entry."""
+BATCH = 250  # messages written at once: what a kill can double
+TOLD_SINGLY = 10  # messages written at once that still get a line each in the log
+SUSPECTS = 10_000  # that are remembered
+COMMANDS = 100 * BATCH  # of a batch of kombu's, which would be written before its end if it had more
 
 
 @dataclass(slots=True)
@@ -49,12 +47,20 @@ class Published:
     """What became of a batch: taken by the broker (with the seconds until each may start), refused, or neither."""
 
     sent: list[tuple[uuid.UUID, float]] = field(default_factory=list)
-    refused: list[tuple[uuid.UUID, str]] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
     unsent: list[uuid.UUID] = field(default_factory=list)
+
+    def refuse(self, job: Job, error: BaseException) -> None:
+        """Note that there can be no such message."""
+        self.refused.append(Refusal(job.id, job.periodic_task, error))
+
+
+class Abandoned(Exception):
+    """A batch was made and is not to be written."""
 
 
 class Publisher:
-    """Publishes through Celery's own `apply_entry`, on a connection of the beat's own."""
+    """Publishes on a connection of the beat's own."""
 
     def __init__(
         self, sender: Sender, watch: Watch, code: CodeSchedules, stopping: Callable[[], bool] = lambda: False
@@ -63,113 +69,187 @@ class Publisher:
         self._watch = watch
         self._code = code
         self._stopping = stopping
-        self._suspects: set[uuid.UUID] = set()
+        self._renderer = Renderer(sender, lambda name: code.lazy_entry(name) is not None)
+        self._broker = Broker(sender, self._renderer.connect)
+        self._together = True  # until Redis refuses a part of a batch
+        self._suspects: dict[uuid.UUID, int] = {}  # 1: was among those that broke the connection; 2: it did, alone
         self._sent_since = False
-        self._connection: Any = None
-        self._producer: Any = None
-        self._pause = 0.0
-        self._probe_at = 0.0
 
     def ready(self) -> bool:
         """Tell whether the broker is there; probes it if it was away and it is time to."""
-        if self._producer is not None and self._connection.connected:
-            return True
-        if boottime() < self._probe_at:
-            return False
-        try:
-            self._connect()
-        except Exception as error:  # noqa: BLE001  each transport has errors of its own; the broker is away
-            self._lose(error)
-            return False
-        if self._pause:
-            logger.warning("The broker is back.", extra={"action": "publish"})
-        self._pause = 0.0
-        return True
+        return self._broker.ready()
 
     @property
     def probe_in(self) -> float:
         """Seconds until the next probe of a broker that is away."""
-        return max(0.0, self._probe_at - boottime())
+        return self._broker.probe_in
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self._broker.close()
 
     def publish(self, jobs: Sequence[Job], lease_ends: float) -> Published:
         """Publish while the lease holds and nobody wants to stop; what cannot be sent is reported, never kept."""
         answer = Published()
-        queue = deque(sorted(jobs, key=lambda job: job.id in self._suspects))
-        # Read before each message: a stop may fall between any two.
-        while queue and self._producer is not None and boottime() < lease_ends and not self._stopping():
-            self._publish_one(queue.popleft(), answer)
-        answer.unsent.extend(job.id for job in queue)
+        for first in range(0, len(jobs), BATCH):
+            queue = deque(self._sorted(jobs[first : first + BATCH]))
+            # Read before each write: a stop may fall between any two.
+            while queue and self._broker.producer is not None and boottime() < lease_ends and not self._stopping():
+                item = queue.popleft()
+                if isinstance(item, Parcel):
+                    self._publish_parcel(item, answer)
+                elif len(item) > 1:
+                    self._publish_together(item, lease_ends, answer)
+                else:
+                    self._publish_one(item[0], answer)
+            for item in queue:
+                answer.unsent.extend(job.id for job in (item.jobs if isinstance(item, Parcel) else item))
         return answer
 
-    def _publish_one(self, job: Job, answer: Published) -> None:
-        now = self._watch.database_time
+    def _sorted(self, jobs: Sequence[Job]) -> list[Parcel | list[Job]]:
+        """Return what is to be written at once, in this order; suspects alone and last, the worst at the end."""
+        suspects = sorted((job for job in jobs if job.id in self._suspects), key=lambda job: self._suspects[job.id])
+        parcels, rest = self._rendered([job for job in jobs if job.id not in self._suspects])
+        together: list[Job] = []
+        alone = rest
+        if len(rest) > 1 and self._together and getattr(self._broker.producer, "supports_batch_publish", False):
+            together, alone = by_willingness_to_wait(self._sender, rest)
+        return [*parcels, *filter(None, [together]), *([job] for job in (*alone, *suspects))]
+
+    def _rendered(self, jobs: Sequence[Job]) -> tuple[list[Parcel], Sequence[Job]]:
+        """Render what can be; where the broker refuses a queue, the plain way will tell whose."""
+        if self._broker.producer is None:
+            return [], jobs
         try:
-            entry = JobEntry(job, self._sender.app, now, self._code.lazy_entry(job.periodic_task))
-        except Exception as error:  # noqa: BLE001  a row may hold what no message can
-            answer.refused.append((job.id, f"{type(error).__name__}: {error}"))
+            return self._renderer.render(jobs, self._watch.database_time)
+        except Exception as error:
+            foreseen = self._broker.is_connection_error(error) or self._broker.is_refusal(error)
+            extra = {"action": "publish"}
+            logger.warning("Nothing can be rendered now: %s", error, exc_info=not foreseen, extra=extra)
+            self._renew_after(error)
+            return [], jobs
+
+    def _publish_parcel(self, parcel: Parcel, answer: Published) -> None:
+        _tell(parcel.jobs)
+        try:
+            parcel.send()
+        except Exception as error:  # noqa: BLE001  whatever it is: what is not known to be taken is not known
+            self._lose(error)
+        for job, delay, taken in zip(parcel.jobs, parcel.delays, parcel.taken, strict=True):
+            if taken:
+                answer.sent.append((job.id, delay))
+                self._sent_since = True
+            else:
+                answer.unsent.append(job.id)
+                self._suspect(job, 1)
+
+    def _publish_together(self, jobs: Sequence[Job], lease_ends: float, answer: Published) -> None:
+        """Have Celery make the messages and kombu write them at once."""
+        writing = False
+        sent: list[JobEntry] = []
+        try:
+            with self._broker.producer.batch(max_size=COMMANDS):
+                made = self._made(jobs, answer)
+                if boottime() >= lease_ends:
+                    raise Abandoned
+                writing = True
+            sent = made
+        except Abandoned:
+            logger.warning("The lease ended before %d messages were made", len(jobs), extra={"action": "publish"})
+        except Exception as error:  # noqa: BLE001  each transport has errors of its own
+            cause = error.__cause__ or error
+            # Of what goes into one batch Redis may take some and refuse others, and kombu does not say which.
+            self._together = not (writing and self._broker.is_refusal(cause))
+            for job in jobs:
+                self._suspect(job, 1)
+            self._lose(cause)
+        answer.sent.extend((entry.job.id, entry.delay) for entry in sent)
+        self._sent_since = self._sent_since or bool(sent)
+        known = {entry.job.id for entry in sent} | {refusal.job for refusal in answer.refused}
+        answer.unsent.extend(job.id for job in jobs if job.id not in known)
+
+    def _made(self, jobs: Sequence[Job], answer: Published) -> list[JobEntry]:
+        """Have messages made that wait in the producer; raises if the connection is lost meanwhile."""
+        made: list[JobEntry] = []
+        for job in jobs:
+            if self._stopping():
+                break
+            entry = self._applied(job, answer)
+            if entry is None:
+                continue
+            if entry.error is None:
+                made.append(entry)
+            elif self._broker.is_connection_error(entry.error):
+                self._suspect(job, 2)
+                raise entry.error
+            else:
+                answer.refuse(job, entry.error)
+        return made
+
+    def _publish_one(self, job: Job, answer: Published) -> None:
+        entry = self._applied(job, answer)
+        if entry is None:
             return
-        self._sender.apply_entry(entry, producer=self._producer)
         if entry.error is None:
-            answer.sent.append((job.id, delay_of(entry.options, now)))
-            self._suspects.discard(job.id)
+            answer.sent.append((job.id, entry.delay))
+            self._suspects.pop(job.id, None)
             self._sent_since = True
-        elif self._is_connection_error(entry.error) and not self._is_culprit(job):
-            self._suspects.add(job.id)
+        elif self._broker.is_connection_error(entry.error) and not self._is_culprit(job):
+            self._suspect(job, 2)
             self._sent_since = False
-            self._lose(entry.error)
+            self._broker.lose(entry.error)
             answer.unsent.append(job.id)
         else:
-            answer.refused.append((job.id, f"{type(entry.error).__name__}: {entry.error}"))
-            self._suspects.discard(job.id)
+            answer.refuse(job, entry.error)
+            self._suspects.pop(job.id, None)
             self._renew_after(entry.error)
+
+    def _applied(self, job: Job, answer: Published) -> JobEntry | None:
+        """Have Celery's scheduler, or who wraps it, send a job; what went wrong stands on the entry."""
+        try:
+            now, lazy = self._watch.database_time, self._code.lazy_entry(job.periodic_task)
+            entry = JobEntry(job, self._sender.app, now, lazy)
+        except Exception as error:  # noqa: BLE001  a row may hold what no message can
+            answer.refuse(job, error)
+            return None
+        self._sender.apply_entry(entry, producer=self._broker.producer)
+        return entry
+
+    def _lose(self, error: BaseException) -> None:
+        """Give the connection up after an error of a batch."""
+        if self._broker.is_connection_error(error):
+            self._sent_since = False
+            self._broker.lose(error)
+        else:
+            logger.error("A batch failed; its messages go one by one", exc_info=error, extra={"action": "publish"})
+            self._broker.renew()
+
+    def _renew_after(self, error: BaseException) -> None:
+        if self._broker.is_connection_error(error) or self._broker.is_refusal(error):
+            self._broker.renew()
+
+    def _suspect(self, job: Job, strikes: int) -> None:
+        self._suspects[job.id] = max(strikes, self._suspects.get(job.id, 0))
+        if len(self._suspects) > SUSPECTS:
+            del self._suspects[next(iter(self._suspects))]
 
     def _is_culprit(self, job: Job) -> bool:
         """Tell whether the error is the message's own: a task's `apply_async` may raise a connection error too.
 
-        It was met once before, others have been sent since (it is put last for that), and now it is met again.
+        It was met once before by this message alone, others have been sent since (it is put last for that), and now it
+        is met again.
         """
-        return job.id in self._suspects and self._sent_since
+        return self._suspects.get(job.id) == 2 and self._sent_since
 
-    def close(self) -> None:
-        """Drop the connection."""
-        connection, self._connection, self._producer = self._connection, None, None
-        if connection is not None:
-            try:
-                connection.release()
-            except Exception:
-                logger.debug("Closing the broker connection failed", exc_info=True)
 
-    def _connect(self) -> None:
-        self.close()
-        connection = self._sender.app.connection_for_write(connect_timeout=CONNECT_TIMEOUT)
-        caution = CAUTION.get(connection.transport.driver_type, {})
-        connection.transport_options = {**caution, **(connection.transport_options or {})}
-        self._connection = connection
-        connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=CONNECT_TIMEOUT)
-        connection.default_channel  # noqa: B018  virtual transports connect with the first channel only
-        self._producer = self._sender.Producer(connection, auto_declare=False)
-
-    def _renew_after(self, error: BaseException) -> None:
-        """Make the connection anew if the refusal may have closed it, or its channel, as AMQP's do."""
-        if self._is_connection_error(error) or isinstance(error, tuple(self._connection.channel_errors)):
-            self.close()
-            self.ready()
-
-    def _lose(self, error: BaseException) -> None:
-        if not self._pause:
-            logger.error(
-                "The broker is not usable: %s. Nothing is marked until it is back; other beats may reach it.",
-                error,
-                extra={"action": "publish"},
-            )
-        # The first probe follows at once: a restarted broker breaks old connections and takes new ones.
-        self._probe_at = boottime() + self._pause
-        self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
-        self.close()
-
-    def _is_connection_error(self, error: BaseException) -> bool:
-        connection = self._connection
-        known: tuple[type[BaseException], ...] = (OSError, OperationalError)
-        if connection is not None:
-            known += tuple(connection.connection_errors) + tuple(connection.recoverable_connection_errors)
-        return isinstance(error, known)
+def _tell(jobs: Sequence[Job]) -> None:
+    """Log in Celery's words: a line for each message, or one for all if they are many."""
+    level = logging.INFO
+    if len(jobs) > TOLD_SINGLY:
+        level = logging.DEBUG
+        tasks = Counter(job.task for job in jobs).most_common(TOLD_SINGLY)
+        counted = ", ".join(f"{task}: {count}" for task, count in tasks)
+        celery_logger.info("Scheduler: Sending %d due tasks (%s)", len(jobs), counted)
+    if celery_logger.isEnabledFor(level):
+        for job in jobs:
+            celery_logger.log(level, "Scheduler: Sending due task %s (%s)", job.periodic_task, job.task)

@@ -68,15 +68,19 @@ class Scheduler(beat.Scheduler):
         return {} if self._room is None else self._room.entries
 
     def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
-        """Send an entry as Celery does, and note on it what went wrong: `apply_entry` tells nobody."""
+        """Send an entry as Celery does, and note on it what went wrong.
+
+        Raising it would have `apply_entry` write a traceback to the log for each occurrence of a row that cannot be
+        sent, and tell nobody else.
+        """
         if not isinstance(entry, JobEntry):
             return super().apply_async(entry, producer=producer, advance=advance, **kwargs)
         try:
             return super().apply_async(entry, producer=producer, advance=False, **kwargs)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  told by who reads it off the entry
             # Celery wraps what happened; the cause is what tells a broken connection from a refusal.
             entry.error = error.__cause__ or error.__context__ or error
-            raise
+            return None
 
     def close(self) -> None:
         """Hand back every mark and unsent job; safe in a signal handler and as often as anybody likes."""

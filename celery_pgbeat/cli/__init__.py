@@ -18,8 +18,10 @@ from celery_pgbeat.cli.target import Target
 COMMANDS = {
     "demo": "Watch three beats share the work while one of them is killed.",
     "migrate": "Bring the database schema up to date.",
+    "validate": "See what the text of a schedule means, and its next occurrences.",
     "list": "List the periodic tasks.",
     "show": "Show one periodic task with all that is known of it.",
+    "upcoming": "List what runs next, or the next runs of one periodic task.",
     "jobs": "List the jobs, the latest first.",
     "pause": "Pause a periodic task.",
     "resume": "Resume a paused periodic task.",

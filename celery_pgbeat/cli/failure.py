@@ -1,4 +1,7 @@
-"""Errors as a person at a shell should meet them: one line on stderr, no traceback, an exit code that tells."""
+"""Errors as a person at a shell should meet them: one line on stderr, no traceback, an exit code that tells.
+
+Where a single place of a text is to blame, two more lines point at it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ from typing import IO, Any
 
 import click
 
-from celery_pgbeat.errors import DatabaseUnavailable, InvalidSetting, PgBeatError
+from celery_pgbeat.cli.output import text
+from celery_pgbeat.errors import DatabaseUnavailable, InvalidSchedule, InvalidSetting, PgBeatError
 
 UNHEALTHY = 3  # exit code of a probe that fails and of a database out of reach
+AROUND = 40  # characters that are shown of a long text to either side of what is wrong
 
 
 class Failure(click.ClickException):
@@ -51,7 +56,20 @@ def failure_of(error: PgBeatError) -> Failure:
     """Return an error as what ends a command."""
     if isinstance(error, DatabaseUnavailable):
         return OutOfReach(str(error))
+    if isinstance(error, InvalidSchedule):
+        return Failure("\n".join([str(error), *pointing_at(error)]))
     return WrongSettings(str(error)) if isinstance(error, InvalidSetting) else Failure(str(error))
+
+
+def pointing_at(error: InvalidSchedule) -> list[str]:
+    """Return the text that was refused, and below it a caret at what is wrong; nothing where no place is to blame."""
+    if error.position is None or not error.text.strip():
+        return []
+    before, after = error.text[: error.position], error.text[error.position :]
+    line_before, line_after = before.rpartition("\n")[2], after.partition("\n")[0]
+    shown_before = text(line_before if len(line_before) <= AROUND else f"…{line_before[1 - AROUND :]}")
+    shown_after = text(line_after if len(line_after) <= AROUND else f"{line_after[: AROUND - 1]}…")
+    return [f"  {shown_before}{shown_after}", f"  {' ' * len(shown_before)}^"]
 
 
 def said_by_postgres(error: Exception) -> str | None:

@@ -43,18 +43,7 @@ def list(
         print_json([row_as_dict(row) for row in rows])
         return
     headings = ("NAME", "TASK", "SCHEDULE", "NEXT RUN", "STATE", "MANAGED BY")
-    cells = [
-        (
-            text(row.name),
-            text(row.task),
-            text(row.schedule),
-            instant(row.next_run_at),
-            state_of(row),
-            text(row.managed_by),
-        )
-        for row in rows
-    ]
-    print_table(headings, cells, COLOURS)
+    print_table(headings, [_cells(row) for row in rows], COLOURS)
     if len(rows) == limit:
         click.echo(f"There may be more: --after {rows[-1].name!r}", err=True)
 

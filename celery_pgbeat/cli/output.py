@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -27,8 +27,14 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], colours:
     widths = [max(len(row[column]) for row in [list(headings), *cut]) for column in range(len(headings))]
     click.echo(_line([click.style(heading, bold=True) for heading in headings], headings, widths))
     for row in cut:
-        styled = [click.style(cell, fg=(colours or {}).get(cell.partition(" ")[0])) for cell in row]
+        chosen = [(colours or {}).get(cell.partition(" ")[0]) for cell in row]
+        styled = [click.style(cell, fg=colour) if colour else cell for cell, colour in zip(row, chosen, strict=True)]
         click.echo(_line(styled, row, widths))
+
+
+def print_columns(columns: Mapping[str, Sequence[str]]) -> None:
+    """Print a table that is given by its columns."""
+    print_table(list(columns), list(zip(*columns.values(), strict=True)))
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:

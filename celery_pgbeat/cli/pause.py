@@ -7,18 +7,9 @@ from datetime import datetime
 import click
 
 from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, instant, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
-
-
-def read_instant(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
-    """Read an ISO 8601 date or date-time."""
-    if value is None:
-        return None
-    try:
-        return datetime.fromisoformat(value.replace("Z", "+00:00"))
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a date-time such as 2026-12-24T18:00:00Z") from None
 
 
 @click.command(cls=DoorCommand)

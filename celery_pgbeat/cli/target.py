@@ -48,6 +48,15 @@ class Target:
                 ) from error
         return self._app
 
+    @property
+    def timezone(self) -> str:
+        """The zone of what carries none of its own: the app's, UTC where none was named."""
+        if self.app is None:
+            return "UTC"
+        from celery_pgbeat.declare import app_timezone
+
+        return app_timezone(self.app)
+
     def beat(self) -> PgBeat:
         """Return the Python door to the target."""
         from celery_pgbeat.api import PgBeat

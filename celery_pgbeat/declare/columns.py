@@ -21,6 +21,7 @@ EARLIEST = datetime(1, 1, 2, tzinfo=timezone.utc)
 LATEST = datetime(9999, 12, 30, tzinfo=timezone.utc)  # a driver cannot carry later instants
 LONGEST_NAME = 200  # characters
 LARGEST_INT = 2**31 - 1  # Postgres's int
+YEAR = timedelta(days=360)  # as Postgres compares intervals: twelve months of thirty days
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
@@ -42,14 +43,19 @@ class Columns(TypedDict, total=False):
     start_at: datetime | None  # inclusive
     end_at: datetime | None  # inclusive
     max_runs: int | None  # stops after so many scheduled runs
-    overlap: str  # skip (the default), allow
-    catchup: str  # latest (the default), none, earliest
+    jitter: str | timedelta | float | None  # each run is up to so much later than its occurrence
+    overlap: str  # skip (the default), buffer_one, buffer_all, cancel_other, terminate_other, allow
+    catchup: str  # latest (the default), none, earliest, all
     catchup_window: str | timedelta | float | None  # how late a missed run may still go out; default: no limit
+    catchup_limit: int | None  # at most so many missed runs, the newest, go out under `all`; default 1,000
+    min_gap: str | timedelta | float | None  # a run that would start sooner after the last start is dropped
     max_run_time: str | timedelta | float | None  # soft limit of a run; also `50%` of the interval
+    blackout: str | Sequence[str] | None  # when nothing may start: `cron: 0 0 * * sat P2D`, `window: name`
+    blackout_action: str  # defer (the default) to the end of the window, skip
     submitter: str | None  # who; free text
     subject: str | None  # what for; free text
     on_lost: str  # mark (the default): a run whose worker died is not run again; rerun: it is
-    tracking: str  # full (the default), send
+    tracking: str  # full (the default), result, send
 
 
 def _text(field: str, value: Any) -> str:
@@ -127,27 +133,41 @@ def _as_given(_field: str, value: Any) -> Any:
     return value
 
 
-def _span(lowest: timedelta) -> Callable[[str, Any], timedelta]:
+def _span(lowest: timedelta, longest: timedelta) -> Callable[[str, Any], timedelta]:
     def read(field: str, value: Any) -> timedelta:
         span = read_span(field, value)
         if span < lowest:
             raise InvalidPeriodicTask(f"{field} is {value!r}; it must be {'more than' if lowest else 'at least'} 0")
+        if span > longest:
+            raise InvalidPeriodicTask(f"{field} is {value!r}; it must be at most {longest.days} days")
         return span
 
     return read
 
 
-_longer_than_nothing = _span(timedelta(microseconds=1))
+read_run_time = _span(timedelta(microseconds=1), YEAR)
 
 
 def _run_time(field: str, value: Any) -> timedelta | float:
     """Return a span, or a share of the interval as a number."""
     share = PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
     if share is None:
-        return _longer_than_nothing(field, value)
+        return read_run_time(field, value)
     if not float(share.group(1)):
         raise InvalidPeriodicTask(f"{field} is {value!r}; it must be more than 0")
     return float(share.group(1)) / 100
+
+
+def _windows(field: str, value: Any) -> tuple[str, ...]:
+    """Return the texts of blackout windows, judged once the row's zone is known."""
+    texts = (value,) if isinstance(value, str) else value
+    if isinstance(texts, bytes) or not isinstance(texts, Sequence):
+        raise InvalidPeriodicTask(f"{field} is {value!r}, neither text nor a list of texts")
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InvalidPeriodicTask(f"{field}[{position}] is {text!r}, not text")
+        storable(field, text)
+    return tuple(texts)
 
 
 READERS: dict[str, Callable[[str, Any], Any]] = {
@@ -162,19 +182,25 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "start_at": read_instant,
     "end_at": read_instant,
     "max_runs": _count,
-    "overlap": _one_of("skip", "allow"),
-    "catchup": _one_of("none", "latest", "earliest"),
-    "catchup_window": _span(timedelta(0)),
+    "jitter": _span(timedelta(0), YEAR),
+    "overlap": _one_of("skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow"),
+    "catchup": _one_of("none", "latest", "earliest", "all"),
+    "catchup_window": _span(timedelta(0), 100 * YEAR),
+    "catchup_limit": _count,
+    "min_gap": _span(timedelta(microseconds=1), YEAR),
     "max_run_time": _run_time,
+    "blackout": _windows,
+    "blackout_action": _one_of("defer", "skip"),
     "submitter": _text,
     "subject": _text,
     "on_lost": _one_of("mark", "rerun"),
-    "tracking": _one_of("full", "send"),
+    "tracking": _one_of("full", "result", "send"),
 }
 DEFAULTS: dict[str, Any] = {
     "dst": "default",
     "overlap": "skip",
     "catchup": "latest",
+    "blackout_action": "defer",
     "on_lost": "mark",
     "tracking": "full",
 }

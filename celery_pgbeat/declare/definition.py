@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from celery_pgbeat.declare.call import Call, arguments_text, json_text, keywords_text, task_of
-from celery_pgbeat.declare.columns import READERS, read_columns, read_instant, read_name, storable
+from celery_pgbeat.declare.columns import READERS, read_columns, read_instant, read_name, read_run_time, storable
 from celery_pgbeat.declare.options import IN_COLUMNS, read_options
 from celery_pgbeat.declare.timing import Timing, shortest_gap, timing_of
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.schedules import Schedule, parse
+from celery_pgbeat.schedules import Schedule, Windows, parse, parse_windows
+from celery_pgbeat.schedules.windows import names_in
 from celery_pgbeat.schedules.zones import zone_named
 
 if TYPE_CHECKING:
@@ -44,10 +45,15 @@ class Definition:
     start_at: datetime | None
     end_at: datetime | None
     max_runs: int | None
+    jitter: timedelta | None
     overlap: str
     catchup: str
     catchup_window: timedelta | None
+    catchup_limit: int | None
+    min_gap: timedelta | None
     max_run_time: timedelta | None
+    blackout: tuple[str, ...] | None
+    blackout_action: str
     submitter: str | None
     subject: str | None
     on_lost: str
@@ -85,13 +91,14 @@ def define(
 
     Raises:
         InvalidPeriodicTask: a column, an argument or an option is wrong; names it and its value.
-        InvalidSchedule: the schedule or the zone is wrong; names the field and the value.
+        InvalidSchedule: the schedule, a blackout window or the zone is wrong; names the field and the value.
     """
     row = read_name(name)
     call = _call(task, settings)
     values = _columns(call, columns)
     zone, timing = _zone_and_timing(schedule, values["timezone"], app_timezone)
     _settle_instants(values, zone, timing)
+    _refuse_wrong_windows(values["blackout"], zone)
     parsed = _parsed(row, timing, zone, values)
     if parsed is not None:
         _refuse_too_fast(parsed, settings)
@@ -171,6 +178,12 @@ def _settle_instants(values: dict[str, Any], zone: str, timing: Timing | None) -
         raise InvalidPeriodicTask(f"end_at {end.isoformat()} is before start_at {start.isoformat()}")
 
 
+def _refuse_wrong_windows(texts: tuple[str, ...] | None, zone: str) -> None:
+    """Judge what is written out. Which windows have names is in the table, and may be another thing tomorrow."""
+    if texts:
+        parse_windows(texts, zone, named=dict.fromkeys(names_in(texts), Windows(())))
+
+
 def _parsed(name: str, timing: Timing | None, zone: str, values: Mapping[str, Any]) -> Schedule | None:
     if timing is None:
         return None
@@ -195,7 +208,7 @@ def _max_run_time(given: timedelta | float | None, schedule: Schedule | None) ->
     gap = None if schedule is None else shortest_gap(schedule)
     if gap is None:
         raise InvalidPeriodicTask(f"max_run_time is {given * 100:g}%, and the schedule has no interval: give a span")
-    return gap * given
+    return read_run_time("max_run_time", gap * given)
 
 
 def _json_value(column: str, value: Any) -> Any:
@@ -205,4 +218,6 @@ def _json_value(column: str, value: Any) -> Any:
         return value.astimezone(timezone.utc).isoformat()
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if isinstance(value, tuple):
+        return list(value)
     return value

@@ -20,6 +20,7 @@ from celery_pgbeat.postgres.database import Database
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5  # seconds before a lost listening connection is made anew
+HUSH = 0.05  # seconds between two notifications that are heeded: ten thousand edits are not ten thousand turns
 LONGEST_PAUSE = 30.0  # seconds; where nobody can listen at all, the attempts get rare
 
 
@@ -34,6 +35,7 @@ class Bell:
         self._connection: Any = None
         self._pause = FIRST_PAUSE
         self._retry_at = 0.0
+        self._heeded_at = 0.0
 
     def ring(self) -> None:
         """End the current wait, or the next one; may be called from any thread and from a signal handler."""
@@ -52,11 +54,18 @@ class Bell:
                 return True
             watched.append(connection.fileno())
         readable, _, _ = select.select(watched, [], [], max(0.0, seconds))
+        if connection is not None and connection.fileno() in readable and self._inner not in readable:
+            readable += self._hush(seconds)
         if self._inner in readable:
             self._inner.recv(4096)
         if connection is not None and connection.fileno() in readable:
             self._heed(connection)
         return bool(readable)
+
+    def _hush(self, seconds: float) -> list[Any]:
+        """Let notifications that follow each other closely come together; only a ring ends that."""
+        rest = min(self._heeded_at + HUSH - time.monotonic(), seconds)
+        return select.select([self._inner], [], [], rest)[0] if rest > 0 else []
 
     def close(self) -> None:
         """Close the listening connection and the socket pair."""
@@ -81,6 +90,7 @@ class Bell:
         self._pause = FIRST_PAUSE
 
     def _heed(self, connection: Any) -> None:
+        self._heeded_at = time.monotonic()
         try:
             _consume(connection)
         except Exception as error:  # noqa: BLE001  a broken connection is readable too

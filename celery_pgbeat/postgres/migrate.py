@@ -2,10 +2,16 @@
 
 A schema that is current takes one plain read. Only a schema that is behind takes the lock, under which the
 version is read again: of ten beats that start on an empty database one migrates and nine wait for it.
+
+`migrations/` holds what has data in it: numbered, applied once, never changed again. `definitions/` holds what can be
+made anew at any time (functions, triggers, views, comments): its files are applied whenever any migration is, so each
+function stands in one place. A definition that changes comes with a migration, if only to drop what cannot be replaced.
 """
 
 from __future__ import annotations
 
+import random
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,12 +20,24 @@ from typing import NamedTuple
 
 from sqlalchemy import Engine
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.errors import SchemaMissing, SchemaTooNew
+from celery_pgbeat.postgres.database import BUSY, sqlstate
 from celery_pgbeat.postgres.statements import checked_schema, rendered
 
 # The oldest package version (as a schema version) that works beside nodes of this schema.
-MIN_COMPATIBLE = 1
+MIN_COMPATIBLE = 8
+TRIES = 5  # before a lock that is not to be had is an error
+# Whoever waits for an exclusive lock keeps everybody else waiting behind it, so nobody waits for long. Most statements
+# of beats lock the tables in this order. One that comes the other way round, and whoever reads a view, may wait for us
+# while we wait for it: then we let go first, before Postgres (deadlock_timeout, 1 s) ends the other's statement.
+LOCK = """
+set local lock_timeout = '2s';
+lock table {schema}.periodic_task in access exclusive mode;
+set local lock_timeout = '500ms';
+lock table {schema}.active_job in access exclusive mode;
+"""
 
 
 class Version(NamedTuple):
@@ -31,10 +49,21 @@ class Version(NamedTuple):
 
 def migrations() -> Iterator[tuple[int, str]]:
     """Yield (number, text) of all migrations in order."""
-    folder = resources.files("celery_pgbeat.postgres") / "migrations"
-    for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
+    for name, text in _texts("migrations"):
+        yield int(name[:4]), text
+
+
+def definitions() -> Iterator[str]:
+    """Yield the texts of all definitions in order."""
+    for _, text in _texts("definitions"):
+        yield text
+
+
+def _texts(folder: str) -> Iterator[tuple[str, str]]:
+    paths = (resources.files("celery_pgbeat.postgres") / folder).iterdir()
+    for path in sorted(paths, key=lambda entry: entry.name):
         if path.name.endswith(".sql"):
-            yield int(path.name[:4]), path.read_text(encoding="utf-8")
+            yield path.name, path.read_text(encoding="utf-8")
 
 
 def latest() -> int:
@@ -85,10 +114,18 @@ def migrate(engine: Engine, schema: str = "pgbeat") -> int:
 
     Raises:
         SchemaTooNew: a newer package has made the schema incompatible with this one.
+        DBAPIError: Postgres refused it, or somebody holds the tables for long.
     """
     with suppress(SchemaMissing):
         check(engine, schema)
         return 0
+    for _ in range(TRIES - 1):
+        try:
+            return _apply(engine, checked_schema(schema))
+        except DBAPIError as error:
+            if not (sqlstate(error.orig) or "").startswith(BUSY):
+                raise
+            time.sleep(random.uniform(0.1, 1.0))  # noqa: S311  not all beats at once
     return _apply(engine, checked_schema(schema))
 
 
@@ -102,10 +139,11 @@ def _apply(engine: Engine, schema: str) -> int:
         if not missing:
             return 0
         connection.exec_driver_sql(f'create schema if not exists "{schema}"')
-        # The driver's own cursor: without parameters it takes many statements and leaves % alone.
-        cursor = connection.connection.cursor()
-        for _, text in missing:
-            cursor.execute(rendered(text, schema))
+        # Without parameters a driver takes many statements in one text and leaves % alone.
+        plainly = {"no_parameters": True}
+        texts = [LOCK] if found else []
+        for text in (*texts, *(text for _, text in missing), *definitions()):
+            connection.exec_driver_sql(rendered(text, schema), execution_options=plainly)
         connection.exec_driver_sql(f'delete from "{schema}".schema_version')  # noqa: S608
         connection.exec_driver_sql(
             f'insert into "{schema}".schema_version (version, min_compatible) '  # noqa: S608

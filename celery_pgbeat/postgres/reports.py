@@ -10,11 +10,12 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy.exc import IntegrityError
 
 from celery_pgbeat import __version__
+from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 
@@ -38,13 +39,33 @@ class Start(Copy):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a job: its state, in which run and attempt, at which worker, and whether it is final."""
+    """What is known of a job: its state, in which run and attempt, at which worker, and whether it is final.
+
+    `spaced`: it has a min_gap, so that `start_spaced` decides about its start.
+    """
 
     state: str
     run: int
     attempt: int
     worker: str | None
     final: bool
+    spaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TooEarly:
+    """The answer to a start that came within the min_gap of its periodic task: the job is recorded as skipped."""
+
+    periodic_task: str
+    min_gap: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What somebody wants of a start that is under way: that it ends, by itself (cancel) or not (terminate)."""
+
+    token: uuid.UUID
+    kind: Literal["cancel", "terminate"]
 
 
 class Reports:
@@ -60,6 +81,12 @@ class Reports:
         """
         return self._changed("start", **_named(start), dead_after=silence.total_seconds())
 
+    def start_spaced(self, start: Start, silence: timedelta) -> bool | TooEarly:
+        """Start a job whose periodic task has a min_gap, unless its last start was too short a time ago."""
+        for row in self.database.run("start_spaced", **_named(start), dead_after=silence.total_seconds()):
+            return True if row.started else TooEarly(row.periodic_task, row.min_gap)
+        return False
+
     def start_late(self, start: Start, silence: timedelta) -> bool:
         """Start a job that was given up for lost before it ever started, if nothing of its name has started since."""
         for _ in range(3):
@@ -68,12 +95,15 @@ class Reports:
             except IntegrityError:
                 # A job of the name was made or started at this very moment: now it is there to be seen.
                 continue
+            except DatabaseBusy:
+                # Somebody makes one in a transaction that is still open: it takes this one's place.
+                return False
         return False
 
     def state_of(self, job: uuid.UUID) -> Known | None:
         """Tell the state of a job, active or final; nothing where nobody knows it."""
         for row in self.database.run("state_of", job=job):
-            return Known(row.state, row.run, row.attempt, row.worker, row.final)
+            return Known(row.state, row.run, row.attempt, row.worker, row.final, row.spaced)
         return None
 
     def finish(self, start: Start, state: str, error: str | None = None) -> bool:
@@ -125,6 +155,15 @@ class Reports:
         )
         return [row.id for row in rows]
 
+    def asked(self, worker: str) -> list[Ask]:
+        """Tell which of the jobs that a worker runs are asked to end, each by the token of its start."""
+        return [Ask(row.token, row.ask) for row in self.database.run("asked", worker=worker)]
+
+    def ask_of(self, start: Start) -> Ask | None:
+        """Tell what a start is asked to do with its job: cancel, terminate, or nothing."""
+        rows = self.database.run("ask_of", **_fenced(start))
+        return Ask(start.token, rows[0].ask) if rows and rows[0].ask is not None else None
+
     def announce(self, node: NodeId) -> None:
         """Announce a node, or say that it is still alive."""
         self.database.run(
@@ -145,9 +184,9 @@ class Reports:
         return bool(self.database.run(name, **parameters))
 
 
-def _fenced(start: Start) -> dict[str, object]:
+def _fenced(start: Start) -> dict[str, Any]:
     return {"job": start.job, "run": start.run, "attempt": start.attempt, "token": start.token}
 
 
-def _named(start: Start) -> dict[str, object]:
+def _named(start: Start) -> dict[str, Any]:
     return {**_fenced(start), "worker": start.worker}

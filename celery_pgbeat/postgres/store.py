@@ -5,16 +5,21 @@ Instants come back aware in UTC, whatever zone the session shows them in.
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, cast
 
 from sqlalchemy.engine import Row
 
-from celery_pgbeat.planning import Decision, Definition, Due, Planned
+from celery_pgbeat.planning import Decision, Definition, Due, Planned, Postponed
+from celery_pgbeat.postgres.arrays import array_text
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.migrate import latest
+
+MOST_BUFFERED = 1000  # jobs of one periodic task that wait for their turn under `buffer_all`
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +31,21 @@ class View:
     next_run_at: datetime | None
     unplanned: bool
     unsent: bool
+    unreported: bool
     lapsed: bool
     resumes: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """What became of one decision: `made` a job, or the job `blocked_by` was in the way; `lost` gave way first."""
+    """What became of one decision: `made` a job, or the job `blocked_by` was in the way; `lost` gave way first.
+
+    A job that was made and `waits` is buffered: it is sent when its turn comes.
+    """
 
     name: str
     made: bool
+    waits: bool
     blocked_by: uuid.UUID | None
     lost: uuid.UUID | None
 
@@ -65,6 +75,14 @@ class Verdict:
     verdict: str
 
 
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """The jobs that are `submitted` now, and those that somebody held at the moment: they are to be confirmed again."""
+
+    jobs: set[uuid.UUID]
+    held: set[uuid.UUID]
+
+
 class Store:
     """The beats' statements, on behalf of one beat."""
 
@@ -72,20 +90,26 @@ class Store:
         self.database = database
         self.beat = beat
         self.lease = lease.total_seconds()
+        self._version = latest()  # of the schema that this package brings
 
     def look(self, lazy_names: Sequence[str] = ()) -> View:
         """Look, without a lock or a write, whether there is anything to do, and when the next row is due."""
         (row,) = self._run("look", lease=self.lease, lazy_names=list(lazy_names))
-        return View(**_record(row))
+        return View(**next(_records([row])))
 
-    def mark(self, batch: int, lazy_names: Sequence[str] = ()) -> list[Due]:
-        """Mark up to `batch` due periodic tasks for this beat, those due longest first."""
-        rows = self._run("mark", beat=self.beat, lease=self.lease, batch=batch, lazy_names=list(lazy_names))
-        return sorted((Due(**_record(row)) for row in rows), key=lambda due: (due.next_run_at, due.name))
+    def mark(self, batch: int, lazy_names: Sequence[str] = (), fresh: int = 0) -> list[Due]:
+        """Mark up to `batch` due periodic tasks for this beat, those due longest first.
+
+        `fresh` of them are those due last.
+        """
+        rows = self._run(
+            "mark", beat=self.beat, lease=self.lease, batch=batch, fresh=fresh, lazy_names=list(lazy_names)
+        )
+        return sorted((Due(**record) for record in _planning(rows)), key=lambda due: (due.next_run_at, due.name))
 
     def unplanned(self, batch: int, after: str = "") -> list[Definition]:
         """Read up to `batch` periodic tasks whose next run is still to be planned, those behind a name."""
-        return [Definition(**_record(row)) for row in self._run("unplanned", batch=batch, after=after)]
+        return [Definition(**record) for record in _planning(self._run("unplanned", batch=batch, after=after))]
 
     def plan(self, planned: Sequence[Planned], default_timezone: str) -> list[tuple[str, datetime | None, str | None]]:
         """Store the planned next runs (or problems) of rows whose definition is still the one that was planned."""
@@ -95,10 +119,11 @@ class Store:
             revisions=[answer.revision for answer in planned],
             planned_froms=[answer.planned_from for answer in planned],
             next_run_ats=[answer.next_run_at for answer in planned],
-            planned_fors=[answer.next_run_at for answer in planned],
+            planned_fors=[answer.planned_for for answer in planned],
             problems=[answer.problem for answer in planned],
             pickup_deadlines=[answer.pickup_deadline.total_seconds() for answer in planned],
             timezone=default_timezone,
+            version=self._version,
         )
         return [(row[0], _utc(row[1]), row[2]) for row in rows]
 
@@ -110,51 +135,90 @@ class Store:
             names=[due.name for due, _ in problems],
             marked_ats=[due.marked_at for due, _ in problems],
             problems=[problem for _, problem in problems],
+            version=self._version,
         )
         return [row[0] for row in rows]
 
-    def submit(
-        self, decisions: Sequence[Decision], default_timezone: str, judging: bool, resending: bool
+    def submit_free(
+        self, decisions: Sequence[Decision], default_timezone: str, full_acts_as: str = "full"
     ) -> list[Submitted]:
-        """Submit the decided occurrences: write the jobs and move the next runs on, fenced by this very mark."""
+        """Submit the decided occurrences that nothing stands in the way of; the others are `submit`'s."""
+        rows = self._run(
+            "submit_free",
+            beat=self.beat,
+            timezone=default_timezone,
+            full_acts_as=full_acts_as,
+            **_columns(decisions),
+        )
+        return [Submitted(name, made, False, None, None) for name, made in rows]
+
+    def submit(
+        self,
+        decisions: Sequence[Decision],
+        default_timezone: str,
+        judging: bool,
+        resending: bool,
+        full_acts_as: str = "full",
+    ) -> list[Submitted]:
+        """Submit the decided occurrences: write the jobs and move the next runs on, fenced by this very mark.
+
+        `full_acts_as` is what `tracking = full` comes to where no worker reports: `result` or `send`.
+        """
         rows = self._run(
             "submit",
             beat=self.beat,
             timezone=default_timezone,
             judging=judging,
             resending=resending,
-            names=[decision.row.name for decision in decisions],
-            marked_ats=[decision.row.marked_at for decision in decisions],
-            due_ats=[decision.row.next_run_at for decision in decisions],
-            jobs=[None if decision.job is None else str(decision.job) for decision in decisions],
-            scheduled_fors=[decision.scheduled_for for decision in decisions],
-            origins=[decision.origin for decision in decisions],
-            passed_firsts=[decision.passed.first if decision.passed else None for decision in decisions],
-            passed_lasts=[decision.passed.last if decision.passed else None for decision in decisions],
-            passed_counts=[decision.passed.count if decision.passed else 0 for decision in decisions],
-            passed_reasons=[decision.passed.reason if decision.passed else None for decision in decisions],
-            next_run_ats=[decision.next_run_at for decision in decisions],
-            planned_fors=[decision.next_run_at for decision in decisions],
-            decided_untils=[decision.decided_until for decision in decisions],
-            pickup_deadlines=[decision.pickup_deadline.total_seconds() for decision in decisions],
+            full_acts_as=full_acts_as,
+            most_buffered=MOST_BUFFERED,
+            **_columns(decisions),
         )
-        return [Submitted(row[0], row[1], _uuid(row[2]), _uuid(row[3])) for row in rows]
+        answers: dict[str, Submitted] = {}
+        # What was submitted comes first, then what stood in the way, then what left it.
+        for name, made, waits, blocked_by, lost in rows:
+            known = answers.get(name) or Submitted(name, made, waits, None, None)
+            answers[name] = replace(
+                known, blocked_by=_uuid(blocked_by) or known.blocked_by, lost=_uuid(lost) or known.lost
+            )
+        return list(answers.values())
+
+    def postpone(self, postponed: Sequence[Postponed]) -> list[str]:
+        """Postpone due periodic tasks to the end of their blackout windows, fenced by this very mark."""
+        rows = self._run(
+            "postpone",
+            beat=self.beat,
+            names=[answer.row.name for answer in postponed],
+            marked_ats=[answer.row.marked_at for answer in postponed],
+            due_ats=[answer.row.next_run_at for answer in postponed],
+            next_run_ats=[answer.next_run_at for answer in postponed],
+            planned_fors=[answer.planned_for for answer in postponed],
+        )
+        return [row[0] for row in rows]
+
+    def release(self, names: Iterable[str] | None = None) -> int:
+        """Release the buffered jobs whose turn it is, of these periodic tasks or of all; returns how many."""
+        (row,) = self._run("release", names=None if names is None else list(names))
+        return int(row[0])
 
     def still_marked(self, names: Sequence[str]) -> set[str]:
         """Tell which of these rows still bear this beat's mark: a submit stepped over them."""
         return {row[0] for row in self._run("still_marked", beat=self.beat, names=list(names))}
 
-    def confirm(self, sent: Sequence[tuple[uuid.UUID, float]]) -> set[uuid.UUID]:
+    def confirm(self, sent: Sequence[tuple[uuid.UUID, float]]) -> Confirmed:
         """Confirm that the broker took these jobs' messages; each with the seconds until it may start."""
-        rows = self._run(
-            "confirm", beat=self.beat, jobs=[str(job) for job, _ in sent], delays=[float(delay) for _, delay in sent]
-        )
-        return {cast(uuid.UUID, _uuid(row[0])) for row in rows}
+        delays = {str(job): float(delay) for job, delay in sent if delay}
+        rows = self._run("confirm", beat=self.beat, jobs=[job for job, _ in sent], delays=json.dumps(delays))
+        found = [(cast(uuid.UUID, _uuid(row.id)), row.held) for row in rows]
+        return Confirmed({job for job, held in found if not held}, {job for job, held in found if held})
 
-    def give_back(self, jobs: Iterable[uuid.UUID] | None = None) -> int:
-        """Give unsent jobs back, so that any other beat sends them at once; without a list, all that are held."""
+    def give_back(self, jobs: Iterable[uuid.UUID] | None = None, late: bool = False) -> int:
+        """Give unsent jobs back, so that any other beat sends them at once; without a list, all that are held.
+
+        `late`, when their lease is over, only those that this beat has not marked anew.
+        """
         ids = None if jobs is None else [str(job) for job in jobs]
-        return len(self._run("give_back", beat=self.beat, jobs=ids))
+        return len(self._run("give_back", beat=self.beat, jobs=ids, late=late))
 
     def unmark(self, names: Iterable[str] | None = None) -> int:
         """Take this beat's marks off the rows it has not submitted; without a list, off all due rows."""
@@ -170,12 +234,26 @@ class Store:
             on_time=on_time.total_seconds(),
             lazy_names=list(lazy_names),
         )
-        return [Recovered(**{**_record(row), "id": _uuid(row.id)}) for row in rows]
+        return [Recovered(**{**record, "id": _uuid(record["id"])}) for record in _records(rows)]
 
     def judge(self, batch: int, resending: bool) -> list[Verdict]:
         """Decide about jobs that have been silent past busy_until: send again, run again, or lost."""
         rows = self._run("judge", batch=batch, resending=resending)
         return [Verdict(cast(uuid.UUID, _uuid(row[0])), row[1], row[2]) for row in rows]
+
+    def unreported(self, batch: int, names: Sequence[str] = ()) -> list[uuid.UUID]:
+        """Read the jobs whose end only the result backend can tell: in the way of these, or past busy_until."""
+        return [cast(uuid.UUID, _uuid(row[0])) for row in self._run("unreported", batch=batch, names=list(names))]
+
+    def untrack(self, acts_as: str) -> int:
+        """Stop waiting for reports that nobody sends: jobs at the broker are tracked as `full` comes to here."""
+        (row,) = self._run("untrack", acts_as=acts_as)
+        return int(row[0])
+
+    def settle(self, told: Sequence[tuple[uuid.UUID, str]]) -> int:
+        """Settle jobs that nobody reports, each in the final state that the result backend tells."""
+        jobs, states = [str(job) for job, _ in told], [state for _, state in told]
+        return len(self._run("settle", jobs=jobs, states=states))
 
     def refuse(self, refused: Sequence[tuple[uuid.UUID, str]]) -> list[uuid.UUID]:
         """Record that the broker, though reachable, refused these jobs' messages; returns those now lost."""
@@ -191,9 +269,9 @@ class Store:
         """Record held jobs as skipped for this reason: they are never sent."""
         return len(self._run("skip", beat=self.beat, jobs=[str(job) for job in jobs], reason=reason))
 
-    def resume_due(self) -> list[str]:
-        """Resume the periodic tasks whose pause is over."""
-        return [row[0] for row in self._run("resume_due")]
+    def resume_due(self, batch: int = 1000) -> list[str]:
+        """Resume up to `batch` periodic tasks whose pause is over."""
+        return [row[0] for row in self._run("resume_due", batch=batch)]
 
     def announce(self, hostname: str, pid: int, version: str) -> None:
         """Announce this beat, or say that it is still alive."""
@@ -228,11 +306,46 @@ class Store:
         return int(row[0])
 
     def _run(self, name: str, **parameters: Any) -> Sequence[Any]:
-        return self.database.run(name, **parameters)
+        given: dict[str, Any] = {
+            key: array_text(value) if isinstance(value, list) else value for key, value in parameters.items()
+        }
+        return self.database.run(name, **given)
 
 
-def _record(row: Row[Any]) -> dict[str, Any]:
-    return {name: _utc(value) if isinstance(value, datetime) else value for name, value in row._mapping.items()}
+def _columns(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
+    """Return what `submit` is told of each decision, by column; `unnest` fills a short column up with NULL."""
+    passed = [decision.passed for decision in decisions] if any(decision.passed for decision in decisions) else []
+    return {
+        "names": [decision.row.name for decision in decisions],
+        "marked_ats": [decision.row.marked_at for decision in decisions],
+        "due_ats": [decision.row.next_run_at for decision in decisions],
+        "jobs": [decision.job for decision in decisions],
+        "scheduled_fors": [decision.scheduled_for for decision in decisions],
+        "job_due_ats": [decision.due_at for decision in decisions],
+        "origins": [decision.origin for decision in decisions],
+        "passed_firsts": [one and one.first for one in passed],
+        "passed_lasts": [one and one.last for one in passed],
+        "passed_counts": [one and one.count for one in passed],
+        "passed_reasons": [one and one.reason for one in passed],
+        "next_run_ats": [decision.next_run_at for decision in decisions],
+        "planned_fors": [decision.planned_for for decision in decisions],
+        "decided_untils": [decision.decided_until for decision in decisions],
+        "pickup_deadlines": [decision.pickup_deadline.total_seconds() for decision in decisions],
+    }
+
+
+def _records(rows: Sequence[Row[Any]]) -> Iterator[dict[str, Any]]:
+    names = rows[0]._fields if rows else ()
+    for row in rows:
+        # By its type: a thousand rows have thirty thousand values.
+        yield dict(zip(names, [_utc(value) if type(value) is datetime else value for value in row], strict=True))
+
+
+def _planning(rows: Sequence[Row[Any]]) -> Iterator[dict[str, Any]]:
+    for record in _records(rows):
+        windows = record["windows"]
+        record["windows"] = json.loads(windows) if windows else {}
+        yield record
 
 
 def _utc(value: datetime | None) -> datetime | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,12 +17,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from celery_pgbeat.errors import DatabaseUnavailable, SchemaMissing
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.doors import Doors
 from celery_pgbeat.postgres.migrate import check
-from celery_pgbeat.postgres.reports import Reports
+from celery_pgbeat.postgres.reports import Reports, Start
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.worker.asks import Asks
+from celery_pgbeat.worker.children import Children
 from celery_pgbeat.worker.courier import Courier, Report
 from celery_pgbeat.worker.heartbeat import Heartbeat
 from celery_pgbeat.worker.message import Entrusted
+from celery_pgbeat.worker.running import Bell
 
 ATTRIBUTE = "_pgbeat_agent"
 LAST_WORDS = 3.0  # seconds that an ending process may take to deliver what it still has to say
@@ -37,23 +42,24 @@ class Line:
         self.database = Database(settings.required_url, settings.schema)
         self.reports = Reports(self.database)
         self.courier = Courier(self.reports)
-        self._checked = False
+        self._check_every = settings.heartbeat_every.total_seconds()
+        self._check_at = 0.0
 
     def checked_reports(self) -> Reports:
-        """Return the reports once the schema is known to be one that this package understands.
+        """Return the reports once the schema is known to be one that this package understands, as of a heartbeat ago.
 
         Raises:
             SchemaTooNew: it is not.
             DatabaseUnavailable: nobody can tell now.
         """
-        if not self._checked:
+        if time.monotonic() >= self._check_at:
             try:
                 check(self.database.engine, self.database.schema)
             except SchemaMissing:
                 pass  # an older schema may well do; a statement that finds it wanting says so itself
             except SQLAlchemyError as error:
                 raise self.database.translated(error) from error
-            self._checked = True
+            self._check_at = time.monotonic() + self._check_every
         return self.reports
 
     def close(self) -> None:
@@ -70,6 +76,8 @@ class Agent:
         self.settings = settings
         self.node = NodeId.mine()
         self.entrusted = Entrusted()
+        self.bell = Bell()
+        self._asks: Asks | None = None
         self._main_pid: int | None = None
         self._line: Line | None = None
 
@@ -89,12 +97,30 @@ class Agent:
         """Know this process as the worker's main process."""
         self._main_pid = os.getpid()
 
-    def open(self) -> None:
-        """Begin the rounds of a main process: announce the worker, heartbeat for what it runs."""
+    @property
+    def doors(self) -> Doors:
+        """What this process says to Postgres for a task that changes its own row."""
+        return Doors(self.settings.schema, lambda: self.line.database)
+
+    def open(self, consumer: Any) -> None:
+        """Begin the rounds of a main process: it lives, what does it run, who has died, who is asked to end."""
         line = self.line
-        rounds = Heartbeat(self.node, self.settings.heartbeat_every, self.settings.dead_after, self.entrusted.running)
-        line.courier = Courier(line.reports, rounds)
+        self._asks = Asks(str(self.node), self.entrusted, consumer)
+        children = Children(self.entrusted, consumer)
+        heartbeat = Heartbeat(
+            self.node,
+            self.settings.heartbeat_every,
+            self.settings.dead_after,
+            self.entrusted.running,
+            children.living,
+        )
+        # The heartbeat first: what may go wrong with the asks must not make this worker look dead.
+        line.courier = Courier(line.reports, heartbeat, children, self._asks)
         line.courier.start()
+
+    def is_ending(self, start: Start) -> bool:
+        """Whether this worker has told the process of a start to end, because somebody asked for it."""
+        return self._asks is not None and self._asks.is_ending(start)
 
     def close(self) -> None:
         """End this process's line, if it has one."""

@@ -1,7 +1,7 @@
 """Carries reports to Postgres from a thread of its own, so that whoever reports never waits.
 
-In a worker's main process it also does the heartbeat's rounds; in a pool process it is there only once
-Postgres was away when a task ended. Nothing is lost while Postgres is away: reports wait in order, and are
+In a worker's main process it also makes the rounds (heartbeats, children, asks); in a pool process it is there only
+once Postgres was away when a task ended. Nothing is lost while Postgres is away: reports wait in order, and are
 tried again with growing pauses for as long as the process lives.
 """
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class Rounds(Protocol):
-    """What a courier does besides carrying: something every few seconds, and something at the end."""
+    """What a courier does besides carrying: something every so often, and something at the end."""
 
     every: float  # seconds
 
@@ -39,14 +39,13 @@ class Rounds(Protocol):
 class Courier:
     """One thread, and a box into which any thread (or signal handler) drops reports without waiting."""
 
-    def __init__(self, reports: Reports, rounds: Rounds | None = None) -> None:
+    def __init__(self, reports: Reports, *rounds: Rounds) -> None:
         self._reports = reports
-        self._rounds = rounds
+        self._rounds = dict.fromkeys(rounds, monotonic())  # when each of them is due
         # SimpleQueue alone may be put to by a signal handler that interrupts another put.
         self._box: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
         self._waiting: deque[Report] = deque()
         self._thread: threading.Thread | None = None
-        self._next_rounds = monotonic()
         self._pause = 0.0
         self._paused_until = 0.0
         self._give_up_at: float | None = None
@@ -111,15 +110,16 @@ class Courier:
             return max(0.0, self._paused_until - now)
         if self._waiting:
             return 0.0
-        return max(0.0, self._next_rounds - now) if self._rounds else None
+        return max(0.0, min(self._rounds.values()) - now) if self._rounds else None
 
     def _deliver(self) -> None:
         while self._waiting:
             self._waiting[0](self._reports)
             self._waiting.popleft()
-        if self._rounds and monotonic() >= self._next_rounds:
-            self._rounds.go(self._reports)
-            self._next_rounds = monotonic() + self._rounds.every
+        for rounds, due_at in self._rounds.items():
+            if monotonic() >= due_at:
+                rounds.go(self._reports)
+                self._rounds[rounds] = monotonic() + rounds.every
 
     def _rest(self, error: PgBeatError | None) -> None:
         if error and not self._pause:
@@ -135,8 +135,9 @@ class Courier:
     def _end(self) -> None:
         if self._waiting:
             logger.error("Postgres is away: %d reports of this worker are lost", len(self._waiting))
-        elif self._rounds and not self._pause:
+        elif not self._pause:
             try:
-                self._rounds.end(self._reports)
+                for rounds in self._rounds:
+                    rounds.end(self._reports)
             except PgBeatError as error:
                 logger.warning("This worker could not sign off: %s", error)

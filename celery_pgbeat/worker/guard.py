@@ -16,7 +16,8 @@ yes to one of them:
               │             │                          │
               │          retrying ◄───── retry ────────┘
               │             │
-              └─────────────┴──── end_unstarted ─────► revoked, expired, failed, skipped (not_allowed)
+              ├─────────────┴──── end_unstarted ─────► revoked, expired, failed, skipped (not_allowed)
+              └──────────────────  start_spaced ─────► skipped (min_gap)
 
     lost, and never started ───── start_late ────────► running
 
@@ -28,6 +29,10 @@ What the row compares:
 - `token`: random for each start, made in the main process. The answer to a start that was committed may be
   lost with the connection; who asks again with the same token hears yes again. And whatever a start says
   later (finish, retry, heartbeat) holds only while the row bears its token.
+- `ask`: a job that is asked to end (`asks.py`) makes no further attempt. One that fails, wants a retry or whose
+  message goes back is revoked; one that succeeds all the same has succeeded; one whose process dies is lost.
+- `min_gap`: what has one is started by a statement of its own (`start_spaced.sql`), which looks at the last start of
+  the name and drops a first attempt that comes too early. All others pay nothing for it.
 
 Where the guard stands. Celery runs a task through a tracer, one closure a task, which decides when it is built
 what it will call: `task.run`, or the task itself where its class has a `__call__` (in a worker every class has:
@@ -66,9 +71,10 @@ from celery.exceptions import Ignore
 from sqlalchemy.exc import SQLAlchemyError
 
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
-from celery_pgbeat.postgres.reports import Copy, Known, Reports, Start
+from celery_pgbeat.postgres.reports import Copy, Known, Reports, Start, TooEarly
 from celery_pgbeat.worker.agent import Agent
-from celery_pgbeat.worker.message import copy_of, entrusted_start
+from celery_pgbeat.worker.message import copy_of, entrusted_start, header_of
+from celery_pgbeat.worker.running import RUNNING, Running
 
 PATIENCE = 10.0  # seconds that a start waits for Postgres before pgbeat_guard_error decides
 UNHEARD = timedelta(days=1)  # how long a start that nobody heartbeats for is believed, if it has no time limit
@@ -85,6 +91,7 @@ class Verdict(enum.Enum):
     STARTED = enum.auto()
     UNTRACKED = enum.auto()  # `tracking = send`: nobody keeps count, so it runs
     DUPLICATE = enum.auto()
+    TOO_EARLY = enum.auto()  # within the min_gap of its periodic task
     UNKNOWN = enum.auto()
     REFUSED = enum.auto()  # no answer, and pgbeat_guard_error = refuse
 
@@ -153,6 +160,18 @@ class Guard:
             setattr(request, START, None)
         if verdict not in (Verdict.STARTED, Verdict.UNTRACKED):
             raise Ignore(f"celery-pgbeat: {verdict.name.lower()} message of job {copy.job}")
+        if verdict is Verdict.STARTED:
+            self._attend(request, start)
+
+    def _attend(self, request: Any, start: Start) -> None:
+        """Know the job as running here from now on; in a pool process, listen for what it is asked."""
+        fields = vars(request)
+        soft_limit = (fields.get("timelimit") or (None, None))[1]
+        timebox = None if soft_limit is None else timedelta(seconds=soft_limit)
+        running = Running(start, header_of(fields), timebox, self._agent)
+        setattr(request, RUNNING, running)
+        if not self._agent.is_main:
+            self._agent.bell.attend(running)
 
     def _turn_away(self, task: Any, copy: Copy) -> None:
         logger.error(
@@ -228,8 +247,27 @@ def start_job(reports: Reports, start: Start, silence: timedelta) -> Verdict:
         return Verdict.UNKNOWN
     if known.final and known.state == "submitted":
         return Verdict.UNTRACKED
+    if known.spaced:
+        return _start_spaced_job(reports, start, silence, known)
     if known.state == "lost" and reports.start_late(start, silence):
         logger.info("Job %s, given up for lost, starts after all", start.job, extra={"action": "start"})
+        return Verdict.STARTED
+    _log_duplicate(start, known)
+    return Verdict.DUPLICATE
+
+
+def _start_spaced_job(reports: Reports, start: Start, silence: timedelta, known: Known) -> Verdict:
+    answer = reports.start_spaced(start, silence)
+    if isinstance(answer, TooEarly):
+        logger.info(
+            "Job %s of %r is dropped: less than its min_gap of %s since the last start",
+            start.job,
+            answer.periodic_task,
+            answer.min_gap,
+            extra={"action": "skip"},
+        )
+        return Verdict.TOO_EARLY
+    if answer:
         return Verdict.STARTED
     _log_duplicate(start, known)
     return Verdict.DUPLICATE

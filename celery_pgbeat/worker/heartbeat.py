@@ -1,8 +1,8 @@
 """The rounds of a worker's main process: it lives, and these starts still run.
 
-It names the starts that pool processes have really accepted, each by its token, never "all my jobs": the row
-of a job that this worker only believes to run must fall silent. Invariant: a process heartbeats for what runs
-in itself and in its children, and stops with them.
+It names the starts that pool processes have really accepted and still live to end, each by its token, never "all my
+jobs": the row of a job that this worker only believes to run must fall silent. Invariant: a process heartbeats for
+what runs in itself and in its children, and stops with them, even if Celery has not seen them die.
 """
 
 from __future__ import annotations
@@ -21,17 +21,23 @@ class Heartbeat:
     """Announces the worker and keeps its running jobs from counting as dead."""
 
     def __init__(
-        self, node: NodeId, every: timedelta, dead_after: timedelta, running: Callable[[], list[Start]]
+        self,
+        node: NodeId,
+        every: timedelta,
+        dead_after: timedelta,
+        running: Callable[[], list[Start]],
+        living: Callable[[], list[Start]],
     ) -> None:
         self.every = every.total_seconds()
         self._node = node
         self._dead_after = dead_after
         self._running = running
+        self._living = living
 
     def go(self, reports: Reports) -> None:
         """Announce the node and say which starts still run."""
         reports.announce(self._node)
-        starts = self._running()
+        starts = self._living()
         if starts:
             reports.heartbeat(str(self._node), starts, self._dead_after)
 

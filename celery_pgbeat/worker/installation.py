@@ -63,7 +63,7 @@ def _connect() -> None:
 def _on_worker_ready(sender: Any, **_: Any) -> None:
     agent = agent_of(sender.app)
     if agent is not None:
-        agent.open()
+        agent.open(sender)
         # A cold shutdown sends no worker_shutdown; pool processes never come to their atexit.
         atexit.register(agent.close)
 

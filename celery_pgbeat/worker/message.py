@@ -25,13 +25,18 @@ PROPERTIES = "properties"
 logger = logging.getLogger(__name__)
 
 
+def header_of(fields: Mapping[str, Any]) -> Any:
+    """Return what a message's fields have under our header's name, in either of Celery's protocols."""
+    return fields.get(HEADER) or (fields.get("headers") or {}).get(HEADER)
+
+
 def copy_of(fields: Mapping[str, Any]) -> Copy | None:
     """Read our header from a message's fields, as a request or a task's context has them; None if it is not ours.
 
     A header that travels with another id was copied along by somebody's own code, and a replacement
     (`Task.replace`) is another task under the job's id: neither is the job.
     """
-    header = fields.get(HEADER) or (fields.get("headers") or {}).get(HEADER)
+    header = header_of(fields)
     if header is None or fields.get("replaced_task_nesting"):
         return None
     try:
@@ -74,7 +79,11 @@ class Entrusted:
 
     def running(self) -> list[Start]:
         """Return the starts whose requests a pool process has accepted and not yet answered."""
-        return [start for start, request in self._held() if request in state.active_requests]
+        return [start for start, _ in self.under_way()]
+
+    def under_way(self) -> list[tuple[Start, Any]]:
+        """Return the running starts with their requests."""
+        return [(start, request) for start, request in self._held() if request in state.active_requests]
 
     def of(self, task_id: str) -> list[Start]:
         """Return the starts of a task id: one, or several if copies of one message were received."""

@@ -49,6 +49,7 @@ def on_postrun(sender: Any, state: str | None = None, retval: Any = None, **_: A
     agent = agent_of(sender.app)
     if start is None or agent is None:
         return
+    agent.bell.leave()
     report: Report | None
     if state is None and agent.is_main:
         report = unwound(start)

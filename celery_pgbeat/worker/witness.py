@@ -19,6 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from celery_pgbeat.postgres.reports import Reports, Start
 from celery_pgbeat.worker.agent import Agent, agent_of
+from celery_pgbeat.worker.asks import has_processes, revoke
 from celery_pgbeat.worker.guard import START, guard
 from celery_pgbeat.worker.message import copy_of, entrust, entrusted_start
 from celery_pgbeat.worker.tracker import delay_of, error_text
@@ -36,7 +37,7 @@ def on_received(sender: Any, request: Any, **_: Any) -> None:
         return
     agent.entrusted.add(request, start)
     guard(request.task, agent)
-    if getattr(sender.pool, "uses_semaphore", False):  # Celery's mark of a pool of processes, the only ones that die
+    if has_processes(sender.pool):  # the only ones that die
         request.on_reject = returning(agent, start, request.on_reject)
 
 
@@ -83,17 +84,13 @@ def on_revoked(sender: Any, request: Any, terminated: bool, signum: Any, expired
     if agent is None or copy is None:
         return
     start = entrusted_start(vars(request), copy)
+    if terminated and start is not None and agent.is_ending(start):
+        return  # told by the asks, once its process is gone
     if terminated and start is not None:
         agent.line.courier.put(partial(revoke, start=start, error=f"terminated by signal {signum}"))
     else:
         state = "expired" if expired else "revoked"
         agent.line.courier.put(partial(Reports.end_unstarted, copy=copy, state=state, worker=str(agent.node)))
-
-
-def revoke(reports: Reports, start: Start, error: str) -> None:
-    """Finish a terminated start, or overrule what its child said while it unwound."""
-    if not reports.finish(start, "revoked", error):
-        reports.overrule(start, error)
 
 
 def on_retry(sender: Any, request: Any, reason: Any = None, **_: Any) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import psycopg2
 from psycopg2.extras import RealDictCursor
 
+JSON_COLUMNS = ("args", "kwargs", "options")
+
 
 def sql(url: str, statement: str, **values: Any) -> list[dict[str, Any]]:
     """Run one statement in a transaction of its own and return its rows."""
@@ -22,7 +24,7 @@ def sql(url: str, statement: str, **values: Any) -> list[dict[str, Any]]:
 def insert(url: str, name: str, schedule: str | None = "every 1s", **columns: Any) -> None:
     """Insert a row that runs `app.probe` under its own name."""
     row = {"name": name, "task": "app.probe", "schedule": schedule, "args": [name], **columns}
-    values = {column: json.dumps(value) if isinstance(value, (list, dict)) else value for column, value in row.items()}
+    values = {column: json.dumps(value) if column in JSON_COLUMNS else value for column, value in row.items()}
     places = ", ".join(f"%({column})s" for column in values)
     sql(url, f"insert into pgbeat.periodic_task ({', '.join(values)}) values ({places})", **values)
 

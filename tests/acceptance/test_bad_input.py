@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.harness.wait import eventually
         ({"args": {"no": "list"}}, "args"),
         ({"kwargs": ["no", "object"]}, "kwargs"),
         ({"kwargs": {"big": "x" * 66_000}}, "more than 65536"),
+        ({"args": ["x" * 10_000_000]}, "args and kwargs have 10000006 bytes together, more than 65536"),
         ({"options": {"unknown_option": 1}}, "unknown_option"),
         ({"options": {"serializer": "pickle"}}, "pickle"),
         ({"options": {"task_id": "1"}}, "task_id"),
@@ -150,6 +152,55 @@ def test_a_url_without_its_driver_ends_the_start_with_the_package_to_install(clu
     assert 0 != beat.wait(20)
     assert "works with psycopg2 and psycopg" in beat.log
     assert "s3cret" not in beat.log
+
+
+# What runs text, or what makes objects of any kind from it.
+RUNS_CODE = {"eval", "exec", "compile", "__import__", "import_module", "pickle", "marshal", "shelve", "yaml"}
+
+
+def names_in(path: Path) -> set[str]:
+    """List the names that a file reads, calls or imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {part for alias in node.names for part in alias.name.split(".")}
+            found |= set((getattr(node, "module", None) or "").split("."))
+    return found
+
+
+def test_p12_no_room_that_reads_rows_can_run_what_it_reads() -> None:
+    """But for one place, which imports our own part of the worker."""
+    package = ROOT / "celery_pgbeat"
+    rooms = ("beat", "postgres", "planning", "schedules", "worker", "api", "declare")
+    files = [path for room in rooms for path in (package / room).rglob("*.py")]
+
+    assert len(files) > 50
+    assert {"configure.py": {"import_module"}} == {
+        path.name: found for path in files if (found := names_in(path) & RUNS_CODE)
+    }
+
+
+def test_p12_what_looks_like_code_in_a_row_reaches_the_task_as_it_is(cluster: Cluster) -> None:
+    """Of what says that it is a type, Celery's own few are known by their names; a row with another stops alone."""
+    cluster.settings = {"pgbeat_lease": 1, "pgbeat_poll": 0.5}
+    args = ["__import__('os').abort()", {"__reduce__": ["os.abort", []]}, {"py/object": "os.abort"}]
+    insert(cluster.database, "code", None, args=args, next_run_at="2026-01-01T00:00:00Z")
+    insert(
+        cluster.database,
+        "type",
+        None,
+        args=[{"__type__": "os.abort", "__value__": []}],
+        next_run_at="2026-01-01T00:00:00Z",
+    )
+    beat = cluster.beat()
+
+    eventually(lambda: broker.depth(cluster.broker) == 1, 20, "it goes out")
+    eventually(lambda: [job for job in jobs(cluster.database, "type") if job["state"] == "lost"], 20, "given up")
+    assert [args] == [message.args for message in broker.drain(cluster.broker)]
+    assert "Unsupported type" in jobs(cluster.database, "type")[0]["error"]
+    assert beat.is_running()
 
 
 def test_p12_a_task_that_the_app_does_not_allow_is_never_sent(cluster: Cluster) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from celery_pgbeat.postgres.migrate import migrations
 from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness.processes import APP, ROOT, Cluster
 from tests.harness.wait import eventually
@@ -61,7 +62,7 @@ def test_of_four_who_migrate_an_empty_database_at_once_one_does_it(database: str
 
     assert len({found["version"] for found in answers}) == 1
     assert sorted(found["applied"] for found in answers)[:3] == [0, 0, 0]
-    assert sum(found["applied"] for found in answers) == answers[0]["version"]
+    assert sum(found["applied"] for found in answers) == len(list(migrations()))
 
 
 def test_a_row_is_paused_and_resumed_at_the_shell(migrated_database: str) -> None:
@@ -98,6 +99,31 @@ def test_a_triggered_job_runs_at_once_and_the_next_run_stays(cluster: Cluster) -
     eventually(lambda: jobs(cluster.database, "d14")[0]["state"] == "succeeded", 10, "the end is recorded")
     (listed,) = answer(cluster.database, "jobs", "d14", "--state", "succeeded")
     assert (listed["id"], listed["origin"]) == (job, "manual")
+
+
+def test_what_runs_next_is_what_the_beat_has_planned(cluster: Cluster) -> None:
+    insert(cluster.database, "nightly", "30 2 * * *", timezone="Europe/Berlin", start_at="2100-03-26T00:00Z")
+    insert(cluster.database, "held", "30 2 * * *", start_at="2099-01-01T00:00Z", blackout=["0 0 * * * PT5H"])
+    insert(cluster.database, "paused", "every 1h", enabled=False)
+    told = {name: answer(cluster.database, "upcoming", name)["runs"] for name in ("nightly", "held", "paused")}
+
+    cluster.beat().wait_for_log("works on", 20)
+    eventually(lambda: row(cluster.database, "nightly")["next_run_at"], 10, "the row is planned")
+    eventually(lambda: row(cluster.database, "held")["next_run_at"], 10, "the row is planned")
+
+    assert told == {name: answer(cluster.database, "upcoming", name)["runs"] for name in told}
+    assert [10, 10, 0] == [len(runs) for runs in told.values()]
+    assert [
+        {"name": name, "next_run_at": told[name][0]["utc"], "planned_for": told[name][0]["planned_for"]}
+        for name in ("held", "nightly")
+    ] == answer(cluster.database, "upcoming")
+    assert ("2099-01-01T05:00:00+00:00", "2099-01-01T02:30:00+00:00", "held back by a blackout window") == (
+        told["held"][0]["utc"],
+        told["held"][0]["planned_for"],
+        told["held"][0]["note"],
+    )
+    spring = {run["local"]: run["note"] for run in told["nightly"]}["2100-03-28T03:00:00+02:00"]
+    assert spring.endswith("02:30 does not exist, so it runs right after")
 
 
 def test_a_second_trigger_is_refused_while_the_first_job_waits_and_can_be_forced(migrated_database: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+import psycopg2
 import pytest
 
 from celery_pgbeat.embedded import Postgres
@@ -17,6 +19,8 @@ from tests.harness.processes import Cluster
 from tests.harness.wait import eventually
 
 IDLE = 10.0  # seconds that are watched
+STORM = 3.0  # seconds
+STATEMENT = "celery-pgbeat|LOG:  statement:"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -27,10 +31,14 @@ def cpu_seconds(pid: int) -> float:
 
 @pytest.fixture
 def talkative() -> Iterator[Postgres]:
-    """A Postgres that logs every statement."""
-    with Postgres(durable=False, options={"log_statement": "all"}) as server:
+    """A Postgres that logs every statement, and whose it is."""
+    with Postgres(durable=False, options={"log_statement": "all", "log_line_prefix": "%a|"}) as server:
         migrate_database(server.url)
         yield server
+
+
+def statements_of_beats(server: Postgres) -> int:
+    return server.log.read_text(errors="replace").count(STATEMENT)
 
 
 def test_p11_ten_thousand_idle_rows_cost_an_idle_beat_almost_nothing(cluster: Cluster, talkative: Postgres) -> None:
@@ -52,10 +60,31 @@ def test_p11_ten_thousand_idle_rows_cost_an_idle_beat_almost_nothing(cluster: Cl
     assert jobs(cluster.database, "first")[0]["submitted_at"] - inserted < timedelta(seconds=1)
 
     time.sleep(2)
-    cpu, said = cpu_seconds(beat.pid), talkative.log.read_text(errors="replace").count("LOG:  statement:")
+    cpu, said = cpu_seconds(beat.pid), statements_of_beats(talkative)
     time.sleep(IDLE)
     used = cpu_seconds(beat.pid) - cpu
-    statements = talkative.log.read_text(errors="replace").count("LOG:  statement:") - said
+    statements = statements_of_beats(talkative) - said
 
     assert 0 < statements / IDLE < 2
     assert used / IDLE < 0.01
+
+
+def test_p11_edits_as_fast_as_anybody_can_wake_a_beat_twenty_times_a_second(
+    cluster: Cluster, talkative: Postgres
+) -> None:
+    """Each edit is a transaction, and notifies."""
+    cluster.database = talkative.url
+    insert(cluster.database, "edited", "every 1h")
+    cluster.beat().wait_for_log("works on", 20)
+    eventually(lambda: row(cluster.database, "edited")["next_run_at"], 10, "planned")
+    said, edits = statements_of_beats(talkative), 0
+    until = time.monotonic() + STORM
+    with closing(psycopg2.connect(cluster.database)) as connection, connection.cursor() as cursor:
+        connection.autocommit = True
+        while time.monotonic() < until:
+            edits += 1
+            cursor.execute("update pgbeat.periodic_task set args = jsonb_build_array(%s::int)", (edits,))
+    statements = statements_of_beats(talkative) - said
+
+    assert 100 * STORM < edits
+    assert 5 * STORM < statements < 25 * STORM

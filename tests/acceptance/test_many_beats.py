@@ -12,61 +12,19 @@ from typing import Any
 import psycopg2
 import pytest
 
+from tests.acceptance.decisions import gaps
 from tests.acceptance.rows import insert, insert_many, jobs, row, sql
 from tests.harness import broker, checker
-from tests.harness.broker import both_brokers
 from tests.harness.faults import Fault
 from tests.harness.processes import Cluster
 from tests.harness.wait import eventually
 
 SECONDS = float(os.environ.get("PGBEAT_TEST_SECONDS", "12"))  # how long a round under load lasts
 STORE = "celery_pgbeat.postgres.store:Store"
-PUBLISH = "celery_pgbeat.beat.publisher:Publisher.publish"
-
-# Where a beat may die or stand still, in the order of a tick.
-POINTS = {
-    "before mark": Fault(f"{STORE}.mark", "kill", "before"),
-    "after mark": Fault(f"{STORE}.mark", "kill", "after"),
-    "after submit": Fault(f"{STORE}.submit", "kill", "after"),
-    "after publish": Fault(PUBLISH, "kill", "after"),
-    "after confirm": Fault(f"{STORE}.confirm", "kill", "after"),
-}
 
 
 def occurrences(url: str) -> Counter[tuple[str, Any]]:
     return Counter((job["periodic_task"], job["scheduled_for"]) for job in jobs(url))
-
-
-def gaps(url: str, every: timedelta) -> list[tuple[str, Any]]:
-    """List the occurrences on the grid between a row's first and last job that no job stands for."""
-    found = []
-    by_task: dict[str, list[Any]] = {}
-    for name, instant in occurrences(url):
-        by_task.setdefault(name, []).append(instant)
-    for name, instants in by_task.items():
-        due = checker.grid(name, min(instants), every, max(instants))
-        found += [occurrence for occurrence in due if occurrence[1] not in instants]
-    return found
-
-
-@pytest.mark.slow
-@both_brokers
-def test_p1_five_beats_submit_each_occurrence_exactly_once(cluster: Cluster) -> None:
-    insert_many(cluster.database, 100)
-    for _ in range(5):
-        cluster.beat(wait=False)
-    eventually(lambda: len(jobs(cluster.database)) >= 100, 30, "the first hundred jobs")
-    time.sleep(SECONDS)
-    sql(cluster.database, "update pgbeat.periodic_task set enabled = false")
-    eventually(lambda: {job["state"] for job in jobs(cluster.database)} == {"submitted"}, 10, "all jobs confirmed")
-
-    messages = broker.drain(cluster.broker)
-    assert {1} == set(occurrences(cluster.database).values())
-    assert [] == gaps(cluster.database, timedelta(seconds=1))
-    sent = Counter(message.id for message in messages)
-    assert set(sent) == {str(job["id"]) for job in jobs(cluster.database)}
-    assert {1} == set(sent.values())
-    assert len({job["beat"] for job in jobs(cluster.database)}) >= 2
 
 
 @pytest.mark.slow
@@ -86,37 +44,6 @@ def test_p1_p3_each_occurrence_starts_exactly_once_and_never_early(cluster: Clus
     assert [] == checker.lost(due, runs)
     assert [] == checker.doubled(runs)
     assert [] == checker.early(runs)
-
-
-@pytest.mark.parametrize("point", POINTS)
-def test_p2_a_beat_killed_at_any_step_delays_its_very_ticks_by_at_most_the_lease(cluster: Cluster, point: str) -> None:
-    lease = 3
-    cluster.settings = {"pgbeat_lease": lease, "pgbeat_poll": 0.5}
-    insert(cluster.database, "once", "2099-01-01")
-    doomed = cluster.beat(inject=[POINTS[point]])
-    survivor_starts_later = point != "before mark"
-    if not survivor_starts_later:
-        cluster.beat()
-    eventually(lambda: row(cluster.database, "once")["next_run_at"], 10, "the row is planned")
-    sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now(), planned_for = null")
-    due_at = row(cluster.database, "once")["next_run_at"]
-    eventually(lambda: not doomed.is_running(), 15, "the beat is dead")
-    if survivor_starts_later:
-        # Another host's beat, as far as the dead one's id tells: it has to wait for the lease.
-        sql(cluster.database, "update pgbeat.node set hostname = 'elsewhere'")
-        cluster.beat()
-
-    def submitted() -> list[dict[str, Any]]:
-        return [job for job in jobs(cluster.database, "once") if job["state"] == "submitted"]
-
-    (job,) = eventually(submitted, lease + 10, "the tick goes out")
-    assert due_at == job["scheduled_for"]
-    sent = [message.id for message in broker.drain(cluster.broker)]
-    assert {str(job["id"])} == set(sent)
-    # A message between its publish and its confirm may be sent again, under the same id; nothing else may.
-    assert len(sent) == (2 if point == "after publish" else 1)
-    if point in ("before mark", "after confirm"):
-        assert job["submitted_at"] - due_at < timedelta(seconds=3)
 
 
 def test_p2_the_ticks_of_a_killed_beat_go_out_within_lease_and_two_seconds(cluster: Cluster) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import select
 import signal
+import socket
 import time
+from contextlib import closing
 from typing import Any
 
 import psycopg2
@@ -13,6 +16,7 @@ from celery.beat import Service
 
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.errors import InvalidSetting
+from celery_pgbeat.postgres.migrate import latest
 from tests.acceptance.rows import insert, insert_many, jobs, row, sql
 from tests.harness import broker
 from tests.harness.faults import Fault
@@ -35,6 +39,23 @@ def test_a_lazy_scheduler_touches_nothing_and_its_banner_shows_no_password() -> 
     assert "s3cret" not in scheduler.info
     assert {} == scheduler.schedule
     scheduler.close()
+
+
+@pytest.mark.parametrize(("lazy", "expected"), [(True, 0), (False, 1)], ids=["lazy", "control"])
+def test_a_lazy_scheduler_connects_with_nobody(lazy: bool, expected: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        app = app_of(pgbeat_url=f"postgresql://{address}/shop?connect_timeout=2", broker_url=f"redis://{address}/0")
+        scheduler = Service(app, scheduler_cls="pgbeat").get_scheduler(lazy=lazy)
+        assert address in scheduler.info
+        if lazy:
+            assert {} == scheduler.schedule
+        else:
+            scheduler.tick()
+        scheduler.close()
+        callers, _, _ = select.select([server], [], [], 0.2)
+
+    assert expected == len(callers)
 
 
 def test_the_banner_of_wrong_settings_says_so_instead_of_raising() -> None:
@@ -215,6 +236,28 @@ def test_an_older_beat_works_beside_a_newer_schema_that_is_compatible(cluster: C
     cluster.beat()
 
     eventually(lambda: broker.depth(cluster.broker) == 1, 10, "it works")
+
+
+def test_an_older_beat_leaves_to_a_newer_one_what_only_that_may_understand(cluster: Cluster) -> None:
+    sql(cluster.database, "update pgbeat.schema_version set version = 999")
+    insert(cluster.database, "known", "every 1s", overlap="allow")
+    with closing(psycopg2.connect(cluster.database)) as newer, newer, newer.cursor() as cursor:
+        cursor.execute("set local session_replication_role = replica")  # whose own trigger knows the kind
+        cursor.execute(
+            "insert into pgbeat.periodic_task (name, task, schedule, planned_revision, next_run_at) values "
+            "('new', 'app.probe', 'moon: full', 0, null), ('planned', 'app.probe', 'moon: full', 1, now())"
+        )
+    beat = cluster.beat(settings={"pgbeat_lease": 1})
+    eventually(lambda: len(jobs(cluster.database, "known")) >= 4, 20, "it works")
+
+    unknown = "select problem from pgbeat.periodic_task where name <> 'known'"
+    assert [None, None] == [row["problem"] for row in sql(cluster.database, unknown)]
+    assert [1, 1] == [beat.log.count(f"Left '{name}' to other beats: 'moon: full': ") for name in ("new", "planned")]
+
+    sql(cluster.database, "update pgbeat.schema_version set version = %(version)s", version=latest())
+    for name in ("new", "planned"):
+        beat.wait_for_log(f"Cannot plan '{name}': 'moon: full': ", 10)
+    assert all(row["problem"] for row in sql(cluster.database, unknown))
 
 
 def test_a_current_schema_is_met_without_a_heavy_lock(cluster: Cluster) -> None:

@@ -222,6 +222,22 @@ def test_a_killed_child_of_a_job_that_may_run_again_leaves_it_to_its_silence(sha
     assert row["patience"] <= timedelta(seconds=30)
 
 
+def test_a_killed_child_that_celery_has_overlooked_is_found_and_nobody_speaks_for_it(sending: Sender) -> None:
+    # Celery looks once, often before the kernel has anybody to show. Here always, and it never looks again.
+    worker(sending.cluster, app="tests.acceptance.blind_app", settings={"pgbeat_heartbeat": 0.2})
+    label = str(uuid.uuid4())
+    job = sending.send_job("app.die", str(uuid.uuid4()))
+    silent = sending.send_job("app.die", label, columns={"on_lost": "rerun"})
+    sending.wait_for(job, "lost", timeout=10)
+    assert last(sending, job)["error"].startswith("WorkerLostError: ")
+    eventually(lambda: (active(sending.database, silent) or {}).get("error"), 10, "the error")
+    row = active(sending.database, silent)
+    assert row is not None
+    # It dies as soon as it has begun, and no heartbeat has come since; one may have been under way.
+    (run,) = sending.cluster.probe.runs(label)
+    assert row["busy_until"] < run.started_at + timedelta(seconds=30.4)
+
+
 def test_revoked_beats_the_failure_that_a_terminated_child_reports(sending: Sender) -> None:
     # A worker of its own: a child that outlives its termination leaves billiard calling its next death one too.
     node = worker(sending.cluster)

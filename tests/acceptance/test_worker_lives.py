@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.acceptance.rows import insert, jobs
 from tests.acceptance.sending import Sender, sender, worker
+from tests.harness.broker import both_brokers
 from tests.harness.processes import Cluster, Worker
 from tests.harness.wait import eventually
 from tests.store.jobs import active, finished
@@ -98,3 +100,29 @@ def test_a_killed_worker_leaves_its_jobs_to_their_silence(sending: Sender) -> No
     eventually(lambda: silence(sending, job) < timedelta(0), 6, "the silence")
     sending.database.run("judge", batch=10, resending=True)
     assert "lost" == (finished(sending.database, job) or {})["state"]
+
+
+SHORT_SIGHT = {"visibility_timeout": 1, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}  # seconds
+
+
+@pytest.mark.slow
+@both_brokers
+@pytest.mark.parametrize(("on_lost", "starts", "state"), [("mark", 1, "lost"), ("rerun", 2, "succeeded")])
+def test_p3_what_a_killed_worker_had_not_acknowledged_comes_back_and_starts_only_as_on_lost_says(
+    cluster: Cluster, on_lost: str, starts: int, state: str
+) -> None:
+    cluster.settings = {**FAST, "task_acks_late": True, "pgbeat_lease": 2, "pgbeat_poll": 0.5}
+    if cluster.broker.startswith("redis"):
+        cluster.settings["broker_transport_options"] = SHORT_SIGHT
+    cluster.beat()
+    doomed = cluster.worker(concurrency=1)
+    insert(cluster.database, "once", None, args=["once", 4], on_lost=on_lost, next_run_at="2026-01-01T00:00:00Z")
+    eventually(lambda: cluster.probe.runs("once"), 20, "it runs")
+    doomed.kill()
+
+    heir = cluster.worker(concurrency=1)
+    heir.wait_for_log("second message of job", 20)
+    eventually(lambda: state == jobs(cluster.database, "once")[0]["state"], 20, state)
+
+    assert starts == len(cluster.probe.runs("once"))
+    assert 1 == len(jobs(cluster.database, "once"))

@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from celery import Task, signals
-from celery.exceptions import Ignore, Reject
+from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
 
-from celery_pgbeat.worker import guard
+from celery_pgbeat import current
+from celery_pgbeat.worker import asks, guard
 from tests.harness import probe
 from tests.harness.probe_app import DATABASE, app
 from tests.harness.probe_app import _Recorded as Recorded
 
 if "WORKER_PATIENCE" in os.environ:
     guard.PATIENCE = float(os.environ["WORKER_PATIENCE"])  # seconds; nobody wants to watch ten of them pass
+if "WORKER_MERCY" in os.environ:
+    asks.MERCY = float(os.environ["WORKER_MERCY"])
 
 
 @app.task(name="app.ignore", bind=True)
@@ -111,6 +114,85 @@ def run_replace(self: Task, label: str) -> Any:
     """Put another task in its place."""
     with Recorded(self, label):
         return self.replace(app.signature("app.probe", (f"{label}-instead",)))
+
+
+@app.task(name="app.heeding", bind=True)
+def run_heeding(self: Task, label: str, seconds: float, pause: float = 0.1) -> str:
+    """Look every so often whether it is to end, and end in good order."""
+    with Recorded(self, label):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if current().cancelled:
+                time.sleep(pause * 20)
+                return "in good order"
+            time.sleep(pause)
+    return "in its own time"
+
+
+@app.task(name="app.caught", bind=True, max_retries=5)
+def run_caught(self: Task, label: str, then: str) -> str:
+    """Catch SoftTimeLimitExceeded, and then do something else."""
+    with Recorded(self, label):
+        try:
+            time.sleep(60)
+        except SoftTimeLimitExceeded as limit:
+            if then == "retry":
+                raise self.retry(countdown=1) from limit
+            time.sleep(2.5)  # long enough for further rings
+    return then
+
+
+@app.task(name="app.unwinding", bind=True)
+def run_unwinding(self: Task, label: str, seconds: float) -> None:
+    """Take its time to unwind."""
+    with Recorded(self, label):
+        try:
+            time.sleep(60)
+        finally:
+            time.sleep(seconds)
+
+
+@app.task(name="app.undying", bind=True)
+def run_undying(self: Task, label: str) -> None:
+    """Survive whatever can be survived."""
+    with Recorded(self, label):
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            try:
+                time.sleep(60)
+            except BaseException:  # noqa: BLE001
+                continue
+
+
+@app.task(name="app.quota", bind=True)
+def run_quota(self: Task, label: str) -> None:
+    """Work for as long as it may."""
+    with Recorded(self, label):
+        while (quota := current().quota) is not None and quota.total_seconds() > 1.5:
+            time.sleep(0.05)
+
+
+@app.task(name="app.cancel_itself", bind=True)
+def run_cancel_itself(self: Task, label: str, at: int) -> None:
+    """Have no further run after so many."""
+    with Recorded(self, label):
+        if len(probe.Probe(os.environ[DATABASE]).runs(label)) == at:
+            current().cancel("it has run often enough")
+
+
+@app.task(name="app.snooze_itself", bind=True)
+def run_snooze_itself(self: Task, label: str, seconds: float) -> None:
+    """Have no run for so long after the first."""
+    with Recorded(self, label):
+        if len(probe.Probe(os.environ[DATABASE]).runs(label)) == 1:
+            current().snooze(seconds)
+
+
+@app.task(name="app.reschedule_itself", bind=True)
+def run_reschedule_itself(self: Task, label: str, schedule: str) -> None:
+    """Run at other times from now on."""
+    with Recorded(self, label):
+        current().reschedule(schedule)
 
 
 class Called(Task):

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Engine
 
 from celery_pgbeat.errors import SchemaMissing, SchemaTooNew
 from celery_pgbeat.postgres.engine import create_engine
-from celery_pgbeat.postgres.migrate import Version, check, current, latest, migrate, migrations
+from celery_pgbeat.postgres.migrate import Version, check, current, definitions, latest, migrate, migrations
 from celery_pgbeat.postgres.statements import rendered
 from tests.harness.wait import eventually
 from tests.store.session import Session
@@ -85,7 +85,7 @@ def test_of_ten_processes_on_an_empty_database_one_migrates_and_none_fails(datab
             process.kill()
 
     assert [b""] * 10 == [errors for _, errors in outcomes]
-    assert [0] * 9 + [latest()] == sorted(int(applied) for applied, _ in outcomes)
+    assert [0] * 9 + [len(list(migrations()))] == sorted(int(applied) for applied, _ in outcomes)
     assert gate.value("select count(*) from pgbeat.schema_version") == 1
 
 
@@ -149,7 +149,7 @@ def test_a_migration_that_fails_leaves_nothing(database: str, engine: Engine) ->
         {"tablename": "finished_job"}
     ]
     session.rows("drop table pgbeat.finished_job")
-    assert migrate(engine) == latest()
+    assert migrate(engine) == len(list(migrations()))
 
 
 @pytest.mark.parametrize("schema", ["jobs", "select", "_9"])
@@ -192,10 +192,24 @@ def test_a_schema_of_another_name_wakes_its_own_beats_only(database: str, engine
     assert not session.notified_by(lambda: session.rows(insert.format("jobs")))
 
 
-def test_the_migrations_are_numbered_without_a_gap() -> None:
+def test_the_migrations_are_numbered_in_their_order() -> None:
     numbers = [number for number, _ in migrations()]
 
-    assert numbers == list(range(1, len(numbers) + 1))
+    assert sorted(set(numbers)) == numbers
+
+
+def test_a_schema_of_an_older_package_keeps_its_rows_and_gets_what_is_new(database: str, engine: Engine) -> None:
+    session = Session(database)
+    session.rows("create schema pgbeat")
+    session.rows(rendered(next(migrations())[1], "pgbeat"))
+    session.rows("insert into pgbeat.schema_version values (6, 1)")
+    session.rows("insert into pgbeat.periodic_task (name, task, schedule) values ('a', 'app.probe', '@daily')")
+
+    assert migrate(engine) == len([number for number, _ in migrations() if number > 6])
+
+    kept = session.row("select name, schedule, blackout_action, jitter from pgbeat.periodic_task")
+    assert {"name": "a", "schedule": "@daily", "blackout_action": "defer", "jitter": None} == kept
+    assert session.refusal("update pgbeat.periodic_task set schedule = '0 25 * * *'").pgcode == "22023"
 
 
 def test_every_migration_says_whether_it_may_run_before_the_new_code() -> None:
@@ -209,7 +223,7 @@ def test_every_migration_is_as_good_for_an_older_client_encoding_and_any_search_
     with closing(psycopg2.connect(Session(database).connection.dsn)) as connection:
         cursor: Any = connection.cursor()
         cursor.execute("set search_path = pg_catalog; set standard_conforming_strings = off; create schema pgbeat")
-        for _, text in migrations():
+        for text in (*(text for _, text in migrations()), *definitions()):
             cursor.execute(rendered(text, "pgbeat"))
         cursor.execute("select pgbeat.schedule('a', 'app.probe', '@daily')")
         connection.rollback()

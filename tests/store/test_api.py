@@ -25,6 +25,7 @@ from sqlalchemy.orm import Session
 
 from celery_pgbeat.api import Job, PeriodicTask, PgBeat
 from celery_pgbeat.declare import KNOWN_OPTIONS, cron, every
+from celery_pgbeat.declare.columns import READERS
 from celery_pgbeat.errors import (
     DatabaseUnavailable,
     InvalidPeriodicTask,
@@ -47,6 +48,8 @@ HIDDEN = {
     "lazy",
     "declared",
     "declared_timezone",
+    "windows_used",
+    "windows_revision",
 }
 
 
@@ -96,10 +99,15 @@ def test_every_column_that_is_declared_is_stored(beat: PgBeat) -> None:
         "start_at": datetime(2026, 1, 2, tzinfo=UTC),
         "end_at": datetime(2027, 1, 2, 0, 0, 0, 123456, tzinfo=UTC),
         "max_runs": 5,
+        "jitter": timedelta(minutes=2, microseconds=1),
         "overlap": "allow",
-        "catchup": "earliest",
+        "catchup": "all",
         "catchup_window": timedelta(days=40, microseconds=1),
+        "catchup_limit": 7,
+        "min_gap": timedelta(seconds=55),
         "max_run_time": timedelta(minutes=30),
+        "blackout": ['cron: 0 0 * * sat P2D; window: "ü", {it\'s}', "RRULE:FREQ=DAILY;BYHOUR=0 PT30S"],
+        "blackout_action": "skip",
         "submitter": "anna",
         "subject": "the inbox",
         "on_lost": "rerun",
@@ -108,7 +116,12 @@ def test_every_column_that_is_declared_is_stored(beat: PgBeat) -> None:
 
     row = beat.schedule("all", "mail.poll", every("5m"), **columns)
 
+    assert set(READERS) == set(columns)
     assert columns == {name: getattr(row, name) for name in columns}
+    for name, value in columns.items():
+        beat.schedule("one", "mail.poll", every("5m"))
+        alone: dict[str, Any] = {name: value}
+        assert value == getattr(beat.schedule("one", "mail.poll", every("5m"), **alone), name)
 
 
 def test_an_equal_declaration_writes_nothing_and_leaves_a_mark_on(beat: PgBeat) -> None:
@@ -121,6 +134,26 @@ def test_an_equal_declaration_writes_nothing_and_leaves_a_mark_on(beat: PgBeat) 
 
     assert before == written(beat, "x")
     assert again.marked_by == "beat-a"
+
+
+def test_windows_given_as_text_and_as_a_list_are_equal_and_none_at_all_is_another_thing(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@daily", blackout="cron: 0 0 * * * PT5H", jitter="90s")
+    before = written(beat, "x")
+
+    again = beat.schedule("x", "t", "@daily", blackout=("cron: 0 0 * * * PT5H",), jitter=90)
+
+    assert before == written(beat, "x")
+    assert (["cron: 0 0 * * * PT5H"], "defer", timedelta(seconds=90)) == (
+        again.blackout,
+        again.blackout_action,
+        again.jitter,
+    )
+    assert beat.schedule("x", "t", "@daily", blackout=[]).blackout == []
+    assert beat.schedule("x", "t", "@daily").blackout is None
+
+
+def test_a_window_of_a_name_that_nobody_knows_yet_is_stored(beat: PgBeat) -> None:
+    assert beat.schedule("x", "t", "@daily", blackout="window: later").blackout == ["window: later"]
 
 
 def test_an_equal_declaration_wakes_nobody(beat: PgBeat, migrated_database: str) -> None:
@@ -203,6 +236,17 @@ def test_eight_who_declare_one_new_name_make_one_row(beat: PgBeat) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert ["x"] * 8 == list(pool.map(declare, range(8)))
     assert len(beat.list()) == 1
+
+
+def test_threads_that_come_at_once_share_one_pool_of_connections(beat: PgBeat) -> None:
+    barrier = threading.Barrier(8)
+
+    def first_use(_: int) -> int:
+        barrier.wait(10)
+        return id(beat.database)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert 1 == len(set(pool.map(first_use, range(8))))
 
 
 def test_two_who_declare_the_same_many_in_opposite_order_do_not_block_each_other(beat: PgBeat) -> None:

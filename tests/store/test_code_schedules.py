@@ -224,6 +224,37 @@ def test_only_the_column_that_code_changed_is_written(database: Database) -> Non
     assert untouched == rows(database)["b"]
 
 
+@pytest.mark.parametrize(
+    ("column", "said", "stored"),
+    [
+        ("jitter", "90s", timedelta(seconds=90)),
+        ("catchup", "all", "all"),
+        ("catchup_limit", 7, 7),
+        ("min_gap", "55s", timedelta(seconds=55)),
+        ("blackout", "cron: 0 0 * * sat P2D; window: night", ["cron: 0 0 * * sat P2D; window: night"]),
+        ("blackout", ["0 0 * * sat P2D", "window: night"], ["0 0 * * sat P2D", "window: night"]),
+        ("blackout_action", "skip", "skip"),
+    ],
+)
+def test_a_column_that_code_says_is_declared_amended_and_taken_back(
+    database: Database, caplog: pytest.LogCaptureFixture, column: str, said: Any, stored: Any
+) -> None:
+    caplog.set_level(logging.INFO)
+    plain, with_column = {"a": hourly()}, {"a": hourly(pgbeat={column: said}), "b": hourly(pgbeat={column: said})}
+
+    deploy(shop(plain), database)
+    default = getattr(rows(database)["a"], column)
+    deploy(shop(with_column), database)
+
+    assert [stored, stored] == [getattr(row, column) for row in rows(database).values()]
+    assert f"Changed 'a' as the code did: {column}" in caplog.text
+    before = rows(database)
+    deploy(shop(with_column), database)
+    assert before == rows(database)
+    deploy(shop(plain), database)
+    assert default == getattr(rows(database)["a"], column)
+
+
 def test_an_edit_stands_until_code_changes_that_very_column(database: Database) -> None:
     deploy(shop({"a": hourly()}), database)
     database.execute("update pgbeat.periodic_task set schedule = 'every 5m', subject = 'mine'")
@@ -586,13 +617,16 @@ def test_a_row_that_an_operator_takes_over_is_his(database: Database) -> None:
 
 def test_a_column_that_came_with_a_later_version_counts_as_declared_with_its_default(database: Database) -> None:
     deploy(shop({"a": hourly()}), database)
-    database.execute("update pgbeat.periodic_task set declared = declared - 'subject', subject = 'mine'")
+    database.execute(
+        "update pgbeat.periodic_task set declared = declared - array['subject', 'blackout', 'blackout_action'], "
+        "subject = 'mine', blackout = array['0 0 * * * PT5H'], blackout_action = 'skip'"
+    )
 
     deploy(shop({"a": hourly()}), database)
 
     row = rows(database)["a"]
-    assert row.subject == "mine"
-    assert "subject" in row.declared
+    assert ("mine", ["0 0 * * * PT5H"], "skip") == (row.subject, row.blackout, row.blackout_action)
+    assert row.declared.keys() >= {"subject", "blackout", "blackout_action"}
 
 
 def test_errors_of_the_code_are_logged_once_however_often_the_database_is_away(

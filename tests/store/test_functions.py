@@ -11,8 +11,8 @@ from typing import Any
 import psycopg2
 import pytest
 
-from celery_pgbeat.planning import Planned
 from celery_pgbeat.postgres.store import Store
+from tests.store import ticks
 from tests.store.session import PATIENCE, Session, reason
 from tests.store.ticks import HOUR, beat, submit
 
@@ -20,9 +20,11 @@ FAR = datetime(3000, 1, 1, tzinfo=timezone.utc)
 EVERYTHING = """
     name => 'a', task => 'app.probe', schedule => '0 9 * * *', args => '[1]', kwargs => '{"b": 2}', queue => 'q2',
     priority => 7, options => '{"expires": 60}', timezone => 'Europe/Berlin', anchor => '2026-01-01', dst => 'once',
-    start_at => '2026-02-01', end_at => '2036-02-01', max_runs => 100, overlap => 'allow', catchup => 'none',
-    catchup_window => '1 hour', max_run_time => '10 minutes', submitter => 'ann', subject => 'billing',
-    on_lost => 'rerun', tracking => 'send', managed_by => 'api'"""
+    start_at => '2026-02-01', end_at => '2036-02-01', max_runs => 100, jitter => '90 s', overlap => 'allow',
+    catchup => 'all', catchup_window => '1 hour', catchup_limit => 7, min_gap => '55 seconds',
+    max_run_time => '10 minutes',
+    blackout => array['0 0 * * sat P2D', 'window: night'], blackout_action => 'skip', submitter => 'ann',
+    subject => 'billing', on_lost => 'rerun', tracking => 'send', managed_by => 'api'"""
 STATES = ["pending", "submitted", "running", "retrying", "buffered"]
 
 
@@ -53,8 +55,7 @@ def written(session: Session) -> list[dict[str, Any]]:
 
 
 def plan(store: Store, next_run_at: datetime, zone: str = "Asia/Tokyo") -> None:
-    answers = [Planned(row.name, row.revision, row.planned_from, next_run_at, HOUR) for row in store.unplanned(100)]
-    store.plan(answers, zone)
+    store.plan([ticks.planned(row, next_run_at) for row in store.unplanned(100)], zone)
 
 
 def at_once(count: int, action: Callable[[int], Any]) -> list[Any]:
@@ -98,12 +99,37 @@ def test_schedule_takes_every_column_of_the_definition(session: Session) -> None
     assert ("q2", 7, {"expires": 60}, "Europe/Berlin") == (
         row["queue"], row["priority"], row["options"], row["timezone"],
     )  # fmt: skip
-    assert ("once", 100, "allow", "none", timedelta(hours=1), timedelta(minutes=10)) == (
-        row["dst"], row["max_runs"], row["overlap"], row["catchup"], row["catchup_window"], row["max_run_time"],
+    assert ("once", 100, timedelta(seconds=90), "allow") == (
+        row["dst"], row["max_runs"], row["jitter"], row["overlap"],
     )  # fmt: skip
+    assert ("all", timedelta(hours=1), 7, timedelta(minutes=10)) == (
+        row["catchup"], row["catchup_window"], row["catchup_limit"], row["max_run_time"],
+    )  # fmt: skip
+    assert (["0 0 * * sat P2D", "window: night"], "skip") == (row["blackout"], row["blackout_action"])
     assert ("ann", "billing", "rerun", "send", "api") == (
         row["submitter"], row["subject"], row["on_lost"], row["tracking"], row["managed_by"],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("jitter", timedelta(seconds=90)),
+        ("catchup", "all"),
+        ("catchup_window", timedelta(hours=1)),
+        ("catchup_limit", 7),
+        ("min_gap", timedelta(seconds=55)),
+        ("max_run_time", timedelta(minutes=10)),
+        ("blackout", ["0 0 * * sat P2D"]),
+        ("blackout_action", "skip"),
+        ("on_lost", "rerun"),
+    ],
+)
+def test_a_change_of_one_column_alone_is_written(session: Session, column: str, value: Any) -> None:
+    schedule(session)
+
+    assert value == schedule(session, **{column: value})[column]
+    assert value == session.task("a")[column]
 
 
 def test_the_arguments_bear_the_names_of_columns(session: Session) -> None:
@@ -210,6 +236,9 @@ def test_what_is_omitted_becomes_the_default(session: Session) -> None:
     assert ("default", None, "skip", "latest", None, None, "mark", "full", "sql") == (
         row["dst"], row["max_runs"], row["overlap"], row["catchup"], row["catchup_window"], row["max_run_time"],
         row["on_lost"], row["tracking"], row["managed_by"],
+    )  # fmt: skip
+    assert (None, None, None, "defer") == (
+        row["jitter"], row["catchup_limit"], row["blackout"], row["blackout_action"],
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def test_a_confirm_moves_a_pending_job_to_submitted(migrated_database: str) -> N
     submitted(store)
     (job,) = jobs(store)
 
-    assert {job["id"]} == store.confirm([(job["id"], 0.0)])
+    assert {job["id"]} == store.confirm([(job["id"], 0.0)]).jobs
 
     (job,) = jobs(store)
     assert job["state"] == "submitted"
@@ -40,7 +40,7 @@ def test_a_confirm_moves_nothing_but_pending_jobs(migrated_database: str, state:
     (job,) = jobs(store)
     store.database.execute("update pgbeat.active_job set state = %(state)s", {"state": state})
 
-    assert set() == store.confirm([(job["id"], 0.0)])
+    assert set() == store.confirm([(job["id"], 0.0)]).jobs
     assert state == jobs(store)[0]["state"]
 
 
@@ -50,8 +50,8 @@ def test_a_confirm_changes_nothing_that_another_beat_has_taken_over(migrated_dat
     lapse(first)
     (taken,) = second.recover(10, ON_TIME)
 
-    assert set() == first.confirm([(taken.id, 0.0)])
-    assert {taken.id} == second.confirm([(taken.id, 0.0)])
+    assert set() == first.confirm([(taken.id, 0.0)]).jobs
+    assert {taken.id} == second.confirm([(taken.id, 0.0)]).jobs
 
 
 def test_a_job_whose_knowledge_ends_with_the_confirm_is_final_then(migrated_database: str) -> None:
@@ -126,9 +126,7 @@ def test_an_unsent_job_that_is_no_longer_on_time_is_decided_by_catchup(
     store = beat(migrated_database)
     submitted(store, **columns)
     store.database.execute(f"update pgbeat.periodic_task set {change}")
-    store.database.execute(
-        "update pgbeat.active_job set marked_at = null, scheduled_for = scheduled_for - interval '10 minutes'"
-    )
+    store.database.execute("update pgbeat.active_job set marked_at = null, due_at = due_at - interval '10 minutes'")
 
     (recovered,) = store.recover(10, ON_TIME)
 
@@ -226,3 +224,16 @@ def test_what_dead_beats_left_is_freed_and_what_live_ones_hold_is_not(migrated_d
     assert starting.free(["beat-dead"]) == (1, 1)
     assert [row.name for row in starting.mark(10)] == ["row-of-dead"]
     assert [job.periodic_task for job in starting.recover(10, ON_TIME)] == ["job-of-dead"]
+
+
+def test_what_is_given_back_late_and_was_marked_anew_stays_with_its_beat(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    for name in ("left", "taken again"):
+        submitted(store, name)
+    lapse(store)
+    store.database.execute("update pgbeat.active_job set marked_at = pgbeat.now() where periodic_task = 'taken again'")
+
+    assert 1 == store.give_back([job["id"] for job in jobs(store)], late=True)
+
+    held = store.database.execute("select periodic_task from pgbeat.active_job where marked_by is not null")
+    assert ["taken again"] == [row[0] for row in held]

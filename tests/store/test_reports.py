@@ -18,7 +18,7 @@ from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import normalise_url
-from celery_pgbeat.postgres.reports import Copy, Known, Reports, Start
+from celery_pgbeat.postgres.reports import Ask, Copy, Known, Reports, Start
 from celery_pgbeat.postgres.statements import parameters, statement
 from celery_pgbeat.worker.guard import Verdict, patiently, start_job
 from tests.store.jobs import HOUR, active, bury, finished, make_job, state
@@ -69,6 +69,13 @@ def last(reports: Reports, start: Start) -> dict[str, Any]:
     found = finished(reports.database, start.job)
     assert found is not None
     return found
+
+
+def ask(reports: Reports, start: Start, kind: str = "cancel") -> None:
+    """Ask as a submit does."""
+    reports.database.execute(
+        "update pgbeat.active_job set ask = %(kind)s where id = %(job)s", {"job": start.job, "kind": kind}
+    )
 
 
 # --- start
@@ -230,19 +237,14 @@ def test_a_late_start_that_meets_a_start_in_the_same_moment_loses_nothing(report
     late = lost(reports)
     rival = make_job(reports.database)
     other = Database(reports.database.url)
-    answers: list[bool] = []
-    transactional = other.engine.execution_options(isolation_level="READ COMMITTED")
-    with transactional.begin() as connection:
+    with other.engine.execution_options(isolation_level="READ COMMITTED").begin() as connection:
         connection.exec_driver_sql(
             "update pgbeat.active_job set state = 'running', started_at = now() where id = %(id)s", {"id": rival}
         )
-        thread = threading.Thread(target=lambda: answers.append(reports.start_late(late, SILENCE)))
-        thread.start()
-        thread.join(0.5)
-        assert thread.is_alive(), "it should wait for the rival's start"
-    thread.join(10)
+        assert not reports.start_late(late, SILENCE)
     other.close()
-    assert [False] == answers
+
+    assert not reports.start_late(late, SILENCE)
     assert ("lost", "running") == (state(reports.database, late.job), state(reports.database, rival))
 
 
@@ -355,6 +357,101 @@ def test_a_job_that_may_run_again_is_left_to_its_silence(reports: Reports) -> No
     after = row(reports, start)
     assert ("running", "WorkerLostError: signal 9") == (after["state"], after["error"])
     assert before["busy_until"] == after["busy_until"]
+
+
+# --- what a start is asked
+
+
+@pytest.mark.parametrize("kind", ["cancel", "terminate"])
+def test_an_ask_is_heard_by_the_start_that_runs_and_by_its_worker(reports: Reports, kind: str) -> None:
+    start, other = started(reports), started(reports, periodic_task="other")
+    assert reports.ask_of(start) is None
+    assert [] == reports.asked("worker-a")
+    ask(reports, start, kind)
+    assert Ask(start.token, kind) == reports.ask_of(start)  # type: ignore[arg-type]
+    assert [Ask(start.token, kind)] == reports.asked("worker-a")  # type: ignore[arg-type]
+    assert [] == reports.asked("worker-b")
+    assert reports.ask_of(other) is None
+
+
+def test_an_ask_is_for_one_start_and_not_for_an_earlier_one(reports: Reports) -> None:
+    first = started(reports)
+    second = start_of(first.job, attempt=1)
+    reports.start(second, SILENCE)
+    ask(reports, second)
+    assert reports.ask_of(first) is None
+    assert reports.ask_of(second) is not None
+
+
+def test_a_job_keeps_what_it_is_asked_over_heartbeats(reports: Reports) -> None:
+    start = started(reports)
+    ask(reports, start)
+    assert [start.job] == reports.heartbeat("worker-a", [start], SILENCE)
+    assert "cancel" == row(reports, start)["ask"]
+
+
+ASKED_ENDINGS: dict[str, Any] = {
+    "finish": lambda reports, start: reports.finish(start, "failed", "Limit"),
+    "retry": lambda reports, start: reports.retry(start, SECOND, "Limit"),
+    "requeue": lambda reports, start: reports.requeue(start, "Limit", resend=True),
+}
+
+
+@pytest.mark.parametrize("ending", ASKED_ENDINGS)
+@pytest.mark.parametrize("kind", ["cancel", "terminate"])
+def test_a_job_that_was_asked_to_end_and_did_not_succeed_is_revoked(reports: Reports, ending: str, kind: str) -> None:
+    start = started(reports, on_lost="rerun")
+    ask(reports, start, kind)
+    assert ASKED_ENDINGS[ending](reports, start)
+    record = last(reports, start)
+    assert ("revoked", f"asked to {kind}: Limit", 0, "worker-a") == tuple(
+        record[name] for name in ("state", "error", "attempt", "worker")
+    )
+    assert active(reports.database, start.job) is None
+    assert not reports.start(start_of(start.job, attempt=1), SILENCE)
+
+
+def test_a_job_that_was_asked_to_end_and_succeeded_all_the_same_has_succeeded(reports: Reports) -> None:
+    start = started(reports)
+    ask(reports, start)
+    reports.finish(start, "succeeded")
+    assert ("succeeded", None) == (last(reports, start)["state"], last(reports, start)["error"])
+
+
+def test_a_job_that_was_asked_to_end_is_lost_with_its_process_and_never_runs_again(reports: Reports) -> None:
+    start = started(reports, on_lost="rerun")
+    ask(reports, start)
+    assert reports.lose(start, "WorkerLostError: signal 9")
+    assert ("lost", "asked to cancel: WorkerLostError: signal 9") == (
+        last(reports, start)["state"],
+        last(reports, start)["error"],
+    )
+
+
+def test_a_job_that_was_asked_to_end_starts_no_further_attempt(reports: Reports) -> None:
+    """Celery publishes the message of a retry before anybody can say that there is one."""
+    first = started(reports)
+    ask(reports, first)
+    assert not reports.start(start_of(first.job, attempt=1), SILENCE)
+    assert reports.start(first, SILENCE), "but who started it may ask again"
+    assert "cancel" == row(reports, first)["ask"]
+
+
+def test_an_ask_that_comes_while_a_retry_is_reported_is_not_forgotten(reports: Reports) -> None:
+    start = started(reports)
+    other = Database(reports.database.url)
+    answers: list[bool] = []
+    transactional = other.engine.execution_options(isolation_level="READ COMMITTED")
+    with transactional.begin() as connection:
+        connection.exec_driver_sql("update pgbeat.active_job set ask = 'cancel'")
+        thread = threading.Thread(target=lambda: answers.append(reports.retry(start, SECOND, "Limit")))
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive(), "it should wait for the ask"
+    thread.join(10)
+    other.close()
+    assert [True] == answers
+    assert "revoked" == last(reports, start)["state"]
 
 
 # --- overrule
@@ -475,7 +572,18 @@ def test_a_worker_announces_itself_and_signs_off(reports: Reports) -> None:
 
 # --- plans
 
-OF_ONE_JOB = ["start", "finish", "retry", "requeue", "lose", "heartbeat", "end_unstarted"]
+OF_ONE_JOB = [
+    "start",
+    "start_spaced",
+    "state_of",
+    "finish",
+    "retry",
+    "requeue",
+    "lose",
+    "heartbeat",
+    "end_unstarted",
+    "ask_of",
+]
 
 
 def test_what_is_said_of_a_job_finds_it_by_its_id_among_many(reports: Reports) -> None:
@@ -495,6 +603,20 @@ def test_what_is_said_of_a_job_finds_it_by_its_id_among_many(reports: Reports) -
         plan = "\n".join(row[0] for row in rows)
         assert "active_job_pkey" in plan, f"{name}: {plan}"
         assert "Seq Scan on active_job" not in plan, f"{name}: {plan}"
+
+
+def test_the_asks_of_a_worker_are_found_by_their_index_among_many_that_run(reports: Reports) -> None:
+    reports.database.execute(
+        "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
+        "on_lost, tracking, pickup_deadline, busy_until, worker, ask) select gen_random_uuid(), 'row-' || n, now(), "
+        "'schedule', 'running', true, 'app.probe', '{}', 'mark', 'full', '1 hour', now(), 'worker-' || mod(n, 10), "
+        "case when mod(n, 1000) = 0 then 'cancel' end from generate_series(1, 20000) n"
+    )
+    reports.database.execute("analyze pgbeat.active_job")
+    rows = reports.database.execute(f"explain {statement('asked', 'pgbeat')}", {"worker": "worker-0"})
+    plan = "\n".join(row[0] for row in rows)
+    assert "active_job_asked" in plan, plan
+    assert 20 == len(reports.asked("worker-0"))
 
 
 # --- the file and the method

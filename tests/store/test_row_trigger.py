@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.planning import Planned
 from celery_pgbeat.postgres.store import Store
 from tests.harness.clock import Clock
+from tests.store import ticks
 from tests.store.session import Session
 from tests.store.ticks import HOUR, beat, submit
 
@@ -27,6 +27,8 @@ DEFINITION = {
     "overlap": "'allow'",
     "catchup": "'none'",
     "catchup_window": "'1 hour'",
+    "catchup_limit": "7",
+    "min_gap": "'1 minute'",
     "max_run_time": "'1 minute'",
     "on_lost": "'rerun'",
     "tracking": "'send'",
@@ -40,6 +42,9 @@ TIMES = {
     "start_at": "'2026-12-01'",
     "end_at": "'2030-12-01'",
     "max_runs": "5",
+    "jitter": "'1 minute'",
+    "blackout": "array['0 0 * * * PT5H']",
+    "blackout_action": "'skip'",
 }
 DESCRIPTION = {"submitter": "'ann'", "subject": "'billing'", "managed_by": "'api'", "pause_reason": "'none yet'"}
 
@@ -62,10 +67,7 @@ def store(migrated_database: str) -> Store:
 
 def planned(store: Store, next_run_at: datetime | None = LATER, problem: str | None = None) -> None:
     """Plan all rows that wait for it, as a beat does, in Tokyo."""
-    answers = [
-        Planned(row.name, row.revision, row.planned_from, next_run_at, HOUR, problem) for row in store.unplanned(100)
-    ]
-    store.plan(answers, "Asia/Tokyo")
+    store.plan([ticks.planned(row, next_run_at, problem) for row in store.unplanned(100)], "Asia/Tokyo")
 
 
 def marked(session: Session, store: Store, **columns: Any) -> dict[str, Any]:
@@ -216,7 +218,7 @@ def test_an_edit_of_a_row_that_waits_for_its_plan_leaves_it_waiting(session: Ses
     (read,) = store.unplanned(10)
 
     update(session, "args = '[1]'")
-    store.plan([Planned("a", read.revision, read.planned_from, LATER, HOUR)], "UTC")
+    store.plan([ticks.planned(read, LATER)], "UTC")
 
     assert waits_for_a_plan(session.task("a"))
 
@@ -334,6 +336,41 @@ def test_a_resumed_row_whose_next_run_lies_ahead_keeps_it(session: Session, stor
 
     assert update(session, "enabled = true")["next_run_at"] == LATER
     assert store.unplanned(10) == []
+
+
+def test_a_pause_that_has_run_out_was_over_at_its_time_and_not_when_a_beat_saw_it(
+    session: Session, store: Store, clock: Clock
+) -> None:
+    session.insert("a", schedule="every 1h", next_run_at=NOON)
+    update(session, "enabled = false, paused_until = '2026-12-07 13:00Z'")
+    clock.stand_at(LATER + timedelta(seconds=1))
+
+    assert store.resume_due() == ["a"]
+
+    row = session.task("a")
+    assert waits_for_a_plan(row)
+    assert row["planned_from"] == LATER - timedelta(microseconds=1)  # an occurrence at 13:00 is yet to come
+
+
+def test_a_pause_until_a_time_that_had_passed_was_one_until_now(session: Session, store: Store) -> None:
+    session.insert("a", schedule="every 1h", next_run_at=NOON)
+    update(session, "enabled = false, paused_until = '2026-12-01'")
+
+    assert store.resume_due() == ["a"]
+
+    assert session.task("a")["planned_from"] == NOON
+
+
+def test_a_row_that_was_edited_before_or_in_its_pause_is_planned_from_its_end(session: Session, clock: Clock) -> None:
+    session.insert("a", schedule="every 1h")
+    update(session, "enabled = false")
+    update(session, "schedule = 'every 2h'")
+    clock.advance(HOUR)
+
+    row = update(session, "enabled = true")
+
+    assert waits_for_a_plan(row)
+    assert row["planned_from"] == LATER
 
 
 def test_a_row_resumed_with_a_next_run_of_its_own_keeps_that(session: Session, clock: Clock) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -10,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from celery_pgbeat.declare import KNOWN_OPTIONS
+from celery_pgbeat.declare import KNOWN_OPTIONS, define
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.schedules import parse
+from celery_pgbeat.settings import Settings
 from tests.store.session import Session, reason
 
 REFUSED = {
@@ -138,6 +140,60 @@ ACCEPTED = [
     "RDATE:20261209,20261210",
 ]
 
+NIGHT = "cron: 0 0 * * * PT5H"
+REFUSED_WINDOWS = {
+    "": "'' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
+    "cron: 0 0 * * *": "'cron: 0 0 * * *' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
+    "P1D": "'P1D' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
+    "weekend": "'weekend' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
+    f"{NIGHT};": "'' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
+    f"{NIGHT}; ;{NIGHT}": "'' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
+    "0 0 * * * 5h": "'0 0 * * * 5h' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
+    "it's over": '"it\'s over" is not a schedule and a duration, such as cron: 0 0 * * * PT5H',
+    "0 25 * * * PT5H": "hour 25 is not in 0-23",
+    f"{NIGHT};  0 25 * * *   PT5H": "hour 25 is not in 0-23",
+    f"{NIGHT};\n\t0 25 * * * PT5H": "hour 25 is not in 0-23",
+    f"window: nobody; {NIGHT}; 0 0 30 2 * P1D": "day 30 never occurs in month 2",
+    "cron: 0 0 * * * PT0S": "an interval must be longer than 0",
+    "cron: 0 0 * * * -PT5M": "an interval must be longer than 0",
+    "cron: 0 0 * * * +PT5M": "'+PT5M' is not an ISO 8601 duration such as PT5M or P1DT12H",
+    "cron: 0 0 * * * P1DT": "'P1DT' is not an ISO 8601 duration such as PT5M or P1DT12H",
+    "Mon *-*-* 88:00 PT5H": "hour 88 is not in 0-23",
+    "2027-02-29 P1D": "day 29 never occurs in month 2 of 2027",
+    "every 5 parsecs PT1M": "'parsecs' is not a unit of time: use ms, s, m, h, d or w",
+    "every 0s PT1M": "an interval must be longer than 0",
+    "RRULE:FREQ=DAILY;INTERVAL=0 PT5H": "INTERVAL 0 is not in 1-1000000000",
+    "FREQ=DAILY;BYHOUR=0 PT5H": "'FREQ=DAILY' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
+    "night PT5H": "not a schedule: write cron (*/5 * * * *), an interval (every 30s), ISO 8601 (R/PT1H, 2026-12-09), "
+    "a calendar event (Mon..Fri 09:00), RRULE:... or solar: ...",
+    f"{'*' * 251} PT5H": "longer than 250 characters",
+    f"RDATE:{','.join(['20261209'] * 500)} P1D": "longer than 4,000 characters",
+    "window:": "there is no blackout window named ''",
+    " WINDOW : ": "there is no blackout window named ''",
+    "; ".join(f"{hour} 3 * * * PT1M" for hour in range(21)): "there are 21 windows, more than 20",
+}
+ACCEPTED_WINDOWS = [
+    [],
+    [NIGHT],
+    ["cron: 0 0 * * sat P2D; cron: 0 0 * * * PT5H"],
+    ["0 0 * * sat P2D;0 0 * * * PT5H"],
+    ["  0 0 * * sat   P2D\n;\n  0 0 * * * pt5h\n"],
+    ["window: weekend"],
+    ["Window:weekend ; window : the night"],
+    ["window: Müller", NIGHT],
+    ["RRULE:FREQ=DAILY;BYHOUR=0;BYMINUTE=0;BYSECOND=0 PT5H", NIGHT],
+    [" rrule:FREQ=DAILY;BYHOUR=0;BYMINUTE=0;BYSECOND=0 PT5H"],
+    ["\nDTSTART:20261201T000000\nRRULE:FREQ=DAILY PT5H"],
+    ["\u2003RRULE:FREQ=DAILY;BYHOUR=0;BYMINUTE=0;BYSECOND=0 PT5H"],
+    ["0 0 * * *\u2003PT5H"],
+    ["2026-12-05 P2D", "2026-12-08T12:00 P1D"],
+    ["Sat *-*-* 00:00 P2D", "calendar: daily PT1H"],
+    ["R/2026-11-07/P7D P2D", "P2D PT1H"],
+    ["CRON_TZ=Europe/Berlin 0 0 * * sat P2D"],
+    ["every 1h PT1M", "@hourly PT1M"],
+    [f"{hour} 3 * * * PT1M" for hour in range(20)] + ["window: a", "window: b"],
+]
+
 
 @pytest.fixture
 def session(migrated_database: str) -> Session:
@@ -155,7 +211,9 @@ def refusal_of(session: Session, **columns: Any) -> str:
     return reason(error)
 
 
-def judged(session: Session, texts: list[str], function: str = "validate_schedule") -> list[str | None]:
+def judged(
+    session: Session, texts: list[str], function: str = "validate_schedule", collation: str = ""
+) -> list[str | None]:
     """Return what SQL says of each text, None where it lets it pass."""
     session.rows(
         """create or replace function pg_temp.judge(given text) returns text language plpgsql as $$
@@ -166,8 +224,36 @@ def judged(session: Session, texts: list[str], function: str = "validate_schedul
             return sqlerrm;
         end $$""".replace("{function}", function)
     )
-    rows = session.rows("select pg_temp.judge(given) as said from unnest(%s::text[]) as given", texts)
+    rows = session.rows(f"select pg_temp.judge(given {collation}) as said from unnest(%s::text[]) as given", texts)
     return [row["said"] for row in rows]
+
+
+def judged_windows(session: Session, lists: list[list[str]], field: str = "blackout") -> list[str | None]:
+    """Return what SQL says of each list of windows, None where it lets it pass."""
+    session.rows(
+        """create or replace function pg_temp.judge_windows(field text, given jsonb) returns text language plpgsql as $$
+        begin
+            perform pgbeat.validate_windows(field, array(select jsonb_array_elements_text(given)));
+            return null;
+        exception when invalid_parameter_value then
+            return sqlerrm;
+        end $$"""
+    )
+    rows = session.rows(
+        "select pg_temp.judge_windows(%s, given) as said from jsonb_array_elements(%s::jsonb) as given",
+        field,
+        json.dumps(lists),
+    )
+    return [row["said"] for row in rows]
+
+
+def declared(**columns: Any) -> str | None:
+    """Declare a row in Python; return why it is refused, None where it is not."""
+    try:
+        define("a", "app.probe", None, columns, Settings())
+    except (InvalidPeriodicTask, InvalidSchedule) as error:
+        return str(error)
+    return None
 
 
 def in_python(text: str) -> str | None:
@@ -199,6 +285,14 @@ def test_a_schedule_that_python_reads_is_stored(session: Session) -> None:
     assert [None] * len(ACCEPTED) == judged(session, ACCEPTED)
 
 
+def test_the_letters_of_a_turkish_database_are_those_of_any_other(session: Session) -> None:
+    if not session.value("select count(*) from pg_collation where collname = 'tr-x-icu'"):
+        pytest.skip("this Postgres was built without ICU")
+    texts = [*ACCEPTED, "MINUTELY", "ISO: PT5M", "EVERY 5 MINUTES", "0 0 1 APR FRI#2", "FRI 09:00", "0 0 * * FRIL"]
+
+    assert [None] * len(texts) == judged(session, texts, collation='collate "tr-x-icu"')
+
+
 @pytest.mark.parametrize("text", ["solar: sunset 52.52 13.40", "*-02~30", "P1.5D", "\t*/0 * * * *"])
 def test_what_sql_cannot_tell_for_sure_is_left_to_python(session: Session, text: str) -> None:
     session.insert("a", schedule=text)
@@ -208,9 +302,18 @@ def test_a_recurrence_set_may_be_longer_than_other_texts(session: Session) -> No
     dates = ",".join(["20261209"] * 300)
     assert judged(session, [f"RDATE:{dates}"]) == [None]
 
-    message = refusal_of(session, schedule=f"RDATE:{','.join(['20261209'] * 500)}")
+    text = f"RDATE:{','.join(['20261209'] * 500)}"
+    message = refusal_of(session, schedule=text)
 
-    assert message.endswith("longer than 4000 characters")
+    assert message.endswith("longer than 4,000 characters")
+    assert in_python(text) == message
+
+
+def test_a_recurrence_set_may_begin_with_blanks_and_still_be_longer_than_other_texts(session: Session) -> None:
+    text = f"\n\tRDATE:{','.join(['20261209'] * 300)}"
+
+    assert in_python(text) is None
+    assert judged(session, [text]) == [None]
 
 
 def elements() -> st.SearchStrategy[str]:
@@ -290,6 +393,149 @@ def test_sql_refuses_nothing_that_python_reads(session: Session, texts: list[str
     assert refused_by_sql_alone == []
 
 
+@pytest.mark.parametrize(("text", "why"), REFUSED_WINDOWS.items())
+def test_a_window_that_can_never_work_is_refused_in_pythons_words(session: Session, text: str, why: str) -> None:
+    message = refusal_of(session, blackout=[text])
+
+    assert message.endswith(f": {why}")
+    assert declared(blackout=[text]) == message
+
+
+def test_windows_are_counted_over_all_texts_and_named_ones_are_not(session: Session) -> None:
+    texts = [*(f"{hour} 3 * * * PT1M; window: a" for hour in range(21)), "window: b"]
+
+    message = refusal_of(session, blackout=texts)
+
+    assert message.endswith(": there are 21 windows, more than 20")
+    assert declared(blackout=texts) == message
+
+
+def test_a_window_in_a_zone_that_does_not_exist_is_refused(session: Session) -> None:
+    message = refusal_of(session, blackout=["CRON_TZ=Mars/Olympus 0 0 * * * PT5H"])
+
+    assert message == "'Mars/Olympus': there is no time zone of that name"
+    assert declared(blackout=["CRON_TZ=Mars/Olympus 0 0 * * * PT5H"]) == message
+
+
+def test_windows_that_python_reads_are_stored(session: Session) -> None:
+    assert [None] * len(ACCEPTED_WINDOWS) == [declared(blackout=texts) for texts in ACCEPTED_WINDOWS]
+    assert [None] * len(ACCEPTED_WINDOWS) == judged_windows(session, ACCEPTED_WINDOWS)
+    session.insert("a", blackout=ACCEPTED_WINDOWS[4])
+
+    assert ACCEPTED_WINDOWS[4] == session.task("a")["blackout"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["* * * * * PT1M", "cron: 0 0 * * *\té PT5H", "solar: x 1 2 PT1H", f"RRULE:FREQ=DAILY; {NIGHT}", "window: nobody"],
+)
+def test_what_sql_cannot_tell_of_a_window_is_left_to_python(session: Session, text: str) -> None:
+    session.insert("a", blackout=[text])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("{NULL}", "blackout[1] is NULL, not text"),
+        ("{window: a,NULL}", "blackout[2] is NULL, not text"),
+        ("{{window: a},{window: b}}", "blackout has 2 dimensions, not 1"),
+    ],
+)
+def test_an_array_that_is_no_list_of_texts_is_refused(session: Session, given: str, message: str) -> None:
+    assert message == refusal_of(session, blackout=given)
+
+
+BLANKS = ["", "", " ", "\n\t", "\r\n", "\x1c", "\u2003", "\xa0 "]
+GOOD_WINDOWS = [
+    NIGHT,
+    "0 0 * * sat P1D",
+    "daily pt1m",
+    "every 1h PT1M",
+    "2026-12-05 P2D",
+    "window: a",
+    "WINDOW :b",
+    "rdate;VALUE=DATE:20261209 P1D",
+    "RRULE:FREQ=DAILY;BYHOUR=0;BYMINUTE=0;BYSECOND=0 PT1M",
+]
+
+
+def windows() -> st.SearchStrategy[str]:
+    lengths = st.sampled_from(["PT1M", "PT1M", "P1D", "p2dT3H", "PT0S", "-PT5M", "+P1D", "P1.5D", "5h", "P", ""])
+    gaps = st.sampled_from([" ", " ", "  ", "\t", "\u2003", ""])
+    openers = st.one_of(st.sampled_from(["0 0 * * *", "daily", "window:", "window : ", ""]), TEXTS)
+    return st.tuples(openers, gaps, lengths).map("".join)
+
+
+def lists_of_windows() -> st.SearchStrategy[list[str]]:
+    parts = st.one_of(st.sampled_from(GOOD_WINDOWS), st.sampled_from(GOOD_WINDOWS), windows())
+    marks = st.tuples(st.sampled_from(BLANKS), st.just(";"), st.sampled_from(BLANKS)).map("".join)
+    several = st.tuples(marks, st.lists(parts, min_size=1, max_size=3)).map(lambda given: given[0].join(given[1]))
+    texts = st.tuples(st.sampled_from(BLANKS), st.one_of(parts, several), st.sampled_from(BLANKS)).map("".join)
+    many = st.lists(st.sampled_from(GOOD_WINDOWS), min_size=18, max_size=24)
+    return st.one_of(st.lists(texts, max_size=3), st.lists(texts, max_size=3), many)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(lists_of_windows(), min_size=20, max_size=60))
+def test_sql_refuses_no_window_that_python_reads(session: Session, lists: list[list[str]]) -> None:
+    lists = [texts for texts in lists if storable("".join(texts))]
+
+    refused_by_sql_alone = [
+        (texts, said)
+        for texts, said in zip(lists, judged_windows(session, lists), strict=True)
+        if said is not None and declared(blackout=texts) is None
+    ]
+
+    assert refused_by_sql_alone == []
+
+
+def storable(text: str) -> bool:
+    return "\0" not in text and text.encode("utf-8", "replace").decode() == text
+
+
+def refusal_of_named(session: Session, name: str, windows: list[str] | None, zone: str | None = None) -> str:
+    """Judge a named window that must be refused with SQLSTATE 22023; return the message."""
+    error = session.refusal(
+        "select pgbeat.validate_blackout(row(%s, %s::text[], %s)::pgbeat.blackout)", name, windows, zone
+    )
+    assert error.pgcode == "22023", error
+    return reason(error)
+
+
+@pytest.mark.parametrize("text", [text for text in REFUSED_WINDOWS if "nobody" not in text])
+def test_a_named_window_is_judged_by_the_same_rules(session: Session, text: str) -> None:
+    assert refusal_of_named(session, "night", [text]).endswith(f": {REFUSED_WINDOWS[text]}")
+
+
+@pytest.mark.parametrize("text", ["window: weekend", f"{NIGHT}; Window : weekend", "window:Müller"])
+def test_a_named_window_does_not_refer_to_another(session: Session, text: str) -> None:
+    message = refusal_of_named(session, "night", [text])
+
+    assert message == f"'{text}': a named window holds windows, not the names of others"
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (("", [NIGHT], None), "name has 0 characters, not 1 to 200"),
+        (("n" * 201, [NIGHT], None), "name has 201 characters, not 1 to 200"),
+        (("night", None, None), "windows is null, not an array of text"),
+        (("night", [NIGHT, None], None), "windows[2] is NULL, not text"),
+        (("night", [NIGHT], "Mars/Olympus"), "'Mars/Olympus': there is no time zone of that name"),
+    ],
+)
+def test_a_wrong_column_of_a_named_window_is_refused(session: Session, columns: Any, message: str) -> None:
+    assert message == refusal_of_named(session, *columns)
+
+
+def test_a_named_window_that_python_reads_is_stored(session: Session) -> None:
+    own = [texts for texts in ACCEPTED_WINDOWS if "window" not in "".join(texts).lower()]
+
+    assert len(own) > 10
+    assert [None] * len(own) == judged_windows(session, own, "windows")
+    session.rows("insert into pgbeat.blackout (name, windows) values (%s, %s), ('never', '{}')", "n" * 200, [NIGHT])
+
+
 @pytest.mark.parametrize(
     "zone",
     [
@@ -356,13 +602,102 @@ def test_the_good_rows_of_a_script_stand_beside_the_one_that_is_refused(session:
         ({"task": ""}, "task is empty"),
         ({"priority": 256}, "priority 256 is not in 0-255"),
         ({"priority": -1}, "priority -1 is not in 0-255"),
-        ({"max_runs": 0}, "max_runs is 0, not at least 1"),
+        (
+            {"overlap": None},
+            "overlap is null, not one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow",
+        ),
     ],
 )
 def test_a_column_of_the_wrong_shape_is_refused_by_its_name(
     session: Session, columns: dict[str, Any], message: str
 ) -> None:
     assert message == refusal_of(session, **columns)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("dst", "ignore"),
+        ("dst", ""),
+        ("overlap", "it's"),
+        ("catchup", "some"),
+        ("blackout_action", "wait"),
+        ("on_lost", "cry"),
+        ("tracking", "none"),
+        ("max_runs", 0),
+        ("catchup_limit", 0),
+        ("catchup_limit", -5),
+        ("priority", 256),
+    ],
+)
+def test_a_value_that_a_column_does_not_know_is_refused_in_pythons_words(
+    session: Session, column: str, value: Any
+) -> None:
+    message = refusal_of(session, **{column: value})
+
+    assert message.startswith(f"{column} ")
+    assert declared(**{column: value}) == message
+
+
+@pytest.mark.parametrize("column", ["dst", "overlap", "catchup", "blackout_action", "on_lost", "tracking"])
+def test_sql_and_python_know_the_same_values_and_the_table_takes_them(session: Session, column: str) -> None:
+    known = refusal_of(session, **{column: "?"}).rpartition("not one of ")[2].split(", ")
+
+    for value in known:
+        session.insert(value, **{column: value})
+    assert [None] * len(known) == [declared(**{column: value}) for value in known]
+
+
+@pytest.mark.parametrize(
+    ("column", "span", "why"),
+    [
+        ("jitter", timedelta(microseconds=-1), "it must be at least 0"),
+        ("jitter", timedelta(days=360, microseconds=1), "it must be at most 360 days"),
+        ("catchup_window", timedelta(days=-3), "it must be at least 0"),
+        ("catchup_window", timedelta(days=36_001), "it must be at most 36000 days"),
+        ("max_run_time", timedelta(0), "it must be more than 0"),
+        ("max_run_time", timedelta(seconds=-1), "it must be more than 0"),
+        ("max_run_time", timedelta(days=361), "it must be at most 360 days"),
+    ],
+)
+def test_a_span_out_of_range_is_refused_in_pythons_words(
+    session: Session, column: str, span: timedelta, why: str
+) -> None:
+    message = refusal_of(session, **{column: span})
+
+    assert message == f"{column} is {session.value('select %s::text', span)}; {why}"
+    assert declared(**{column: span}) == f"{column} is {span!r}; {why}"
+
+
+@pytest.mark.parametrize(
+    ("column", "span"),
+    [
+        ("jitter", timedelta(0)),
+        ("jitter", timedelta(days=360)),
+        ("catchup_window", timedelta(0)),
+        ("catchup_window", timedelta(days=36_000)),
+        ("max_run_time", timedelta(microseconds=1)),
+        ("max_run_time", timedelta(days=360)),
+    ],
+)
+def test_a_span_at_the_end_of_its_range_is_stored(session: Session, column: str, span: timedelta) -> None:
+    assert declared(**{column: span}) is None
+    assert span == session.insert("a", **{column: span})[column]
+
+
+def test_a_year_as_postgres_has_it_is_a_span(session: Session) -> None:
+    session.insert("a", jitter="1 year", max_run_time="12 mons", catchup_window="100 years")
+
+
+def test_an_end_before_the_start_is_refused_in_pythons_words(session: Session) -> None:
+    session.rows("set timezone = 'UTC'")
+    start, end = datetime(2026, 12, 8, tzinfo=timezone.utc), datetime(2026, 12, 7, 12, 30, tzinfo=timezone.utc)
+
+    message = refusal_of(session, start_at=start, end_at=end)
+
+    assert message == "end_at 2026-12-07T12:30:00+00:00 is before start_at 2026-12-08T00:00:00+00:00"
+    assert declared(start_at=start, end_at=end) == message
+    session.insert("a", start_at=start, end_at=start)
 
 
 def test_arguments_are_counted_as_text_and_refused_above_64_kb(session: Session) -> None:

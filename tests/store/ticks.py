@@ -6,7 +6,7 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from celery_pgbeat.planning import Decision, Due, Passed, job_id
+from celery_pgbeat.planning import Decision, Definition, Due, Passed, Planned, job_id
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.store import Store
 
@@ -41,11 +41,26 @@ def decided(row: Due, next_run_at: datetime | None = None, passed: Passed | None
         row=row,
         job=job_id(row.name, row.created_at, instant),
         scheduled_for=instant,
+        due_at=instant,
         origin="schedule",
         passed=passed,
         decided_until=instant,
         next_run_at=next_run_at or instant + HOUR,
+        planned_for=next_run_at or instant + HOUR,
         pickup_deadline=HOUR,
+    )
+
+
+def planned(row: Definition, next_run_at: datetime | None, problem: str | None = None) -> Planned:
+    """Answer for a row that was read to be planned."""
+    return Planned(
+        name=row.name,
+        revision=row.revision,
+        planned_from=row.planned_from,
+        next_run_at=next_run_at,
+        planned_for=next_run_at,
+        pickup_deadline=HOUR,
+        problem=problem,
     )
 
 

@@ -18,7 +18,7 @@ from celery.bin.celery import celery
 from click.testing import CliRunner, Result
 
 from celery_pgbeat import __version__, errors
-from celery_pgbeat.api import Job, PeriodicTask, PgBeat
+from celery_pgbeat.api import Job, PeriodicTask, PgBeat, Upcoming
 from celery_pgbeat.cli import COMMANDS, main, output, pgbeat
 from celery_pgbeat.cli.list import state_of
 
@@ -175,7 +175,7 @@ def test_without_a_url_the_way_to_give_one_is_said(run: Callable[..., Result]) -
     assert "PGBEAT_URL" in result.stderr
 
 
-@pytest.mark.parametrize("command", [["list"], ["migrate"], ["jobs"], ["trigger", "x"], ["health"]])
+@pytest.mark.parametrize("command", [["list"], ["migrate"], ["jobs"], ["upcoming"], ["trigger", "x"], ["health"]])
 def test_a_database_out_of_reach_is_exit_code_three_without_the_password(
     run: Callable[..., Result], command: list[str]
 ) -> None:
@@ -293,6 +293,92 @@ def test_jobs_know_their_states(run: Callable[..., Result]) -> None:
 
     assert result.exit_code == 2
     assert "'happy' is not one of 'pending'" in result.stderr
+
+
+def test_a_refusal_without_a_place_points_nowhere(run: Callable[..., Result]) -> None:
+    refusal = errors.InvalidSchedule("every 1ms", "interval", "faster than pgbeat_min_interval")
+
+    assert "Error: 'every 1ms': faster than pgbeat_min_interval\n" == run("list", list=refusal).stderr
+
+
+def run_of(name: str = "nightly", **columns: Any) -> Upcoming:
+    return Upcoming(**{"name": name, "next_run_at": AT, "planned_for": AT, **columns})
+
+
+def test_what_runs_next_is_a_table(run: Callable[..., Result]) -> None:
+    runs = [run_of(), run_of("by\nhand", planned_for=None)]
+
+    assert (
+        "NAME      NEXT RUN, Asia/Tokyo           PLANNED FOR, Asia/Tokyo\n"
+        "nightly   Mon 2026-12-07 12:00:00+09:00  Mon 2026-12-07 12:00:00+09:00\n"
+        "by\\nhand  Mon 2026-12-07 12:00:00+09:00  -\n"
+    ) == run("upcoming", "--timezone", "Asia/Tokyo", upcoming=runs).stdout
+    assert {
+        "name": "by\nhand",
+        "next_run_at": "2026-12-07T03:00:00+00:00",
+        "planned_for": None,
+    } == json.loads(run("upcoming", "--json", upcoming=runs).stdout)[1]
+
+
+def test_a_full_page_of_what_runs_next_says_so(run: Callable[..., Result]) -> None:
+    result = run("upcoming", "--limit", "1", upcoming=[run_of()])
+
+    assert "There may be more: give a higher --limit\n" == result.stderr
+
+
+def test_the_coming_runs_of_one_row_are_shown_with_what_moved_them(run: Callable[..., Result]) -> None:
+    later = AT + timedelta(hours=2, microseconds=5000)
+    nightly = row(timezone="Europe/Berlin", dst="default", jitter=timedelta(minutes=5), max_runs=3, run_count=1)
+
+    result = run("upcoming", "nightly", get=nightly, upcoming=[run_of(), run_of(next_run_at=later, note="why")])
+
+    assert (
+        "name         nightly\n"
+        "state        waiting\n"
+        "kind         cron\n"
+        "text         0 3 * * *\n"
+        "description  at 03:00 (Europe/Berlin)\n"
+        "timezone     Europe/Berlin\n"
+        "max_runs     3\n"
+        "jitter       0:05:00\n"
+        "run_count    1\n"
+        "\n"
+        "Europe/Berlin                      UTC                       PLANNED FOR, Europe/Berlin     NOTE\n"
+        "Mon 2026-12-07 04:00:00+01:00      2026-12-07 03:00:00Z\n"
+        "Mon 2026-12-07 06:00:00.005+01:00  2026-12-07 05:00:00.005Z  Mon 2026-12-07 04:00:00+01:00  why\n"
+    ) == result.stdout
+
+
+def test_the_coming_runs_of_one_row_are_json_with_its_meaning(run: Callable[..., Result]) -> None:
+    shown = json.loads(
+        run("upcoming", "nightly", "--json", get=row(dst="default"), upcoming=[run_of(note="why")]).stdout
+    )
+
+    assert ("cron", "at 03:00", "waiting") == (shown["kind"], shown["description"], shown["state"])
+    assert [
+        {
+            "utc": "2026-12-07T03:00:00+00:00",
+            "local": "2026-12-07T03:00:00+00:00",
+            "planned_for": "2026-12-07T03:00:00+00:00",
+            "note": "why",
+        }
+    ] == shown["runs"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"enabled": False}, "paused"),
+        ({"problem": "why", "schedule": "nonsense"}, "problem"),
+        ({"schedule": None, "next_run_at": None}, "on demand"),
+        ({"next_run_at": None}, "finished"),
+        ({}, "its bounds and blackout windows leave no occurrence"),
+    ],
+)
+def test_a_row_without_coming_runs_says_why(run: Callable[..., Result], columns: dict[str, Any], why: str) -> None:
+    result = run("upcoming", "nightly", get=row(dst="default", **columns), upcoming=[])
+
+    assert (0, f"Nothing is to come: {why}.") == (result.exit_code, result.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize(

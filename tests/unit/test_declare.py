@@ -214,9 +214,21 @@ def test_json_that_only_looks_like_a_celery_type_is_left_as_it_is() -> None:
         ({"subject": "a\0"}, "subject is .*; Postgres stores neither NUL"),
         ({"priority": 256}, "priority 256 is not in 0-255"),
         ({"priority": True}, "priority is True, not a whole number"),
-        ({"overlap": "maybe"}, "overlap is 'maybe', not one of skip, allow"),
+        ({"overlap": "maybe"}, "overlap is 'maybe', not one of skip, buffer_one, buffer_all"),
         ({"overlap": None}, "overlap is None; leave it out for the default, 'skip'"),
-        ({"catchup": "some"}, "catchup is 'some', not one of none, latest, earliest"),
+        ({"catchup": "some"}, "catchup is 'some', not one of none, latest, earliest, all"),
+        ({"catchup_limit": 0}, "catchup_limit is 0, not at least 1"),
+        ({"catchup_limit": True}, "catchup_limit is True, not a whole number up to"),
+        ({"jitter": -1}, "jitter is -1; it must be at least 0"),
+        ({"jitter": "361d"}, "jitter is '361d'; it must be at most 360 days"),
+        ({"jitter": "P1M"}, "jitter is 'P1M'; months and years have no fixed length"),
+        ({"blackout": 5}, "blackout is 5, neither text nor a list of texts"),
+        ({"blackout": b"0 0 * * * PT5H"}, "blackout is b'0 0 .*, neither text nor a list of texts"),
+        ({"blackout": {"0 0 * * * PT5H": 1}}, "blackout is {.*, neither text nor a list of texts"),
+        ({"blackout": ["window: a", None]}, r"blackout\[1\] is None, not text"),
+        ({"blackout": "window: \0"}, "blackout is 'window: .*'; Postgres stores neither NUL"),
+        ({"blackout_action": "wait"}, "blackout_action is 'wait', not one of defer, skip"),
+        ({"blackout_action": None}, "blackout_action is None; leave it out for the default, 'defer'"),
         ({"dst": "ignore"}, "dst is 'ignore'"),
         ({"on_lost": "cry"}, "on_lost is 'cry'"),
         ({"tracking": "none"}, "tracking is 'none'"),
@@ -226,7 +238,10 @@ def test_json_that_only_looks_like_a_celery_type_is_left_as_it_is() -> None:
         ({"max_run_time": "0%"}, "max_run_time is '0%'; it must be more than 0"),
         ({"max_run_time": "soon"}, "max_run_time is 'soon'.*use a timedelta"),
         ({"max_run_time": "P1M"}, "max_run_time is 'P1M'; months and years have no fixed length"),
+        ({"max_run_time": timedelta(days=361)}, "max_run_time is .*; it must be at most 360 days"),
+        ({"max_run_time": "40000%"}, "max_run_time is .*days=400.*; it must be at most 360 days"),
         ({"catchup_window": -1}, "catchup_window is -1; it must be at least 0"),
+        ({"catchup_window": timedelta(days=36_001)}, "catchup_window is .*; it must be at most 36000 days"),
         ({"catchup_window": [1]}, r"catchup_window is \[1\]; use a timedelta"),
         ({"catchup_window": 1e300}, "catchup_window is 1e.300 seconds, which is too long"),
         ({"start_at": "2026-01-01"}, "start_at is '2026-01-01', not a datetime"),
@@ -295,6 +310,49 @@ def test_an_interval_below_the_shortest_allowed_is_refused_naming_the_setting() 
 def test_spans_are_timedeltas_seconds_or_text(given: Any, span: float) -> None:
     assert timedelta(seconds=span) == row(max_run_time=given).max_run_time
     assert timedelta(seconds=span) == row(catchup_window=given).catchup_window
+    assert timedelta(seconds=span) == row(jitter=given).jitter
+
+
+@pytest.mark.parametrize(
+    ("given", "texts"),
+    [
+        ("cron: 0 0 * * sat P2D; window: night", ["cron: 0 0 * * sat P2D; window: night"]),
+        (["0 0 * * sat P2D", "window: night"], ["0 0 * * sat P2D", "window: night"]),
+        (("RRULE:FREQ=DAILY;BYHOUR=0 PT30S",), ["RRULE:FREQ=DAILY;BYHOUR=0 PT30S"]),
+        ([], []),
+        (None, None),
+    ],
+)
+def test_windows_are_a_text_or_a_list_of_texts(given: Any, texts: list[str] | None) -> None:
+    declared = row(blackout=given, blackout_action="skip").record()
+
+    assert (texts, "skip") == (declared["blackout"], declared["blackout_action"])
+
+
+@pytest.mark.parametrize(
+    ("windows", "said"),
+    [
+        ("cron: 0 25 * * * PT5H", "'cron: 0 25 .* PT5H': hour 25 is not in 0-23"),
+        (["window: night", ""], "'': '' is not a schedule and a duration"),
+        ("0 0 * * *", "'0 0 .*' is not a schedule and a duration, such as cron: 0 0 "),
+        ("window:", "there is no blackout window named ''"),
+        ("* * * * * PT1M", "more than 1,000 windows follow each other without a free moment"),
+        (["0 0 * * * PT1M"] * 20 + ["window: night; 0 0 * * * PT1M"], "there are 21 windows, more than 20"),
+    ],
+)
+def test_a_window_that_can_never_work_is_refused(windows: Any, said: str) -> None:
+    with pytest.raises(InvalidSchedule, match=said):
+        row(blackout=windows)
+
+
+def test_windows_are_judged_in_the_zone_of_the_row() -> None:
+    half_days = "CRON_TZ=Asia/Tokyo 0 0 * * * PT12H; 0 12 * * * PT12H"
+
+    assert row("@daily", blackout=half_days).blackout == (half_days,)
+    with pytest.raises(InvalidSchedule, match="without a free moment"):
+        row(cron("@daily", timezone="Asia/Tokyo"), blackout=half_days)
+    with pytest.raises(InvalidSchedule, match="'Mars/Olympus': there is no time zone of that name"):
+        row(blackout="CRON_TZ=Mars/Olympus 0 0 * * * PT5H")
 
 
 def test_a_run_time_may_be_a_share_of_the_interval() -> None:

@@ -266,8 +266,12 @@ def test_a_free_port_lies_below_those_of_outgoing_connections() -> None:
 
 
 OWNER = """
-    import sys, threading, time
+    import signal, sys, threading, time
     from celery_pgbeat.embedded import Postgres, Valkey
+
+    # A job in the background of a script ignores SIGINT, one under nohup SIGHUP, and so would what they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
     servers = [Postgres(durable=False), Valkey()]
     for server in servers:  # each in a thread that has ended long before its owner

@@ -135,3 +135,12 @@ def test_what_may_pass_by_itself_is_told_from_what_is_wrong(code: str, expected:
     error = DBAPIError("select 1", None, Origin("trouble"))
 
     assert expected is type(Database(URL).translated(error))
+
+
+def test_a_setting_that_nobody_reads_is_named_with_the_one_that_was_meant(caplog: pytest.LogCaptureFixture) -> None:
+    Settings.from_mapping({"pgbeat_leese": 5, "pgbeat_from_the_future": 1, "pgbeat_poll": 2, "task_serializer": "json"})
+
+    assert [
+        "pgbeat_from_the_future is not a setting of this version and has no effect",
+        "pgbeat_leese is not a setting of this version and has no effect; did you mean pgbeat_lease?",
+    ] == caplog.messages

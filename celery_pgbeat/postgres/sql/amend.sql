@@ -24,10 +24,12 @@ fenced as materialized (
 update {schema}.periodic_task as stored
 set (
         task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
-        overlap, catchup, catchup_window, max_run_time, submitter, subject, on_lost, tracking, lazy
+        jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action, submitter,
+        subject, on_lost, tracking, lazy
     ) = (
         select task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
-            overlap, catchup, catchup_window, max_run_time, submitter, subject, on_lost, tracking, lazy
+            jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action, submitter,
+            subject, on_lost, tracking, lazy
         from jsonb_populate_record(stored, coalesce(fenced.changes, '{}'))
     ),
     declared = fenced.definition

@@ -2,21 +2,19 @@
 --
 -- A worker may be faster: a job that already runs keeps its state. A job that another beat has taken over
 -- is that beat's to confirm. Where nobody reports (tracking = send) our knowledge ends here, so the job is final.
-with confirmed as (
-    select * from unnest(%(jobs)s::uuid[], %(delays)s::float8[]) as confirmed (id, delay)
-),
-held as materialized (
-    select job.id, confirmed.delay from {schema}.active_job as job
-    join confirmed on confirmed.id = job.id
-    where job.id = any (%(jobs)s::uuid[]) and job.state = 'pending' and job.marked_by = %(beat)s
-    order by job.id
-    for no key update of job skip locked
+-- What somebody holds at this moment is stepped over and named: another beat's recover locks a row before it sees that
+-- its mark is new.
+-- No joins: the planner takes a table that was empty when it last looked for an empty one.
+with held as materialized (
+    select id, tracking from {schema}.active_job
+    where id = any (%(jobs)s::uuid[]) and state = 'pending' and marked_by = %(beat)s
+    order by id
+    for no key update skip locked
 ),
 ended as (
-    delete from {schema}.active_job as job
-    using held
-    where job.id = held.id and job.tracking = 'send'
-    returning job.*
+    delete from {schema}.active_job
+    where id = any (array(select id from held where tracking = 'send'))
+    returning *
 ),
 kept as (
     insert into {schema}.finished_job (
@@ -25,13 +23,19 @@ kept as (
     select id, periodic_task, scheduled_for, origin, 'submitted', task, queue, created_at, {schema}.now(), {schema}.now(),
         run, sends, beat, busy_until
     from ended
+),
+confirmed as (
+    update {schema}.active_job
+    set state = 'submitted',
+        submitted_at = {schema}.now(),
+        busy_until = {schema}.now() + pickup_deadline
+            + make_interval(secs => coalesce((%(delays)s::jsonb ->> id::text)::float8, 0)),
+        marked_by = null,
+        marked_at = null
+    where id = any (array(select id from held where tracking <> 'send'))
+    returning id
 )
-update {schema}.active_job as job
-set state = 'submitted',
-    submitted_at = {schema}.now(),
-    busy_until = {schema}.now() + make_interval(secs => held.delay) + job.pickup_deadline,
-    marked_by = null,
-    marked_at = null
-from held
-where job.id = held.id and job.tracking <> 'send'
-returning job.id
+select id, false as held from confirmed
+union all
+select id, true from {schema}.active_job
+where id = any (%(jobs)s::uuid[]) and state = 'pending' and marked_by = %(beat)s and id not in (select id from held)

@@ -4,11 +4,12 @@
 -- start together insert in the same order: one does it, the others find nothing to do.
 insert into {schema}.periodic_task (
     name, task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
-    overlap, catchup, catchup_window, max_run_time, submitter, subject, on_lost, tracking, lazy, managed_by, declared,
-    next_run_at)
+    jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action, submitter, subject,
+    on_lost, tracking, lazy, managed_by, declared, next_run_at)
 select
     given.name, task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
-    overlap, catchup, catchup_window, max_run_time, submitter, subject, on_lost, tracking, lazy, %(manager)s, definition,
+    jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action, submitter, subject,
+    on_lost, tracking, lazy, %(manager)s, definition,
     case when given.name = any (%(running_first)s::text[]) then {schema}.now() end
 from jsonb_array_elements(%(definitions)s::jsonb) as definition
 cross join lateral jsonb_populate_record(null::{schema}.periodic_task, definition) as given

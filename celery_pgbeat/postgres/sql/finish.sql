@@ -1,6 +1,7 @@
 -- Finish a job: it leaves the active table in its final state, which frees its periodic task.
 --
--- Only the start that bears this token may say so; a row that a failover set back bears none yet.
+-- Only the start that bears this token may say so; a row that a failover set back bears none yet. A job that was
+-- asked to end and failed is revoked: that is why it failed, as far as anybody can tell.
 with gone as (
     delete from {schema}.active_job
     where id = %(job)s and run = %(run)s
@@ -10,7 +11,10 @@ with gone as (
 insert into {schema}.finished_job (
     id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, started_at, finished_at,
     run, attempt, sends, beat, worker, error, busy_until)
-select id, periodic_task, scheduled_for, origin, %(state)s, task, queue, created_at, submitted_at, started_at,
-    {schema}.now(), run, %(attempt)s, sends, beat, coalesce(worker, %(worker)s), %(error)s, busy_until
+select id, periodic_task, scheduled_for, origin,
+    case when %(state)s::text = 'failed' and ask is not null then 'revoked' else %(state)s::text end,
+    task, queue, created_at, submitted_at, started_at,
+    {schema}.now(), run, %(attempt)s, sends, beat, coalesce(worker, %(worker)s),
+    coalesce('asked to ' || ask || ': ', '') || %(error)s::text, busy_until
 from gone
 returning id

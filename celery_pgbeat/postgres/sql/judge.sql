@@ -1,12 +1,13 @@
 -- Decide about jobs that have been silent past busy_until: send again, run again, or lost.
 --
 -- Never picked up: sent again under the same id, at most three times, but only where workers announce our
--- tracker (without it "never started" means only that nobody told us). Died while running: on_lost says.
+-- tracker (without it "never started" means only that nobody told us), and not where only the result backend is
+-- asked. Died while running: on_lost says.
 with silent as materialized (
     select id,
         case
-            when state = 'submitted' and %(resending)s and resends < 3 then 'resend'
-            when state in ('running', 'retrying') and on_lost = 'rerun' then 'rerun'
+            when state = 'submitted' and %(resending)s and tracking <> 'result' and resends < 3 then 'resend'
+            when state in ('running', 'retrying') and on_lost = 'rerun' and ask is null then 'rerun'
             else 'lost'
         end as verdict
     from {schema}.active_job

@@ -19,10 +19,13 @@ select
         order by next_run_at
         limit 1
     ) as next_run_at,
-    exists (
-        select from {schema}.periodic_task
+    -- Ordered, or the planner, which takes `<>` for nearly always true, reads the whole table.
+    coalesce((
+        select true from {schema}.periodic_task
         where enabled and problem is null and planned_revision <> revision
-    ) as unplanned,
+        order by name
+        limit 1
+    ), false) as unplanned,
     exists (
         select from {schema}.active_job
         where state = 'pending'
@@ -30,6 +33,7 @@ select
                 or marked_at not between {schema}.now() - coalesce(mark_lease, make_interval(secs => %(lease)s))
                                      and {schema}.now() + coalesce(mark_lease, make_interval(secs => %(lease)s)))
     ) as unsent,
+    exists (select from {schema}.active_job where tracking = 'result') as unreported,
     exists (select from {schema}.active_job where busy_until < {schema}.now() and state <> 'pending') as lapsed,
     exists (
         select from {schema}.periodic_task

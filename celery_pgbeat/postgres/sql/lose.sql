@@ -1,22 +1,31 @@
 -- Give up a start whose process died: the job is lost, or left to its silence where it may run again.
 --
 -- The rerun waits until busy_until has passed, so that a job that kills its process each time does so every
--- half minute and not in a tight loop. Only the start that bears this token is given up.
-with gone as (
-    delete from {schema}.active_job
-    where id = %(job)s and run = %(run)s and token = %(token)s and on_lost = 'mark'
-    returning *
+-- half minute and not in a tight loop. Only the start that bears this token is given up. A job that was asked to
+-- end never runs again.
+with held as materialized (
+    select id, on_lost = 'rerun' and ask is null as again from {schema}.active_job
+    where id = %(job)s and run = %(run)s and token = %(token)s
+    for no key update
+),
+gone as (
+    delete from {schema}.active_job as job
+    using held
+    where job.id = held.id and not held.again
+    returning job.*
 ),
 noted as (
-    update {schema}.active_job
+    update {schema}.active_job as job
     set error = %(error)s
-    where id = %(job)s and run = %(run)s and token = %(token)s and on_lost = 'rerun'
-    returning id
+    from held
+    where job.id = held.id and held.again
+    returning job.id
 )
 insert into {schema}.finished_job (
     id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, started_at, finished_at,
     run, attempt, sends, beat, worker, error, busy_until)
 select id, periodic_task, scheduled_for, origin, 'lost', task, queue, created_at, submitted_at, started_at,
-    {schema}.now(), run, attempt, sends, beat, worker, %(error)s, busy_until
+    {schema}.now(), run, attempt, sends, beat, worker, coalesce('asked to ' || ask || ': ', '') || %(error)s::text,
+    busy_until
 from gone
 returning id

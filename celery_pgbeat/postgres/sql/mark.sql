@@ -1,5 +1,7 @@
 -- Mark up to %(batch)s due periodic tasks for this beat, those due longest first.
 --
+-- While a herd is driven (more are due than a batch holds), %(fresh)s of them are those due last, so that what has only
+-- just come due need not wait until the herd has passed, nor what fell a little behind.
 -- Rows that another beat is marking at this moment are stepped over, not waited for. A mark older than its
 -- lease (the marking beat's, written beside it: settings may differ) counts as none, and so does one more than a lease in the future (a clock set back); less
 -- than that is a mark committed after this statement took its time, and must stand.
@@ -19,9 +21,21 @@ where task.name = any (array(
                                      and {schema}.now() + coalesce(mark_lease, make_interval(secs => %(lease)s)))
         and (not lazy or name = any (%(lazy_names)s::text[]))
     order by next_run_at
-    limit %(batch)s
+    limit %(batch)s - %(fresh)s
+    for no key update skip locked)
+    || array(
+    select name from {schema}.periodic_task
+    where enabled and problem is null and next_run_at <= {schema}.now()
+        and (marked_at is null
+            or marked_at not between {schema}.now() - coalesce(mark_lease, make_interval(secs => %(lease)s))
+                                     and {schema}.now() + coalesce(mark_lease, make_interval(secs => %(lease)s)))
+        and (not lazy or name = any (%(lazy_names)s::text[]))
+    order by next_run_at desc
+    limit %(fresh)s
     for no key update skip locked))
 returning name, task, args::text, kwargs::text, queue, priority, options::text, schedule, timezone,
-    coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at, max_runs, run_count, catchup,
-    catchup_window, max_run_time, next_run_at, planned_for, last_run_at, marked_at, taken_over,
-    created_at, revision, planned_from, {schema}.now() as now
+    coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at, max_runs, run_count, jitter, catchup,
+    catchup_window, catchup_limit, max_run_time, blackout, blackout_action,
+    case when windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
+    next_run_at, planned_for, last_run_at, marked_at, taken_over, created_at, revision, planned_from,
+    {schema}.now() as now

@@ -1,6 +1,7 @@
 -- Store the planned next runs (or the problems) of periodic tasks whose definition is still the one that was planned.
 --
--- A row that was edited, paused and resumed, or planned by another beat meanwhile is left alone.
+-- A row that was edited, paused and resumed, or planned by another beat meanwhile is left alone. So is one with a
+-- problem where the schema is newer than this package: what that cannot read a newer one may.
 with planned as (
     select * from unnest(
         %(names)s::text[], %(revisions)s::bigint[], %(planned_froms)s::timestamptz[], %(next_run_ats)s::timestamptz[],
@@ -14,6 +15,7 @@ fenced as materialized (
         and task.revision = planned.revision
         and task.planned_from = planned.planned_from
         and task.planned_revision <> task.revision
+        and (planned.problem is null or %(version)s >= (select max(version) from {schema}.schema_version))
     order by task.name
     for no key update of task skip locked
 )

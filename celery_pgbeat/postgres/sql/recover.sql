@@ -2,17 +2,18 @@
 --
 -- What is under way is looked at again before it is sent: a job whose row is gone or paused, or whose time
 -- has passed, is recorded instead. Manual and backfill jobs go out all the same, and so does what the broker
--- has had before (sent again, run again).
+-- has had before (sent again, run again). A job that has waited for its turn is late by design: only its
+-- catchup_window is asked.
 with candidates as materialized (
     select job.id,
         case
             when job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0 then null
             when task.name is null then 'deleted'
             when not task.enabled then 'paused'
-            when {schema}.now() - job.scheduled_for > make_interval(secs => %(on_time)s)
-                and (task.catchup = 'none'
-                    or {schema}.now() - job.scheduled_for > task.catchup_window
-                    or task.catchup = 'latest' and task.next_run_at <= {schema}.now())
+            when {schema}.now() - coalesce(job.due_at, job.scheduled_for) > make_interval(secs => %(on_time)s)
+                and (task.catchup = 'none' and not job.waited
+                    or {schema}.now() - coalesce(job.due_at, job.scheduled_for) > task.catchup_window
+                    or task.catchup = 'latest' and not job.waited and task.next_run_at <= {schema}.now())
                 then 'too_late'
         end as reason
     from {schema}.active_job as job

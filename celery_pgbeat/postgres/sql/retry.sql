@@ -1,9 +1,37 @@
 -- Record that a job will be retried: it stays in the way until the next attempt ends.
-update {schema}.active_job
-set state = 'retrying',
-    attempt = %(attempt)s + 1,
-    token = null,
-    error = %(error)s,
-    busy_until = {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline
-where id = %(job)s and run = %(run)s and (token = %(token)s or token is null and attempt <= %(attempt)s)
-returning id
+--
+-- One that was asked to end is revoked instead, and the guard drops the message of its next attempt.
+with held as materialized (
+    select id, ask from {schema}.active_job
+    where id = %(job)s and run = %(run)s and (token = %(token)s or token is null and attempt <= %(attempt)s)
+    for no key update
+),
+retried as (
+    update {schema}.active_job as job
+    set state = 'retrying',
+        attempt = %(attempt)s + 1,
+        token = null,
+        error = %(error)s,
+        busy_until = {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline
+    from held
+    where job.id = held.id and held.ask is null
+    returning job.id
+),
+gone as (
+    delete from {schema}.active_job as job
+    using held
+    where job.id = held.id and held.ask is not null
+    returning job.*
+),
+revoked as (
+    insert into {schema}.finished_job (
+        id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, started_at, finished_at,
+        run, attempt, sends, beat, worker, error, busy_until)
+    select id, periodic_task, scheduled_for, origin, 'revoked', task, queue, created_at, submitted_at, started_at,
+        {schema}.now(), run, %(attempt)s, sends, beat, worker, 'asked to ' || ask || ': ' || %(error)s::text, busy_until
+    from gone
+    returning id
+)
+select id from retried
+union all
+select id from revoked

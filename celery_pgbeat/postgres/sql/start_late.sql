@@ -1,11 +1,21 @@
 -- Start a job that was given up for lost before it ever started, if nothing of its name has started since.
 --
 -- It takes, in one statement, the place of the job that waits, which is recorded as superseded: a queue that
--- is hours behind must not starve a schedule. A manual job is never superseded, and then this one stays lost.
+-- is hours behind must not starve a schedule. A manual job is never superseded, and then this one stays lost; so
+-- does one that would start within its min_gap, as start_spaced.sql has it.
 -- A job that is made or started at the same moment trips the unique index, and nothing has happened: the
 -- caller asks again. (Doing nothing on that conflict would delete the lost job and put nothing in its place.)
-with lost as (
-    delete from {schema}.finished_job as job
+-- The waiting job is locked before the last start is looked at, as start_spaced.sql does: no circle.
+-- An author may have triggered a job in a transaction that is open for minutes, and the unique index would wait for its
+-- end: so nobody is waited for much longer than a statement takes.
+with patience as materialized (
+    select set_config('lock_timeout', '200ms', true) as limited
+),
+late as materialized (
+    select job.id, job.created_at, job.periodic_task, job.origin,
+        (job.revival ->> 'min_gap')::interval as min_gap
+    from {schema}.finished_job as job
+    cross join patience
     where job.id = %(job)s and job.state = 'lost' and job.started_at is null and job.revival is not null
         and job.run = %(run)s and job.attempt = %(attempt)s
         and not exists (
@@ -16,12 +26,39 @@ with lost as (
             select from {schema}.finished_job as other
             where other.periodic_task = job.periodic_task and other.created_at >= job.created_at
                 and other.started_at is not null)
+    for update of job
+),
+waiting as materialized (
+    select job.id
+    from {schema}.active_job as job
+    join late on late.periodic_task = job.periodic_task
+    where job.exclusive and job.state in ('pending', 'submitted', 'buffered')
+    for update of job
+),
+remembered as (
+    insert into {schema}.periodic_task_state as known (name, last_started_at)
+    select periodic_task, {schema}.now() from late
+    where min_gap is not null and (select count(*) from waiting) >= 0
+    on conflict (name) do update
+    set last_started_at = excluded.last_started_at
+    where known.last_started_at is null or exists (
+        select from late
+        where origin = 'manual' or %(run)s > 0 or %(attempt)s > 0
+            or known.last_started_at <= {schema}.now() - min_gap
+            or known.last_started_at >= {schema}.now() + min_gap)
+    returning name
+),
+lost as (
+    delete from {schema}.finished_job as job
+    using late
+    where job.id = late.id and job.created_at = late.created_at
+        and (late.min_gap is null or exists (select from remembered))
     returning job.*
 ),
 superseded as (
     delete from {schema}.active_job as job
-    using lost
-    where job.periodic_task = lost.periodic_task and job.exclusive and job.state in ('pending', 'submitted', 'buffered')
+    using lost, waiting
+    where job.id = waiting.id
     returning job.*
 ),
 recorded as (
@@ -33,12 +70,14 @@ recorded as (
     from superseded
 )
 insert into {schema}.active_job (
-    id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking, max_run_time,
-    pickup_deadline, created_at, submitted_at, started_at, attempt_at, busy_until, run, attempt, sends, token, beat, worker)
+    id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking, min_gap,
+    max_run_time, pickup_deadline, created_at, submitted_at, started_at, attempt_at, busy_until, run, attempt, sends,
+    token, beat, worker)
 select id, periodic_task, scheduled_for, origin, 'running', (revival ->> 'exclusive')::boolean, task, queue,
-    revival -> 'message', revival ->> 'on_lost', revival ->> 'tracking', (revival ->> 'max_run_time')::interval,
-    (revival ->> 'pickup_deadline')::interval, created_at, submitted_at, {schema}.now(), {schema}.now(),
-    {schema}.now() + make_interval(secs => %(dead_after)s), run, attempt, sends, %(token)s, beat, %(worker)s
+    revival -> 'message', revival ->> 'on_lost', revival ->> 'tracking', (revival ->> 'min_gap')::interval,
+    (revival ->> 'max_run_time')::interval, (revival ->> 'pickup_deadline')::interval, created_at, submitted_at,
+    {schema}.now(), {schema}.now(), {schema}.now() + make_interval(secs => %(dead_after)s), run, attempt, sends,
+    %(token)s, beat, %(worker)s
 from lost
 where (select count(*) from superseded) >= 0
 returning id

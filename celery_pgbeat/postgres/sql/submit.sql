@@ -1,37 +1,47 @@
 -- Submit the decided occurrences: write the jobs and move the next runs on, fenced by this very mark.
 --
 -- One statement, in this order of data: fenced (rows that still bear this mark and this next run) ->
--- lapsed (jobs past busy_until that nothing can mend leave the way) -> made (the new jobs) -> skipped
--- (what was wanted but found a job in the way) -> passed (what was never wanted) -> advanced. A row that somebody holds is stepped over and
--- tried again by the same beat while its lease lasts.
---   `made` reads `lapsed` in full: nothing else orders two data-modifying CTEs, and unordered the insert
--- runs first, meets the lapsed job in the unique index, and the tick is skipped for nothing.
+-- lapsed (jobs past busy_until that nothing can mend leave the way) -> fated (what the overlap policy says about
+-- what stands in the way) -> withdrawn, asked (what a later occurrence replaces leaves, what runs is asked to end) ->
+-- made (the new jobs) -> skipped (what was wanted but found a job in the way) -> passed (what was never wanted) ->
+-- advanced. A row that somebody holds is stepped over and tried again by the same beat while its lease lasts. So is one
+-- whose job is being sent at this moment and final with that: it is in nobody's way.
+--   `made` reads `lapsed` and `withdrawn` in full: nothing else orders two data-modifying CTEs, and unordered the
+-- insert runs first, meets the lapsed job in the unique index, and the tick is skipped for nothing.
 --   decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row says.
+--   The planner takes each of these steps for one row. So none is joined to another: a thousand rows would be compared
+-- with a thousand. Questions go to an index (lateral) or to a hashed list (`in`), and the answer comes in parts. And
+-- the mark is compared with a column of `planned`: of rows with a given constant it would again believe in one.
 with planned as materialized (
-    select * from unnest(
+    select *, %(beat)s::text as beat from unnest(
         %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],
-        %(jobs)s::uuid[], %(scheduled_fors)s::timestamptz[], %(origins)s::text[],
+        %(jobs)s::uuid[], %(scheduled_fors)s::timestamptz[], %(job_due_ats)s::timestamptz[], %(origins)s::text[],
         %(passed_firsts)s::timestamptz[], %(passed_lasts)s::timestamptz[], %(passed_counts)s::int[], %(passed_reasons)s::text[],
         %(next_run_ats)s::timestamptz[], %(planned_fors)s::timestamptz[], %(decided_untils)s::timestamptz[],
         %(pickup_deadlines)s::float8[])
-        as planned (name, marked_at, due_at, job, scheduled_for, origin, passed_first, passed_last, passed_count, passed_reason,
+        as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin, passed_first, passed_last, passed_count, passed_reason,
                     next_run_at, planned_for, decided_until, pickup_deadline)
 ),
 fenced as materialized (
     select task.name, task.task, task.args, task.kwargs, task.queue, task.priority, task.options, task.schedule,
-        coalesce(task.timezone, %(timezone)s) as timezone, task.overlap, task.max_run_time, task.on_lost, task.tracking,
-        planned.marked_at, task.mark_lease, planned.job, planned.scheduled_for, planned.origin,
+        coalesce(task.timezone, %(timezone)s) as timezone, task.max_runs, task.run_count, task.overlap, task.catchup, task.min_gap, task.max_run_time,
+        task.on_lost, case when task.tracking = 'full' then %(full_acts_as)s else task.tracking end as tracking,
+        planned.marked_at, task.mark_lease, planned.job, planned.scheduled_for, planned.job_due_at, planned.origin,
         planned.passed_first, planned.passed_last, planned.passed_count, planned.passed_reason,
         planned.next_run_at, planned.planned_for, planned.decided_until,
         make_interval(secs => planned.pickup_deadline) as pickup_deadline
     from {schema}.periodic_task as task
     join planned on planned.name = task.name
     where task.name = any (%(names)s::text[])
-        and task.marked_by = %(beat)s
+        and task.marked_by = planned.beat
         and task.marked_at = planned.marked_at
         and task.next_run_at = planned.due_at
         and task.enabled
         and planned.decided_until > coalesce(task.last_run_at, '-infinity')
+        and (task.overlap = 'allow' or planned.job is null or not exists (
+            select from {schema}.active_job as other
+            where other.periodic_task = task.name and other.state = 'pending' and other.tracking = 'send'
+                and other.marked_at between {schema}.now() - other.mark_lease and {schema}.now() + other.mark_lease))
     order by task.name
     for no key update of task skip locked
 ),
@@ -42,8 +52,8 @@ lapsed as (
         where %(judging)s
             and periodic_task = any (array(select name from fenced where job is not null and overlap <> 'allow'))
             and busy_until < {schema}.now()
-            and (state = 'submitted' and (resends >= 3 or not %(resending)s)
-                or state in ('running', 'retrying') and on_lost = 'mark')
+            and (state = 'submitted' and (resends >= 3 or not %(resending)s or tracking = 'result')
+                or state in ('running', 'retrying') and (on_lost = 'mark' or ask is not null))
         for update skip locked))
     returning job.*
 ),
@@ -57,37 +67,99 @@ buried as (
         'silent since its busy_until', busy_until
     from lapsed
 ),
+fated as materialized (
+    select fenced.*, standing.jobs as others, standing.first as blocked_by,
+        case
+            when job is null then 'none'
+            when standing.jobs = 0 then 'send'
+            when overlap in ('cancel_other', 'terminate_other') then 'replace'
+            when origin = 'catchup' and catchup = 'all' then 'wait'
+            when overlap = 'buffer_one' and standing.waiting = 0 then 'wait'
+            when overlap = 'buffer_all' and standing.waiting < %(most_buffered)s then 'wait'
+            when overlap = 'buffer_all' then 'limit'
+            else 'overlap'
+        end as fate
+    from fenced
+    cross join lateral (
+        select count(*) as jobs, count(*) filter (where other.state = 'buffered') as waiting,
+            (array_agg(other.id order by other.state = 'buffered', other.created_at))[1] as first
+        from {schema}.active_job as other
+        where fenced.job is not null and fenced.overlap <> 'allow' and other.periodic_task = fenced.name
+            and other.id not in (select id from lapsed)
+    ) as standing
+),
+withdrawn as (
+    delete from {schema}.active_job as job
+    where job.id = any (array(
+        select id from {schema}.active_job
+        where periodic_task = any (array(select name from fated where fate = 'replace'))
+            and state <> 'running' and not (tracking = 'result' and state = 'submitted')
+            and id not in (select id from lapsed)
+        order by id
+        for update skip locked))
+    returning job.*
+),
+withdrawn_recorded as (
+    insert into {schema}.finished_job (
+        id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, submitted_at,
+        started_at, finished_at, run, attempt, sends, beat, worker, error)
+    select withdrawn.id, withdrawn.periodic_task, withdrawn.scheduled_for, withdrawn.origin,
+        case when withdrawn.state = 'buffered' then 'skipped' else 'revoked' end,
+        case when withdrawn.state = 'buffered' then 'superseded' end,
+        fated.job, withdrawn.task, withdrawn.queue, withdrawn.created_at, withdrawn.submitted_at, withdrawn.started_at,
+        {schema}.now(), withdrawn.run, withdrawn.attempt, withdrawn.sends, withdrawn.beat, withdrawn.worker,
+        case when withdrawn.state <> 'buffered' then 'withdrawn for the next occurrence' end
+    from withdrawn
+    join fated on fated.name = withdrawn.periodic_task
+),
+-- Waits for a lock, as nobody else does here: only single statements hold one, and what is not asked now (because it
+-- starts at this very moment, for instance) never is.
+asked as (
+    update {schema}.active_job as job
+    set ask = case when fated.overlap = 'terminate_other' then 'terminate' else coalesce(job.ask, 'cancel') end
+    from fated
+    where fated.fate = 'replace' and job.periodic_task = fated.name
+        and job.id = any (array(
+            select id from {schema}.active_job
+            where periodic_task = any (array(select name from fated where fate = 'replace')) and state <> 'buffered'
+                and id not in (select id from lapsed) and id not in (select id from withdrawn)
+            order by id
+            for no key update))
+),
 made as (
     insert into {schema}.active_job (
-        id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking,
-        max_run_time, pickup_deadline, busy_until, sends, marked_by, marked_at, mark_lease, beat)
-    select job, name, scheduled_for, origin, 'pending', overlap <> 'allow', task, queue,
+        id, periodic_task, scheduled_for, due_at, origin, state, exclusive, task, queue, message, on_lost, tracking,
+        min_gap, max_run_time, pickup_deadline, busy_until, sends, marked_by, marked_at, mark_lease, beat)
+    select job, name, scheduled_for, job_due_at, origin, case when waits then 'buffered' else 'pending' end,
+        overlap <> 'allow' and not waits, task, queue,
         jsonb_build_object('args', args, 'kwargs', kwargs, 'priority', priority, 'options', options,
                            'schedule', schedule, 'timezone', timezone),
-        on_lost, tracking, max_run_time, pickup_deadline, {schema}.now() + pickup_deadline, 1,
-        %(beat)s, marked_at, mark_lease, %(beat)s
-    from fenced
-    where job is not null
+        on_lost, tracking, min_gap, max_run_time, pickup_deadline,
+        case when waits then 'infinity' else {schema}.now() + pickup_deadline end, (not waits)::int,
+        case when not waits then %(beat)s end, case when not waits then marked_at end, mark_lease, %(beat)s
+    from fated
+    cross join lateral (
+        select fate = 'wait'
+            or fate = 'replace' and others > (select count(*) from withdrawn where periodic_task = fated.name) as waits
+    ) as turn
+    where fate in ('send', 'wait', 'replace')
         and (select count(*) from lapsed) >= 0
-        and (overlap = 'allow' or not exists (
-            select from {schema}.active_job as other
-            where other.periodic_task = fenced.name and other.id not in (select id from lapsed)))
+        and (select count(*) from withdrawn) >= 0
     on conflict do nothing
-    returning id, periodic_task
+    returning id, periodic_task, state
 ),
 skipped as (
     insert into {schema}.finished_job (
         id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, finished_at, beat)
-    select job, name, scheduled_for, origin, 'skipped', 'overlap',
-        (
+    select job, name, scheduled_for, origin, 'skipped', case when fate = 'limit' then 'limit' else 'overlap' end,
+        coalesce(blocked_by, (
             select other.id from {schema}.active_job as other
-            where other.periodic_task = fenced.name and other.id not in (select id from lapsed)
+            where other.periodic_task = fated.name and other.id not in (select id from lapsed)
             order by other.created_at
-            limit 1
-        ),
+            limit 1)),
         task, queue, {schema}.now(), {schema}.now(), %(beat)s
-    from fenced
-    where job is not null and not exists (select from made where made.id = fenced.job)
+    from fated
+    where job is not null and job not in (select id from made)
     returning periodic_task, blocked_by
 ),
 passed as (
@@ -104,24 +176,31 @@ advanced as (
     set next_run_at = case when outcome.goes_on then outcome.next_run_at end,
         planned_for = case when outcome.goes_on then outcome.planned_for end,
         last_run_at = outcome.decided_until,
-        run_count = task.run_count + outcome.runs,
+        run_count = task.run_count + outcome.made - outcome.superseded,
         timezone = outcome.timezone,
         pickup_deadline = outcome.pickup_deadline,
         marked_by = null,
         marked_at = null,
         taken_over = false
     from (
-        select fenced.*, (made.id is not null)::int as runs,
-            before.max_runs is null or before.run_count + (made.id is not null)::int < before.max_runs as goes_on
-        from fenced
-        join {schema}.periodic_task as before on before.name = fenced.name
-        left join made on made.id = fenced.job
+        select *, (run_count + made - superseded < max_runs) is not false as goes_on
+        from (
+            select *, coalesce(job in (select id from made), false)::int as made,
+                -- What waited and is replaced has not run.
+                case when fate = 'replace' then (
+                    select count(*) from withdrawn
+                    where periodic_task = name and state = 'buffered' and origin <> 'manual'
+                ) else 0 end as superseded
+            from fated
+        ) as fated
     ) as outcome
-    where task.name = outcome.name and task.name = any (%(names)s::text[])
+    where task.name = outcome.name
     returning task.name
 )
-select advanced.name, made.id is not null as made, skipped.blocked_by,
-    (select id from lapsed where lapsed.periodic_task = advanced.name limit 1) as lost
+select name, name in (select periodic_task from made) as made,
+    name in (select periodic_task from made where state = 'buffered') as waits, null::uuid as blocked_by, null::uuid as lost
 from advanced
-left join made on made.periodic_task = advanced.name
-left join skipped on skipped.periodic_task = advanced.name
+union all
+select periodic_task, false, false, blocked_by, null from skipped
+union all
+select periodic_task, false, false, null, id from lapsed

@@ -80,3 +80,12 @@ def test_the_databases_time_goes_on_between_two_looks(time: Time) -> None:
     time.boot += 2.5
 
     assert NOON + timedelta(seconds=2.5) == watch.database_time
+
+
+def test_the_databases_time_goes_on_while_it_does_not_answer(time: Time) -> None:
+    watch = Watch(DEAD_AFTER)
+    time.passes(watch, 2)
+    watch.lost()
+    time.boot += 7.5
+
+    assert time.database + timedelta(seconds=7.5) == watch.database_time

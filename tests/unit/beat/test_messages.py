@@ -7,28 +7,13 @@ from typing import Any
 from celery import Celery
 
 from celery_pgbeat.beat.messages import Job, JobEntry, delay_of, options_of
+from tests.harness import outbox
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 
 
 def job(**changes: Any) -> Job:
-    values: dict[str, Any] = {
-        "id": uuid.UUID(int=7),
-        "periodic_task": "nightly",
-        "scheduled_for": NOON,
-        "origin": "schedule",
-        "run": 0,
-        "task": "app.probe",
-        "args": "[1]",
-        "kwargs": '{"a": "ü"}',
-        "queue": None,
-        "priority": None,
-        "options": {},
-        "max_run_time": None,
-        "schedule": "*/5 * * * *",
-        "timezone": "Europe/Berlin",
-    }
-    return Job(**{**values, **changes})
+    return outbox.job(**{"id": uuid.UUID(int=7), "task": "app.probe", "scheduled_for": NOON, **changes})
 
 
 def test_the_headers_name_the_periodic_task_the_job_and_the_instant_beside_the_rows_own() -> None:

@@ -45,13 +45,15 @@ class Postgres:
 
 
 class Rounds:
-    every = 0.01
+    def __init__(self, word: str = "", every: float = 0.01) -> None:
+        self.every = every
+        self.word = word
 
     def go(self, reports: Any) -> None:
-        reports.hear("round")
+        reports.hear(f"{self.word}round")
 
     def end(self, reports: Any) -> None:
-        reports.hear("end")
+        reports.hear(f"{self.word}end")
 
 
 @pytest.fixture
@@ -143,6 +145,15 @@ def test_rounds_go_on_beside_reports_and_are_ended(postgres: Postgres) -> None:
     postgres.wait(lambda: "x" in postgres.delivered)
     courier.stop(SECONDS)
     assert "end" == postgres.delivered[-1]
+
+
+def test_each_of_several_rounds_has_its_own_time(postgres: Postgres) -> None:
+    courier = Courier(cast(Reports, postgres), Rounds("often-"), Rounds("seldom-", every=60))
+    courier.start()
+    postgres.wait(lambda: postgres.delivered.count("often-round") >= 3)
+    courier.stop(SECONDS)
+    assert 1 == postgres.delivered.count("seldom-round")
+    assert ["often-end", "seldom-end"] == postgres.delivered[-2:]
 
 
 def test_a_courier_that_nobody_gave_anything_has_no_thread(courier: Courier) -> None:

@@ -100,6 +100,7 @@ def test_only_what_a_pool_process_has_accepted_runs() -> None:
     assert [] == entrusted.running()
     state.active_requests.add(request)
     assert [start] == entrusted.running()
+    assert [(start, request)] == entrusted.under_way()
     assert {start, second} == set(entrusted.of(str(JOB)))
     del request, other
     assert [] == entrusted.of(str(JOB))

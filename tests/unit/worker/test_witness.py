@@ -46,11 +46,17 @@ class House:
 
     def __init__(self, is_main: bool = True) -> None:
         self.box: list[Any] = []
+        self.ending: set[Start] = set()
         courier = SimpleNamespace(put=self.box.append)
         entrusted = SimpleNamespace(of=lambda task_id: [TRUSTED] if task_id == str(JOB) else [])
         self.app = SimpleNamespace(timezone="UTC")
         agent = SimpleNamespace(
-            is_main=is_main, node="node", app=self.app, entrusted=entrusted, line=SimpleNamespace(courier=courier)
+            is_main=is_main,
+            node="node",
+            app=self.app,
+            entrusted=entrusted,
+            line=SimpleNamespace(courier=courier),
+            is_ending=self.ending.__contains__,
         )
         setattr(self.app, ATTRIBUTE, agent)
         self.agent = cast(Agent, agent)
@@ -122,6 +128,12 @@ def test_a_terminated_start_is_finished_as_revoked(house: House) -> None:
 def test_a_terminated_start_whose_child_had_spoken_is_overruled(house: House) -> None:
     revoked(house, terminated=True)
     assert ["finish", "overrule"] == house.spoken(Spoken(finish=False))
+
+
+def test_a_start_that_its_own_worker_ends_is_reported_once_its_process_is_gone(house: House) -> None:
+    house.ending.add(TRUSTED)
+    revoked(house, terminated=True)
+    assert [] == house.box
 
 
 def test_a_retry_that_the_main_process_sends_is_told(house: House) -> None:

@@ -1,4 +1,4 @@
--- What everything public means, for whoever looks at it with a database tool. May run before the new code.
+-- What everything public means, for whoever looks at it with a database tool.
 
 comment on table {schema}.periodic_task is
     'What to send and when. INSERT, UPDATE and DELETE work as well as the functions; what is wrong is refused with SQLSTATE 22023, and what only Python can see ends in the column problem.';
@@ -22,13 +22,23 @@ comment on column {schema}.periodic_task.start_at is 'No occurrence before this 
 comment on column {schema}.periodic_task.end_at is 'No occurrence after this instant; inclusive.';
 comment on column {schema}.periodic_task.max_runs is 'Stops after so many submitted scheduled runs.';
 comment on column {schema}.periodic_task.run_count is 'How many scheduled runs were submitted.';
+comment on column {schema}.periodic_task.jitter is
+    'Spread: each run is up to so much later than its occurrence, by the same amount whoever asks, and never past the next occurrence.';
 comment on column {schema}.periodic_task.overlap is
-    'While a job of this name is not final: skip records the occurrence as skipped, allow submits beside it.';
+    'While a job of this name is not final: skip records the occurrence as skipped; buffer_one and buffer_all keep one, or all (up to 1,000), until their turn; cancel_other and terminate_other end the one that runs and send the latest after it; allow submits beside it.';
 comment on column {schema}.periodic_task.catchup is
-    'Which of the occurrences that nobody decided in time go out: none, latest, earliest.';
+    'Which of the occurrences that nobody decided in time go out: none, latest, earliest, all (under overlap = skip one after the other).';
 comment on column {schema}.periodic_task.catchup_window is 'How late an occurrence may still go out; NULL: no limit.';
+comment on column {schema}.periodic_task.catchup_limit is
+    'At most so many occurrences, the newest, go out under catchup = all; NULL: 1,000.';
+comment on column {schema}.periodic_task.min_gap is
+    'A job that would start sooner than this after the last start is dropped at the worker: skipped, min_gap. Never a retry, a rerun or a manual run.';
 comment on column {schema}.periodic_task.max_run_time is
     'Timebox: the soft time limit; the hard one is twice that, at most 60 s more. Silent 30 s after it: lost.';
+comment on column {schema}.periodic_task.blackout is
+    'When nothing may start: windows, each a schedule that opens it and an ISO duration (cron: 0 0 * * sat P2D), with ; between several; window: name refers to the table blackout. A recurrence rule stands alone in its element.';
+comment on column {schema}.periodic_task.blackout_action is
+    'What becomes of an occurrence within a window: defer (it runs when the window closes) or skip.';
 comment on column {schema}.periodic_task.submitter is 'Who wants it; free text.';
 comment on column {schema}.periodic_task.subject is 'What it is for; free text.';
 comment on column {schema}.periodic_task.enabled is 'False: paused.';
@@ -38,7 +48,7 @@ comment on column {schema}.periodic_task.paused_until is 'When it resumes by its
 comment on column {schema}.periodic_task.on_lost is
     'When a worker dies: mark (the job is lost: at most once) or rerun (it runs again: at least once).';
 comment on column {schema}.periodic_task.tracking is
-    'full: workers report every state. send: our knowledge ends when the broker has the message; overlap is not promised.';
+    'full: workers report every state. result: the result backend is asked when a job stands in the way of its next occurrence. send: our knowledge ends when the broker has the message; overlap is not promised.';
 comment on column {schema}.periodic_task.next_run_at is
     'When it is due. NULL: to be planned while planned_revision differs from revision, otherwise never again. SQL may set it: it is honoured; now() runs it at once.';
 comment on column {schema}.periodic_task.planned_for is
@@ -64,6 +74,25 @@ comment on column {schema}.periodic_task.lazy is 'Internal: only beats whose cod
 comment on column {schema}.periodic_task.declared is 'Internal: what code last declared.';
 comment on column {schema}.periodic_task.declared_timezone is
     'Internal: the zone as its author gave it; NULL where a beat filled in the app''s.';
+comment on column {schema}.periodic_task.windows_used is 'Internal: the named windows in blackout.';
+comment on column {schema}.periodic_task.windows_revision is 'Internal: how often one of the named windows was changed.';
+
+comment on table {schema}.blackout is
+    'Blackout windows with a name, for the column blackout of many periodic tasks: window: name. A change plans those that use it anew; what is wrong is refused with SQLSTATE 22023.';
+comment on column {schema}.blackout.name is 'Unique, up to 200 characters.';
+comment on column {schema}.blackout.windows is
+    'Windows as in the column blackout of a periodic task, but no names of others. An empty array: nothing is blacked out.';
+comment on column {schema}.blackout.timezone is
+    'The IANA name of the zone whose wall clock counts; NULL: that of the periodic task.';
+
+comment on view {schema}.upcoming is 'When each periodic task is due next; those that are paused, finished or in trouble are not in it.';
+comment on column {schema}.upcoming.name is 'The name of the periodic task.';
+comment on column {schema}.upcoming.next_run_at is 'When it is due, with jitter and deferral.';
+comment on column {schema}.upcoming.planned_for is 'The nominal instant behind it, the job''s scheduled_for; NULL when SQL set next_run_at itself.';
+
+comment on table {schema}.periodic_task_state is 'What workers know of a periodic task, apart from its definition.';
+comment on column {schema}.periodic_task_state.name is 'The periodic task.';
+comment on column {schema}.periodic_task_state.last_started_at is 'When a job of it last started, kept where it has a min_gap.';
 
 comment on view {schema}.job is
     'Every submission of a periodic task, active or final; its id is the Celery task id.';
@@ -112,8 +141,8 @@ comment on column {schema}.schema_version.min_compatible is 'Packages that know 
 comment on function {schema}.now() is 'The one clock: everything that decides about time asks it.';
 comment on function {schema}.known_options() is 'The apply_async options that a periodic task may carry.';
 comment on function {schema}.schedule(
-    text, text, text, jsonb, jsonb, text, int, jsonb, text, timestamptz, text, timestamptz, timestamptz, int, text,
-    text, interval, interval, text, text, text, text, text, boolean) is
+    text, text, text, jsonb, jsonb, text, int, jsonb, text, timestamptz, text, timestamptz, timestamptz, int, interval,
+    text, text, interval, int, interval, interval, text[], text, text, text, text, text, text, boolean) is
     'Declare a periodic task: insert it, or change what differs; returns the row. What is omitted becomes the default, except enabled and the pause columns, next_run_at and the state. An equal definition writes nothing. keep_next_run keeps next_run_at even when the schedule changes. To change one column use UPDATE.';
 comment on function {schema}.unschedule(text) is
     'Remove a periodic task; returns whether there was one. What the broker has already, runs.';
@@ -126,5 +155,7 @@ comment on function {schema}.trigger(text, boolean) is
 comment on function {schema}.validate_schedule(text) is
     'Refuse, with SQLSTATE 22023, the text of a schedule that can never work. What passes may still be refused by a beat, in the column problem.';
 comment on function {schema}.validate_timezone(text) is 'Refuse, with SQLSTATE 22023, what is no IANA time zone.';
+comment on function {schema}.validate_windows(text, text[]) is
+    'Refuse, with SQLSTATE 22023, blackout windows that can never work; field is blackout, or windows for those of a name. What passes may still be refused by a beat, in the column problem.';
 comment on function {schema}.make_days(int) is 'Make the history''s partitions of today and the coming days; returns how many.';
 comment on function {schema}.prune(interval) is 'Drop the days of the history that are older than the retention; returns how many.';

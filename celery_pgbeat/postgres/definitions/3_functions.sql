@@ -1,11 +1,11 @@
--- The SQL door. Every function works inside the caller's own transaction. May run before the new code.
+-- The SQL door. Every function works inside the caller's own transaction.
 --
 -- Arguments bear the names of the columns; inside a function the argument is written `function.argument`, and a bare
 -- name means the column.
 
 -- The name that is one slip away from an unknown one: a letter too many, too few, wrong, or two of them swapped.
 -- Each possible slip is one probe of the primary key, so a million rows cost no more than ten.
-create function {schema}.similar_name(name text) returns text
+create or replace function {schema}.similar_name(name text) returns text
 language sql stable
 as $$
     with cut as (
@@ -29,7 +29,7 @@ as $$
 $$;
 
 -- Say that there is no such periodic task, and which one may have been meant.
-create function {schema}.refuse_unknown(name text) returns void
+create or replace function {schema}.refuse_unknown(name text) returns void
 language plpgsql
 as $$
 #variable_conflict use_column
@@ -47,7 +47,7 @@ $$;
 -- What is omitted becomes the default, except what is no definition: enabled and the pause columns, next_run_at, the
 -- state. A timezone that is not given means the app's zone: the one that a beat filled in stays, and counts as equal.
 -- `keep_next_run` keeps next_run_at even when the schedule changes (a row without a next run is planned all the same).
-create function {schema}.schedule(
+create or replace function {schema}.schedule(
     name text,
     task text,
     schedule text default null,
@@ -62,10 +62,15 @@ create function {schema}.schedule(
     start_at timestamptz default null,
     end_at timestamptz default null,
     max_runs int default null,
+    jitter interval default null,
     overlap text default 'skip',
     catchup text default 'latest',
     catchup_window interval default null,
+    catchup_limit int default null,
+    min_gap interval default null,
     max_run_time interval default null,
+    blackout text[] default null,
+    blackout_action text default 'defer',
     submitter text default null,
     subject text default null,
     on_lost text default 'mark',
@@ -86,13 +91,14 @@ begin
         from {schema}.periodic_task as stored
         where stored.name = schedule.name
             and (task, schedule, args, kwargs, queue, priority, options, declared_timezone, anchor, dst, start_at,
-                 end_at, max_runs, overlap, catchup, catchup_window, max_run_time, submitter, subject, on_lost,
-                 tracking, managed_by)
+                 end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
+                 blackout_action, submitter, subject, on_lost, tracking, managed_by)
                 is distinct from
                 (schedule.task, schedule.schedule, schedule.args, schedule.kwargs, schedule.queue, schedule.priority,
                  schedule.options, schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
-                 schedule.end_at, schedule.max_runs, schedule.overlap, schedule.catchup, schedule.catchup_window,
-                 schedule.max_run_time, schedule.submitter, schedule.subject, schedule.on_lost,
+                 schedule.end_at, schedule.max_runs, schedule.jitter, schedule.overlap, schedule.catchup,
+                 schedule.catchup_window, schedule.catchup_limit, schedule.min_gap, schedule.max_run_time, schedule.blackout,
+                 schedule.blackout_action, schedule.submitter, schedule.subject, schedule.on_lost,
                  schedule.tracking, schedule.managed_by)
         for no key update;
         if found then
@@ -114,10 +120,15 @@ begin
                 start_at = schedule.start_at,
                 end_at = schedule.end_at,
                 max_runs = schedule.max_runs,
+                jitter = schedule.jitter,
                 overlap = schedule.overlap,
                 catchup = schedule.catchup,
                 catchup_window = schedule.catchup_window,
+                catchup_limit = schedule.catchup_limit,
+                min_gap = schedule.min_gap,
                 max_run_time = schedule.max_run_time,
+                blackout = schedule.blackout,
+                blackout_action = schedule.blackout_action,
                 submitter = schedule.submitter,
                 subject = schedule.subject,
                 on_lost = schedule.on_lost,
@@ -141,13 +152,14 @@ begin
 
         insert into {schema}.periodic_task (
             name, task, schedule, args, kwargs, queue, priority, options, timezone, anchor, dst, start_at,
-            end_at, max_runs, overlap, catchup, catchup_window, max_run_time, submitter, subject, on_lost,
-            tracking, managed_by)
+            end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
+            blackout_action, submitter, subject, on_lost, tracking, managed_by)
         values (
             schedule.name, schedule.task, schedule.schedule, schedule.args, schedule.kwargs, schedule.queue,
             schedule.priority, schedule.options, schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
-            schedule.end_at, schedule.max_runs, schedule.overlap, schedule.catchup, schedule.catchup_window,
-            schedule.max_run_time, schedule.submitter, schedule.subject, schedule.on_lost,
+            schedule.end_at, schedule.max_runs, schedule.jitter, schedule.overlap, schedule.catchup,
+            schedule.catchup_window, schedule.catchup_limit, schedule.min_gap, schedule.max_run_time, schedule.blackout,
+            schedule.blackout_action, schedule.submitter, schedule.subject, schedule.on_lost,
             schedule.tracking, schedule.managed_by)
         on conflict do nothing
         returning * into declared;
@@ -159,8 +171,17 @@ begin
 end
 $$;
 
+-- The named windows behind these names, as {name: [windows, timezone]}; a name that nobody has defined is not in it.
+create or replace function {schema}.windows_of(names text[]) returns jsonb
+language sql stable
+as $$
+    select coalesce(jsonb_object_agg(name, jsonb_build_array(windows, timezone)), '{}')
+    from {schema}.blackout
+    where name = any (names)
+$$;
+
 -- Remove a periodic task; answers whether there was one. What the broker has already, runs.
-create function {schema}.unschedule(name text) returns boolean
+create or replace function {schema}.unschedule(name text) returns boolean
 language plpgsql
 as $$
 #variable_conflict use_column
@@ -171,7 +192,7 @@ end
 $$;
 
 -- Pause a periodic task, until a time or until somebody resumes it.
-create function {schema}.pause(name text, reason text default null, until timestamptz default null)
+create or replace function {schema}.pause(name text, reason text default null, until timestamptz default null)
 returns {schema}.periodic_task
 language plpgsql
 as $$
@@ -191,7 +212,7 @@ end
 $$;
 
 -- Resume a paused periodic task. Its next run is the next occurrence after now: paused time is never caught up.
-create function {schema}.resume(name text) returns {schema}.periodic_task
+create or replace function {schema}.resume(name text) returns {schema}.periodic_task
 language plpgsql
 as $$
 #variable_conflict use_column
@@ -213,7 +234,7 @@ $$;
 --
 -- Taking the mark off comes first and is lock and fence in one: a submit that is under way for this row changes
 -- nothing, and the next one waits for nobody but steps over the row until the caller's transaction has ended.
-create function {schema}.trigger(name text, force boolean default false) returns uuid
+create or replace function {schema}.trigger(name text, force boolean default false) returns uuid
 language plpgsql
 as $$
 #variable_conflict use_column
@@ -245,13 +266,13 @@ begin
         end if;
         insert into {schema}.active_job (
             id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking,
-            max_run_time, pickup_deadline, busy_until)
+            min_gap, max_run_time, pickup_deadline, busy_until)
         values (
             gen_random_uuid(), definition.name, {schema}.now(), 'manual', 'pending',
             definition.overlap <> 'allow' and other.id is null, definition.task, definition.queue,
             jsonb_build_object('args', definition.args, 'kwargs', definition.kwargs, 'priority', definition.priority,
                                'options', definition.options, 'schedule', definition.schedule, 'timezone', definition.timezone),
-            definition.on_lost, definition.tracking, definition.max_run_time, patience, {schema}.now() + patience)
+            definition.on_lost, definition.tracking, definition.min_gap, definition.max_run_time, patience, {schema}.now() + patience)
         on conflict do nothing
         returning id into job;
         exit when found;

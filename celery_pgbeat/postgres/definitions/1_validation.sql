@@ -1,12 +1,13 @@
--- What SQL can see for sure to be wrong is refused at once, with SQLSTATE 22023. May run before the new code.
+-- What SQL can see for sure to be wrong is refused at once, with SQLSTATE 22023.
 --
 -- The rules and the words are those of celery_pgbeat/schedules, which judges the row again when it is planned. SQL
 -- refuses a part of what Python refuses, and never more: what it does not know for sure it lets pass, and a beat
 -- writes the reason into `problem`. No backslashes in here: what they mean in a literal is a session setting. And few
--- patterns: Postgres keeps 32 compiled ones a session, and beyond that each match costs ten times as much.
+-- patterns: Postgres keeps 32 compiled ones a session, and beyond that each match costs ten times as much. Small
+-- letters by the collation C: in Turkish, that of I is another one.
 
 -- The `apply_async` options that a row may carry; Python checks against the same list.
-create function {schema}.known_options() returns text[]
+create or replace function {schema}.known_options() returns text[]
 language sql immutable parallel safe
 as $$
     select array[
@@ -16,18 +17,20 @@ as $$
 $$;
 
 -- A text as Python's repr shows it: in quotes, on one line.
-create function {schema}.quoted(given text) returns text
+create or replace function {schema}.quoted(given text) returns text
 language sql immutable parallel safe
 as $$
     select case
         when given like '%''%' and given not like '%"%' then '"' || escaped || '"'
         else '''' || replace(escaped, '''', chr(92) || '''') || ''''
     end
-    from replace(replace(given, chr(92), chr(92) || chr(92)), chr(10), chr(92) || 'n') as escaped
+    from replace(given, chr(92), chr(92) || chr(92)) as plain
+    cross join replace(replace(replace(plain, chr(9), chr(92) || 't'), chr(10), chr(92) || 'n'), chr(13), chr(92) || 'r')
+        as escaped
 $$;
 
 -- Refuse a text: what was given, then why, then the way out.
-create function {schema}.refuse(given text, reason text, way_out text default '') returns void
+create or replace function {schema}.refuse(given text, reason text, way_out text default '') returns void
 language plpgsql
 as $$
 declare
@@ -43,7 +46,7 @@ $$;
 
 -- Postgres takes more for a zone than an IANA name: abbreviations, offsets, POSIX rules. A name has a slash
 -- and no digit, save those listed here; the list of names without a slash is closed, the IANA adds none.
-create function {schema}.validate_timezone(zone text) returns void
+create or replace function {schema}.validate_timezone(zone text) returns void
 language plpgsql
 as $$
 begin
@@ -71,7 +74,7 @@ end
 $$;
 
 -- Refuse days of the month that none of the months has. Only plain lists are looked at: `30,31` of `2` or `feb,apr`.
-create function {schema}.validate_dates(given text, days text, months text) returns void
+create or replace function {schema}.validate_dates(given text, days text, months text) returns void
 language plpgsql
 as $$
 declare
@@ -90,7 +93,7 @@ begin
             return;  -- 30-2 runs over the month's end
         end if;
     end loop;
-    foreach month in array string_to_array(lower(months), ',') loop
+    foreach month in array string_to_array(lower(months collate "C"), ',') loop
         if month !~ '^([0-9]+|[a-z]{3})$' then
             return;
         end if;
@@ -114,7 +117,7 @@ end
 $$;
 
 -- Refuse a number that is out of its field's range; anything else that is not a number passes.
-create function {schema}.validate_number(given text, field text, number text) returns void
+create or replace function {schema}.validate_number(given text, field text, number text) returns void
 language plpgsql
 as $$
 declare
@@ -130,7 +133,7 @@ end
 $$;
 
 -- One field of a cron line. What only days have (L, 15W, mon#2) and what is hashed (H) is left to Python.
-create function {schema}.validate_cron_field(given text, field text, value text) returns void
+create or replace function {schema}.validate_cron_field(given text, field text, value text) returns void
 language plpgsql
 as $$
 declare
@@ -158,7 +161,7 @@ begin
         foreach bound in array string_to_array(split_part(element, '/', 1), '-') loop
             if bound ~ '^[0-9]+$' then
                 perform {schema}.validate_number(given, field, bound);
-            elsif bound <> '*' and lower(bound) = any (names) is not true then
+            elsif bound <> '*' and lower(bound collate "C") = any (names) is not true then
                 perform {schema}.refuse(given, format('%s %s', field, {schema}.quoted(bound)) || not_understood);
             end if;
         end loop;
@@ -168,7 +171,7 @@ $$;
 
 -- A cron line of five, six (seconds first) or seven fields (year last), or a nickname. `both_days` is Celery's
 -- rule, by which a day has to match its date and its weekday.
-create function {schema}.validate_cron(given text, body text, both_days boolean) returns void
+create or replace function {schema}.validate_cron(given text, body text, both_days boolean) returns void
 language plpgsql
 as $$
 declare
@@ -182,10 +185,12 @@ begin
         line := ltrim(substr(line, strpos(line || ' ', ' ')));
     end if;
     if line like '@%' then
-        if lower(line) = '@reboot' then
+        if lower(line collate "C") = '@reboot' then
             perform {schema}.refuse(
                 given, '@reboot has no meaning here, beats come and go; use @hourly, or trigger the task');
-        elsif lower(line) not in ('@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly') then
+        elsif lower(line collate "C")
+            not in ('@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly')
+        then
             perform {schema}.refuse(given, {schema}.quoted(line) || ' is not one of @yearly, @annually, @monthly, '
                                            '@weekly, @daily, @midnight, @hourly, @every <duration>');
         end if;
@@ -214,7 +219,7 @@ end
 $$;
 
 -- An ISO 8601 duration that is longer than nothing.
-create function {schema}.validate_duration(given text, duration text) returns void
+create or replace function {schema}.validate_duration(given text, duration text) returns void
 language plpgsql
 as $$
 begin
@@ -230,7 +235,7 @@ end
 $$;
 
 -- What follows `every`: `30s`, `1h30m`, `5 minutes`, `minute`, or an ISO 8601 duration.
-create function {schema}.validate_interval(given text, body text) returns void
+create or replace function {schema}.validate_interval(given text, body text) returns void
 language plpgsql
 as $$
 declare
@@ -243,11 +248,11 @@ begin
         perform {schema}.refuse(given, 'an interval must be longer than 0');
     end if;
     for unit in select letters[1] from regexp_matches(body, '[A-Za-z]+', 'g') as letters loop
-        if rtrim(lower(unit), 's') in ('month', 'mon', 'year', 'yr', 'y', 'quarter') then
+        if rtrim(lower(unit collate "C"), 's') in ('month', 'mon', 'year', 'yr', 'y', 'quarter') then
             perform {schema}.refuse(
                 given, format('a %s has no fixed length: write P1M or P1Y, which follow the calendar',
-                              rtrim(lower(unit), 's')));
-        elsif lower(unit) not in (
+                              rtrim(lower(unit collate "C"), 's')));
+        elsif lower(unit collate "C") not in (
             'us', 'ms', 's', 'sec', 'secs', 'second', 'seconds', 'm', 'min', 'mins', 'minute', 'minutes',
             'h', 'hr', 'hrs', 'hour', 'hours', 'd', 'day', 'days', 'w', 'week', 'weeks')
         then
@@ -262,7 +267,7 @@ end
 $$;
 
 -- A full date such as 2026-12-08, alone or with a time; anything else passes.
-create function {schema}.validate_moment(given text, moment text) returns void
+create or replace function {schema}.validate_moment(given text, moment text) returns void
 language plpgsql
 as $$
 declare
@@ -287,7 +292,7 @@ end
 $$;
 
 -- ISO 8601: a date or date-time, a duration, or `R5/start/end/step`.
-create function {schema}.validate_iso(given text, body text) returns void
+create or replace function {schema}.validate_iso(given text, body text) returns void
 language plpgsql
 as $$
 declare
@@ -318,7 +323,7 @@ end
 $$;
 
 -- A systemd calendar event, `[weekdays] [date] [time] [zone]`: its numbers, its steps and its zone.
-create function {schema}.validate_calendar(given text, body text) returns void
+create or replace function {schema}.validate_calendar(given text, body text) returns void
 language plpgsql
 as $$
 declare
@@ -331,7 +336,7 @@ declare
 begin
     word := words[cardinality(words)];
     if cardinality(words) > 1 and word ~ '^[A-Za-z][A-Za-z0-9_+/-]*$'
-        and lower(left(word, 3)) not in ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
+        and lower(left(word, 3) collate "C") not in ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
     then
         perform {schema}.validate_timezone(word);
     end if;
@@ -365,7 +370,7 @@ end
 $$;
 
 -- A recurrence set of RFC 5545: only what would make it endless, or puts it nowhere.
-create function {schema}.validate_rrule(given text, body text) returns void
+create or replace function {schema}.validate_rrule(given text, body text) returns void
 language plpgsql
 as $$
 declare
@@ -380,11 +385,38 @@ begin
 end
 $$;
 
--- Tell the kind of a schedule without a prefix by its text; NULL where it is none that we know.
-create function {schema}.kind_of(body text) returns text
+-- The text without the blanks around it, which are Python's (of ASCII).
+create or replace function {schema}.unpadded(given text) returns text
 language sql immutable parallel safe
 as $$
-    select case
+    select btrim(
+        given, ' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13) || chr(28) || chr(29) || chr(30) || chr(31))
+$$;
+
+-- What stands before the first colon, in small letters; NULL where there is none.
+create or replace function {schema}.prefix_of(given text) returns text
+language sql immutable parallel safe
+as $$
+    select case when strpos(given, ':') > 0 then lower({schema}.unpadded(split_part(given, ':', 1)) collate "C") end
+$$;
+
+-- Whether a text is a recurrence set: it may be longer than others, and has semicolons of its own.
+create or replace function {schema}.is_recurrence_set(given text) returns boolean
+language sql immutable parallel safe
+as $$
+    select coalesce(
+        {schema}.prefix_of(translate(given, ';', ':')) in ('rrule', 'dtstart', 'exdate', 'rdate', 'exrule'), false)
+$$;
+
+-- Tell the kind of a schedule without a prefix by its text; NULL where it is none that we know.
+create or replace function {schema}.kind_of(body text) returns text
+language plpgsql immutable parallel safe
+as $$
+declare
+    words constant text[] := array_remove(string_to_array(body, ' '), '');
+    word constant text := lower(words[1] collate "C");
+begin
+    return case
         when cardinality(words) between 5 and 7 and strpos('0123456789*', left(word, 1)) > 0 then 'cron'
         when word in ('every', '@every') and cardinality(words) > 1 then 'every'
         when left(word, 5) in ('rrule', 'freq=', 'dtsta', 'rdate', 'exdat', 'exrul') then 'rrule'
@@ -396,19 +428,17 @@ as $$
             or body ~ '[0-9*] *[-~:] *[0-9*]|@[0-9]') then 'calendar'
         when left(word, 1) = '@' or starts_with(body, 'TZ=') or starts_with(body, 'CRON_TZ=') then 'cron'
         when cardinality(words) between 5 and 7 or body ~ '^[0-9*/,?LWH -]+$' then 'cron'
-    end
-    from array_remove(string_to_array(body, ' '), '') as words
-    cross join lower(words[1]) as word
+    end;
+end
 $$;
 
--- The text of a schedule, of any kind.
-create function {schema}.validate_schedule(schedule text) returns void
+-- A schedule of any kind; `given` is the whole text that it stands in, which a refusal shows.
+create or replace function {schema}.validate_schedule_in(given text, schedule text) returns void
 language plpgsql
 as $$
 declare
     body text := btrim(schedule);
-    kind text := lower(rtrim(split_part(body, ':', 1)));
-    longest int;
+    kind text := lower(rtrim(split_part(body, ':', 1)) collate "C");
     reason text := 'not a schedule: write cron (*/5 * * * *), an interval (every 30s), ISO 8601 '
         '(R/PT1H, 2026-12-09), a calendar event (Mon..Fri 09:00), RRULE:... or solar: ...';
 begin
@@ -417,44 +447,131 @@ begin
     else
         kind := {schema}.kind_of(body);
     end if;
-    longest := case when kind = 'rrule' then 4000 else 250 end;
-    if char_length(schedule) > longest then
-        perform {schema}.refuse(schedule, format('longer than %s characters', longest));
+    if char_length(schedule) > 4000 and {schema}.is_recurrence_set(schedule) then
+        perform {schema}.refuse(given, 'longer than 4,000 characters');
+    elsif char_length(schedule) > 250 and not {schema}.is_recurrence_set(schedule) then
+        perform {schema}.refuse(given, 'longer than 250 characters');
     elsif octet_length(schedule) <> char_length(schedule) then
         perform {schema}.refuse(
-            schedule, {schema}.quoted(substring(schedule from '[^' || chr(1) || '-' || chr(127) || ']'))
+            given, {schema}.quoted(substring(schedule from '[^' || chr(1) || '-' || chr(127) || ']'))
                       || ' is not an ASCII character');
     elsif body ~ '[^ -~]' then
         return;  -- tabs and line breaks: Python's to judge
     end if;
-    if lower(split_part(body, ' ', 1)) in ('every', '@every') then
+    if lower(split_part(body, ' ', 1) collate "C") in ('every', '@every') then
         body := ltrim(substr(body, strpos(body, ' ')));
     end if;
     case kind
         when 'cron', 'crontab' then
-            perform {schema}.validate_cron(schedule, body, kind = 'crontab');
+            perform {schema}.validate_cron(given, body, kind = 'crontab');
         when 'every' then
-            perform {schema}.validate_interval(schedule, body);
+            perform {schema}.validate_interval(given, body);
         when 'iso' then
-            perform {schema}.validate_iso(schedule, body);
+            perform {schema}.validate_iso(given, body);
         when 'calendar' then
-            perform {schema}.validate_moment(schedule, body);
-            perform {schema}.validate_calendar(schedule, body);
+            perform {schema}.validate_moment(given, body);
+            perform {schema}.validate_calendar(given, body);
         when 'rrule' then
-            perform {schema}.validate_rrule(schedule, body);
+            perform {schema}.validate_rrule(given, body);
         when 'solar' then
             null;
         else
             if body ~* '^[0-9]+([.][0-9]+)? *[a-z]' then
                 reason := format('not a schedule: did you mean ''every %s''?', body);
             end if;
-            perform {schema}.refuse(schedule, reason);
+            perform {schema}.refuse(given, reason);
     end case;
 end
 $$;
 
+-- The text of a schedule, of any kind.
+create or replace function {schema}.validate_schedule(schedule text) returns void
+language plpgsql
+as $$
+begin
+    perform {schema}.validate_schedule_in(schedule, schedule);
+end
+$$;
+
+-- The windows of one text, with `;` between them. A recurrence set stands alone.
+create or replace function {schema}.windows_in(given text) returns text[]
+language sql immutable parallel safe
+as $$
+    select case
+        when given = '' or {schema}.is_recurrence_set(given) then array[given]
+        else string_to_array(given, ';')
+    end
+$$;
+
+-- The name in `window: name`; NULL where a window is not referred to but written out.
+create or replace function {schema}.window_referred_to(body text) returns text
+language sql immutable parallel safe
+as $$
+    select case
+        when {schema}.prefix_of(body) = 'window' then {schema}.unpadded(substr(body, strpos(body, ':') + 1))
+    end
+$$;
+
+-- A window that is written out: a schedule that opens it, and how long it stays open.
+create or replace function {schema}.validate_window(given text, body text) returns void
+language plpgsql
+as $$
+declare
+    words constant text[] := string_to_array(body, ' ');
+    duration constant text := coalesce(words[cardinality(words)], '');
+    opener constant text := rtrim(left(body, -char_length(duration)));
+begin
+    if opener = '' or left(ltrim(duration, '+-'), 1) not in ('P', 'p') then
+        perform {schema}.refuse(
+            given, {schema}.quoted(body) || ' is not a schedule and a duration, such as cron: 0 0 * * * PT5H');
+    end if;
+    perform {schema}.validate_schedule_in(given, opener);
+    perform {schema}.validate_duration(given, duration);
+end
+$$;
+
+-- Blackout windows, of a row or (`windows`) of a name. Which names there are is left to Python, for they come and go.
+create or replace function {schema}.validate_windows(field text, windows text[]) returns void
+language plpgsql
+as $$
+declare
+    given text;
+    part text;
+    body text;
+    name text;
+    written_out int := 0;
+begin
+    if array_ndims(windows) > 1 then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('%s has %s dimensions, not 1', field, array_ndims(windows));
+    elsif array_position(windows, null) is not null then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('%s[%s] is NULL, not text', field, array_position(windows, null));
+    end if;
+    foreach given in array windows loop
+        continue when ascii({schema}.unpadded(given)) > 126;  -- Python may see a blank there, and so another text
+        foreach part in array {schema}.windows_in(given) loop
+            body := {schema}.unpadded(part);
+            name := {schema}.window_referred_to(body);
+            if name = '' then
+                perform {schema}.refuse(given, 'there is no blackout window named ''''');
+            elsif name is not null and field = 'windows' then
+                perform {schema}.refuse(given, 'a named window holds windows, not the names of others');
+            elsif name is null and body !~ '[^ -~]' then  -- with tabs and line breaks: Python's to judge
+                written_out := written_out + 1;
+                perform {schema}.validate_window(given, body);
+            end if;
+        end loop;
+    end loop;
+    if written_out > 20 then
+        perform {schema}.refuse(
+            array_to_string(windows, '; '), format('there are %s windows, more than 20', written_out));
+    end if;
+end
+$$;
+
 -- The options: known ones only, each with a value of its kind. NULL is what the app says.
-create function {schema}.validate_options(options jsonb) returns void
+create or replace function {schema}.validate_options(options jsonb) returns void
 language plpgsql
 as $$
 declare
@@ -498,12 +615,63 @@ begin
 end
 $$;
 
+-- Why a value is none of those that its column knows; NULL where it is one.
+create or replace function {schema}.not_one_of(field text, value text, variadic known text[]) returns text
+language sql stable parallel safe
+as $$
+    select case
+        when (value = any (known)) is not true then format(
+            '%s is %s, not one of %s', field, coalesce({schema}.quoted(value), 'null'), array_to_string(known, ', '))
+    end
+$$;
+
+-- Why a span of time is out of its column's range; NULL where it is not. In days, for to Postgres a year has 360.
+create or replace function {schema}.not_a_span(field text, span interval, may_be_nothing boolean, longest_days int)
+returns text
+language sql stable parallel safe
+as $$
+    select case
+        when may_be_nothing and span < interval '0' then
+            format('%s is %s; it must be at least 0', field, span)
+        when not may_be_nothing and span <= interval '0' then
+            format('%s is %s; it must be more than 0', field, span)
+        when span > longest_days * interval '1 day' then
+            format('%s is %s; it must be at most %s days', field, span, longest_days)
+    end
+$$;
+
+-- Why one of the plain columns is wrong; NULL where none is.
+create or replace function {schema}.wrong_column(task {schema}.periodic_task) returns text
+language plpgsql stable
+as $$
+begin
+    return coalesce(
+        {schema}.not_one_of('dst', task.dst, 'default', 'skip', 'once', 'all'),
+        case when task.end_at < task.start_at then
+            format('end_at %s is before start_at %s', to_json(task.end_at) #>> '{}', to_json(task.start_at) #>> '{}')
+        end,
+        case when task.max_runs < 1 then format('max_runs is %s, not at least 1', task.max_runs) end,
+        {schema}.not_a_span('jitter', task.jitter, true, 360),
+        {schema}.not_one_of('overlap', task.overlap, 'skip', 'buffer_one', 'buffer_all', 'cancel_other',
+                             'terminate_other', 'allow'),
+        {schema}.not_one_of('catchup', task.catchup, 'none', 'latest', 'earliest', 'all'),
+        {schema}.not_a_span('catchup_window', task.catchup_window, true, 36000),
+        case when task.catchup_limit < 1 then format('catchup_limit is %s, not at least 1', task.catchup_limit) end,
+        {schema}.not_a_span('min_gap', task.min_gap, false, 360),
+        {schema}.not_a_span('max_run_time', task.max_run_time, false, 360),
+        {schema}.not_one_of('blackout_action', task.blackout_action, 'defer', 'skip'),
+        {schema}.not_one_of('on_lost', task.on_lost, 'mark', 'rerun'),
+        {schema}.not_one_of('tracking', task.tracking, 'full', 'result', 'send'));
+end
+$$;
+
 -- The whole definition of a periodic task. Called by the row's trigger, so it speaks before the CHECKs do.
-create function {schema}.validate_periodic_task(task {schema}.periodic_task) returns void
+create or replace function {schema}.validate_periodic_task(task {schema}.periodic_task) returns void
 language plpgsql
 as $$
 declare
     size int;
+    wrong text;
 begin
     if char_length(task.name) not between 1 and 200 then
         raise exception using errcode = 'invalid_parameter_value',
@@ -538,15 +706,38 @@ begin
         raise exception using errcode = 'invalid_parameter_value',
             message = format('priority %s is not in 0-255', task.priority);
     end if;
-    if task.max_runs < 1 then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('max_runs is %s, not at least 1', task.max_runs);
+    wrong := {schema}.wrong_column(task);
+    if wrong is not null then
+        raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
     if task.timezone is not null then
         perform {schema}.validate_timezone(task.timezone);
     end if;
     if task.schedule is not null then
-        perform {schema}.validate_schedule(task.schedule);
+        perform {schema}.validate_schedule_in(task.schedule, task.schedule);
     end if;
+    if task.blackout is not null then
+        perform {schema}.validate_windows('blackout', task.blackout);
+    end if;
+end
+$$;
+
+-- A named blackout window. Called by the trigger of that table.
+create or replace function {schema}.validate_blackout(blackout {schema}.blackout) returns void
+language plpgsql
+as $$
+begin
+    if char_length(blackout.name) not between 1 and 200 then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('name has %s characters, not 1 to 200', char_length(blackout.name));
+    end if;
+    if blackout.windows is null then
+        raise exception using errcode = 'invalid_parameter_value', message = 'windows is null, not an array of text',
+            hint = 'An empty array is a window that never opens.';
+    end if;
+    if blackout.timezone is not null then
+        perform {schema}.validate_timezone(blackout.timezone);
+    end if;
+    perform {schema}.validate_windows('windows', blackout.windows);
 end
 $$;

@@ -1,0 +1,103 @@
+"""The coming runs of one row, told in advance: the one that is planned, and what planning will make of the rest.
+
+Nothing is decided here. A pause, an edit, an outage or a job that stands in the way changes what comes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from datetime import datetime, timedelta, timezone
+from itertools import islice
+from typing import Any
+
+from celery_pgbeat.api.rows import Upcoming
+from celery_pgbeat.planning import Definition, Rules, Timeline, timeline_of
+from celery_pgbeat.schedules import dst_note
+
+MICROSECOND = timedelta(microseconds=1)
+LONGEST_SEARCH = 1_000  # stretches of blackout windows passed over in a row, before no further run is expected
+
+OVERDUE = "overdue"
+NOT_PLANNED = "next_run_at was set, not planned"
+SPREAD = "spread by the jitter"
+HELD_BACK = "held back by a blackout window"
+
+
+def coming_runs(row: Mapping[str, Any], rules: Rules) -> Iterator[Upcoming]:
+    """Iterate over the coming runs of a row as `foresee.sql` has read it; a paused one has none.
+
+    Raises:
+        InvalidSchedule: the row cannot be planned as it is.
+    """
+    record = {column: _in_utc(value) for column, value in row.items()}
+    record["windows"] = json.loads(record["windows"] or "{}")
+    if not record["enabled"] or record["problem"] is not None:
+        return iter(())
+    definition = Definition(**{column.name: record[column.name] for column in fields(Definition)})
+    line = timeline_of(definition, rules)
+    if record["planned_revision"] != definition.revision:
+        runs = _from(line, definition.held_back or line.following(definition.counts_after))
+    elif record["next_run_at"] is not None:
+        runs = _from_stored(line, record["next_run_at"], record["planned_for"], record["now"])
+    else:
+        runs = iter(())
+    return islice(runs, None if definition.max_runs is None else max(definition.max_runs - definition.run_count, 0))
+
+
+def _from_stored(line: Timeline, due: datetime, planned_for: datetime | None, now: datetime) -> Iterator[Upcoming]:
+    """Iterate from the next run on that is stored."""
+    if planned_for is not None and due > now and due == line.due(planned_for):
+        yield from _from(line, planned_for)
+        return
+    start = max(due, now)
+    free = line.free_from(start)
+    if line.moves or not line.covers(due):
+        shown = due if free == start else free
+        yield Upcoming(line.name, shown, planned_for, _note_of_stored(shown, due, planned_for, now))
+    # What is due before it is decided together with it; a run that was set also stands for what is due just then.
+    decided = line.newest_due_before(planned_for or due, free if planned_for is not None else free + MICROSECOND)
+    yield from _from(line, line.following(decided))
+
+
+def _note_of_stored(shown: datetime, due: datetime, planned_for: datetime | None, now: datetime) -> str:
+    if shown <= now:
+        return OVERDUE
+    return NOT_PLANNED if planned_for is None and shown == due else HELD_BACK
+
+
+def _from(line: Timeline, nominal: datetime | None) -> Iterator[Upcoming]:
+    """Iterate over the runs from an occurrence on."""
+    passed = 0
+    while nominal is not None and passed < LONGEST_SEARCH:
+        due = line.spread(nominal)
+        if not line.covers(due):
+            passed = 0
+            yield Upcoming(line.name, due, nominal, _note(line, nominal, due))
+        elif line.moves:
+            due = line.free_from(due)
+            first, nominal = nominal, line.newest_due_before(nominal, due + MICROSECOND)
+            yield Upcoming(line.name, due, nominal, _note(line, nominal, due, line.count(first, nominal)))
+        else:
+            passed += 1
+            nominal = line.newest_due_before(nominal, line.free_from(due))
+        nominal = line.following(nominal)
+
+
+def _note(line: Timeline, nominal: datetime, due: datetime, others: int = 0) -> str | None:
+    """Return why a run is due at another time than its schedule's text says, or with others; None if it is not."""
+    notes = []
+    if line.schedule is not None and line.schedule.matches(nominal):
+        notes.append(dst_note(line.schedule, nominal))
+    if others:
+        notes.append(f"{HELD_BACK}, together with {others} earlier occurrence{'' if others == 1 else 's'}")
+    elif due != line.spread(nominal):
+        notes.append(HELD_BACK)
+    elif due != nominal:
+        notes.append(SPREAD)
+    return "; ".join(note for note in notes if note) or None
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(timezone.utc) if isinstance(value, datetime) else value

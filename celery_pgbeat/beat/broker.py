@@ -1,0 +1,149 @@
+"""The beat's own connection to the broker: made carefully, probed while the broker is away, never waited for."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Protocol
+
+from kombu.exceptions import OperationalError
+
+from celery_pgbeat.beat.clock import boottime
+
+logger = logging.getLogger(__name__)
+
+CONNECT_TIMEOUT = 3.0  # seconds for one attempt to reach the broker
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0  # seconds between two probes of a broker that is away
+
+# Where the user has not decided otherwise: without these a frozen Redis blocks a beat for ever, and a RabbitMQ
+# that dies loses every message that it had not confirmed.
+CAUTION: dict[str, dict[str, Any]] = {
+    "redis": {"socket_timeout": 5.0, "socket_connect_timeout": CONNECT_TIMEOUT, "socket_keepalive": True},
+    "amqp": {"confirm_publish": True, "read_timeout": 10, "write_timeout": 10},
+}
+
+
+class Sender(Protocol):
+    """What publishing needs of Celery's scheduler: others may have wrapped its methods, so they are called there."""
+
+    app: Any
+    Producer: Any
+
+    def apply_entry(self, entry: Any, producer: Any = None) -> None:
+        """Send one entry; what went wrong stands on the entry."""
+
+    def apply_async(self, entry: Any, producer: Any = None) -> Any:
+        """Send one entry; raises what went wrong."""
+
+
+class Broker:
+    """One connection, or none; used by the thread that delivers, made by whichever thread first finds it missing.
+
+    Attributes:
+        producer: None while the broker is away.
+    """
+
+    def __init__(self, sender: Sender, on_connect: Callable[[Any], None]) -> None:
+        self._sender = sender
+        self._on_connect = on_connect
+        self._connection: Any = None
+        self._pause = 0.0
+        self._probe_at = 0.0
+        self._changing = threading.RLock()
+        self.producer: Any = None
+
+    def ready(self) -> bool:
+        """Tell whether the broker is there; probes it if it was away and it is time to."""
+        if self._is_connected():
+            return True
+        with self._changing:
+            if self._is_connected():  # by the other thread, meanwhile
+                return True
+            if boottime() < self._probe_at:
+                return False
+            try:
+                self._connect()
+            except Exception as error:  # noqa: BLE001  each transport has errors of its own; the broker is away
+                self.lose(error)
+                return False
+            if self._pause:
+                logger.warning("The broker is back.", extra={"action": "publish"})
+            self._pause = 0.0
+            return True
+
+    @property
+    def probe_in(self) -> float:
+        """Seconds until the next probe of a broker that is away."""
+        return max(0.0, self._probe_at - boottime())
+
+    def lose(self, error: BaseException) -> None:
+        """Give the connection up."""
+        if not self._pause:
+            logger.error(
+                "The broker is not usable: %s. Nothing is marked until it is back; other beats may reach it.",
+                error,
+                extra={"action": "publish"},
+            )
+        with self._changing:
+            # The first probe follows at once: a restarted broker breaks old connections and takes new ones.
+            self._probe_at = boottime() + self._pause
+            self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
+            self._drop(lambda connection: connection.collect())  # no farewell, which AMQP would wait for
+
+    def renew(self) -> None:
+        """Make the connection anew: a refusal may have closed it, or its channel, as AMQP's do."""
+        with self._changing:
+            self.close()
+            self.ready()
+
+    def close(self) -> None:
+        """Drop the connection."""
+        with self._changing:
+            self._drop(lambda connection: connection.release())
+
+    def is_connection_error(self, error: BaseException) -> bool:
+        """Tell whether an error leaves open what became of the message."""
+        # For its consumers' sake kombu counts a KeyError among Redis's, and wraps it as those. When a message is made
+        # it is the message's own: a compression that nobody knows, for instance.
+        inner = error.__cause__ if isinstance(error, OperationalError) else error
+        if isinstance(inner, KeyError):
+            return False
+        connection = self._connection
+        known: tuple[type[BaseException], ...] = (OSError, OperationalError)
+        if connection is not None:
+            known += tuple(connection.connection_errors) + tuple(connection.recoverable_connection_errors)
+        return isinstance(error, known)
+
+    def is_refusal(self, error: BaseException) -> bool:
+        """Tell whether the broker has answered, with a no."""
+        connection = self._connection
+        return connection is not None and isinstance(error, tuple(connection.channel_errors))
+
+    def _is_connected(self) -> bool:
+        connection = self._connection
+        return self.producer is not None and connection is not None and bool(connection.connected)
+
+    def _drop(self, how: Callable[[Any], None]) -> None:
+        connection, self._connection, self.producer = self._connection, None, None
+        if connection is not None:
+            try:
+                how(connection)
+            except Exception:
+                logger.debug("Closing the broker connection failed", exc_info=True)
+
+    def _connect(self) -> None:
+        self.close()
+        connection = self._sender.app.connection_for_write(connect_timeout=CONNECT_TIMEOUT)
+        caution = CAUTION.get(connection.transport.driver_type, {})
+        connection.transport_options = {**caution, **(connection.transport_options or {})}
+        self._connection = connection
+        connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=CONNECT_TIMEOUT)
+        channel = connection.default_channel  # virtual transports connect with the first channel only
+        if connection.transport.driver_type == "redis":
+            # Else kombu makes a new client for each message, which costs more than the message does.
+            channel.Client = lru_cache(channel.Client)
+        producer = self._sender.Producer(connection, auto_declare=False)
+        self._on_connect(producer)
+        self.producer = producer

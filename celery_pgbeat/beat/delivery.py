@@ -1,0 +1,159 @@
+"""Brings submitted jobs to the broker and writes down what became of each: confirmed, refused, or given back.
+
+In a thread of its own: while it waits for the broker and for the confirm, the next batch is marked, decided and
+submitted. Nothing is marked before the last batch has been begun: what is submitted and not sent is what a kill leaves
+to the others for a lease, and a lease that runs while its batch waits is soon over. Batches go out in the order in
+which they were submitted, each while its own lease holds.
+
+Done in small steps: what a kill or a stop can double is one step at most. What the broker took and somebody held when
+it was to be confirmed is confirmed again in the next turns, until the lease is over: then any beat would send it again.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import uuid
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from celery_pgbeat.beat.clock import boottime
+from celery_pgbeat.beat.complaints import Complaints
+from celery_pgbeat.beat.messages import Job, Refusal
+from celery_pgbeat.beat.publisher import Publisher
+from celery_pgbeat.postgres.store import Store
+
+logger = logging.getLogger(__name__)
+
+STEP = 250  # messages between two confirms
+AGAIN = 0.1  # seconds until who waits for a place looks whether the beat is to stop
+
+# A submitted job: its id, its periodic task, and what makes it; a row may hold what no message can.
+Order = tuple[uuid.UUID, str, Callable[[], Job]]
+
+
+@dataclass(slots=True)
+class Unconfirmed:
+    """Jobs that are sent, with the seconds until each may start, and that somebody held when they were confirmed."""
+
+    sent: list[tuple[uuid.UUID, float]]
+    lease_ends: float
+
+
+class Delivery:
+    """Delivers for one beat."""
+
+    def __init__(
+        self, store: Store, publisher: Publisher, complaints: Complaints, stopping: Callable[[], bool]
+    ) -> None:
+        self._store = store
+        self._publisher = publisher
+        self._complaints = complaints
+        self._stopping = stopping
+        self._batches: queue.SimpleQueue[tuple[Sequence[Order], float] | None] = queue.SimpleQueue()
+        self._begun = threading.Event()  # whether every batch has been begun, so that another one may wait
+        self._begun.set()
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+        self._unconfirmed: deque[Unconfirmed] = deque()
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether something is sent and not confirmed."""
+        return bool(self._unconfirmed)
+
+    def wait_for_place(self) -> bool:
+        """Wait until no batch waits; tell whether that is so, and not the end of the beat."""
+        while not self._stopping():
+            if self._begun.wait(AGAIN):
+                return True
+        return False
+
+    def deliver(self, orders: Sequence[Order], lease_ends: float) -> None:
+        """Have a batch delivered, when those before it are."""
+        if not orders:
+            return
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="pgbeat-delivery", daemon=True)
+            thread.start()
+            self._thread = thread
+        self._begun.clear()
+        self._batches.put((orders, lease_ends))
+
+    def check(self) -> None:
+        """Raise what went wrong since the last look, if anything did."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def finish(self, within: float) -> bool:
+        """End the thread when it has delivered what there is; tell whether it has ended within so many seconds."""
+        if self._thread is None:
+            return True
+        self._batches.put(None)
+        self._thread.join(within)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while (batch := self._batches.get()) is not None:
+            if self._batches.empty():
+                self._begun.set()
+            try:
+                self._deliver(*batch)
+            except Exception as error:  # noqa: BLE001  raised by the next `check`, in the thread that makes the turns
+                self._error = self._error or error
+            del batch  # else an idle beat would keep its last thousand rows
+
+    def _deliver(self, orders: Sequence[Order], lease_ends: float) -> None:
+        """Make the messages, publish while the lease holds, and confirm."""
+        jobs: list[Job] = []
+        unmade: list[Refusal] = []
+        for job, periodic_task, make in orders:
+            try:
+                jobs.append(make())
+            except Exception as error:  # noqa: BLE001  one bad row stops only itself
+                unmade.append(Refusal(job, periodic_task, error))
+        self._refuse(unmade)
+        for first in range(0, len(jobs), STEP):
+            published = self._publisher.publish(jobs[first : first + STEP], lease_ends)
+            if published.sent:
+                self._confirm(published.sent, lease_ends)
+            self._refuse(published.refused)
+            if published.unsent:
+                rest = [job.id for job in jobs[first + STEP :]]
+                # Late, this beat may have marked some of them anew: that mark's batch waits here, and will send them.
+                self._store.give_back([*published.unsent, *rest], late=boottime() >= lease_ends)
+                return
+
+    def confirm_again(self) -> bool:
+        """Confirm what somebody held; tell whether all of it is confirmed now."""
+        waiting = len(self._unconfirmed)
+        for _ in range(waiting):
+            one = self._unconfirmed.popleft()
+            if boottime() < one.lease_ends:
+                self._confirm(one.sent, one.lease_ends)
+        return bool(waiting) and not self._unconfirmed
+
+    def _confirm(self, sent: list[tuple[uuid.UUID, float]], lease_ends: float) -> None:
+        held = self._store.confirm(sent).held
+        if held:
+            self._unconfirmed.append(Unconfirmed([(job, delay) for job, delay in sent if job in held], lease_ends))
+
+    def _refuse(self, refusals: Sequence[Refusal]) -> None:
+        """Record what cannot be sent; after the third time it is lost."""
+        if not refusals:
+            return
+        lost = self._store.refuse([(refusal.job, refusal.reason) for refusal in refusals])
+        for refusal in refusals:
+            if self._complaints.is_due(refusal.periodic_task):
+                logger.error(
+                    "Cannot send job %s of %r, which is %s: %s",
+                    refusal.job,
+                    refusal.periodic_task,
+                    "lost now" if refusal.job in lost else "tried again",
+                    refusal.reason,
+                    extra={"action": "refuse"},
+                )
+            logger.debug("The error in full:", exc_info=refusal.error, extra={"action": "refuse"})

@@ -1,0 +1,28 @@
+"""Messages for the batch, equal byte for byte to what Celery's own `apply_async` would have sent.
+
+Celery takes 200 us and more to make a message, of which next to nothing differs between two jobs of one task. So a
+*shape* is learnt once, at its fourth job: Celery makes one message of a job for a producer that keeps it
+(`recording.py`), a *press* makes a *template* of it in the form in which its broker takes messages (`redis_press.py`,
+`amqp_press.py`), and from then on only the *fields* are filled in (`fields.py`, `content.py`).
+
+What makes a rendered message exact:
+
+    the way     every function from `apply_entry` to the channel is Celery's or kombu's own, nobody listens to the
+                signals of sending, no events are sent, no route depends on arguments, no running task claims the call
+                (`genuine.py`, asked for each batch)
+    the shape   jobs of one shape have all in common that the message depends on, but the fields (`shape.key_of`)
+    the fields  they stand where they stood in the reference message; what `apply_async` checks and computes of each job
+                is done by the same functions, or by an equal of theirs (`content.py`)
+    the proof   what is rendered of the first job, and of a second one that has nothing but the shape in common with it,
+                is compared with what Celery and kombu make of them: the text that Redis gets and its key, the frames
+                that RabbitMQ gets. One different byte, and the shape is never rendered, and the log says so once
+                (`shape.learn`)
+
+What is left out beside the work: Redis' result backend is not asked to subscribe to a result that a beat never reads.
+
+All else goes Celery's own way: a task with an `apply_async` of its own, tasks with pydantic arguments, `BeatLazyFunc`,
+`retry`, an `expires` that is an instant, a result backend that takes part in the sending (`rpc://`), queues that are
+declared for each message, transports other than kombu's Redis and py-amqp; with Redis named exchanges, and connections
+that write again what had no answer; with RabbitMQ `countdown`, `eta`, a message's own time limits, `mandatory`, what is
+larger than a frame, and connections without `confirm_publish`.
+"""

@@ -1,0 +1,102 @@
+"""From a job to the fields of its message: what Celery does between `apply_async` and the channel, of what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from kombu.compression import compress
+from kombu.serialization import dumps
+
+from celery_pgbeat.beat.messages import Job, arguments_of, delay_of, instant_text
+from celery_pgbeat.beat.rendering.fields import Fields, Shown
+from celery_pgbeat.beat.rendering.recording import Inexact
+
+# A row says the same at each of its ticks. Together some megabytes at most.
+REMEMBERED = 4096  # texts
+REMEMBERED_UP_TO = 1000  # characters of each
+
+
+class Moment(NamedTuple):
+    """One instant, as the database's clock tells it and as the app's does."""
+
+    database: datetime
+    app: datetime
+
+
+class Said(NamedTuple):
+    """What a message says of the arguments."""
+
+    body: str | bytes
+    argsrepr: str
+    kwargsrepr: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What the messages of one shape say.
+
+    Attributes:
+        check: raises for arguments that do not fit the task, as `apply_async` does.
+        embed: the third part of the body.
+        eta: where the options name an instant.
+    """
+
+    check: Callable[..., Any] | None
+    embed: Any
+    serializer: str | None
+    compression: str | None
+    countdown: timedelta | None
+    expires_after: timedelta | None
+    eta: datetime | None
+    show_args: Shown
+    show_kwargs: Shown
+
+    def fields(self, job: Job, moment: Moment) -> Fields:
+        """Return what this job's message says.
+
+        Raises:
+            Exception: what `apply_async` would raise, or would log.
+        """
+        short = len(job.args) + len(job.kwargs) <= REMEMBERED_UP_TO
+        said = _remembered(self, job.args, job.kwargs) if short else self.say(job.args, job.kwargs)
+        expires = expiration = None
+        if self.expires_after is not None:
+            expires_at = moment.database + self.expires_after
+            left = (expires_at - moment.app).total_seconds()
+            if left < 0:
+                raise Inexact("it expires before it is sent")
+            expires, expiration = expires_at.isoformat(), str(int(left * 1000))
+        return Fields(
+            id=str(job.id),
+            periodic_task=job.periodic_task,
+            scheduled_for=instant_text(job.scheduled_for),
+            body=said.body,
+            argsrepr=said.argsrepr,
+            kwargsrepr=said.kwargsrepr,
+            eta=None if self.countdown is None else (moment.database + self.countdown).isoformat(),
+            expires=expires,
+            expiration=expiration,
+        )
+
+    def say(self, args_text: str, kwargs_text: str) -> Said:
+        """Return what is said of arguments in JSON: the same for the same text."""
+        args, kwargs = arguments_of(args_text, kwargs_text)
+        if self.check is not None:
+            self.check(*args, **kwargs)
+        args, kwargs = args or (), kwargs or {}
+        _, _, body = dumps((args, kwargs, self.embed), serializer=self.serializer)
+        if self.compression:
+            body, _ = compress(body, self.compression)
+        return Said(body, self.show_args(args_text, args), self.show_kwargs(kwargs_text, kwargs))
+
+    def delay(self, moment: Moment) -> float:
+        """Return the seconds until such a message may start."""
+        eta = self.eta if self.countdown is None else moment.database + self.countdown
+        return delay_of({"eta": eta}, moment.database)
+
+
+_remembered = lru_cache(maxsize=REMEMBERED)(Content.say)

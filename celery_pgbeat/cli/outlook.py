@@ -1,0 +1,140 @@
+"""What a schedule, or blackout windows, have in store: for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import click
+
+from celery_pgbeat.cli.instants import both_as_dict, in_utc, on_the_clock, print_instants
+from celery_pgbeat.cli.output import print_columns, print_pairs
+from celery_pgbeat.schedules import Schedule, Windows, dst_note, dst_skips
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The next occurrences of a schedule."""
+
+    schedule: Schedule
+    grid: str  # where its grid begins, in words
+    begin: datetime
+    instants: list[datetime]
+    notes: list[str | None]
+    skipped: list[str]
+    finished: bool
+
+    @classmethod
+    def of(cls, schedule: Schedule, grid: str, begin: datetime, count: int) -> Outlook:
+        """Look ahead from an instant."""
+        instants = list(schedule.occurrences(begin, limit=count))
+        notes = [dst_note(schedule, instant) for instant in instants]
+        finished = len(instants) < count
+        skipped = list(dst_skips(schedule, begin, None if finished else instants[-1]))
+        return cls(schedule, grid, begin, instants, notes, skipped, finished)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        schedule = self.schedule
+        return {
+            "kind": schedule.kind,
+            "text": schedule.text,
+            "description": schedule.describe(),
+            "timezone": schedule.timezone,
+            "dst": schedule.dst,
+            "anchor": schedule.anchor,
+            "occurrences": [
+                {**both_as_dict(instant, schedule.timezone), "note": note}
+                for instant, note in zip(self.instants, self.notes, strict=True)
+            ],
+            "skipped": self.skipped,
+            "finished": self.finished,
+        }
+
+    def print(self) -> None:
+        """Print it for people."""
+        schedule = self.schedule
+        meaning = [
+            ("kind", schedule.kind),
+            ("text", schedule.text.replace("\n", " ")),  # a recurrence set takes spaces as well
+            ("description", schedule.describe()),
+            ("timezone", schedule.timezone),
+        ]
+        if schedule.anchor is not None:
+            of_a_row = "that of a row at its anchor, else at its start_at, else when its schedule was set"
+            meaning.append(("grid", f"begins {self.grid}; {of_a_row}"))
+        print_pairs(meaning)
+        if self.instants:
+            click.echo()
+            print_instants(self.instants, schedule.timezone, {"NOTE": [note or "" for note in self.notes]})
+        _print_remarks([*self.skipped, *([self._end()] if self.finished else [])])
+
+    def _end(self) -> str:
+        if self.instants:
+            return "then it is finished: it never occurs again"
+        last = self.schedule.previous(self.begin)
+        if last is None:
+            return "it never occurs"
+        return f"finished: it never occurs again; the last time was {on_the_clock(last, self.schedule.timezone)}"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsOutlook:
+    """The next stretches of blackout windows."""
+
+    windows: Windows
+    timezone: str
+    stretches: list[tuple[datetime, datetime | None]]
+    finished: bool
+
+    @classmethod
+    def of(cls, windows: Windows, timezone: str, begin: datetime, count: int) -> WindowsOutlook:
+        """Look ahead from an instant."""
+        stretches = list(islice(windows.stretches(begin), count))
+        return cls(windows, timezone, stretches, finished=len(stretches) < count)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        occurrences = [
+            {
+                "opens": both_as_dict(opening, self.timezone),
+                "closes": None if closing is None else both_as_dict(closing, self.timezone),
+            }
+            for opening, closing in self.stretches
+        ]
+        return {**self._meaning(), "occurrences": occurrences, "finished": self.finished}
+
+    def print(self) -> None:
+        """Print it for people."""
+        print_pairs(list(self._meaning().items()))
+        clocks: dict[str, Callable[[datetime], str]] = {self.timezone: partial(on_the_clock, zone=self.timezone)}
+        if self.timezone != "UTC":
+            clocks["UTC"] = in_utc
+        columns: dict[str, list[str]] = {}
+        for name, clock in clocks.items():
+            columns[f"OPENS, {name}"] = [clock(opening) for opening, _ in self.stretches]
+            columns[f"CLOSES, {name}"] = ["never" if end is None else clock(end) for _, end in self.stretches]
+        if self.stretches:
+            click.echo()
+            print_columns(columns)
+        then = "then they are finished" if self.stretches else "finished"
+        _print_remarks([f"{then}: they never open again"] if self.finished else [])
+
+    def _meaning(self) -> dict[str, str]:
+        return {
+            "kind": "blackout windows",
+            "text": self.windows.text,
+            "description": self.windows.describe(),
+            "timezone": self.timezone,
+        }
+
+
+def _print_remarks(remarks: list[str]) -> None:
+    if remarks:
+        click.echo()
+    for remark in remarks:
+        click.echo(f"{remark[0].upper()}{remark[1:]}.")

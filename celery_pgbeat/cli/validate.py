@@ -1,0 +1,75 @@
+"""`validate`: what the text of a schedule means. Needs neither app nor database."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from zoneinfo import ZoneInfo
+
+import click
+
+from celery_pgbeat.cli.failure import DoorCommand, Failure, failure_of
+from celery_pgbeat.cli.instants import in_utc, read_instant
+from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.target import Target
+from celery_pgbeat.errors import InvalidSchedule
+
+
+@click.command(cls=DoorCommand)
+@click.argument("text")
+@click.option("--timezone", "zone", metavar="ZONE", help="Whose clock counts; default the app's zone, without one UTC.")
+@click.option("--name", metavar="NAME", default="", help="The periodic task's name, which an H in cron hashes.")
+@click.option(
+    "--dst",
+    type=click.Choice(("default", "skip", "once", "all")),
+    default="default",
+    show_default=True,
+    help="What it does where the clocks change.",
+)
+@click.option(
+    "--after",
+    metavar="INSTANT",
+    callback=read_instant,
+    help="Where to begin, in ISO 8601; without an offset in ZONE. Default now.",
+)
+@click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, help="Show so many occurrences.")
+@click.option("--window", is_flag=True, help="TEXT is a column blackout: cron: 0 0 * * sat P2D. Without --name, --dst.")
+@as_json
+def validate(
+    text: str, zone: str | None, name: str, dst: str, after: datetime | None, count: int, window: bool, as_json: bool
+) -> None:
+    """See what the text of a schedule means and when it occurs next; exit code 1 if it is none."""
+    from celery_pgbeat.cli.outlook import Outlook, WindowsOutlook
+    from celery_pgbeat.schedules import parse, parse_windows
+    from celery_pgbeat.schedules.instants import as_utc
+    from celery_pgbeat.schedules.zones import zone_named
+
+    zone = zone_named(zone or Target.current().timezone).name
+    if after is None:
+        begin = datetime.now(timezone.utc).replace(microsecond=0)
+    else:
+        begin = as_utc(after if after.tzinfo else after.replace(tzinfo=ZoneInfo(zone)))
+    outlook: Outlook | WindowsOutlook
+    try:
+        if window:
+            outlook = WindowsOutlook.of(parse_windows(text, zone), zone, begin, count)
+        else:
+            grid = "now" if after is None else f"at {in_utc(begin)}"
+            outlook = Outlook.of(parse(text, zone, name=name, dst=dst, anchor=begin), grid, begin, count)
+    except InvalidSchedule as refusal:
+        raise _with_hint(refusal, text, zone) from refusal
+    if as_json:
+        print_json(outlook.as_dict())
+    else:
+        outlook.print()
+
+
+def _with_hint(refusal: InvalidSchedule, text: str, zone: str) -> Failure:
+    """Return the refusal, with a hint where the text would do as that of blackout windows."""
+    from celery_pgbeat.schedules import parse_windows
+
+    failure = failure_of(refusal)
+    try:
+        parse_windows(text, zone)
+    except InvalidSchedule:
+        return failure
+    return Failure(f"{failure.message}\nAs a blackout window it would do: add --window.")

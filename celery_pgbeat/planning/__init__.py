@@ -1,0 +1,33 @@
+"""WHAT NOW: one row and the time -> what to submit, what to record, when next. Pure: no I/O, no clock.
+
+The store reads rows and carries out decisions; nothing here knows how. The invariant of the room: every
+occurrence between the last one decided and the next run is accounted for in exactly one decision, as the
+job that goes out or as one of the counted rest.
+
+`rows.py` has the types, `recurrence.py` what is remembered of schedules, `timeline.py` when a row's occurrences are due
+(jitter, windows, bounds), `first.py` the first run of a row, `decide.py` what becomes of a due one, `catchup.py` which
+of the missed ones still go out.
+"""
+
+from __future__ import annotations
+
+from .decide import decide
+from .first import plan
+from .identity import job_id
+from .rows import Decision, Definition, Due, Passed, Planned, Postponed, Rules
+from .timeline import Timeline, timeline_of
+
+__all__ = [
+    "Decision",
+    "Definition",
+    "Due",
+    "Passed",
+    "Planned",
+    "Postponed",
+    "Rules",
+    "Timeline",
+    "decide",
+    "job_id",
+    "plan",
+    "timeline_of",
+]

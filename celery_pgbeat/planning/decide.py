@@ -1,0 +1,138 @@
+"""The decision about a due row, and about what was missed since."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from .catchup import Missed, chosen_of
+from .identity import job_id
+from .rows import MICROSECOND, Decision, Due, Passed, Postponed, Rules
+from .timeline import Timeline, pickup_after, timeline_of
+
+
+def decide(row: Due, rules: Rules) -> Decision | Postponed:
+    """Decide about the occurrence that is due, and about those that were missed since.
+
+    What is on time is decided by itself, oldest first: the next one in line becomes the row's next run even if
+    it is due already. What is older is decided by `catchup`. Nothing starts inside a blackout window.
+
+    Raises:
+        InvalidSchedule: the row can never be planned as it is.
+    """
+    line = timeline_of(row, rules)
+    nominal = nominal_instant(row)
+    # What falls into a window is looked at when that has closed: it may be changed until then. So is what comes too
+    # late for the moment before it.
+    for instant in (row.next_run_at, row.now):
+        if (free := line.free_from(instant)) > row.now:
+            return Postponed(row=row, planned_for=nominal, next_run_at=free)
+    if not line.moves and line.covers(row.next_run_at if row.planned_for is None else line.spread(nominal)):
+        return _passed_over(row, rules, line, nominal)
+    due_at = line.free_from(row.next_run_at) if row.planned_for is None else line.due(nominal)
+    if row.taken_over or row.now - max(due_at, nominal) <= rules.on_time:
+        return _on_time(row, rules, line, nominal)
+    return _caught_up(row, rules, line, nominal)
+
+
+def nominal_instant(row: Due) -> datetime:
+    """Return the instant that the due occurrence stands for.
+
+    A next run that SQL set to an instant at or before the last one decided is a new run: its instant is now.
+    """
+    nominal = row.planned_for or row.next_run_at
+    if row.last_run_at is not None and nominal <= row.last_run_at:
+        return max(row.now, row.last_run_at + MICROSECOND)
+    return nominal
+
+
+def _passed_over(row: Due, rules: Rules, line: Timeline, nominal: datetime) -> Decision:
+    """Record an occurrence that fell into a window, with all others up to the window's end."""
+    last = nominal
+    if row.planned_for is not None:
+        last = line.newest_due_before(nominal, line.free_from(line.spread(nominal)))
+    passed = Passed(nominal, last, 1 + line.count(nominal, last), "blackout")
+    return _decided(row, rules, line, None, last, passed)
+
+
+def _on_time(row: Due, rules: Rules, line: Timeline, nominal: datetime) -> Decision:
+    """Decide one occurrence, together with those that a window has moved to the same instant."""
+    if not line.moves or row.planned_for is None or not line.covers(line.spread(nominal)):
+        return _decided(row, rules, line, nominal, nominal, None)
+    # An occurrence at the very instant at which the window closes counts as the latest of those it held back.
+    last = line.newest_due_before(nominal, line.due(nominal) + MICROSECOND)
+    return _decided(row, rules, line, last, last, _held_back(line, nominal, last))
+
+
+def _caught_up(row: Due, rules: Rules, line: Timeline, nominal: datetime) -> Decision:
+    boundary = row.now - rules.on_time
+    # Time before the definition in force is never caught up, even behind a next run that SQL set into the past.
+    since = max(nominal, row.counts_after)
+    newest = nominal
+    if line.count(since, boundary - MICROSECOND):
+        found = line.newest_due_before(nominal, boundary)
+        newest = found if found > since else nominal
+    missed = Missed(nominal, since, newest, 1 + (line.count(since, newest) if newest > nominal else 0))
+    chosen = chosen_of(row, line, missed)
+    if row.catchup == "all" and chosen is not None:
+        return _one_of_all(row, rules, line, missed, chosen)
+    return _decided(row, rules, line, chosen, newest, _rest(line, missed, chosen), origin="catchup")
+
+
+def _one_of_all(row: Due, rules: Rules, line: Timeline, missed: Missed, chosen: datetime) -> Decision:
+    """Decide about the first that goes out; the next one in line is decided next."""
+    before = missed.count - 1 - line.count(max(chosen, missed.since), missed.newest)
+    if before:
+        last = max(missed.oldest, line.newest(chosen - MICROSECOND) or missed.oldest)
+        return _decided(row, rules, line, None, last, Passed(missed.oldest, last, before, "too_late"))
+    last = chosen
+    if line.covers(line.spread(chosen)):
+        last = line.newest_due_before(chosen, line.due(chosen) + MICROSECOND)
+    return _decided(row, rules, line, last, last, _held_back(line, chosen, last), origin="catchup")
+
+
+def _held_back(line: Timeline, first: datetime, last: datetime) -> Passed | None:
+    """Return the record of those that a window has moved to the instant of the last of them."""
+    count = line.count(first, last)
+    if count == 0:
+        return None
+    return Passed(first, max(first, line.newest(last - MICROSECOND) or first), count, "blackout")
+
+
+def _rest(line: Timeline, missed: Missed, chosen: datetime | None) -> Passed | None:
+    """Return the record of what was missed and does not go out, None if that is nothing."""
+    count = missed.count - (chosen is not None)
+    if count == 0:
+        return None
+    first, last = missed.oldest, missed.newest
+    if chosen == first:
+        first = line.following(first) or first
+    elif chosen == last:
+        last = max(first, line.newest(last - MICROSECOND) or first)
+    return Passed(first, last, count, "too_late")
+
+
+def _decided(
+    row: Due,
+    rules: Rules,
+    line: Timeline,
+    chosen: datetime | None,
+    until: datetime,
+    passed: Passed | None,
+    origin: str = "schedule",
+) -> Decision:
+    following = line.following(until)
+    due_at = None
+    if chosen is not None:
+        due_at = row.next_run_at if origin == "schedule" else line.due(chosen)
+    return Decision(
+        row=row,
+        job=None if chosen is None else job_id(row.name, row.created_at, chosen),
+        scheduled_for=chosen,
+        due_at=due_at,
+        origin=origin,
+        passed=passed,
+        decided_until=until,
+        next_run_at=None if following is None else line.due(following),
+        planned_for=following,
+        pickup_deadline=pickup_after(line, until, rules),
+    )

@@ -1,0 +1,207 @@
+-- What a write to a periodic task means, whoever writes it.
+
+-- The named windows that a list of windows refers to, NULL where it refers to none.
+create or replace function {schema}.windows_used_by(blackout text[]) returns text[]
+language sql immutable
+as $$
+    select array_agg(distinct name)
+    from unnest(blackout) as element
+    cross join unnest({schema}.windows_in(element)) as part
+    cross join lateral {schema}.window_referred_to(part) as name
+    where name <> ''
+$$;
+
+-- Every write that is not the beats' own comes through here: it is validated, takes the mark off
+-- (so that a submit that was under way changes nothing), and says what has to be planned anew.
+-- The beats' own writes are known by what only they do: a submit moves last_run_at and takes its mark off,
+-- a plan moves planned_revision, and so does a postponement; the WHEN clause of the trigger lets both pass without a call.
+create or replace function {schema}.periodic_task_written() returns trigger
+language plpgsql
+as $$
+declare
+    now constant timestamptz := {schema}.now();
+    times_changed boolean;
+    windows_changed boolean;
+    definition_changed boolean;
+    run_set boolean;
+    counts_from timestamptz := now;
+    in_the_way uuid;
+begin
+    if tg_op = 'INSERT' then
+        perform {schema}.validate_periodic_task(new);
+        new.revision := 1;
+        new.planned_revision := case when new.schedule is null or new.next_run_at is not null then 1 else 0 end;
+        new.schedule_set_at := now;
+        new.planned_from := now;
+        new.planned_for := null;
+        new.declared_timezone := new.timezone;
+        if new.blackout is not null then
+            new.windows_used := {schema}.windows_used_by(new.blackout);
+        end if;
+        new.marked_by := null;
+        new.marked_at := null;
+        new.taken_over := false;
+        new.problem := null;
+        perform pg_notify({channel}, '');
+        return new;
+    end if;
+
+    times_changed := (new.schedule, new.timezone, new.anchor, new.dst, new.start_at, new.end_at, new.max_runs,
+                      new.jitter, new.blackout, new.blackout_action)
+        is distinct from
+        (old.schedule, old.timezone, old.anchor, old.dst, old.start_at, old.end_at, old.max_runs,
+         old.jitter, old.blackout, old.blackout_action);
+    windows_changed := new.windows_revision <> old.windows_revision and not times_changed;
+    definition_changed := times_changed or windows_changed
+        or (new.name, new.task, new.args, new.kwargs, new.queue, new.priority, new.options, new.overlap,
+            new.catchup, new.catchup_window, new.catchup_limit, new.min_gap, new.max_run_time, new.on_lost, new.tracking,
+            new.lazy)
+        is distinct from
+        (old.name, old.task, old.args, old.kwargs, old.queue, old.priority, old.options, old.overlap,
+         old.catchup, old.catchup_window, old.catchup_limit, old.min_gap, old.max_run_time, old.on_lost, old.tracking,
+         old.lazy);
+    -- Who clears next_run_at together with a new schedule wants it planned, not ended.
+    run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
+
+    if not (definition_changed or run_set or new.enabled <> old.enabled) then
+        if new is distinct from old then
+            new.updated_at := now;
+        end if;
+        return new;
+    end if;
+
+    if new.name <> old.name then
+        select id into in_the_way from {schema}.active_job where periodic_task = old.name limit 1;
+        if found then
+            raise exception 'job % of % is not final', in_the_way, quote_literal(old.name)
+                using errcode = '55006', hint = 'Rename the periodic task when the job is final: a job knows its row by the name.';
+        end if;
+    end if;
+
+    if definition_changed then
+        perform {schema}.validate_periodic_task(new);
+        new.revision := old.revision + 1;
+        if old.planned_revision = old.revision then
+            new.planned_revision := new.revision;
+        end if;
+        -- A row that could not be planned gets another chance with every change of its definition.
+        times_changed := times_changed or old.problem is not null;
+        new.problem := null;
+    end if;
+
+    if new.schedule is distinct from old.schedule then
+        new.schedule_set_at := now;
+    end if;
+    if new.blackout is distinct from old.blackout then
+        new.windows_used := {schema}.windows_used_by(new.blackout);
+    end if;
+    if new.timezone is distinct from old.timezone then
+        new.declared_timezone := new.timezone;
+    end if;
+
+    if new.enabled and not old.enabled then
+        new.pause_reason := null;
+        new.paused_by := null;
+        new.paused_until := null;
+        if not times_changed and old.paused_until <= now then
+            -- The pause was over at its time, not when a beat saw it: what comes at that very instant counts.
+            counts_from := greatest(old.paused_until - interval '1 microsecond', old.updated_at);
+        end if;
+        -- Time while paused is never caught up, nor is what was to be planned when the pause began.
+        times_changed := times_changed or coalesce(new.next_run_at <= now, new.planned_revision <> new.revision);
+    elsif old.enabled and not new.enabled then
+        new.paused_by := coalesce(new.paused_by, session_user);
+    end if;
+
+    if run_set then
+        new.planned_for := null;
+        new.planned_revision := new.revision;
+    elsif times_changed then
+        -- What the old schedule had not decided is discarded; occurrences count from here on.
+        new.next_run_at := null;
+        new.planned_for := null;
+        new.planned_from := counts_from;
+        new.planned_revision := case when new.schedule is null then new.revision else 0 end;
+    elsif windows_changed and new.next_run_at is not null then
+        -- What the old windows held back is not lost: it is planned first, by the new ones.
+        new.planned_for := coalesce(new.planned_for, new.next_run_at);
+        new.next_run_at := null;
+        new.planned_revision := 0;
+    end if;
+
+    new.marked_by := null;
+    new.marked_at := null;
+    new.taken_over := false;
+    new.updated_at := now;
+    perform pg_notify({channel}, '');
+    return new;
+end
+$$;
+
+drop trigger if exists periodic_task_inserted on {schema}.periodic_task;
+create trigger periodic_task_inserted
+    before insert on {schema}.periodic_task
+    for each row execute function {schema}.periodic_task_written();
+
+drop trigger if exists periodic_task_updated on {schema}.periodic_task;
+create trigger periodic_task_updated
+    before update of
+        name, task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at,
+        max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
+        windows_revision, submitter, subject, enabled, pause_reason, paused_by, paused_until, on_lost, tracking,
+        next_run_at, managed_by, lazy
+    on {schema}.periodic_task
+    for each row
+    when (old.planned_revision = new.planned_revision
+          and (old.last_run_at is not distinct from new.last_run_at or old.marked_by is null or new.marked_by is not null))
+    execute function {schema}.periodic_task_written();
+
+-- A named window: what changes in it changes the times of all rows that use it.
+create or replace function {schema}.blackout_written() returns trigger
+language plpgsql
+as $$
+declare
+    user_name text;
+begin
+    if tg_op <> 'INSERT' and (tg_op = 'DELETE' or new.name <> old.name) then
+        select name into user_name from {schema}.periodic_task
+        where windows_used @> array[old.name] order by name limit 1;
+        if found then
+            raise exception using errcode = 'object_in_use',
+                message = format('The blackout window %s is used by the periodic task %s.',
+                                 {schema}.quoted(old.name), {schema}.quoted(user_name)),
+                hint = format('Take %s out of its column blackout first, or set windows to an empty array.',
+                              {schema}.quoted('window: ' || old.name));
+        end if;
+    end if;
+    if tg_op = 'DELETE' then
+        return old;
+    end if;
+    perform {schema}.validate_blackout(new);
+    return new;
+end
+$$;
+
+drop trigger if exists blackout_written on {schema}.blackout;
+create trigger blackout_written
+    before insert or update or delete on {schema}.blackout
+    for each row execute function {schema}.blackout_written();
+
+-- In name order, as everybody does who writes to many rows.
+create or replace function {schema}.replan_users_of_window() returns trigger
+language plpgsql
+as $$
+begin
+    if tg_op = 'UPDATE' and new is not distinct from old then
+        return null;
+    end if;
+    perform from {schema}.periodic_task where windows_used @> array[new.name] order by name for no key update;
+    update {schema}.periodic_task set windows_revision = windows_revision + 1 where windows_used @> array[new.name];
+    return null;
+end
+$$;
+
+drop trigger if exists blackout_changed on {schema}.blackout;
+create trigger blackout_changed
+    after insert or update on {schema}.blackout
+    for each row execute function {schema}.replan_users_of_window();

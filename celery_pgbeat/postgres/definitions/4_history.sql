@@ -1,0 +1,213 @@
+-- The view `job`, and the days of the history.
+
+create or replace view {schema}.job as
+select id, periodic_task, scheduled_for, null::timestamptz as last_scheduled_for, 1 as occurrences, origin, state,
+       null::text as reason, null::uuid as blocked_by, task, queue, created_at, submitted_at, started_at,
+       null::timestamptz as finished_at, attempt, sends, beat, worker, error,
+       -- Who waits is as busy as those in the way.
+       case when state <> 'buffered' then busy_until else (
+           select coalesce(max(other.busy_until), job.created_at + job.pickup_deadline)
+           from {schema}.active_job as other
+           where other.periodic_task = job.periodic_task and other.state <> 'buffered'
+       ) end as busy_until
+from {schema}.active_job as job
+union all
+select id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state,
+       reason, blocked_by, task, queue, created_at, submitted_at, started_at,
+       finished_at, attempt, sends, beat, worker, error, busy_until
+from {schema}.finished_job;
+
+-- When each periodic task is due next, the soonest first where it is asked so.
+create or replace view {schema}.upcoming as
+select name, next_run_at, planned_for
+from {schema}.periodic_task
+where enabled and problem is null and next_run_at is not null;
+
+-- What a lost job that never started needs to start after all.
+create or replace function {schema}.revival_of(job {schema}.active_job) returns jsonb
+language sql stable
+as $$
+    select jsonb_build_object('exclusive', job.exclusive, 'message', job.message, 'on_lost', job.on_lost,
+                              'tracking', job.tracking, 'min_gap', job.min_gap, 'max_run_time', job.max_run_time,
+                              'pickup_deadline', job.pickup_deadline)
+$$;
+
+-- The periodic tasks for which jobs wait, by one probe of the index for each.
+create or replace function {schema}.waited_for() returns text[]
+language sql stable
+as $$
+    with recursive waited_for as (
+        (select periodic_task from {schema}.active_job where state = 'buffered' order by periodic_task limit 1)
+        union all
+        select (
+            select periodic_task from {schema}.active_job
+            where state = 'buffered' and periodic_task > waited_for.periodic_task
+            order by periodic_task
+            limit 1)
+        from waited_for
+        where periodic_task is not null
+    )
+    select array_agg(periodic_task) from waited_for where periodic_task is not null
+$$;
+
+-- Release the first buffered job of each of these periodic tasks for which no other job is under way; answers how many.
+-- Where the overlap has become `allow` meanwhile, all of them.
+create or replace function {schema}.release_of(names text[]) returns int
+language plpgsql
+as $$
+declare
+    first int;
+    rest int;
+begin
+    update {schema}.active_job as job
+    set state = 'pending', exclusive = true, waited = true, busy_until = {schema}.now() + job.pickup_deadline
+    where job.id = any (array(
+        select id from {schema}.active_job
+        where state = 'buffered' and id = any (array(
+            select head.id
+            from unnest(names) as waited_for (name)
+            cross join lateral (
+                select waiting.id from {schema}.active_job as waiting
+                where waiting.periodic_task = waited_for.name and waiting.state = 'buffered'
+                order by waiting.scheduled_for, waiting.created_at
+                limit 1
+            ) as head
+            where not exists (
+                select from {schema}.active_job as other
+                where other.periodic_task = waited_for.name and other.state <> 'buffered')))
+        order by id
+        for no key update skip locked));
+    get diagnostics first = row_count;
+    update {schema}.active_job as job
+    set state = 'pending', waited = true, busy_until = {schema}.now() + job.pickup_deadline
+    where job.id = any (array(
+        select waiting.id from {schema}.active_job as waiting
+        where waiting.state = 'buffered' and waiting.periodic_task = any (array(
+            select name from {schema}.periodic_task where name = any (names) and overlap = 'allow'))
+        order by waiting.id
+        for no key update skip locked));
+    get diagnostics rest = row_count;
+    if first + rest > 0 then
+        perform pg_notify({channel}, '');
+    end if;
+    return first + rest;
+end
+$$;
+
+-- Release what waits and may go; without a list, of all periodic tasks. Where a lost job has turned up at this very
+-- moment and taken a place, its own end is the next turn.
+create or replace function {schema}.release(names text[] default null) returns int
+language plpgsql
+as $$
+declare
+    waiting constant text[] := coalesce(names, {schema}.waited_for());
+    one text;
+    released int := 0;
+begin
+    begin
+        return {schema}.release_of(waiting);
+    exception when unique_violation then
+        null;
+    end;
+    foreach one in array waiting loop
+        begin
+            released := released + {schema}.release_of(array[one]);
+        exception when unique_violation then
+            null;
+        end;
+    end loop;
+    return released;
+end
+$$;
+
+-- The end of a job is the turn of the next one that waits.
+create or replace function {schema}.active_job_gone() returns trigger
+language plpgsql
+as $$
+declare
+    names constant text[] := array(
+        select distinct gone.periodic_task from gone
+        where exists (
+            select from {schema}.active_job as waiting
+            where waiting.periodic_task = gone.periodic_task and waiting.state = 'buffered'));
+begin
+    if names <> '{}' then
+        perform {schema}.release(names);
+    end if;
+    return null;
+end
+$$;
+
+drop trigger if exists active_job_gone on {schema}.active_job;
+create trigger active_job_gone
+    after delete on {schema}.active_job
+    referencing old table as gone
+    for each statement execute function {schema}.active_job_gone();
+
+-- Make the partitions of today and of the coming days that are missing; answers how many it made.
+-- Rows of a day that fell into the default partition move out of it first, in the same transaction.
+-- A lock that is not to be had within 200 ms is an error: the caller comes again later.
+create or replace function {schema}.make_days(days_ahead int default 14) returns int
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+set timezone = 'UTC'
+as $$
+declare
+    day date;
+    partition text;
+    made int := 0;
+begin
+    if not pg_try_advisory_xact_lock(hashtext('{schema}.make_days')) then
+        return 0;  -- somebody else is making them
+    end if;
+    for day in
+        select generate_series(({schema}.now() at time zone 'UTC')::date, ({schema}.now() at time zone 'UTC')::date + days_ahead,
+                               interval '1 day')::date
+    loop
+        partition := 'finished_job_' || to_char(day, 'YYYYMMDD');
+        continue when to_regclass('{schema}.' || partition) is not null;
+        execute format('create table {schema}.%I (like {schema}.finished_job including defaults including constraints)', partition);
+        execute format('with moved as (delete from {schema}.finished_job_default where created_at >= %L and created_at < %L returning *) '
+                       'insert into {schema}.%I select * from moved', day, day + 1, partition);
+        execute format('alter table {schema}.finished_job attach partition {schema}.%I for values from (%L) to (%L)',
+                       partition, day, day + 1);
+        made := made + 1;
+    end loop;
+    return made;
+end
+$$;
+
+-- Drop the days of the history that are wholly older than the retention; answers how many it dropped.
+create or replace function {schema}.prune(retention interval) returns int
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+set timezone = 'UTC'
+as $$
+declare
+    keep_from constant date := (({schema}.now() - retention) at time zone 'UTC')::date;
+    partition text;
+    dropped int := 0;
+begin
+    for partition in
+        select child.relname
+        from pg_inherits
+        join pg_class child on child.oid = inhrelid
+        where inhparent = '{schema}.finished_job'::regclass
+            and child.relname ~ '^finished_job_[0-9]{8}$'
+            and to_date(right(child.relname, 8), 'YYYYMMDD') < keep_from
+        order by child.relname
+    loop
+        execute format('drop table {schema}.%I', partition);
+        dropped := dropped + 1;
+    end loop;
+    delete from {schema}.finished_job_default where created_at < keep_from;
+    return dropped;
+end
+$$;
+
+revoke execute on function {schema}.make_days(int) from public;
+revoke execute on function {schema}.prune(interval) from public;
+
+select {schema}.make_days();

@@ -1,0 +1,5 @@
+-- Pause a periodic task because its own job wishes so: it has no further run until somebody resumes it.
+update {schema}.periodic_task
+set enabled = false, pause_reason = %(reason)s, paused_by = %(by)s, paused_until = null
+where name = %(name)s
+returning name

@@ -1,0 +1,32 @@
+-- Postpone due periodic tasks whose time has come inside a blackout window: nothing is decided, they come again later.
+--
+-- Fenced by this very mark, as a submit is. It plans the row anew, so it moves planned_revision, which lets it pass
+-- the row's trigger.
+with postponed as (
+    select *, %(beat)s::text as beat from unnest(
+        %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[], %(next_run_ats)s::timestamptz[],
+        %(planned_fors)s::timestamptz[])
+        as postponed (name, marked_at, due_at, next_run_at, planned_for)
+),
+fenced as materialized (
+    select postponed.* from {schema}.periodic_task as task
+    join postponed on postponed.name = task.name
+    where task.name = any (%(names)s::text[])
+        and task.marked_by = postponed.beat
+        and task.marked_at = postponed.marked_at
+        and task.next_run_at = postponed.due_at
+        and task.enabled
+    order by task.name
+    for no key update of task skip locked
+)
+update {schema}.periodic_task as task
+set next_run_at = fenced.next_run_at,
+    planned_for = fenced.planned_for,
+    revision = task.revision + 1,
+    planned_revision = task.revision + 1,
+    marked_by = null,
+    marked_at = null,
+    taken_over = false
+from fenced
+where task.name = fenced.name and task.name = any (%(names)s::text[])
+returning task.name

@@ -1,0 +1,60 @@
+-- Start a job whose periodic task has a min_gap, unless its last start was too short a time ago.
+--
+-- Which copy may start is decided as in start.sql. Too early can only be the first start of a job that nobody
+-- started by hand; it is recorded as skipped. Each start is remembered in one row a name, and that row's lock
+-- decides between two that come at the same moment: the second one sees what the first has written. Who asks again
+-- with the token of a start that was heard is not measured against itself. A last start that lies further ahead
+-- than the gap comes from a clock that was set back, and counts as none.
+with candidate as materialized (
+    select id, periodic_task, min_gap, token is not distinct from %(token)s as heard,
+        %(attempt)s = 0 and run = 0 and started_at is null and origin <> 'manual' as first
+    from {schema}.active_job
+    where id = %(job)s and run = %(run)s and min_gap is not null
+        and (token = %(token)s
+            or ask is null and (attempt < %(attempt)s or attempt = %(attempt)s and state not in ('running', 'buffered')))
+    for no key update
+),
+remembered as (
+    insert into {schema}.periodic_task_state as known (name, last_started_at)
+    select periodic_task, {schema}.now() from candidate where not heard
+    on conflict (name) do update
+    set last_started_at = excluded.last_started_at
+    where known.last_started_at is null or exists (
+        select from candidate
+        where not first
+            or known.last_started_at <= {schema}.now() - min_gap
+            or known.last_started_at >= {schema}.now() + min_gap)
+    returning name
+),
+started as (
+    update {schema}.active_job as job
+    set state = 'running',
+        attempt = %(attempt)s,
+        token = %(token)s,
+        worker = %(worker)s,
+        started_at = coalesce(job.started_at, {schema}.now()),
+        attempt_at = {schema}.now(),
+        marked_by = null,
+        marked_at = null,
+        busy_until = {schema}.now() + make_interval(secs => %(dead_after)s)
+    from candidate
+    where job.id = candidate.id and (candidate.heard or exists (select from remembered))
+    returning job.id, job.periodic_task, job.min_gap
+),
+gone as (
+    delete from {schema}.active_job as job
+    using candidate
+    where job.id = candidate.id and not candidate.heard and not exists (select from remembered)
+    returning job.*
+),
+recorded as (
+    insert into {schema}.finished_job (
+        id, periodic_task, scheduled_for, origin, state, reason, task, queue, created_at, submitted_at, finished_at,
+        run, attempt, sends, beat, worker, busy_until)
+    select id, periodic_task, scheduled_for, origin, 'skipped', 'min_gap', task, queue, created_at, submitted_at,
+        {schema}.now(), run, attempt, sends, beat, %(worker)s, busy_until
+    from gone
+)
+select id, periodic_task, min_gap, true as started from started
+union all
+select id, periodic_task, min_gap, false from gone

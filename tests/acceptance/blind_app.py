@@ -1,0 +1,19 @@
+"""The app of a worker whose Celery never sees a child's end: it looks too early each time, and not again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery.concurrency.asynpool import AsynPool
+
+from tests.acceptance.worker_app import app
+
+__all__ = ["app"]
+
+
+def _look_too_early(self: Any, hub: Any, process: Any) -> None:
+    self._untrack_child_process(process, hub)
+
+
+AsynPool._event_process_exit = _look_too_early
+AsynPool.timers = {}

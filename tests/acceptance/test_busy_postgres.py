@@ -1,0 +1,193 @@
+"""P10: a Postgres that is busy, full, read-only or short of connections: beats and workers stay up and lose nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg2
+import pytest
+
+from tests.acceptance.decisions import decided, gaps
+from tests.acceptance.rows import insert_many, jobs, sql
+from tests.harness import checker
+from tests.harness.processes import Cluster, Node
+from tests.harness.role import Role
+from tests.harness.wait import eventually
+
+SECOND = timedelta(seconds=1)
+
+
+@contextmanager
+def told(role: Role, setting: str, value: str) -> Iterator[None]:
+    """Give the user a setting, which its next connections have, and take it away again."""
+    role.set(setting, value)
+    role.disconnect()
+    yield
+    role.reset()
+    role.disconnect()
+
+
+@contextmanager
+def trigger(url: str, table: str, body: str) -> Iterator[None]:
+    """Have each new or changed row of a table meet this."""
+    sql(url, f"create function public.meet() returns trigger language plpgsql as $$ begin {body}; return new; end $$")
+    sql(
+        url,
+        f"create trigger meet before insert or update on pgbeat.{table} for each row execute function public.meet()",
+    )
+    yield
+    sql(url, f"drop trigger meet on pgbeat.{table}")
+    sql(url, "drop function public.meet()")
+
+
+@contextmanager
+def no_connections(role: Role) -> Iterator[None]:
+    role.limit(0)
+    role.disconnect()
+    yield
+    role.reset()
+
+
+@contextmanager
+def full_disk(role: Role) -> Iterator[None]:
+    full = "raise exception 'could not extend file: No space left on device' using errcode = '53100'"
+    with trigger(role.owner_url, "active_job", full):
+        yield
+
+
+@contextmanager
+def slow_rows(role: Role) -> Iterator[None]:
+    with trigger(role.owner_url, "active_job", "perform pg_sleep(0.3)"), told(role, "statement_timeout", "200ms"):
+        yield
+
+
+@contextmanager
+def held_table(role: Role) -> Iterator[None]:
+    with told(role, "lock_timeout", "100ms"), closing(psycopg2.connect(role.owner_url)) as holder:
+        holder.cursor().execute("lock table pgbeat.active_job in access exclusive mode")
+        yield
+
+
+@contextmanager
+def ended_connections(role: Role) -> Iterator[None]:
+    role.disconnect()
+    yield
+
+
+TROUBLES: dict[str, Callable[[Role], Any]] = {
+    "its connections are ended": ended_connections,
+    "it is read-only": lambda role: told(role, "default_transaction_read_only", "on"),
+    "it takes no more connections": no_connections,
+    "its disk is full": full_disk,
+    "its statements outlast their time": slow_rows,
+    "its locks outlast their time": held_table,
+}
+
+
+def clock(url: str) -> datetime:
+    (row,) = sql(url, "select clock_timestamp() as at")
+    at: datetime = row["at"]
+    return at
+
+
+def submitted_after(url: str, instant: datetime, count: int) -> bool:
+    (row,) = sql(
+        url,
+        "select count(distinct periodic_task) as rows from pgbeat.job "
+        "where submitted_at > %(at)s and scheduled_for > %(at)s",
+        at=instant,
+    )
+    return bool(row["rows"] == count)
+
+
+@pytest.mark.slow
+def test_p10_each_trouble_of_postgres_is_waited_out(cluster: Cluster, role: Role) -> None:
+    cluster.settings = {"pgbeat_lease": 2, "pgbeat_poll": 0.5}
+    insert_many(cluster.database, 6)
+    nodes: list[Node] = [
+        cluster.beat(environment={"PGBEAT_URL": role.url("psycopg2")}),
+        cluster.beat(environment={"PGBEAT_URL": role.url("psycopg")}),
+        cluster.worker(environment={"PGBEAT_URL": role.url()}),
+    ]
+    eventually(lambda: len(cluster.probe.runs()) >= 6, 20, "a round")
+
+    for trouble, meet in TROUBLES.items():
+        noticed = [beat.log.count("Nothing is sent meanwhile") for beat in nodes[:2]]
+        with meet(role):
+            eventually(
+                lambda before=noticed: any(
+                    beat.log.count("Nothing is sent meanwhile") > count
+                    for beat, count in zip(nodes[:2], before, strict=True)
+                ),
+                20,
+                f"a beat meets it: {trouble}",
+            )
+        over = clock(cluster.database)
+        eventually(lambda at=over: submitted_after(cluster.database, at, 6), 15, f"all rows go out again: {trouble}")
+    sql(cluster.database, "update pgbeat.periodic_task set enabled = false")
+    eventually(lambda: not sql(cluster.database, "select 1 from pgbeat.active_job"), 60, "nothing is under way")
+
+    runs = cluster.probe.runs()
+    sent = [job for job in jobs(cluster.database) if job["state"] != "skipped"]
+    assert all(node.is_running() for node in nodes)
+    assert {1} == set(decided(cluster.database, SECOND).values())
+    assert [] == gaps(cluster.database, SECOND)
+    assert [] == checker.lost([(job["periodic_task"], job["scheduled_for"]) for job in sent], runs)
+    assert [] == checker.doubled(runs)
+
+
+@pytest.mark.slow
+def test_p10_a_strict_isolation_level_ends_statements_and_delays_nothing_for_long(cluster: Cluster, role: Role) -> None:
+    """Beats and a worker that meet in every second, each of whose statements may fail to be serialised."""
+    role.set("default_transaction_isolation", "serializable")
+    insert_many(cluster.database, 20)
+    cluster.settings = {"pgbeat_lease": 2, "pgbeat_poll": 0.5}
+    nodes: list[Node] = [cluster.beat(environment={"PGBEAT_URL": role.url()}) for _ in range(2)]
+    nodes.append(cluster.worker(environment={"PGBEAT_URL": role.url()}))
+    failed = "could not serialize access"
+    eventually(lambda: any(failed in node.log for node in nodes), 60, "two of them meet", every=0.5)
+    eventually(lambda: len(cluster.probe.runs()) >= 120, 40, "six rounds")
+    sql(cluster.database, "update pgbeat.periodic_task set enabled = false")
+    eventually(lambda: not sql(cluster.database, "select 1 from pgbeat.active_job"), 60, "nothing is under way")
+
+    runs = cluster.probe.runs()
+    assert all(node.is_running() for node in nodes)
+    assert [] == gaps(cluster.database, SECOND)
+    assert [] == checker.doubled(runs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", ["periodic_task", "active_job"])
+def test_p10_where_ten_rows_pass_in_time_and_a_thousand_do_not_the_batch_shrinks(
+    cluster: Cluster, role: Role, table: str
+) -> None:
+    """Whether it is the mark that takes too long or the submit: all go out, and no lease has to end for that."""
+    insert_many(cluster.database, 400, "every 1h")
+    beat = cluster.beat()
+    planned = "select count(*) = 400 as well from pgbeat.periodic_task where next_run_at is not null"
+    eventually(lambda: sql(cluster.database, planned)[0]["well"], 20, "planned")
+    beat.stop()
+    sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now()")
+    role.set("statement_timeout", "300ms")
+
+    with trigger(cluster.database, table, "perform pg_sleep(0.004)"):
+        beat = cluster.beat(settings={"pgbeat_lease": 60}, environment={"PGBEAT_URL": role.url()})
+        eventually(lambda: len(jobs(cluster.database)) == 400, 30, "all go out")
+
+    assert {1} == {job["occurrences"] for job in jobs(cluster.database)}
+    assert "canceling statement due to statement timeout" in beat.log
+
+
+@pytest.mark.slow
+def test_p10_hundreds_of_pauses_that_end_at_once_hold_nothing_up(cluster: Cluster, role: Role) -> None:
+    insert_many(cluster.database, 400, "every 1h")
+    sql(cluster.database, "update pgbeat.periodic_task set enabled = false, paused_until = now() + interval '1 second'")
+    role.set("statement_timeout", "300ms")
+
+    with trigger(cluster.database, "periodic_task", "perform pg_sleep(0.004)"):
+        cluster.beat(environment={"PGBEAT_URL": role.url()})
+        planned = "select count(*) = 400 as well from pgbeat.periodic_task where next_run_at is not null"
+        eventually(lambda: sql(cluster.database, planned)[0]["well"], 30, "all are resumed and planned")

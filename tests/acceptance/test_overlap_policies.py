@@ -1,0 +1,113 @@
+"""P4: no overlap, by the other policies: what waits, what is replaced; and jobs on which no worker reports."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.acceptance.rows import insert, jobs, row, sql
+from tests.harness import checker
+from tests.harness.broker import both_brokers
+from tests.harness.processes import Cluster
+from tests.harness.wait import eventually
+
+
+@pytest.mark.slow
+def test_p4_buffer_one_sends_the_one_that_waited_as_soon_as_the_running_one_has_ended(cluster: Cluster) -> None:
+    cluster.worker(concurrency=4)
+    cluster.beat().wait_for_log("works on", 20)
+    insert(cluster.database, "one", "every 1s", args=["one", 3.5], overlap="buffer_one")
+    eventually(lambda: len(cluster.probe.runs("one")) == 3, 30, "three runs")
+
+    first, second, third = cluster.probe.runs("one")
+    assert [] == checker.overlapping([first, second])
+    assert first.finished_at is not None
+    assert second.started_at - first.finished_at < timedelta(seconds=1)
+    # The first that waited, not the latest: it is the tick after the one that ran.
+    assert second.scheduled_for is not None
+    assert first.scheduled_for is not None
+    assert timedelta(seconds=1) == second.scheduled_for - first.scheduled_for
+    assert third.scheduled_for is not None
+    skipped = [job for job in jobs(cluster.database, "one") if job["reason"] == "overlap"]
+    assert skipped
+
+
+@pytest.mark.slow
+def test_p4_buffer_all_runs_every_occurrence_in_its_order_and_never_two_at_once(cluster: Cluster) -> None:
+    cluster.worker(concurrency=4)
+    for _ in range(2):
+        cluster.beat(wait=False)
+    insert(cluster.database, "all", "every 1s", args=["all", 1.3], overlap="buffer_all", max_runs=6)
+    eventually(lambda: len([run for run in cluster.probe.runs("all") if run.finished_at]) == 6, 40, "six runs")
+
+    runs = cluster.probe.runs("all")
+    instants = [run.scheduled_for for run in runs if run.scheduled_for is not None]
+    assert [instants[0] + timedelta(seconds=n) for n in range(6)] == instants
+    assert [] == checker.overlapping(runs)
+    assert {"succeeded"} == {job["state"] for job in jobs(cluster.database, "all")}
+
+
+@both_brokers
+@pytest.mark.slow
+@pytest.mark.parametrize("overlap", ["cancel_other", "terminate_other"])
+def test_p4_the_running_one_is_ended_for_the_latest(cluster: Cluster, overlap: str) -> None:
+    cluster.worker(concurrency=2)
+    cluster.beat().wait_for_log("works on", 20)
+    insert(cluster.database, "other", "every 4s", args=["other", 60], overlap=overlap)
+    eventually(lambda: len(cluster.probe.runs("other")) == 2, 40, "the second one runs")
+
+    first, second = cluster.probe.runs("other")
+    assert second.scheduled_for is not None
+    assert second.started_at - second.scheduled_for < timedelta(seconds=4)
+    (ended,) = [job for job in jobs(cluster.database, "other") if str(job["id"]) == first.job]
+    assert "revoked" == ended["state"]
+    assert ended["finished_at"] <= second.started_at
+
+
+@both_brokers
+@pytest.mark.slow
+def test_p4_a_queued_one_is_withdrawn_and_its_message_starts_nothing(cluster: Cluster) -> None:
+    cluster.beat().wait_for_log("works on", 20)
+    insert(cluster.database, "queued", "every 1s", overlap="cancel_other")
+    eventually(lambda: len(jobs(cluster.database, "queued")) >= 4, 20, "four ticks without a worker")
+    sql(cluster.database, "update pgbeat.periodic_task set enabled = false")
+    cluster.worker()
+    eventually(lambda: cluster.probe.runs("queued"), 30, "the last one runs")
+
+    *withdrawn, last = jobs(cluster.database, "queued")
+    eventually(lambda: jobs(cluster.database, "queued")[-1]["state"] == "succeeded", 10, "it succeeds")
+    assert {"revoked"} == {job["state"] for job in withdrawn}
+    assert [str(last["id"])] == [run.job for run in cluster.probe.runs("queued")]
+
+
+@pytest.mark.slow
+def test_p5_where_no_worker_reports_the_result_backend_frees_the_next_occurrence(
+    cluster: Cluster, redis_url: str
+) -> None:
+    cluster.settings = {"result_backend": redis_url}
+    cluster.worker(settings={"imports": []})
+    cluster.beat().wait_for_log("works on", 20)
+    insert(cluster.database, "quiet", "every 1s", args=["quiet", 2.5], tracking="result")
+    eventually(lambda: len(cluster.probe.runs("quiet")) == 3, 30, "three runs")
+
+    assert [] == checker.overlapping(cluster.probe.runs("quiet")[:2])
+    states = {job["state"] for job in jobs(cluster.database, "quiet") if job["state"] != "skipped"}
+    assert "succeeded" in states
+    assert [] == [job for job in jobs(cluster.database, "quiet") if job["state"] == "lost"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", [True, False], ids=["with-a-result-backend", "without"])
+def test_p5_full_tracking_does_not_block_where_workers_answer_and_none_reports(
+    cluster: Cluster, redis_url: str, backend: bool
+) -> None:
+    cluster.settings = {"result_backend": redis_url} if backend else {}
+    cluster.worker(settings={"imports": []})
+    insert(cluster.database, "full", "every 1s", args=["full", 0])
+    cluster.beat().wait_for_log("none of them reports", 120)
+
+    eventually(lambda: len(cluster.probe.runs("full")) >= 4, 20, "it goes on")
+    ended = {job["state"] for job in jobs(cluster.database, "full")} - {"skipped", "pending"}
+    assert ("succeeded" if backend else "submitted") in ended
+    assert row(cluster.database, "full")["tracking"] == "full"

@@ -1,0 +1,452 @@
+"""What a publisher says of its messages is what became of them: sent, refused, or not known."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+from celery import signals
+from kombu import Connection, Queue
+
+from celery_pgbeat.beat.messages import Job
+from celery_pgbeat.beat.publisher import BATCH, Published
+from celery_pgbeat.beat.rendering import content
+from celery_pgbeat.beat.rendering.renderer import Parcel
+from tests.harness import broker
+from tests.harness.broker import both_brokers
+from tests.harness.outbox import Outbox, app_of, job, jobs, outbox, taken_from
+from tests.harness.proxy import Proxy, proxy
+
+rabbitmq = pytest.mark.parametrize("broker_url", [pytest.param("amqp", marks=pytest.mark.amqp)], indirect=True)
+MANY = 40
+
+
+@pytest.fixture
+def door(broker_url: str) -> Iterator[Proxy]:
+    with proxy(broker_url) as made:
+        yield made
+
+
+@pytest.fixture
+def ours(door: Proxy) -> Iterator[Outbox]:
+    """An outbox that reaches the broker by the door, and has learnt the shape of `jobs`."""
+    app = app_of(door.url, broker_transport_options={"read_timeout": 2, "socket_timeout": 2})
+    with outbox(app) as made:
+        assert MANY == len(made.publish(jobs(MANY)).sent)
+        assert MANY == made.rendered
+        yield made
+
+
+def ids(given: list[Job]) -> list[Any]:
+    return [job.id for job in given]
+
+
+def sent(told: Published) -> list[Any]:
+    return [job for job, _ in told.sent]
+
+
+def reachable(outbox: Outbox) -> None:
+    """Wait until the broker is connected again; an outage just met makes a publisher pause."""
+    until = time.monotonic() + 10
+    while not outbox.publisher.ready():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@both_brokers
+def test_a_worker_gets_what_was_rendered(broker_url: str) -> None:
+    given = jobs(MANY)
+    with outbox(app_of(broker_url)) as ours:
+        told = ours.publish(given)
+
+    assert MANY == ours.rendered
+    assert ids(given) == sent(told)
+    found = broker.drain(broker_url)
+    assert [(str(job.id), job.task, [n], {"a": f"b{n}"}) for n, job in enumerate(given)] == [
+        (message.id, message.task, message.args, message.kwargs) for message in found
+    ]
+    assert [job.periodic_task for job in given] == [message.headers["pgbeat"]["periodic_task"] for message in found]
+
+
+def test_one_client_of_redis_serves_all_messages_of_a_connection(broker_url: str) -> None:
+    with outbox(app_of(broker_url)) as ours:
+        ours.publish(jobs(1))
+        channel = ours.publisher._broker.producer.channel
+
+        assert channel._create_client() is channel._create_client()
+
+
+@both_brokers
+def test_a_queue_that_is_not_there_is_declared_before_a_batch_goes_to_it(broker_url: str) -> None:
+    with outbox(app_of(broker_url)) as ours:
+        ours.publish(jobs(MANY, queue="fresh"))
+
+    assert MANY == ours.rendered
+    with Connection(broker_url) as connection:
+        assert MANY == Queue("fresh", channel=connection.default_channel).queue_declare(passive=True).message_count
+
+
+def until_settled(outbox: Outbox, given: list[Job]) -> Published:
+    """Publish what is unsent again, as a dispatcher does with what it gave back, until nothing is."""
+    told, left = Published(), given
+    for _ in range(20):
+        reachable(outbox)
+        answer = outbox.publish([*left, job(queue="healthy")])  # there is always something else to send
+        told.sent += answer.sent
+        told.refused += answer.refused
+        left = [each for each in left if each.id in answer.unsent]
+        if not left:
+            return told
+    raise AssertionError(f"{len(left)} of {len(given)} jobs are still unsent")
+
+
+@both_brokers
+def test_a_connection_that_breaks_in_the_middle_of_a_batch_leaves_all_of_it_unknown(
+    ours: Outbox, door: Proxy, broker_url: str
+) -> None:
+    given = jobs(MANY)
+    door.cut_after = 9000  # bytes: some messages, and a part of one
+
+    told = ours.publish(given)
+
+    assert ([], [], ids(given)) == (told.sent, told.refused, told.unsent)
+
+
+@both_brokers
+def test_after_a_batch_that_failed_its_messages_go_one_by_one_and_others_many_at_once(
+    ours: Outbox, door: Proxy, broker_url: str
+) -> None:
+    given = jobs(MANY)
+    door.cut_after = 9000
+    ours.publish(given)
+    reachable(ours)
+    taken_from(broker_url)
+    rendered = ours.rendered
+
+    assert ids(given) == sent(ours.publish(given))
+    assert (rendered, MANY) == (ours.rendered, len(taken_from(broker_url)))
+    assert MANY == len(ours.publish(jobs(MANY)).sent)
+    assert rendered + MANY == ours.rendered
+
+
+@both_brokers
+def test_answers_that_never_come_leave_a_batch_unknown_within_the_time_limit(
+    ours: Outbox, door: Proxy, broker_url: str
+) -> None:
+    broker.drain(broker_url)
+    given = jobs(MANY)
+    door.mute = True
+    began = time.monotonic()
+
+    told = ours.publish(given)
+
+    assert ([], [], ids(given)) == (told.sent, told.refused, told.unsent)
+    assert 1 < time.monotonic() - began < 5
+    assert MANY == broker.depth(broker_url)  # unknown, not unsent
+
+
+@both_brokers
+def test_a_message_that_breaks_each_connection_is_given_up_alone_and_the_others_arrive(
+    ours: Outbox, door: Proxy, broker_url: str
+) -> None:
+    broker.drain(broker_url)
+    given = jobs(MANY)
+    poison = given[7] = job(periodic_task="POISON")
+    door.cut_at = b"POISON"
+
+    told = until_settled(ours, given)
+
+    assert [poison.id] == [refusal.job for refusal in told.refused]
+    assert {each.id for each in given} - {poison.id} <= set(sent(told))
+    arrived = Counter(message.id for message in broker.drain(broker_url))
+    assert {str(each.id) for each in given} - {str(poison.id)} == set(arrived)
+
+
+@rabbitmq
+def test_what_rabbitmq_does_not_take_is_unsent_and_the_rest_is_sent(broker_url: str) -> None:
+    full = Queue("full", queue_arguments={"x-max-length": 3, "x-overflow": "reject-publish"})
+    given = jobs(10, queue="full")
+    with outbox(app_of(broker_url, task_queues=[full])) as ours:
+        told = ours.publish(given)
+        other = ours.publish(jobs(5, queue="roomy"))
+
+    assert (10, 5) == (ours.rendered, len(other.sent)) or (15, 5) == (ours.rendered, len(other.sent))
+    assert ids(given[:3]) == sent(told)
+    assert ids(given[3:]) == told.unsent
+    assert 3 == broker.depth(broker_url, "full")
+
+
+@rabbitmq
+def test_a_message_for_which_rabbitmq_closes_the_channel_is_refused_alone(broker_url: str) -> None:
+    nowhere = {"exchange": "nowhere", "routing_key": "key", "exchange_type": "topic"}
+    good, bad = jobs(MANY), jobs(5, options=nowhere)
+    with outbox(app_of(broker_url)) as ours:
+        told = until_settled(ours, [*good[:20], *bad, *good[20:]])
+
+    assert {each.id for each in bad} == {refusal.job for refusal in told.refused}
+    assert all("NOT_FOUND - no exchange 'nowhere'" in refusal.reason for refusal in told.refused)
+    assert {each.id for each in good} <= set(sent(told))
+
+
+@rabbitmq
+def test_a_queue_that_rabbitmq_refuses_concerns_its_own_messages_alone(
+    broker_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Connection(broker_url) as connection:
+        Queue("odd", durable=False, channel=connection.default_channel).declare()
+    good, bad = jobs(5), jobs(5, queue="odd")
+    with outbox(app_of(broker_url)) as ours:
+        first = ours.publish([*good, *bad])
+        second = ours.publish(jobs(5))
+
+    assert set(ids(good)) == set(sent(first))
+    assert set(ids(bad)) == {refusal.job for refusal in first.refused}
+    assert all("PRECONDITION_FAILED" in refusal.reason for refusal in first.refused)
+    assert (5, 5) == (len(second.sent), ours.rendered)
+    assert 1 == caplog.text.count("Nothing can be rendered now")
+
+
+def test_a_key_that_redis_cannot_push_to_concerns_its_own_messages_alone(broker_url: str) -> None:
+    with redis.Redis.from_url(broker_url) as client:
+        client.set("odd", "no list")
+    good, bad = jobs(MANY), jobs(5, queue="odd")
+    with outbox(app_of(broker_url)) as ours:
+        told = until_settled(ours, [*bad, *good])
+
+    assert {each.id for each in bad} == {refusal.job for refusal in told.refused}
+    assert {each.id for each in good} <= set(sent(told))
+    assert MANY == broker.depth(broker_url)
+
+
+@both_brokers
+def test_nothing_is_written_after_the_lease(broker_url: str) -> None:
+    given = jobs(MANY)
+    with outbox(app_of(broker_url)) as ours:
+        told = ours.publish(given, lease=0)
+
+    assert ids(given) == told.unsent
+    assert [] == taken_from(broker_url)
+
+
+@both_brokers
+def test_nothing_is_written_after_a_stop(broker_url: str) -> None:
+    given = jobs(MANY)
+    with outbox(app_of(broker_url)) as ours:
+        ours.stopping = True
+        told = ours.publish(given)
+
+    assert ids(given) == told.unsent
+    assert [] == taken_from(broker_url)
+
+
+@both_brokers
+def test_no_more_is_written_at_once_than_a_kill_may_double(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    send = Parcel.send
+    monkeypatch.setattr(Parcel, "send", lambda parcel: written.append(len(parcel.jobs)) or send(parcel))
+    with outbox(app_of(broker_url)) as ours:
+        told = ours.publish(jobs(2 * BATCH + 50))
+
+    assert [BATCH, BATCH, 50] == written
+    assert 2 * BATCH + 50 == len(told.sent)
+
+
+def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have what is rendered differ from Celery's own by one character."""
+    monkeypatch.setattr(content, "instant_text", lambda instant: instant.isoformat().replace("T", " "))
+
+
+@both_brokers
+def test_a_shape_that_does_not_equal_celerys_own_is_never_rendered_and_is_told_once(
+    broker_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong(monkeypatch)
+    with outbox(app_of(broker_url)) as ours:
+        ours.publish(jobs(5))
+        ours.publish(jobs(5))
+        ours.publisher.close()
+        told = ours.publish(jobs(5))
+
+    assert (0, 5) == (ours.rendered, len(told.sent))
+    assert 15 == broker.depth(broker_url)
+    assert 1 == caplog.text.count("Messages of 'shop.probe' are left to Celery: what was rendered differs")
+
+
+@both_brokers
+def test_a_task_that_is_registered_later_is_learnt_anew(broker_url: str) -> None:
+    app = app_of(broker_url)
+    with outbox(app) as ours:
+        ours.publish(jobs(5))
+
+        def probe(number: int, a: str) -> None: ...
+
+        app.task(name="shop.probe", shared=False, ignore_result=True)(probe)
+        told = ours.publish(jobs(5))
+
+    assert 10 == ours.rendered
+    assert 5 == len(told.sent)
+    ignored = [bool(message.headers["ignore_result"]) for message in broker.drain(broker_url)]
+    assert [False] * 5 + [True] * 5 == ignored
+
+
+@both_brokers
+def test_routes_that_change_are_followed(broker_url: str) -> None:
+    app = app_of(broker_url)
+    with outbox(app) as ours:
+        ours.publish(jobs(5))
+        app.conf.update(task_routes={"shop.*": "reports"})
+        ours.publish(jobs(5))
+
+    assert 10 == ours.rendered
+    assert (5, 5) == (broker.depth(broker_url), broker.depth(broker_url, "reports"))
+
+
+@both_brokers
+def test_a_few_messages_go_celerys_way_until_there_have_been_enough_to_learn_from(broker_url: str) -> None:
+    with outbox(app_of(broker_url)) as ours:
+        for _ in range(5):
+            ours.publish(jobs(1))
+
+    assert 2 == ours.rendered
+    assert 5 == broker.depth(broker_url)
+
+
+@both_brokers
+def test_the_log_has_celerys_line_for_a_few_and_one_line_for_many(
+    broker_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "celery.beat")
+    with outbox(app_of(broker_url)) as ours:
+        ours.publish(jobs(5))
+        few = [record.getMessage() for record in caplog.records]
+        caplog.clear()
+        ours.publish(jobs(MANY))
+
+    assert [f"Scheduler: Sending due task row-{n} (shop.probe)" for n in range(5)] == few
+    assert [f"Scheduler: Sending {MANY} due tasks (shop.probe: {MANY})"] == [
+        record.getMessage() for record in caplog.records
+    ]
+
+
+# Together: made by Celery, written at once by kombu.
+
+
+def by_arguments(_name: str, _args: Any, _kwargs: Any, _options: Any, **_: Any) -> dict[str, str]:
+    return {"queue": "celery"}
+
+
+@pytest.fixture
+def together(door: Proxy) -> Iterator[Outbox]:
+    """An outbox by whose router nothing can be rendered."""
+    app = app_of(door.url, task_routes=(by_arguments,), broker_transport_options={"socket_timeout": 2})
+    with outbox(app) as made:
+        made.publish(jobs(1))
+        if not getattr(made.publisher._broker.producer, "supports_batch_publish", False):
+            pytest.skip("this kombu has no batches")
+        yield made
+
+
+def test_messages_that_only_celery_can_make_are_written_together(
+    together: Outbox, broker_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, depths = jobs(MANY), []
+    apply = together.publisher._applied
+    monkeypatch.setattr(
+        together.publisher, "_applied", lambda *args: depths.append(broker.depth(broker_url)) or apply(*args)
+    )
+
+    told = together.publish(given)
+
+    assert [1] * MANY == depths  # nothing is there until all is
+    assert (0, ids(given)) == (together.rendered, sent(told))
+    assert MANY + 1 == broker.depth(broker_url)
+
+
+def test_messages_written_together_are_all_unknown_if_the_connection_breaks(together: Outbox, door: Proxy) -> None:
+    given = jobs(MANY)
+    door.cut_after = 9000
+
+    told = together.publish(given)
+
+    assert ([], [], ids(given)) == (told.sent, told.refused, told.unsent)
+    again = until_settled(together, given)
+    assert (set(ids(given)), []) == (set(ids(given)) & set(sent(again)), again.refused)
+
+
+def test_a_message_among_them_that_cannot_be_made_is_refused_alone(together: Outbox, broker_url: str) -> None:
+    given, bad = jobs(MANY), job(options={"countdown": 1e300})
+    told = together.publish([*given, bad])
+
+    assert ids(given) == sent(told)
+    assert [bad.id] == [refusal.job for refusal in told.refused]
+    assert MANY + 1 == broker.depth(broker_url)
+
+
+def test_messages_made_together_are_not_written_after_the_lease(
+    together: Outbox, broker_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = jobs(MANY)
+    apply = together.publisher._applied
+    monkeypatch.setattr(together.publisher, "_applied", lambda *args: time.sleep(0.02) or apply(*args))
+
+    told = together.publish(given, lease=0.2)
+
+    assert ids(given) == told.unsent
+    assert 1 == broker.depth(broker_url)
+
+
+def test_a_stop_while_messages_are_made_together_writes_those_that_are_made(
+    together: Outbox, broker_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = jobs(MANY)
+    apply = together.publisher._applied
+
+    def stopping_at_ten(job: Job, answer: Published) -> Any:
+        together.stopping = job.id == given[9].id
+        return apply(job, answer)
+
+    monkeypatch.setattr(together.publisher, "_applied", stopping_at_ten)
+
+    told = together.publish(given)
+
+    assert (ids(given[:10]), ids(given[10:])) == (sent(told), told.unsent)
+    assert 11 == broker.depth(broker_url)
+
+
+def test_after_redis_refused_a_part_of_a_batch_messages_are_not_written_together_again(
+    together: Outbox, broker_url: str
+) -> None:
+    odd = {"task_routes": (lambda _name, args, *_, **__: {"queue": "odd" if args == [3] else "celery"},)}
+    together.publisher._sender.app.conf.update(**odd)
+    together.publish(jobs(MANY))
+    with redis.Redis.from_url(broker_url) as client:
+        client.flushdb()
+        client.set("odd", "no list any more")
+    given = jobs(MANY)
+
+    told = together.publish(given)
+
+    assert ids(given) == told.unsent
+    assert MANY - 1 == broker.depth(broker_url)  # kombu does not say which of them Redis took
+    assert [given[3].id] == [refusal.job for refusal in until_settled(together, given).refused]
+    assert not together.publisher._together
+
+
+def test_whoever_hears_that_a_message_was_sent_finds_it_at_the_broker(together: Outbox, broker_url: str) -> None:
+    depths = []
+
+    def heard(**_: Any) -> None:
+        depths.append(broker.depth(broker_url))
+
+    signals.after_task_publish.connect(heard)
+    try:
+        together.publish(jobs(5))
+    finally:
+        signals.after_task_publish.disconnect(heard)
+
+    assert [2, 3, 4, 5, 6] == depths

@@ -1,0 +1,44 @@
+"""The table of how the guarantees are proven names tests that exist, and leaves none of the faults out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "docs" / "guarantees.md"
+LINE = re.compile(r"^\| (.+) \| (.*) \|$", re.MULTILINE)
+NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+
+
+def table() -> dict[str, list[tuple[str, str]]]:
+    """Return the tests, as file and name, that stand beside each fault; beside a heading stand none."""
+    _, _, section = PAGE.read_text(encoding="utf-8").partition("## How this is proven\n")
+    lines = [(fault, tests) for fault, tests in LINE.findall(section) if fault not in ("fault", "---")]
+    return {fault: NAMED.findall(tests) for fault, tests in lines if not fault.startswith("*")}
+
+
+def written_in(path: Path) -> list[str]:
+    """List the tests of a file."""
+    functions = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)]
+    return [function.name for function in functions if function.name.startswith("test_")]
+
+
+def test_every_fault_of_the_table_has_a_test_that_exists() -> None:
+    assert len(table()) > 40
+    assert [] == [fault for fault, tests in table().items() if not tests]
+    named = [test for tests in table().values() for test in tests]
+    assert [] == [f"{file}::{name}" for file, name in named if name not in written_in(ROOT / file)]
+
+
+def test_every_test_under_faults_is_in_the_table() -> None:
+    named = {test for tests in table().values() for test in tests}
+    written = {
+        (str(path.relative_to(ROOT)), name)
+        for path in (ROOT / "tests" / "faults").glob("test_*.py")
+        for name in written_in(path)
+    }
+
+    assert [] == sorted(written - named)

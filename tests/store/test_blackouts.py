@@ -1,0 +1,179 @@
+"""Blackout windows in the table: who refers to which, what a change of one means, what is postponed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from celery_pgbeat.planning import Postponed
+from celery_pgbeat.postgres.store import Store
+from tests.store.session import Session, reason
+from tests.store.ticks import HOUR, beat, jobs, make_due, planned, row_of, submit
+
+NIGHT = ["0 0 * * * PT5H"]
+
+
+@pytest.fixture
+def session(migrated_database: str) -> Session:
+    return Session(migrated_database)
+
+
+@pytest.fixture
+def store(migrated_database: str) -> Store:
+    return beat(migrated_database)
+
+
+def plan_all(store: Store) -> None:
+    rows = store.unplanned(100)
+    store.plan([planned(row, row.planned_from + HOUR) for row in rows], "UTC")
+
+
+def test_planning_reads_the_windows_and_those_they_refer_to(session: Session, store: Store) -> None:
+    session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], 'Europe/Berlin')")
+    session.rows("insert into pgbeat.blackout values ('weekend', array['0 0 * * sat P2D', 'daily PT1H'], null)")
+    session.insert(
+        "a",
+        schedule="every 1h",
+        jitter="90 s",
+        blackout=["window: night;\nwindow:weekend", "RRULE:FREQ=DAILY;BYHOUR=3 PT1H", " Window : nobody "],
+        blackout_action="skip",
+    )
+
+    (row,) = store.unplanned(10)
+
+    assert timedelta(seconds=90) == row.jitter
+    assert (3, "skip") == (len(row.blackout or ()), row.blackout_action)
+    assert {
+        "night": [["0 0 * * * PT5H"], "Europe/Berlin"],
+        "weekend": [["0 0 * * sat P2D", "daily PT1H"], None],
+    } == row.windows
+
+
+def test_a_mark_returns_the_same(session: Session, store: Store) -> None:
+    session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], null)")
+    make_due(store, "a", catchup_limit=7)
+    session.rows("update pgbeat.periodic_task set blackout = array['window: night'], next_run_at = pgbeat.now()")
+
+    (row,) = store.mark(10)
+
+    assert (["window: night"], {"night": [NIGHT, None]}, 7) == (row.blackout, row.windows, row.catchup_limit)
+
+
+def test_a_change_of_a_window_plans_those_who_use_it_anew_and_nobody_else(session: Session, store: Store) -> None:
+    session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], null)")
+    for name, windows in (("a", ["window: night"]), ("b", NIGHT), ("c", None)):
+        session.insert(name, schedule="every 1h", blackout=windows)
+    plan_all(store)
+
+    assert session.notified_by(lambda: session.rows("update pgbeat.blackout set windows = array['daily PT6H']"))
+
+    assert ["a"] == [row.name for row in store.unplanned(10)]
+    plan_all(store)
+    session.rows("update pgbeat.blackout set windows = array['daily PT6H']")
+    assert [] == store.unplanned(10)
+
+
+def test_a_change_of_a_window_fences_what_was_decided_with_the_old_one(session: Session, store: Store) -> None:
+    session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], null)")
+    make_due(store, "a")
+    session.rows("update pgbeat.periodic_task set blackout = array['window: night'], next_run_at = pgbeat.now()")
+    rows = store.mark(10)
+
+    session.rows("update pgbeat.blackout set windows = array['* * * * * PT1H']")
+
+    assert {} == submit(store, rows)
+    assert [] == jobs(store)
+
+
+def test_a_row_that_named_an_unknown_window_is_planned_once_somebody_defines_it(session: Session, store: Store) -> None:
+    session.insert("a", schedule="every 1h", blackout=["window: night"])
+    store.plan([planned(row, None, "there is no blackout window named 'night'") for row in store.unplanned(10)], "UTC")
+    assert [] == store.unplanned(10)
+
+    session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], null)")
+
+    assert ["a"] == [row.name for row in store.unplanned(10)]
+    assert session.task("a")["problem"] is None
+
+
+@pytest.mark.parametrize("change", ["delete from pgbeat.blackout", "update pgbeat.blackout set name = 'evening'"])
+def test_a_window_in_use_is_neither_removed_nor_renamed(session: Session, change: str) -> None:
+    session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], null)")
+    session.insert("a", schedule="every 1h", blackout=["window: night"])
+
+    refused = session.refusal(change)
+
+    assert ("55006", "The blackout window 'night' is used by the periodic task 'a'.") == (
+        refused.pgcode,
+        reason(refused),
+    )
+    session.rows("update pgbeat.periodic_task set blackout = null")
+    session.rows(change)
+
+
+def test_a_postponed_row_comes_again_with_its_instant_and_without_a_mark(store: Store) -> None:
+    make_due(store, "a")
+    (row,) = store.mark(10)
+    later = row.next_run_at + HOUR
+
+    assert ["a"] == store.postpone([Postponed(row=row, planned_for=row.next_run_at, next_run_at=later)])
+
+    stored = row_of(store, "a")
+    assert (later, row.next_run_at, None, None) == (
+        stored["next_run_at"],
+        stored["planned_for"],
+        stored["marked_by"],
+        stored["last_run_at"],
+    )
+    assert stored["revision"] == stored["planned_revision"]
+    assert [] == store.unplanned(10)
+
+
+def test_a_postponement_of_a_lost_mark_changes_nothing(session: Session, store: Store) -> None:
+    make_due(store, "a")
+    (row,) = store.mark(10)
+    session.rows("update pgbeat.periodic_task set args = '[1]'")
+    before = row_of(store, "a")
+
+    assert [] == store.postpone([Postponed(row=row, planned_for=row.next_run_at, next_run_at=row.next_run_at + HOUR)])
+
+    assert before == row_of(store, "a")
+
+
+def test_a_job_that_a_window_held_back_is_not_too_late_when_it_is_taken_over(session: Session, store: Store) -> None:
+    make_due(store, "a", catchup="none")
+    session.rows("update pgbeat.periodic_task set blackout = array['0 0 * * * PT5H'], next_run_at = pgbeat.now()")
+    submit(store, store.mark(10))
+    session.rows("update pgbeat.active_job set scheduled_for = scheduled_for - interval '3 hours', marked_at = null")
+
+    (recovered,) = store.recover(10, timedelta(seconds=32))
+
+    assert recovered.reason is None
+
+
+@pytest.mark.parametrize("set_by_hand", [True, False])
+def test_what_a_named_window_held_back_is_kept_when_that_is_changed(
+    session: Session, store: Store, set_by_hand: bool
+) -> None:
+    session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], null)")
+    session.insert("a", schedule="every 1h", blackout=["window: night"])
+    plan_all(store)
+    if set_by_hand:
+        session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now() + interval '5 minutes'")
+    row = session.task("a")
+
+    session.rows("update pgbeat.blackout set windows = array['daily PT6H']")
+
+    (unplanned,) = store.unplanned(10)
+    assert (row["planned_for"] or row["next_run_at"]) == unplanned.held_back
+
+
+def test_an_edit_of_the_row_itself_discards_what_was_held_back(session: Session, store: Store) -> None:
+    session.insert("a", schedule="every 1h", blackout=NIGHT)
+    plan_all(store)
+
+    session.rows("update pgbeat.periodic_task set blackout = array['daily PT6H']")
+
+    (unplanned,) = store.unplanned(10)
+    assert unplanned.held_back is None

@@ -1,0 +1,90 @@
+"""Jobs that no worker reports on: the result backend is asked, and tells their end."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from celery_pgbeat.postgres.store import Store
+from tests.store.session import Session
+from tests.store.ticks import beat, decided, jobs, make_due
+
+
+@pytest.fixture
+def session(migrated_database: str) -> Session:
+    return Session(migrated_database)
+
+
+@pytest.fixture
+def store(migrated_database: str) -> Store:
+    return beat(migrated_database)
+
+
+def sent(store: Store, name: str, **columns: str) -> uuid.UUID:
+    """Have a row's job at the broker, tracked by the result backend."""
+    make_due(store, name, tracking="result", **columns)
+    (row,) = store.mark(10)
+    decision = decided(row)
+    store.submit([decision], "UTC", True, True)
+    assert decision.job is not None
+    store.confirm([(decision.job, 0.0)])
+    return decision.job
+
+
+def test_a_look_tells_whether_there_is_anything_to_ask_about(store: Store) -> None:
+    assert not store.look().unreported
+    sent(store, "a")
+    assert store.look().unreported
+
+
+def test_asked_about_is_what_stands_in_the_way_or_has_been_silent_for_too_long(store: Store, session: Session) -> None:
+    first, second, third = (sent(store, name) for name in "abc")
+    session.rows("update pgbeat.active_job set busy_until = pgbeat.now() - interval '1 s' where id = %s", str(third))
+
+    assert {first, third} == set(store.unreported(10, ["a"]))
+    assert {third} == set(store.unreported(10))
+    assert second not in store.unreported(10, ["a"])
+
+
+@pytest.mark.parametrize("state", ["succeeded", "failed", "revoked"])
+def test_what_has_ended_leaves_the_way_in_its_final_state(store: Store, session: Session, state: str) -> None:
+    job = sent(store, "a")
+
+    assert 1 == store.settle([(job, state)])
+
+    assert [state] == [one["state"] for one in jobs(store)]
+    session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
+    (row,) = store.mark(10)
+    (answer,) = store.submit([decided(row)], "UTC", True, True)
+    assert answer.made
+
+
+def test_a_job_that_a_worker_reports_on_is_not_settled(store: Store, session: Session) -> None:
+    job = sent(store, "a")
+    session.rows("update pgbeat.active_job set state = 'running'")
+
+    assert 0 == store.settle([(job, "succeeded")])
+
+
+def test_a_job_that_nobody_reports_on_is_never_sent_again(store: Store, session: Session) -> None:
+    sent(store, "a")
+    session.rows("update pgbeat.active_job set busy_until = pgbeat.now() - interval '1 s'")
+
+    (verdict,) = store.judge(10, resending=True)
+
+    assert "lost" == verdict.verdict
+
+
+@pytest.mark.parametrize(("acts_as", "state"), [("result", "submitted"), ("send", "submitted")])
+def test_jobs_made_before_anybody_knew_that_nobody_reports_are_tracked_as_the_rest(
+    store: Store, session: Session, acts_as: str, state: str
+) -> None:
+    sent(store, "a")
+    session.rows("update pgbeat.active_job set tracking = 'full'")
+
+    assert 1 == store.untrack(acts_as)
+
+    (job,) = jobs(store)
+    assert (state, acts_as == "send") == (job["state"], job["finished_at"] is not None)
+    assert (acts_as == "result") == store.look().unreported

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kombu.exceptions import OperationalError
+
+from celery_pgbeat.beat import broker as brokers
+from celery_pgbeat.beat.broker import Broker
+from celery_pgbeat.beat.scheduler import Scheduler
+from tests.harness.outbox import app_of
+
+
+def broker(url: str, told: list[Any] | None = None) -> Broker:
+    return Broker(Scheduler(app_of(url), lazy=True), (told if told is not None else []).append)
+
+
+def test_a_broker_that_is_away_is_probed_at_once_and_then_after_pauses_that_grow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(brokers, "boottime", lambda: now[0])
+    away = broker("redis://127.0.0.1:1/0")
+
+    pauses = []
+    for _ in range(6):
+        assert not away.ready()
+        pauses.append(away.probe_in)
+        now[0] += away.probe_in
+
+    assert [0.0, 0.5, 1.0, 2.0, 4.0, 5.0] == pauses
+
+
+def test_a_broker_that_is_away_is_told_once_and_its_return_too(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    connect = Broker._connect
+    monkeypatch.setattr(Broker, "_connect", lambda self: (_ for _ in ()).throw(ConnectionRefusedError("no")))
+    away = broker("memory://")
+    assert not away.ready()
+    assert not away.ready()
+    monkeypatch.setattr(Broker, "_connect", connect)
+    monkeypatch.setattr(brokers, "boottime", lambda: 1e12)
+
+    assert away.ready()
+    away.close()
+    assert 1 == caplog.text.count("The broker is not usable: no")
+    assert 1 == caplog.text.count("The broker is back")
+
+
+def test_whoever_renders_is_told_of_each_connection() -> None:
+    told: list[Any] = []
+    here = broker("memory://", told)
+
+    assert here.ready()
+    assert here.ready()
+    assert [here.producer] == told
+    here.renew()
+    assert [here.producer] == told[1:]
+    here.close()
+    assert here.producer is None
+
+
+def test_caution_is_taken_only_where_the_user_has_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(brokers.CAUTION, "memory", {"socket_timeout": 5.0, "socket_keepalive": True})
+    app = app_of("memory://", broker_transport_options={"socket_timeout": 1.0})
+    here = Broker(Scheduler(app, lazy=True), lambda _producer: None)
+    here.ready()
+
+    assert {"socket_timeout": 1.0, "socket_keepalive": True} == here.producer.connection.transport_options
+    here.close()
+
+
+def test_what_a_message_names_and_nobody_knows_is_no_error_of_the_connection() -> None:
+    """Redis's connection errors have a KeyError among them, which kombu passes on in its own class."""
+    raised = OperationalError("'by hand'")
+    raised.__cause__ = KeyError("by hand")
+
+    assert not broker("redis://").is_connection_error(raised)
+    assert not broker("redis://").is_connection_error(KeyError("by hand"))
+    assert broker("redis://").is_connection_error(OperationalError("away"))

@@ -1,0 +1,135 @@
+"""The thread that delivers: one batch under way, one that waits, errors told to who makes the turns."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from celery_pgbeat.beat.clock import boottime
+from celery_pgbeat.beat.complaints import Complaints
+from celery_pgbeat.beat.delivery import Delivery, Order
+from celery_pgbeat.beat.publisher import Published
+
+PATIENCE = 10.0  # seconds
+
+
+class Gate:
+    """A publisher that sends when it is let, and a store that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self.open = threading.Semaphore(0)
+        self.sends = True
+        self.told: list[tuple[str, list[uuid.UUID], bool]] = []
+        self.error: Exception | None = None
+
+    def publish(self, jobs: Sequence[Any], _lease_ends: float) -> Published:
+        self.entered.release()
+        assert self.open.acquire(timeout=PATIENCE)
+        ids = [job.id for job in jobs]
+        return Published(sent=[(job, 0.0) for job in ids]) if self.sends else Published(unsent=ids)
+
+    def confirm(self, sent: Sequence[tuple[uuid.UUID, float]]) -> Any:
+        self.told.append(("confirm", [job for job, _ in sent], False))
+        if self.error is not None:
+            raise self.error
+        return SimpleNamespace(held=set())
+
+    def give_back(self, jobs: Sequence[uuid.UUID], late: bool) -> None:
+        self.told.append(("give back", list(jobs), late))
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()
+
+
+@pytest.fixture
+def stopping() -> threading.Event:
+    return threading.Event()
+
+
+@pytest.fixture
+def delivery(gate: Gate, stopping: threading.Event) -> Iterator[Delivery]:
+    made: Any = gate
+    yield (line := Delivery(made, made, Complaints(), stopping.is_set))
+    for _ in range(10):
+        gate.open.release()
+    assert line.finish(PATIENCE)
+
+
+def batch() -> tuple[uuid.UUID, list[Order]]:
+    job = uuid.uuid4()
+    made: Any = SimpleNamespace(id=job)
+    return job, [(job, "row", lambda: made)]
+
+
+def test_batches_go_out_in_their_order_and_each_is_confirmed(gate: Gate, delivery: Delivery) -> None:
+    made = [batch() for _ in range(3)]
+    for _, orders in made:
+        delivery.deliver(orders, boottime() + PATIENCE)
+        gate.open.release()
+
+    assert delivery.finish(PATIENCE)
+    assert [("confirm", [job], False) for job, _ in made] == gate.told
+
+
+def test_there_is_no_place_while_a_batch_waits_and_none_is_waited_for_at_the_end(
+    gate: Gate, delivery: Delivery, stopping: threading.Event
+) -> None:
+    assert delivery.wait_for_place()
+    delivery.deliver(batch()[1], boottime() + PATIENCE)
+    assert gate.entered.acquire(timeout=PATIENCE)
+    assert delivery.wait_for_place()  # the one under way is in nobody's way
+    delivery.deliver(batch()[1], boottime() + PATIENCE)
+    waiter: list[bool] = []
+    thread = threading.Thread(target=lambda: waiter.append(delivery.wait_for_place()))
+    thread.start()
+    thread.join(0.3)
+    assert thread.is_alive()
+
+    gate.open.release()  # the first is done, the second begun
+    thread.join(PATIENCE)
+    assert [True] == waiter
+
+    delivery.deliver(batch()[1], boottime() + PATIENCE)
+    stopping.set()
+    assert not delivery.wait_for_place()
+
+
+def test_what_goes_wrong_is_raised_once_where_the_turns_are_made_and_the_next_batch_goes_out(
+    gate: Gate, delivery: Delivery
+) -> None:
+    gate.error = RuntimeError("the database is away")
+    delivery.deliver(batch()[1], boottime() + PATIENCE)
+    gate.open.release()
+    assert gate.entered.acquire(timeout=PATIENCE)
+    (job, orders) = batch()
+    delivery.deliver(orders, boottime() + PATIENCE)
+    assert gate.entered.acquire(timeout=PATIENCE)  # so the first has failed
+    gate.error = None
+    gate.open.release()
+
+    with pytest.raises(RuntimeError, match="the database is away"):
+        delivery.check()
+    delivery.check()
+    assert delivery.finish(PATIENCE)
+    assert ("confirm", [job], False) == gate.told[-1]
+
+
+@pytest.mark.parametrize(("lease", "late"), [(PATIENCE, False), (0.0, True)])
+def test_what_is_not_sent_is_given_back_and_told_late_when_its_lease_is_over(
+    gate: Gate, delivery: Delivery, lease: float, late: bool
+) -> None:
+    gate.sends = False
+    job, orders = batch()
+    delivery.deliver(orders, boottime() + lease)
+    gate.open.release()
+
+    assert delivery.finish(PATIENCE)
+    assert [("give back", [job], late)] == gate.told

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from celery_pgbeat.beat import publisher as publishing
+from celery_pgbeat.beat.messages import Job, Refusal
+from celery_pgbeat.beat.rendering.renderer import Parcel
+from tests.harness.outbox import Outbox, app_of, job, jobs, outbox
+
+LOST = ConnectionResetError("the broker is gone")
+
+
+class FakePress:
+    """A broker of which a test says what it does with a parcel."""
+
+    channel = None
+
+    def __init__(self, answer: Callable[[list[bool | None]], None]) -> None:
+        self.answer = answer
+        self.written: list[list[Any]] = []
+
+    def write(self, place: str, messages: Sequence[Any], taken: list[bool | None]) -> None:
+        self.written.append(list(messages))
+        self.answer(taken)
+
+
+@pytest.fixture
+def ours(request: pytest.FixtureRequest) -> Iterator[Outbox]:
+    with outbox(app_of("memory://")) as made:
+        assert made.publisher.ready()
+        yield made
+
+
+def taking(taken: list[bool | None]) -> None:
+    taken[:] = [True] * len(taken)
+
+
+def lost(taken: list[bool | None]) -> None:
+    raise LOST
+
+
+def parcels(ours: Outbox, monkeypatch: pytest.MonkeyPatch, press: FakePress, size: int) -> None:
+    """Have all jobs rendered, by parcels of so many."""
+
+    def render(given: Sequence[Job], _now: Any) -> tuple[list[Parcel], list[Job]]:
+        made = []
+        for first in range(0, len(given), size):
+            parcel = Parcel(press, str(first))  # type: ignore[arg-type]
+            for each in given[first : first + size]:
+                parcel.add(each, 0.0, each.periodic_task)
+            made.append(parcel)
+        return made, []
+
+    monkeypatch.setattr(ours.publisher._renderer, "render", render)
+
+
+def ids(given: Sequence[Job]) -> list[Any]:
+    return [each.id for each in given]
+
+
+def test_what_the_broker_took_before_the_connection_was_lost_is_sent_and_the_rest_is_unsent(
+    ours: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(taken: list[bool | None]) -> None:
+        taken[:3] = [True, False, True]
+        raise LOST
+
+    given = jobs(6)
+    parcels(ours, monkeypatch, FakePress(half), 5)
+
+    told = ours.publish(given)
+
+    assert [given[0].id, given[2].id] == [sent for sent, _ in told.sent]
+    assert {given[n].id for n in (1, 3, 4, 5)} == set(told.unsent)
+    assert [] == told.refused
+
+
+def test_after_a_loss_no_further_parcel_is_written(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    press, given = FakePress(lost), jobs(6)
+    parcels(ours, monkeypatch, press, 2)
+
+    told = ours.publish(given)
+
+    assert [["row-0", "row-1"]] == press.written
+    assert set(ids(given)) == set(told.unsent)
+
+
+def test_what_was_in_no_parcel_that_failed_is_not_suspected(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    press, given = FakePress(lost), jobs(4)
+    parcels(ours, monkeypatch, press, 2)
+    ours.publish(given)
+    press.answer = taking
+
+    told = ours.publish(given)
+
+    assert ["row-2", "row-3"] == press.written[-1]
+    assert ids([*given[2:], *given[:2]]) == [sent for sent, _ in told.sent]
+
+
+def test_a_stop_between_two_parcels_leaves_the_second(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(taken: list[bool | None]) -> None:
+        taking(taken)
+        ours.stopping = True
+
+    given = jobs(4)
+    parcels(ours, monkeypatch, FakePress(stopped), 2)
+
+    told = ours.publish(given)
+
+    assert (ids(given[:2]), ids(given[2:])) == ([sent for sent, _ in told.sent], told.unsent)
+
+
+def test_a_lease_that_ends_between_two_parcels_leaves_the_second(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    def slow(taken: list[bool | None]) -> None:
+        taking(taken)
+        now[0] = 11.0
+
+    given = jobs(4)
+    parcels(ours, monkeypatch, FakePress(slow), 2)
+    monkeypatch.setattr(publishing, "boottime", lambda: now[0])
+
+    told = ours.publisher.publish(given, lease_ends=10.0)
+
+    assert (ids(given[:2]), ids(given[2:])) == ([sent for sent, _ in told.sent], told.unsent)
+
+
+def test_an_error_that_nobody_foresaw_is_no_excuse_for_a_lost_message(
+    ours: Outbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(taken: list[bool | None]) -> None:
+        raise ZeroDivisionError
+
+    given = jobs(3)
+    press = FakePress(broken)
+    parcels(ours, monkeypatch, press, 3)
+
+    assert ids(given) == ours.publish(given).unsent
+    assert "A batch failed; its messages go one by one" in caplog.text
+    assert ids(given) == [sent for sent, _ in ours.publish(given).sent]
+    assert 1 == len(press.written)
+
+
+def test_what_cannot_be_rendered_for_a_reason_that_nobody_foresaw_goes_one_by_one(
+    ours: Outbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(ours.publisher._renderer, "render", broken)
+    given = jobs(3)
+
+    assert ids(given) == [sent for sent, _ in ours.publish(given).sent]
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_message_that_loses_the_connection_twice_while_others_pass_is_refused(
+    ours: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = jobs(2), job(periodic_task="bad")
+    apply = ours.publisher._sender.apply_async
+
+    def picky(entry: Any, producer: Any = None, **_: Any) -> Any:
+        if entry.name == "bad":
+            entry.error = LOST
+            raise LOST
+        return apply(entry, producer=producer)
+
+    monkeypatch.setattr(ours.publisher._sender, "apply_async", picky)
+
+    first = ours.publish([bad, *good])
+    second = ours.publish([bad, *good])
+
+    assert {bad.id, *ids(good)} == set(first.unsent)
+    assert ids(good) == [sent for sent, _ in second.sent]
+    assert [Refusal(bad.id, "bad", LOST)] == second.refused
+
+
+def test_suspects_are_forgotten_when_there_are_too_many(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "SUSPECTS", 2)
+    given = jobs(3)
+    parcels(ours, monkeypatch, FakePress(lost), 3)
+
+    ours.publish(given)
+
+    assert ids(given[1:]) == list(ours.publisher._suspects)
+
+
+def test_the_seconds_until_a_message_may_start_are_told_of_each(ours: Outbox) -> None:
+    later, now = job(options={"countdown": 5}), job()
+
+    assert [(later.id, 5.0), (now.id, 0.0)] == ours.publish([later, now]).sent

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import functools
+import json
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+from itertools import islice
+from typing import Any
+
+import pytest
+from celery import Celery
+from celery.app.task import Task
+from celery.utils.saferepr import saferepr
+from hypothesis import given
+from hypothesis import strategies as st
+
+from celery_pgbeat.beat.rendering.fields import HEADERS, Fields, Shown, fields_in
+from celery_pgbeat.beat.rendering.genuine import comes_from, is_plain_task
+from celery_pgbeat.beat.rendering.redis_press import _random_uuids
+from celery_pgbeat.beat.rendering.shape import key_of
+from tests.harness.outbox import job
+
+ODD = ["'", '"', "\\", "it's", "[{", "\x7f", "\xa0", "\u200b", "\n", "ü", "x" * 40]
+TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(ODD)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.lists(VALUES, max_size=3) | st.dictionaries(TEXTS, VALUES, max_size=3), st.integers(-3, 3), st.integers(0, 4))
+def test_arguments_are_shown_as_celery_shows_them(value: Any, longer: int, levels: int) -> None:
+    text = json.dumps(value, ensure_ascii=False)
+
+    for longest in (None, 1024, len(repr(value)) + longer):
+        assert saferepr(value, longest, maxlevels=levels) == Shown(longest, levels)(text, value)
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_a_text_is_shown_as_celery_shows_it(text: str) -> None:
+    for value in ([text], {text: text}):
+        assert saferepr(value, 1024) == Shown(1024, 3)(json.dumps(value, ensure_ascii=False), value)
+
+
+@pytest.mark.parametrize("value", [[[[[1]]]], [[[[]]]], {"a": {"b": {"c": {"d": 1}}}}, [{"a": [{}]}]])
+@pytest.mark.parametrize("levels", [1, 2, 3, 4])
+def test_what_is_nested_deeply_is_left_out_as_celery_leaves_it_out(value: Any, levels: int) -> None:
+    assert saferepr(value, 1024, maxlevels=levels) == Shown(1024, levels)(json.dumps(value), value)
+
+
+@pytest.mark.parametrize("value", [[1, "ü"], {"a": [True, None, 1.5]}, []])
+def test_plain_arguments_are_shown_without_asking_celery(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("celery_pgbeat.beat.rendering.fields.saferepr")
+
+    assert repr(value) == Shown(1024, 3)(json.dumps(value, ensure_ascii=False), value)
+
+
+def test_a_place_where_something_else_stands_is_left_as_it_is() -> None:
+    fields = Fields("id", "row", "noon", "[]", "()", "{}", None, None, None)
+    headers = {"id": "id", "root_id": "a root of its own", "argsrepr": "()", "eta": None}
+
+    assert {"id": "id", "argsrepr": "argsrepr"} == fields_in(headers, HEADERS, fields)
+
+
+def test_random_uuids_are_uuids_of_version_4_and_none_comes_twice() -> None:
+    texts = list(islice(_random_uuids(), 1000))
+
+    assert texts == [str(uuid.UUID(text)) for text in texts]
+    assert {(4, uuid.RFC_4122)} == {(uuid.UUID(text).version, uuid.UUID(text).variant) for text in texts}
+    assert 1000 == len(set(texts))
+
+
+def test_jobs_of_one_shape_differ_in_what_is_a_field_alone() -> None:
+    one = job()
+    same = replace(job(), args="[2]", kwargs="{}", periodic_task="other", schedule=None, timezone=None)
+
+    assert key_of(one) == key_of(same)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"task": "shop.other"},
+        {"queue": "q2"},
+        {"priority": 1},
+        {"origin": "manual"},
+        {"run": 1},
+        {"max_run_time": timedelta(minutes=1)},
+        {"options": {"expires": 1}},
+    ],
+)
+def test_whatever_else_differs_makes_another_shape(change: dict[str, Any]) -> None:
+    assert key_of(job()) != key_of(job(**change))
+
+
+@pytest.mark.parametrize("value", [1, 1.0, True, "1", [1], None])
+def test_options_that_are_equal_in_python_but_not_in_a_message_make_two_shapes(value: Any) -> None:
+    values = [1, 1.0, True, "1", [1], None]
+
+    keys = [key_of(job(options={"headers": {"a": each}})) for each in values]
+
+    assert 1 == keys.count(key_of(job(options={"headers": {"a": value}})))
+
+
+def test_a_function_is_known_by_where_it_was_written_not_by_what_it_says_of_itself() -> None:
+    @functools.wraps(Task.apply_async)
+    def wrapped(*args: Any, **kwargs: Any) -> Any: ...
+
+    assert comes_from(Task.apply_async, "celery.app.task")
+    assert "celery.app.task" == wrapped.__module__
+    assert not comes_from(wrapped, "celery.app.task")
+    assert not comes_from(len, "builtins")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("_dump_pydantic_arguments", print), ("__v2_compat__", True), ("apply_async", print)]
+)
+def test_a_task_with_something_of_its_own_about_sending_is_no_plain_one(name: str, value: Any) -> None:
+    app = Celery("plain", set_as_current=False)
+
+    def probe() -> None: ...
+
+    task = app.task(name="shop.probe", shared=False)(probe)
+    app.finalize()
+
+    assert is_plain_task(app.tasks["shop.probe"])
+    setattr(app.tasks["shop.probe"], name, value)
+    assert not is_plain_task(task)
