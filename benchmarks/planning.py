@@ -38,6 +38,11 @@ def due(number: int, schedule: str, zone: str | None = None, anchor: datetime = 
         end_at=None,
         max_runs=None,
         run_count=0,
+        jitter=None,
+        blackout=None,
+        blackout_action="defer",
+        windows={},
+        held_back=None,
         revision=1,
         planned_from=MADE,
         task="shop.report",
@@ -48,14 +53,14 @@ def due(number: int, schedule: str, zone: str | None = None, anchor: datetime = 
         options="{}",
         catchup="latest",
         catchup_window=None,
+        catchup_limit=None,
         max_run_time=None,
         next_run_at=DUE + timedelta(0),  # every row that is read has instants of its own
         planned_for=DUE + timedelta(0),
         last_run_at=DUE - timedelta(minutes=5),
-        marked_at=DUE,
+        marked_at=DUE + timedelta(seconds=1),
         taken_over=False,
         created_at=MADE + number * MICROSECOND,
-        now=DUE + timedelta(seconds=1),
     )
 
 

@@ -30,7 +30,7 @@ _decode = json.JSONDecoder(object_hook=object_hook).decode  # kombu's `loads` wi
 HARD_LIMIT_MARGIN = timedelta(seconds=60)  # a task that ignores the soft limit gets at most this much more
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a beat makes thousands a second
 class Job:
     """One job to be sent."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ class Rules:
     min_interval: timedelta = timedelta(seconds=1)
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen: a beat makes thousands a second, and that would double the price
+@dataclass(slots=True)  # not frozen: a beat makes thousands a second, and that would double the price
 class Definition:
     """The columns of a periodic task that decide its times."""
 
@@ -36,13 +36,13 @@ class Definition:
     end_at: datetime | None
     max_runs: int | None
     run_count: int
-    jitter: timedelta | None = None
-    blackout: Sequence[str] | None = None
-    blackout_action: str = "defer"
+    jitter: timedelta | None
+    blackout: Sequence[str] | None
+    blackout_action: str
     # The named windows that `blackout` refers to: their texts, and their zone (None: the row's).
-    windows: Mapping[str, tuple[Sequence[str], str | None]] = field(default_factory=dict)
+    windows: Mapping[str, tuple[Sequence[str], str | None]]
     # An occurrence that a named window held back when that window was changed: the first to be planned.
-    held_back: datetime | None = None
+    held_back: datetime | None
     revision: int
     planned_from: datetime
 
@@ -52,9 +52,9 @@ class Definition:
         return self.planned_from if self.start_at is None else max(self.planned_from, self.start_at - MICROSECOND)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Due(Definition):
-    """A marked row that is due, as its mark returned it."""
+    """A marked row that is due, as its mark returned it: the columns of `mark.sql` are these, in this order."""
 
     task: str
     args: str
@@ -64,7 +64,7 @@ class Due(Definition):
     options: str
     catchup: str
     catchup_window: timedelta | None
-    catchup_limit: int | None = None
+    catchup_limit: int | None
     max_run_time: timedelta | None
     next_run_at: datetime
     planned_for: datetime | None
@@ -72,7 +72,11 @@ class Due(Definition):
     marked_at: datetime
     taken_over: bool
     created_at: datetime
-    now: datetime
+
+    @property
+    def now(self) -> datetime:
+        """The database's time at the mark: what is decided about the row is decided as of then."""
+        return self.marked_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

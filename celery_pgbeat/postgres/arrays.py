@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from datetime import datetime
-from typing import Any, cast
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
+from typing import Any
 from uuid import UUID
 
 SPECIAL = re.compile(r'(["\\])')
@@ -21,7 +21,18 @@ def array_text(values: Iterable[Any]) -> str:
         >>> print(array_text(["a", 'b "c" \\', None, 1.5]))
         {"a","b \"c\" \\",NULL,1.5}
     """
-    return "{" + ",".join(map(_element, values)) + "}"
+    return "{" + ",".join(_texts(values)) + "}"
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    last, text = None, ""  # many rows fall due at one instant: its text is made once
+    for value in values:
+        if type(value) is not datetime:
+            yield _element(value)
+            continue
+        if last is None or value != last or not (value.tzinfo is timezone.utc is last.tzinfo):
+            last, text = value, value.isoformat()
+        yield text
 
 
 def _element(value: Any) -> str:
@@ -30,8 +41,6 @@ def _element(value: Any) -> str:
     kind = type(value)
     if kind is str:
         return f'"{SPECIAL.sub(_ESCAPED, value)}"' if '"' in value or "\\" in value else f'"{value}"'
-    if kind is datetime:
-        return cast(str, value.isoformat())
     return value.hex if kind is UUID else str(value)
 
 

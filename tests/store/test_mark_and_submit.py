@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import timedelta
 
 import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from celery_pgbeat.planning import Passed
+from celery_pgbeat.planning import Definition, Due, Passed
 from celery_pgbeat.postgres.database import Database, sqlstate
 from tests.store.ticks import HOUR, beat, decided, insert, jobs, make_due, row_of, submit
 
@@ -22,6 +23,18 @@ def test_a_due_row_is_marked_with_who_and_when(migrated_database: str) -> None:
     assert stored["marked_by"] == "beat-a"
     assert row.marked_at == stored["marked_at"]
     assert abs(row.marked_at - row.now) < timedelta(seconds=1)
+
+
+def test_what_planning_reads_comes_in_the_order_of_its_fields(migrated_database: str) -> None:
+    database = Database(migrated_database)
+    mark = {"beat": "beat-a", "lease": 15.0, "batch": 1, "fresh": 0, "lazy_names": "{}"}
+    make_due(beat(migrated_database), "due")
+    insert(beat(migrated_database), "unplanned", next_run_at=None)
+
+    (marked,), (unplanned,) = database.run("mark", **mark), database.run("unplanned", batch=1, after="")
+
+    assert [field.name for field in fields(Due)] == list(marked._fields)
+    assert [field.name for field in fields(Definition)] == list(unplanned._fields)
 
 
 def test_a_marked_row_is_not_marked_again_while_the_lease_holds(migrated_database: str) -> None:

@@ -28,6 +28,7 @@ MARKED: dict[str, Any] = {
     "options": "{}",
     "catchup": "latest",
     "catchup_window": None,
+    "catchup_limit": None,
     "max_run_time": None,
     "taken_over": False,
     "created_at": datetime(2026, 1, 1, tzinfo=timezone.utc),
@@ -96,7 +97,6 @@ def sent_by_a_beat(row: dict[str, Any]) -> list[tuple[datetime, datetime]]:
             planned_for=planned_for,
             last_run_at=decided,
             marked_at=next_run_at,
-            now=next_run_at,
         )
         decision = decide(due, RULES)
         if isinstance(decision, Decision):

@@ -4,12 +4,17 @@
 -- is that beat's to confirm. Where nobody reports (tracking = send) our knowledge ends here, so the job is final.
 -- What somebody holds at this moment is stepped over and named: another beat's recover locks a row before it sees that
 -- its mark is new.
--- No joins: the planner takes a table that was empty when it last looked for an empty one.
-with held as materialized (
-    select id, tracking from {schema}.active_job
-    where id = any (%(jobs)s::uuid[]) and state = 'pending' and marked_by = %(beat)s
+-- No joins: the planner takes a table that was empty when it last looked for an empty one. The state is asked after the
+-- rows are found: else the planner looks into the index of pending jobs too, where under load most of what it finds is
+-- long confirmed.
+with found as materialized (
+    select id, tracking, state from {schema}.active_job
+    where id = any (%(jobs)s::uuid[]) and marked_by = %(beat)s
     order by id
     for no key update skip locked
+),
+held as materialized (
+    select id, tracking from found where state = 'pending'
 ),
 ended as (
     delete from {schema}.active_job
@@ -37,5 +42,9 @@ confirmed as (
 )
 select id, false as held from confirmed
 union all
-select id, true from {schema}.active_job
-where id = any (%(jobs)s::uuid[]) and state = 'pending' and marked_by = %(beat)s and id not in (select id from held)
+select id, true from (
+    select id, state from {schema}.active_job
+    where (select count(*) from found) < cardinality(%(jobs)s::uuid[])
+        and id = any (%(jobs)s::uuid[]) and marked_by = %(beat)s and id not in (select id from found)
+    offset 0) as other
+where state = 'pending'

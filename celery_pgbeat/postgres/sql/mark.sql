@@ -33,9 +33,9 @@ where task.name = any (array(
     order by next_run_at desc
     limit %(fresh)s
     for no key update skip locked))
-returning name, task, args::text, kwargs::text, queue, priority, options::text, schedule, timezone,
-    coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at, max_runs, run_count, jitter, catchup,
-    catchup_window, catchup_limit, max_run_time, blackout, blackout_action,
+returning name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at,
+    max_runs, run_count, jitter, blackout, blackout_action,
     case when windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
-    next_run_at, planned_for, last_run_at, marked_at, taken_over, created_at, revision, planned_from,
-    {schema}.now() as now
+    null::timestamptz as held_back, revision, planned_from,
+    task, args::text, kwargs::text, queue, priority, options::text, catchup, catchup_window, catchup_limit, max_run_time,
+    next_run_at, planned_for, last_run_at, marked_at, taken_over, created_at

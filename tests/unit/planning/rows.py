@@ -27,6 +27,11 @@ COLUMNS: dict[str, Any] = {
     "end_at": None,
     "max_runs": None,
     "run_count": 0,
+    "jitter": None,
+    "blackout": None,
+    "blackout_action": "defer",
+    "windows": {},
+    "held_back": None,
     "revision": 1,
     "planned_from": NEW_YEAR,
 }
@@ -53,6 +58,7 @@ def due(now: datetime, next_run_at: datetime, **changes: Any) -> Due:
         "options": "{}",
         "catchup": "latest",
         "catchup_window": None,
+        "catchup_limit": None,
         "max_run_time": None,
         "next_run_at": next_run_at,
         "planned_for": next_run_at,
@@ -60,6 +66,5 @@ def due(now: datetime, next_run_at: datetime, **changes: Any) -> Due:
         "marked_at": now,
         "taken_over": False,
         "created_at": NEW_YEAR,
-        "now": now,
     }
     return Due(**{**COLUMNS, **marked, **changes})
