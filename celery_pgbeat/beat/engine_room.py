@@ -7,6 +7,7 @@ answered by a pause that grows; an outage is waited out.
 
 from __future__ import annotations
 
+import gc
 import logging
 import random
 import threading
@@ -99,6 +100,7 @@ class EngineRoom:
         last.join(LAST_WORDS_WITHIN)
 
     def _run(self) -> None:
+        gc.freeze()  # what has been loaded by now stays: a busy beat would walk through it with every few batches
         while True:
             self._asked.acquire()
             if self._stopping.is_set():
