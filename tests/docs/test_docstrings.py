@@ -11,8 +11,14 @@ import pytest
 
 import celery_pgbeat
 
-# tests/store/test_api_configuration.py and test_current.py run these, on a database with the rows that they speak of.
-WITH_ROWS = ("celery_pgbeat.api.door", "celery_pgbeat.worker.current")
+# tests/store/test_api_configuration.py, test_current.py and test_testing_kit.py run these, on a database with the rows
+# that they speak of.
+WITH_ROWS = (
+    "celery_pgbeat.api.door",
+    "celery_pgbeat.testing.claims",
+    "celery_pgbeat.testing.kit",
+    "celery_pgbeat.worker.current",
+)
 # Loading it in a process that is no worker would do nothing, but its environment is the demo's.
 LEFT_OUT = ("celery_pgbeat.cli.demo.app", "celery_pgbeat.embedded.sitter")
 

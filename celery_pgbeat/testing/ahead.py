@@ -1,0 +1,197 @@
+"""What an app will send, told from its code alone: no database, no broker, no clock.
+
+The declarations are read by the beat's own reader and planned by the planner that foresees the runs of a row. What
+only happens, an outage, a job in the way, an operator's edit, is not in it: that is for `PgBeatTest`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from heapq import merge
+from itertools import islice, takewhile
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from celery import Celery
+
+from celery_pgbeat.api import PgBeat
+from celery_pgbeat.api.ahead import coming_runs
+from celery_pgbeat.declare import app_timezone, timing_of
+from celery_pgbeat.planning import Rules
+from celery_pgbeat.schedules import parse
+from celery_pgbeat.settings import Settings
+from celery_pgbeat.testing.declared import StrictCode, app_of
+from celery_pgbeat.testing.instants import at, shown
+
+MICROSECOND = timedelta(microseconds=1)
+MOST = 10_000  # runs in one answer; who asks for more has mistaken a year for a day
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run that the code asks for.
+
+    Attributes:
+        due_at: when it is sent, in UTC: with jitter, outside the blackout windows.
+        scheduled_for: the occurrence behind it, in UTC; None for the first run of `run_on_start`.
+        timezone: the zone whose clocks the row follows.
+        note: what moved it, or what a change of the clocks does to it; None where nothing does.
+    """
+
+    periodic_task: str
+    task: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    queue: str | None
+    due_at: datetime
+    scheduled_for: datetime | None
+    timezone: str
+    note: str | None
+
+    @property
+    def local(self) -> datetime:
+        """When it is sent, on the clocks of its zone."""
+        return self.due_at.astimezone(ZoneInfo(self.timezone))
+
+    def __str__(self) -> str:
+        return f"{self.periodic_task} at {shown(self.due_at, self.timezone)}{f' ({self.note})' if self.note else ''}"
+
+
+def upcoming(
+    source: Celery | PgBeat,
+    since: datetime | str,
+    until: datetime | str,
+    *,
+    name: str | None = None,
+    windows: Mapping[str, str | Sequence[str]] | None = None,
+    limit: int = MOST,
+) -> list[Run]:
+    """Tell what an app that was deployed at `since` sends until `until` (inclusive), the earliest first.
+
+    All that its code declares counts: `beat_schedule`, `add_periodic_task`, `@beat.periodic_task`, and what Celery adds
+    itself (`celery.backend_cleanup`). The first run of a row is the next occurrence after its definition, and there
+    the grid of an interval begins.
+
+    Args:
+        source: the app, or its PgBeat.
+        since: see `at`; rows are new at this instant.
+        until: see `at`.
+        name: only runs of this row.
+        windows: the texts of named blackout windows that rows refer to; the real ones are in the database.
+        limit: more runs than that are an error, not a long wait.
+
+    Raises:
+        InvalidPeriodicTask: a declaration is wrong: a beat would refuse it, log it and go on.
+        InvalidSchedule: a schedule cannot be planned, or refers to a window that is not among `windows`.
+        LookupError: the code declares nothing of that name.
+        ValueError: there are more than `limit` runs, or `since` or `until` is no instant.
+
+    Example:
+        >>> from celery import Celery
+        >>> from celery_pgbeat import PgBeat, cron
+        >>> app = Celery("shop")
+        >>> beat = PgBeat(app)
+        >>> @beat.periodic_task(cron("30 2 * * *", timezone="Europe/Berlin"), name="nightly")
+        ... @app.task
+        ... def nightly_report(): ...
+        >>> for run in upcoming(app, "2026-03-28T00:00Z", "2026-03-30T00:00Z", name="nightly"):
+        ...     print(run.local)
+        2026-03-28 02:30:00+01:00
+        2026-03-29 03:00:00+02:00
+    """
+    app, begin, end = app_of(source), at(since), at(until)
+    settings = Settings.from_mapping(app.conf)
+    code = StrictCode(app, settings)
+    rules = Rules(
+        timezone=app_timezone(app),
+        on_time=settings.on_time,
+        pickup_deadline=settings.pickup_deadline,
+        min_interval=settings.min_interval,
+    )
+    if name is not None and name not in code.records:
+        raise LookupError(f"The code declares no {name!r}, only {', '.join(map(repr, sorted(code.records)))}")
+    named = {key: ([texts] if isinstance(texts, str) else list(texts), None) for key, texts in (windows or {}).items()}
+    lines = [
+        _runs(record, begin, end, record["name"] in code.running_first, named, rules)
+        for record in code.records.values()
+        if name is None or name == record["name"]
+    ]
+    found = list(islice(merge(*lines, key=lambda run: (run.due_at, run.periodic_task)), limit + 1))
+    if len(found) > limit:
+        raise ValueError(f"There are more than {limit} runs until {until}: ask for a shorter time, or for one `name`")
+    return found
+
+
+def occurrences(
+    schedule: Any, since: datetime | str, until: datetime | str, *, timezone: str = "UTC", limit: int = MOST
+) -> list[datetime]:
+    """Tell the occurrences of a schedule alone after `since`, up to and with `until`, in UTC.
+
+    Args:
+        schedule: whatever may be declared: `cron(...)`, `every(...)`, text, a timedelta, Celery's `crontab`.
+        since: see `at`; the grid of an interval begins here, unless it has an anchor.
+        until: see `at`.
+        timezone: of a schedule that has none of its own.
+        limit: more than that are an error, not a long wait.
+
+    Raises:
+        InvalidSchedule: the schedule or the zone is wrong; names the field and the value.
+        ValueError: there are more than `limit`, or `since` or `until` is no instant.
+
+    Example:
+        >>> from celery.schedules import crontab
+        >>> found = occurrences(crontab(minute="*/20"), "2026-12-07T10:00Z", "2026-12-07T10:40Z")
+        >>> [instant.minute for instant in found]
+        [20, 40]
+    """
+    begin, end = at(since), at(until)
+    timing = timing_of(schedule, timezone)
+    parsed = parse(timing.text, timing.timezone or timezone, anchor=timing.anchor or begin)
+    found = list(parsed.occurrences(begin, end, limit + 1))
+    if len(found) > limit:
+        raise ValueError(f"There are more than {limit} occurrences until {until}: ask for a shorter time")
+    return found
+
+
+def _runs(
+    record: Mapping[str, Any],
+    begin: datetime,
+    end: datetime,
+    runs_first: bool,
+    windows: Mapping[str, Any],
+    rules: Rules,
+) -> Iterator[Run]:
+    """Iterate over the runs of a declared row, as it is just after it was declared."""
+    instants = {column: record[column] and at(record[column]) for column in ("anchor", "start_at", "end_at")}
+    row = {
+        **record,
+        **instants,
+        "anchor": instants["anchor"] or instants["start_at"] or begin,
+        "jitter": None if record["jitter"] is None else timedelta(seconds=record["jitter"]),
+        "windows": json.dumps(windows),
+        "run_count": 0,
+        "held_back": None,
+        "revision": 1,
+        "planned_revision": 1 if runs_first else 0,
+        "planned_from": begin,
+        "next_run_at": begin if runs_first else None,
+        "planned_for": None,
+        "enabled": True,
+        "problem": None,
+        "now": begin - MICROSECOND,
+    }
+    for run in takewhile(lambda run: run.next_run_at <= end, coming_runs(row, rules)):
+        yield Run(
+            periodic_task=record["name"],
+            task=record["task"],
+            args=list(record["args"]),
+            kwargs=dict(record["kwargs"]),
+            queue=record["queue"],
+            due_at=run.next_run_at,
+            scheduled_for=run.planned_for,
+            timezone=record["timezone"],
+            note=run.note,
+        )

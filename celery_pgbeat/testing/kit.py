@@ -1,0 +1,332 @@
+"""`PgBeatTest`: an app's beat on a real Postgres, by a clock that is set, with a list in the place of the broker."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from celery import Celery
+
+from celery_pgbeat.api import Job, PgBeat
+from celery_pgbeat.declare import app_timezone
+from celery_pgbeat.declare.span import read_span
+from celery_pgbeat.planning import Rules
+from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.settings import Settings
+from celery_pgbeat.testing.claims import Claims
+from celery_pgbeat.testing.declared import StrictCode, app_of
+from celery_pgbeat.testing.instants import at as instant_of
+from celery_pgbeat.testing.place import Clock, Place
+from celery_pgbeat.testing.recorder import Recorder, Refused, Sent
+from celery_pgbeat.testing.turns import SetWatch, Turns
+from celery_pgbeat.worker.guard import Verdict, start_job
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+BEAT, WORKER = "pgbeat-test", "pgbeat-test-worker"
+MOST_INSTANTS = 10_000  # that one `run_until` ticks at: some minutes of a machine's time
+MOST_TURNS = 10_000  # at one instant, each of which gets on with a whole batch
+MOST_JOBS = 10_000  # read at once
+FOREVER = timedelta(days=36_500)  # that a worker is believed which is not said to have died
+AFTER_HARD_LIMIT = timedelta(seconds=30)
+ENDS = ("succeeded", "failed", "revoked")
+
+
+class Door(PgBeat):
+    """The app's Python door, opened on the test's schema; the app's own configuration stays as it is."""
+
+    def __init__(self, app: Celery, settings: Settings) -> None:
+        super().__init__()
+        self._app = app
+        self._settings = settings
+
+
+class PgBeatTest(Claims):
+    """One beat of an app, to be moved by hand.
+
+    It works in a schema of its own, which it makes and drops; the schema of the app, and its broker, are never touched.
+    The rows are those that the app's code declares, at the instant `now`, and what the test adds through `beat`.
+
+    Args:
+        source: the Celery app, or its PgBeat.
+        url: a Postgres on which a schema may be made, `postgresql://user@host/database`; None starts a private server
+            for this test alone (`pip install 'celery-pgbeat[demo]'`), which takes a second or two.
+        now: what the clock shows at first, see `at`; None for the real time.
+        finishing: whether each job succeeds as soon as it is sent. If not it is in the way of the next ones until
+            `finish` is called, or, where nobody calls `start`, until it has been given up.
+        schema: its name, where your own SQL says one (`pgbeat`); it must not exist. None for a unique name.
+
+    Attributes:
+        beat: the Python door to the rows: `schedule`, `pause`, `trigger`, `jobs`, …
+        clock: sets the time without a tick, as if no beat ran: for outages.
+
+    Raises:
+        InvalidPeriodicTask: a declaration in code is wrong: a beat would refuse it, log it and go on.
+        ServerUnavailable: without `url`: no Postgres is installed.
+        DatabaseUnavailable: Postgres is out of reach.
+        ValueError: a schema of the given name exists already.
+
+    Example:
+        >>> with PgBeatTest(app, url, now="2026-12-07T12:00Z") as kit:
+        ...     sent = kit.advance("1d")
+        ...     assert sent == kit.assert_sent("nightly", at=["2026-12-08T03:00Z"], queue="celery")
+    """
+
+    clock: Clock
+
+    def __init__(
+        self,
+        source: Celery | PgBeat,
+        url: str | None = None,
+        now: datetime | str | None = None,
+        *,
+        finishing: bool = True,
+        schema: str | None = None,
+    ) -> None:
+        self.app = app_of(source)
+        self._url = url
+        self._schema = schema
+        self._begin = datetime.now(timezone.utc) if now is None else instant_of(now)
+        self._finishing = finishing
+        self._cleanup = ExitStack()
+        self._sent: list[Sent] = []
+        self._refused: list[Refused] = []
+        self._starts: dict[uuid.UUID, Start] = {}
+
+    def __repr__(self) -> str:
+        shown = self.clock.now if hasattr(self, "clock") else self._begin
+        return f"PgBeatTest({self.app.main!r}, now={shown.isoformat()!r})"
+
+    def __enter__(self) -> Self:
+        """Make the schema and declare what the code says."""
+        with ExitStack() as cleanup:
+            place = Place(self._url or _private_server(cleanup), self._schema)
+            cleanup.callback(place.database.close)
+            place.make()
+            cleanup.callback(place.drop)
+            place.fill(self._begin)
+            self._place = place
+            self.clock = Clock(place, self._begin)
+            self._settings = replace(
+                Settings.from_mapping(self.app.conf), url=place.database.url, schema=place.database.schema
+            )
+            self.beat = Door(self.app, self._settings)
+            cleanup.callback(self.beat.close)
+            self._reports = Reports(place.database)
+            self.sync()
+            self._cleanup = cleanup.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Drop the schema."""
+        self._cleanup.close()
+
+    def sync(self) -> None:
+        """Read the code again and bring the rows to it, as a beat does that starts with new code.
+
+        Raises:
+            InvalidPeriodicTask: a declaration is wrong.
+        """
+        settings, database = self._settings, self._place.database
+        code = StrictCode(self.app, settings, database)
+        code.sync()
+        store = Store(database, BEAT, settings.lease)
+        watch = SetWatch(self.clock, settings.dead_after)
+        rules = Rules(
+            timezone=app_timezone(self.app),
+            on_time=settings.on_time,
+            pickup_deadline=settings.pickup_deadline,
+            min_interval=settings.min_interval,
+        )
+        recorder = Recorder(self.app, self.clock, watch, code, self._sent, self._refused)
+        self._turns = Turns(store, recorder, watch, settings, rules, code, self.app)
+
+    # Time.
+
+    @property
+    def now(self) -> datetime:
+        """What the clock shows, in UTC."""
+        return self.clock.now
+
+    def tick(self) -> list[Sent]:
+        """Do all that a beat does at this instant; return what was sent.
+
+        The dispatcher's own turns: mark, plan, submit, publish (into the list), confirm; and recover, release, judge.
+
+        Raises:
+            DatabaseUnavailable: Postgres is out of reach.
+            RuntimeError: there is no end of what is to be done at this instant.
+
+        Example:
+            >>> kit.clock.set("2026-12-08T03:00Z")
+            >>> [sent.periodic_task for sent in kit.tick()]
+            ['nightly']
+        """
+        before = len(self._sent)
+        done = before
+        while True:
+            self._turn_until_rest()
+            fresh = self._sent[done:]
+            if not fresh or not self._finishing:
+                return self._sent[before:]
+            done += len(fresh)
+            for sent in fresh:  # which may let the next one go that waits
+                self._succeed(sent)
+
+    def advance(self, span: timedelta | float | str) -> list[Sent]:
+        """Let time pass with a beat running: tick now, whenever there is something to do, and at the end.
+
+        Args:
+            span: a timedelta, seconds, or text such as `1h30m`.
+
+        Raises:
+            ValueError: it is no span, or a negative one; or there is something to do at too many instants.
+
+        Example:
+            >>> [sent.scheduled_for.hour for sent in kit.advance("2d")]
+            [3, 3]
+        """
+        return self.run_until(self.now + read_span("span", span))
+
+    def run_until(self, when: datetime | str) -> list[Sent]:
+        """Let time pass with a beat running, as `advance` does, until an instant, inclusive.
+
+        Args:
+            when: see `at`.
+
+        Raises:
+            ValueError: it is no instant, or a past one; or there is something to do at too many instants.
+
+        Example:
+            >>> kit.run_until("2026-12-08T02:59Z")
+            []
+            >>> len(kit.run_until("2026-12-08T03:00Z"))
+            1
+        """
+        end, before = instant_of(when), len(self._sent)
+        if end < self.now:
+            raise ValueError(f"the clock shows {self.now.isoformat()}: {end.isoformat()} is over")
+        for _ in range(MOST_INSTANTS):
+            self.tick()
+            if self.now == end:
+                return self._sent[before:]
+            event = self._place.next_event()
+            self.clock.set(end if event is None else min(event, end))
+        raise ValueError(
+            f"there is something to do at more than {MOST_INSTANTS} instants until {end.isoformat()}: let less time "
+            f"pass at once, or look ahead with `upcoming`"
+        )
+
+    # What workers would say.
+
+    def start(self, job: Sent | uuid.UUID, *, worker_dies: bool = False) -> bool:
+        """Have a worker start a job; tell whether its guard lets it.
+
+        It does not where the job has started or ended already, and drops it where the `min_gap` is not over.
+
+        Args:
+            job: what was sent, or its id.
+            worker_dies: have the worker fall silent at once: `pgbeat_dead_after` later `on_lost` decides.
+
+        Raises:
+            LookupError: there is no such job.
+
+        Example:
+            >>> kit.beat.trigger("nightly") == (sent := kit.tick()[-1]).id
+            True
+            >>> kit.start(sent)
+            True
+        """
+        known = self._reports.state_of(_id_of(job))
+        if known is None:
+            raise LookupError(f"There is no job {_id_of(job)}")
+        start = Start(_id_of(job), known.run, known.attempt, uuid.uuid4(), WORKER)
+        silence = self._settings.dead_after if worker_dies else self._longest_run(start.job)
+        if start_job(self._reports, start, silence) is not Verdict.STARTED:
+            return False
+        self._starts[start.job] = start
+        return True
+
+    def finish(self, job: Sent | uuid.UUID, state: str = "succeeded", error: str | None = None) -> None:
+        """Have a job end; one that has not started starts first.
+
+        Args:
+            job: what was sent, or its id.
+            state: `succeeded`, `failed` or `revoked`.
+            error: what the worker would report.
+
+        Raises:
+            ValueError: it cannot end like that: it has ended already, or waits for another job.
+            LookupError: there is no such job.
+
+        Example:
+            >>> kit.finish(sent, "failed", error="the printer is out of paper")
+            >>> kit.jobs("nightly")[0].state
+            'failed'
+        """
+        if state not in ENDS:
+            raise ValueError(f"state is {state!r}; a job ends as {', '.join(ENDS)}")
+        start = self._starts.pop(_id_of(job), None)
+        if start is None and self.start(job):
+            start = self._starts.pop(_id_of(job))
+        if start is None or not self._reports.finish(start, state, error):
+            known = self._reports.state_of(_id_of(job))
+            raise ValueError(f"job {_id_of(job)} is {known.state if known else 'gone'}: it cannot end as {state} now")
+
+    # What there is to see.
+
+    @property
+    def sent(self) -> Sequence[Sent]:
+        """All that was sent so far, in its order."""
+        return tuple(self._sent)
+
+    @property
+    def refused(self) -> Sequence[Refused]:
+        """All that could not be sent: arguments that the task does not take or nobody can write, an unknown queue."""
+        return tuple(self._refused)
+
+    @property
+    def skipped(self) -> Sequence[Job]:
+        """What was recorded and never sent, with the reason; the oldest first."""
+        return self.beat.jobs(state="skipped", limit=MOST_JOBS)[::-1]
+
+    def jobs(self, name: str | None = None) -> Sequence[Job]:
+        """All jobs, of one row or of all, the latest first."""
+        return self.beat.jobs(name, limit=MOST_JOBS)
+
+    def _turn_until_rest(self) -> None:
+        for _ in range(MOST_TURNS):
+            if self._turns.turn() > 0:
+                return
+        raise RuntimeError(f"after {MOST_TURNS} turns there is still something to do at {self.now.isoformat()}")
+
+    def _succeed(self, sent: Sent) -> None:
+        """Have a job run and succeed, if its guard lets it."""
+        start = Start(sent.id, sent.run, 0, uuid.uuid4(), WORKER)
+        if start_job(self._reports, start, FOREVER) is Verdict.STARTED:
+            self._reports.finish(start, "succeeded")
+
+    def _longest_run(self, job: uuid.UUID) -> timedelta:
+        """Return how long a worker is believed that is not said to have died."""
+        limits = [sent.options.get("time_limit") for sent in self._sent if sent.id == job]
+        return timedelta(seconds=float(limits[-1])) + AFTER_HARD_LIMIT if limits and limits[-1] else FOREVER
+
+
+def _private_server(cleanup: ExitStack) -> str:
+    """Start a Postgres for one test, and return its URL."""
+    from celery_pgbeat.embedded import Postgres
+
+    return cleanup.enter_context(Postgres(durable=False)).url
+
+
+def _id_of(job: Sent | uuid.UUID) -> uuid.UUID:
+    return job.id if isinstance(job, Sent) else job
