@@ -12,6 +12,7 @@ it was to be confirmed is confirmed again in the next turns, until the lease is 
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import threading
 import uuid
@@ -57,12 +58,23 @@ class Delivery:
         self._begun.set()
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
+        self._failing = False  # whether the last batch was not delivered
+        self._pace = 0.0  # seconds that a message of the last batch took
         self._unconfirmed: deque[Unconfirmed] = deque()
 
     @property
     def is_unfinished(self) -> bool:
         """Whether something is sent and not confirmed."""
         return bool(self._unconfirmed)
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last batch went wrong, and none has gone well since."""
+        return self._failing
+
+    def most_within(self, seconds: float) -> float:
+        """Return how many messages are delivered in this time, at the pace of the last ones."""
+        return seconds / self._pace if self._pace else math.inf
 
     def wait_for_place(self) -> bool:
         """Wait until no batch waits; tell whether that is so, and not the end of the beat."""
@@ -102,7 +114,9 @@ class Delivery:
                 self._begun.set()
             try:
                 self._deliver(*batch)
+                self._failing = False
             except Exception as error:  # noqa: BLE001  raised by the next `check`, in the thread that makes the turns
+                self._failing = True
                 self._error = self._error or error
             del batch  # else an idle beat would keep its last thousand rows
 
@@ -116,11 +130,13 @@ class Delivery:
             except Exception as error:  # noqa: BLE001  one bad row stops only itself
                 unmade.append(Refusal(job, periodic_task, error))
         self._refuse(unmade)
+        began = boottime()
         for first in range(0, len(jobs), STEP):
             published = self._publisher.publish(jobs[first : first + STEP], lease_ends)
             if published.sent:
                 self._confirm(published.sent, lease_ends)
             self._refuse(published.refused)
+            self._pace = (boottime() - began) / (first + max(1, len(published.sent) + len(published.refused)))
             if published.unsent:
                 rest = [job.id for job in jobs[first + STEP :]]
                 # Late, this beat may have marked some of them anew: that mark's batch waits here, and will send them.

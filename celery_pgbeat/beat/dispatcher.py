@@ -53,6 +53,7 @@ logger = logging.getLogger(__name__)
 
 FRESH_SHARE = 4  # one part in so many of a batch goes to what has just come due, while a herd is driven
 SMALLEST_BATCH = 10
+LEASE_SHARE = 3  # a batch is as large as can be delivered in one part in so many of its lease: it may wait for another
 AGAIN = 0.05  # seconds until rows that somebody held are tried again, doubled up to the poll
 LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
 
@@ -104,7 +105,7 @@ class Dispatcher:
             DatabaseBusy: Postgres ended a statement in favour of others; the next turn takes a smaller batch.
         """
         try:
-            self._delivery.check()
+            self.check()
             rest = self._turn()
         except Exception as error:
             self._looks_at = 0.0
@@ -113,6 +114,15 @@ class Dispatcher:
             raise
         self._batch = min(self._batch + self._batch // 4, self._settings.batch)
         return rest
+
+    @property
+    def is_well(self) -> bool:
+        """Whether the last batch was delivered; what went wrong is raised by the next turn, or by `check`."""
+        return not self._delivery.is_failing
+
+    def check(self) -> None:
+        """Raise what went wrong with the delivery since the last turn, if anything did."""
+        self._delivery.check()
 
     def finish(self, within: float) -> bool:
         """Let what is submitted be sent, or given back if the beat is to stop; tell whether that is over in time."""
@@ -162,10 +172,12 @@ class Dispatcher:
         """Mark, decide, submit, publish and confirm one batch; tell whether anything was due."""
         if not self._delivery.wait_for_place():
             return False
-        lease_ends = boottime() + self._settings.lease.total_seconds()
-        fresh = self._batch // FRESH_SHARE if self._herd else 0
-        due = self._store.mark(self._batch, self._code.lazy_names, fresh)
-        self._herd = len(due) >= self._batch - fresh
+        lease = self._settings.lease.total_seconds()
+        lease_ends = boottime() + lease
+        batch = int(min(self._batch, max(self._delivery.most_within(lease / LEASE_SHARE), SMALLEST_BATCH)))
+        fresh = batch // FRESH_SHARE if self._herd else 0
+        due = self._store.mark(batch, self._code.lazy_names, fresh)
+        self._herd = len(due) >= batch - fresh
         if self._unreported:
             self._settle([row.name for row in due])
         decisions, postponed, bad = self._decide(due)

@@ -129,7 +129,8 @@ class EngineRoom:
         self._sync_code()
         self._dispatcher.workers_track = self._janitor.workers_track
         rest = self._dispatcher.turn()
-        self._recovered()
+        if self._dispatcher.is_well:
+            self._recovered()
         if rest > 0:
             self._bell_wait(rest)
 
@@ -178,6 +179,8 @@ class EngineRoom:
                 delivered = self._dispatcher.finish(DELIVERY_ENDS_WITHIN)
             if self._janitor is not None:
                 self._janitor.stop()
+            if self._dispatcher is not None:
+                self._dispatcher.check()
         finally:
             self._close(delivered)
 

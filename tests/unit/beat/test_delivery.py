@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
@@ -112,6 +113,7 @@ def test_what_goes_wrong_is_raised_once_where_the_turns_are_made_and_the_next_ba
     (job, orders) = batch()
     delivery.deliver(orders, boottime() + PATIENCE)
     assert gate.entered.acquire(timeout=PATIENCE)  # so the first has failed
+    assert delivery.is_failing
     gate.error = None
     gate.open.release()
 
@@ -120,6 +122,7 @@ def test_what_goes_wrong_is_raised_once_where_the_turns_are_made_and_the_next_ba
     delivery.check()
     assert delivery.finish(PATIENCE)
     assert ("confirm", [job], False) == gate.told[-1]
+    assert not delivery.is_failing
 
 
 @pytest.mark.parametrize(("lease", "late"), [(PATIENCE, False), (0.0, True)])
@@ -133,3 +136,15 @@ def test_what_is_not_sent_is_given_back_and_told_late_when_its_lease_is_over(
 
     assert delivery.finish(PATIENCE)
     assert [("give back", [job], late)] == gate.told
+
+
+def test_as_much_is_taken_on_as_the_broker_takes_in_the_time(
+    gate: Gate, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert math.inf == delivery.most_within(5.0)
+    monkeypatch.setattr("celery_pgbeat.beat.delivery.boottime", iter([100.0, 100.5]).__next__)
+    delivery.deliver(batch()[1] + batch()[1], 200.0)
+    gate.open.release()
+
+    assert delivery.finish(PATIENCE)
+    assert 20.0 == delivery.most_within(5.0)
