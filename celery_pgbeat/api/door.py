@@ -364,6 +364,26 @@ class PgBeat:
         )
         return list(islice(coming_runs(self._row("foresee", name, connection), rules), limit))
 
+    def explain(self, name: str, *, connection: Any = None) -> str:
+        """Say in one sentence why a row is, or is not, running now.
+
+        It is told by the tables alone, so it is right when every beat is dead; instants are in UTC. Of all rows at once
+        the views `status` and `overdue` tell.
+
+        Args:
+            name: of the row.
+            connection: read in this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+
+        Example:
+            >>> beat.explain("nightly").partition(":")[0]
+            "'nightly' is not running"
+        """
+        (row,) = self._doors.run("explain", connection, name=name)
+        return str(row["sentence"])
+
     def close(self) -> None:
         """Close this process's connections; the next statement makes new ones."""
         if (database := self._databases.get(os.getpid())) is not None:

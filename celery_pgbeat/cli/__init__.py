@@ -22,6 +22,7 @@ COMMANDS = {
     "list": "List the periodic tasks.",
     "show": "Show one periodic task with all that is known of it.",
     "upcoming": "List what runs next, or the next runs of one periodic task.",
+    "explain": "Say why a periodic task is, or is not, running now.",
     "jobs": "List the jobs, the latest first.",
     "pause": "Pause a periodic task.",
     "resume": "Resume a paused periodic task.",

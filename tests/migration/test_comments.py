@@ -6,7 +6,7 @@ import pytest
 
 from tests.store.session import Session
 
-DOOR = ["now", "schedule", "unschedule", "pause", "resume", "trigger", "known_options"]
+DOOR = ["now", "schedule", "unschedule", "pause", "resume", "trigger", "explain", "known_options"]
 
 
 @pytest.fixture

@@ -413,6 +413,7 @@ COMMANDS: dict[str, Callable[[PgBeat], Any]] = {
     "pause": lambda beat: beat.pause("nigthly"),
     "resume": lambda beat: beat.resume("nigthly"),
     "trigger": lambda beat: beat.trigger("nigthly"),
+    "explain": lambda beat: beat.explain("nigthly"),
 }
 
 
@@ -511,6 +512,7 @@ def test_every_method_joins_the_transaction_of_the_caller(beat: PgBeat, theirs: 
 
     assert beat.get("x", connection=theirs).next_run_at is not None
     assert [False] == [row.enabled for row in beat.list(connection=theirs)]
+    assert "paused by" in beat.explain("x", connection=theirs)
     assert beat.resume("x", connection=theirs).enabled
     assert [job] == [stored.id for stored in beat.jobs("x", connection=theirs)]
     assert beat.unschedule("x", connection=theirs)

@@ -90,6 +90,25 @@ comment on column {schema}.upcoming.name is 'The name of the periodic task.';
 comment on column {schema}.upcoming.next_run_at is 'When it is due, with jitter and deferral.';
 comment on column {schema}.upcoming.planned_for is 'The nominal instant behind it, the job''s scheduled_for; NULL when SQL set next_run_at itself.';
 
+comment on view {schema}.status is 'How each periodic task stands.';
+comment on column {schema}.status.name is 'The name of the periodic task.';
+comment on column {schema}.status.state is
+    'In words: what its job does (running, retrying, queued, to be sent, waiting for its turn, silent), what it waits for itself (waiting, due, overdue, paused, problem, to be planned, on demand, finished), or both.';
+comment on column {schema}.status.next_run_at is 'When it is due, with jitter and deferral.';
+comment on column {schema}.status.last_state is 'The state of its latest job, active or final.';
+comment on column {schema}.status.last_scheduled_for is 'The nominal instant of that job.';
+comment on column {schema}.status.lateness is 'For how long its run has been due and not decided; NULL when none is due.';
+comment on column {schema}.status.failures is
+    'How many of its jobs have failed since one last succeeded, among its latest 100.';
+comment on column {schema}.status.problem is 'Why it cannot be planned; NULL when well.';
+
+comment on view {schema}.overdue is
+    'What should have happened and has not, by more than 2 x (lease + poll): a run that no beat has decided, a job that nobody sends, picks up or gives up, a run without max_run_time in the way of the next ones, a pause or a plan that no beat has ended. Told by the tables alone, so it is right when every beat is dead.';
+comment on column {schema}.overdue.name is 'The name of the periodic task; it may be in several rows.';
+comment on column {schema}.overdue.due_at is 'When it should have happened.';
+comment on column {schema}.overdue.late_by is 'How long ago that was.';
+comment on column {schema}.overdue.reason is 'What is known about why.';
+
 comment on table {schema}.periodic_task_state is 'What workers know of a periodic task, apart from its definition.';
 comment on column {schema}.periodic_task_state.name is 'The periodic task.';
 comment on column {schema}.periodic_task_state.last_started_at is 'When a job of it last started, kept where it has a min_gap.';
@@ -152,6 +171,8 @@ comment on function {schema}.resume(text) is
     'Resume a paused periodic task; returns the row. Paused time is never caught up. SQLSTATE P0002 of an unknown name.';
 comment on function {schema}.trigger(text, boolean) is
     'Start a job now, of a paused, finished or schedule-less row too; returns its id. It reaches the broker after the caller''s commit and never moves next_run_at. A job of the name that is not final refuses it (SQLSTATE 55006), unless overlap is allow or force is given, which sends beside it.';
+comment on function {schema}.explain(text) is
+    'Say in one sentence why a periodic task is, or is not, running now. Instants are in UTC. SQLSTATE P0002 of an unknown name.';
 comment on function {schema}.validate_schedule(text) is
     'Refuse, with SQLSTATE 22023, the text of a schedule that can never work. What passes may still be refused by a beat, in the column problem.';
 comment on function {schema}.validate_timezone(text) is 'Refuse, with SQLSTATE 22023, what is no IANA time zone.';

@@ -1,0 +1,21 @@
+"""`explain`: why a periodic task is, or is not, running now."""
+
+from __future__ import annotations
+
+import click
+
+from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.output import as_json, print_json, text
+from celery_pgbeat.cli.target import Target
+
+
+@click.command(cls=DoorCommand)
+@click.argument("name")
+@as_json
+def explain(name: str, as_json: bool) -> None:
+    """Say in one sentence why a periodic task is, or is not, running now."""
+    sentence = Target.current().beat().explain(name)
+    if as_json:
+        print_json({"name": name, "explanation": sentence})
+    else:
+        click.echo(text(sentence))

@@ -1,0 +1,433 @@
+-- How things stand, for people: the views `status` and `overdue`, and explain().
+--
+-- All of it is told by the tables and now() alone: it must be right when every beat is dead. So what a beat would know
+-- from its settings is here what a row bears (the lease of its last mark), else the default.
+
+-- An instant as people read it.
+create or replace function {schema}.shown(instant timestamptz) returns text
+language sql stable parallel safe
+as $$ select to_char(instant at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') $$;
+
+-- How long after its time something may be decided and still count as on time: 2 x (lease + poll).
+-- The poll stands in no row; it matters only to who missed a notification.
+create or replace function {schema}.patience(lease interval) returns interval
+language sql immutable parallel safe
+as $$ select 2 * (coalesce(lease, interval '15 seconds') + interval '1 second') $$;
+
+-- Whether a node that was seen then is believed to live: three of its signs of life may be missed. One of the future
+-- is from before the clock was set back.
+create or replace function {schema}.is_recent(seen_at timestamptz) returns boolean
+language sql stable parallel safe
+as $$ select seen_at between {schema}.now() - interval '30 seconds' and {schema}.now() + interval '30 seconds' $$;
+
+-- A node's id in short: its host and process.
+create or replace function {schema}.node_shown(id text) returns text
+language sql immutable parallel safe
+as $$
+    select case
+        when id like '%:%:%:%:%:%' then split_part(id, ':', 1) || ' (process ' || split_part(id, ':', 4) || ')'
+        else {schema}.quoted(id)
+    end
+$$;
+
+-- When a node was last seen, as the end of a sentence.
+create or replace function {schema}.last_seen(id text) returns text
+language sql stable
+as $$
+    select coalesce(
+        (select 'last seen at ' || {schema}.shown(last_seen_at) from {schema}.node as node where node.id = last_seen.id),
+        'of which there is no sign of life')
+$$;
+
+-- What the nodes' signs of life tell: since when no beat has been seen, and no worker that reports to us (NULL while one
+-- lives), and when one was last seen. Nobody could be seen while the database was down.
+create or replace function {schema}.nodes_in_words() returns table (no_beat text, beat_seen text, no_tracker text)
+language sql stable rows 1
+as $$
+    select
+        case
+            when beat_lives then null
+            when beat_at is null then 'no beat is there: none has been started, or all have been stopped'
+            else 'no beat has been seen since ' || {schema}.shown(beat_at)
+        end || case
+            when {schema}.is_recent(pg_postmaster_start_time())
+            then ' (the database has been up since ' || {schema}.shown(pg_postmaster_start_time()) || ' only)'
+            else ''
+        end,
+        'a beat was seen at ' || {schema}.shown(beat_at),
+        case
+            when tracker_lives then null
+            when tracker_at is null then 'no worker with our tracker is there, so nobody tells whether it runs'
+            else 'no worker with our tracker has been seen since ' || {schema}.shown(tracker_at)
+        end
+    from (
+        select
+            max(last_seen_at) filter (where role = 'beat') as beat_at,
+            bool_or({schema}.is_recent(last_seen_at)) filter (where role = 'beat') as beat_lives,
+            max(last_seen_at) filter (where role = 'worker' and tracking) as tracker_at,
+            bool_or({schema}.is_recent(last_seen_at)) filter (where role = 'worker' and tracking) as tracker_lives
+        from {schema}.node
+    ) as nodes
+$$;
+
+-- Who has marked a row or a job, and whether the mark still counts; NULL where there is none.
+create or replace function {schema}.mark_in_words(marked_by text, marked_at timestamptz, mark_lease interval) returns text
+language sql stable
+as $$
+    select 'the beat ' || {schema}.node_shown(marked_by) || ', ' || {schema}.last_seen(marked_by)
+        || ', marked it at ' || {schema}.shown(marked_at)
+        || case
+            when marked_at between {schema}.now() - lease and {schema}.now() + lease then ''
+            else ', and that mark lapsed at ' || {schema}.shown(marked_at + lease)
+        end
+    from coalesce(mark_lease, interval '15 seconds') as lease
+    where marked_at is not null
+$$;
+
+-- Why a periodic task that is due has not been decided, as far as its row and a living beat tell.
+create or replace function {schema}.why_undecided(task {schema}.periodic_task, no_beat text, beat_seen text) returns text
+language sql stable
+as $$
+    select case
+        when task.marked_at is not null then {schema}.mark_in_words(task.marked_by, task.marked_at, task.mark_lease)
+        when no_beat is not null then null
+        when task.next_run_at >= {schema}.now() - {schema}.patience(task.mark_lease) then 'a beat takes it within a moment'
+        when task.lazy then 'only a beat whose code declares it may take it, and none does'
+        else beat_seen
+            || ', but none takes it: they may lack their broker or be behind with their work, or somebody holds the row'
+    end
+$$;
+
+-- Since when a running job has kept a run of its own periodic task from going out; NULL where there is none. What is
+-- caught up is older than the job that it waits for.
+create or replace function {schema}.in_the_way_since(job {schema}.active_job) returns timestamptz
+language sql stable
+as $$
+    select greatest(job.started_at, held_up)
+    from least(
+        (
+            select scheduled_for from {schema}.finished_job
+            where periodic_task = job.periodic_task and created_at >= job.created_at and blocked_by = job.id
+            order by created_at
+            limit 1
+        ), (
+            select scheduled_for from {schema}.active_job
+            where periodic_task = job.periodic_task and state = 'buffered' and id <> job.id
+            order by scheduled_for
+            limit 1
+        )) as held_up
+    where held_up is not null
+$$;
+
+-- Where a job runs, since when, what it holds up and what will end it.
+create or replace function {schema}.run_in_words(job {schema}.active_job) returns text
+language sql stable
+as $$
+    select 'has been running since ' || {schema}.shown(coalesce(job.attempt_at, job.started_at))
+        || coalesce(' on ' || {schema}.node_shown(job.worker), '')
+        || case when job.attempt > 0 then format(' (attempt %s)', job.attempt + 1) else '' end
+        || case when lives then '' else ', ' || {schema}.last_seen(job.worker) end
+        || coalesce(', asked to ' || job.ask, '')
+        || coalesce(', in the way of its own runs since ' || {schema}.shown(in_the_way_since), '')
+        || case
+            when job.busy_until < {schema}.now()
+            then ', silent past ' || {schema}.shown(job.busy_until) || ': a beat ' || fate
+            when not lives then ': a beat ' || fate || ' if nothing is heard of it until ' || {schema}.shown(job.busy_until)
+            when job.max_run_time is not null then ', with a max_run_time of ' || job.max_run_time
+            when in_the_way_since is not null then ': without max_run_time it ends by itself or never'
+            else ''
+        end
+    from (
+        select
+            exists (select from {schema}.node where id = job.worker and {schema}.is_recent(last_seen_at)) as lives,
+            case when job.on_lost = 'rerun' and job.ask is null then 'runs it again' else 'gives it up' end as fate,
+            {schema}.in_the_way_since(job) as in_the_way_since
+    ) as known
+$$;
+
+-- What a job that is not final does or waits for. `waiting_since`: what waits was put there at busy_until minus
+-- pickup_deadline, or has its start due then.
+create or replace function {schema}.job_in_words(job {schema}.active_job, no_tracker text) returns text
+language sql stable
+as $$
+    select 'job ' || job.id || ' ' || case job.state
+        when 'running' then {schema}.run_in_words(job)
+        when 'pending' then
+            'has waited to be sent since ' || {schema}.shown(waiting_since)
+            || coalesce(': ' || {schema}.mark_in_words(job.marked_by, job.marked_at, job.mark_lease), '')
+            || case
+                when job.refusals = 0 then ''
+                else format(', the broker has refused it (%s of 3 times: %s)', job.refusals, left(job.error, 200))
+            end
+        when 'buffered' then 'waits for its turn'
+        else
+            case
+                when waiting_since > {schema}.now() then 'is with the broker, to start at '
+                else 'has waited with the broker for a worker since '
+            end
+            || {schema}.shown(waiting_since)
+            || case
+                when job.state = 'retrying'
+                then ' (attempt ' || job.attempt + 1 || coalesce(' after ' || left(job.error, 200), '') || ')'
+                else ''
+            end
+            || case when job.resends > 0 then format(', sent again (%s of 3 times)', job.resends) else '' end
+            || case
+                when job.tracking = 'result' then ', and only the result backend tells how it ends'
+                else coalesce(', and ' || no_tracker, '')
+            end
+            || case
+                when job.busy_until >= {schema}.now() then ''
+                else ', and its time was over at ' || {schema}.shown(job.busy_until)
+            end
+    end
+    from (
+        select case when job.state <> 'buffered' then job.busy_until - job.pickup_deadline end as waiting_since
+    ) as known
+$$;
+
+-- What a periodic task is waiting for by itself, whatever its jobs do.
+create or replace function {schema}.row_in_words(task {schema}.periodic_task, no_beat text, beat_seen text) returns text
+language sql stable
+as $$
+    select case
+        when not task.enabled and task.paused_until <= {schema}.now()
+        then 'its pause was over at ' || {schema}.shown(task.paused_until) || ', and a beat has to resume it'
+        when not task.enabled
+        then 'it is paused' || coalesce(' by ' || task.paused_by, '')
+            || coalesce(' until ' || {schema}.shown(task.paused_until), '') || coalesce(' (' || task.pause_reason || ')', '')
+        when task.problem is not null then 'it cannot be planned: ' || rtrim(task.problem, '.')
+        when task.next_run_at <= {schema}.now()
+        then concat_ws('; ', 'its run has been due since ' || {schema}.shown(task.next_run_at),
+                       {schema}.why_undecided(task, no_beat, beat_seen))
+        when task.next_run_at is not null
+        then 'its next run is at ' || {schema}.shown(task.next_run_at) || case
+            when (task.planned_for < task.next_run_at) is not true then ''
+            when task.blackout is null then ', spread by its jitter from ' || {schema}.shown(task.planned_for)
+            when task.next_run_at - task.planned_for <= task.jitter
+            then ', moved by its jitter or a blackout window from ' || {schema}.shown(task.planned_for)
+            else ', the one of ' || {schema}.shown(task.planned_for) || ' is held back until then by its blackout windows ('
+                || array_to_string(task.blackout, '; ') || ')'
+        end
+        when task.planned_revision <> task.revision
+        then 'its next run has been waiting to be planned since ' || {schema}.shown(task.updated_at)
+        when task.schedule is null then 'it has no schedule, only trigger() starts it'
+        when task.run_count >= task.max_runs
+        then format('it is finished: max_runs is %s, and so many runs were sent', task.max_runs)
+        when task.end_at is not null
+        then 'it is finished: nothing is left before its end_at, ' || {schema}.shown(task.end_at)
+        else 'it is finished: its schedule has no further occurrence'
+    end
+$$;
+
+-- What became of the last job that is final, or of the last runs that were skipped; NULL where there is none.
+create or replace function {schema}.last_in_words(name text) returns text
+language sql stable
+as $$
+    select case
+        when state <> 'skipped'
+        then format('its last job, of %s, %s at %s', {schema}.shown(scheduled_for), case state
+                when 'submitted' then 'was sent, of which nobody reports the end,'
+                when 'lost' then 'was lost'
+                when 'revoked' then 'was revoked'
+                else state
+            end, {schema}.shown(finished_at))
+            || coalesce(' (' || left(error, 200) || ')', '')
+        else format(case
+                when occurrences = 1 then 'its last run, of %2$s, was'
+                else 'its last %1$s runs, from %2$s to %3$s, were'
+            end, occurrences, {schema}.shown(scheduled_for), {schema}.shown(last_scheduled_for))
+            || ' skipped: ' || reason
+            || coalesce(', job ' || blocked_by || ' was in the way and ' || (
+                select coalesce(max('is ' || other.state || ' now'), 'is not final yet')
+                from {schema}.finished_job as other where other.id = last.blocked_by), '')
+    end
+    from {schema}.finished_job as last
+    where periodic_task = last_in_words.name
+    order by created_at desc, scheduled_for desc
+    limit 1
+$$;
+
+-- Whether a beat has something to do for a periodic task, now or at its time.
+create or replace function {schema}.waits_for_a_beat(task {schema}.periodic_task) returns boolean
+language sql immutable
+as $$
+    select case
+        when task.enabled
+        then task.problem is null and (task.next_run_at is not null or task.planned_revision <> task.revision)
+        else task.paused_until is not null
+    end
+$$;
+
+-- One sentence: why a periodic task is, or is not, running now.
+create or replace function {schema}.explain(name text) returns text
+language plpgsql stable
+as $$
+#variable_conflict use_column
+declare
+    task {schema}.periodic_task;
+    job {schema}.active_job;
+    others int;
+    nodes record;
+begin
+    select * into task from {schema}.periodic_task as stored where stored.name = explain.name;
+    if not found then
+        perform {schema}.refuse_unknown(explain.name);
+    end if;
+    select * into nodes from {schema}.nodes_in_words();
+    select * into job from {schema}.active_job as active
+    where active.periodic_task = task.name
+    order by active.state = 'running' desc, active.state = 'buffered', active.created_at
+    limit 1;
+    select count(*) - 1 into others from {schema}.active_job as active where active.periodic_task = task.name;
+    return {schema}.quoted(task.name)
+        || case when job.state = 'running' then ' is running: ' else ' is not running: ' end
+        || concat_ws('; ',
+            {schema}.job_in_words(job, nodes.no_tracker),
+            case when others > 0 then format('other jobs of it that are not final: %s', others) end,
+            {schema}.row_in_words(task, nodes.no_beat, nodes.beat_seen),
+            case when job.id is null then {schema}.last_in_words(task.name) end,
+            case when job.id is not null or {schema}.waits_for_a_beat(task) then nodes.no_beat end)
+        || '.';
+end
+$$;
+
+-- The state of a periodic task in a few words: what its job does, then what it is waiting for itself.
+create or replace function {schema}.state_in_words(task {schema}.periodic_task, job {schema}.active_job) returns text
+language sql stable
+as $$
+    select case when row_words = 'waiting' then coalesce(job_words, row_words) else concat_ws(', ', job_words, row_words) end
+    from (
+        select
+            case
+                when job.state in ('running', 'retrying') and job.busy_until < {schema}.now() then 'silent'
+                when job.state = 'running' and job.max_run_time is null and {schema}.in_the_way_since(job) is not null
+                then 'running past its next run without max_run_time'
+                when job.state = 'submitted' then 'queued'
+                when job.state = 'pending' then 'to be sent'
+                when job.state = 'buffered' then 'waiting for its turn'
+                else job.state
+            end as job_words,
+            case
+                when not task.enabled then 'paused' || coalesce(' until ' || {schema}.shown(task.paused_until), '')
+                when task.problem is not null then 'problem'
+                when task.next_run_at < {schema}.now() - {schema}.patience(task.mark_lease) then 'overdue'
+                when task.next_run_at <= {schema}.now() then 'due'
+                when task.next_run_at is not null then 'waiting'
+                when task.planned_revision <> task.revision then 'to be planned'
+                when task.schedule is null then 'on demand'
+                else 'finished'
+            end as row_words
+    ) as known
+$$;
+
+-- How each periodic task stands. Each row asks the indexes of the jobs by its own name, so that a page of a million is
+-- read as fast as one of a hundred; a row whose last job was well has nothing counted.
+create or replace view {schema}.status as
+select stored.name,
+    {schema}.state_in_words(stored, active.job) as state,
+    stored.next_run_at,
+    last.state as last_state,
+    last.scheduled_for as last_scheduled_for,
+    case
+        when stored.enabled and stored.problem is null and stored.next_run_at <= {schema}.now()
+        then {schema}.now() - stored.next_run_at
+    end as lateness,
+    coalesce(failing.times, 0) as failures,
+    stored.problem
+from {schema}.periodic_task as stored
+left join lateral (
+    select job from {schema}.active_job as job
+    where job.periodic_task = stored.name
+    order by job.state = 'running' desc, job.state = 'buffered', job.created_at
+    limit 1
+) as active on true
+left join lateral (
+    select state, coalesce(last_scheduled_for, scheduled_for) as scheduled_for, created_at
+    from {schema}.finished_job
+    where periodic_task = stored.name
+    order by created_at desc
+    limit 1
+) as final on true
+left join lateral (
+    select state, scheduled_for
+    from (
+        select final.state, final.scheduled_for, final.created_at
+        where final.state is not null
+        union all
+        (select state, scheduled_for, created_at from {schema}.active_job
+         where periodic_task = stored.name
+         order by created_at desc
+         limit 1)
+    ) as newest
+    order by created_at desc, scheduled_for desc
+    limit 1
+) as last on true
+left join lateral (
+    select count(*)::int as times
+    from (
+        select state,
+            count(*) filter (where state = 'succeeded') over (order by created_at desc rows unbounded preceding) as successes
+        from (
+            select state, created_at from {schema}.finished_job
+            where periodic_task = stored.name and final.state <> 'succeeded'
+            order by created_at desc
+            limit 100
+        ) as latest
+    ) as counted
+    where state = 'failed' and successes = 0
+) as failing on true;
+
+-- The periodic tasks that are to be planned. The planner takes `<>` for nearly always true and would read them all.
+create or replace function {schema}.to_be_planned() returns table (name text, updated_at timestamptz, mark_lease interval)
+language sql stable
+set enable_seqscan = off
+as $$
+    select name, updated_at, mark_lease from {schema}.periodic_task
+    where enabled and problem is null and planned_revision <> revision and next_run_at is null
+$$;
+
+-- What should have happened and has not: each run, resumption or plan that is late by more than 2 x (lease + poll).
+-- The reasons come last, so that who wants the latest hundred of a million waits for a hundred of them.
+create or replace view {schema}.overdue as
+select late.name, late.due_at, {schema}.now() - late.due_at as late_by,
+    concat_ws('; ',
+        case
+            when (late.job).id is not null then {schema}.job_in_words(late.job, nodes.no_tracker)
+            when late.what is not null then late.what
+            else {schema}.why_undecided(late.task, nodes.no_beat, nodes.beat_seen)
+        end,
+        nodes.no_beat) as reason
+from {schema}.nodes_in_words() as nodes
+cross join lateral (
+    select stored.name, stored.next_run_at as due_at, stored as task, null::{schema}.active_job as job, null as what
+    from {schema}.periodic_task as stored
+    where stored.enabled and stored.problem is null and stored.next_run_at < {schema}.now()
+        and stored.next_run_at < {schema}.now() - {schema}.patience(stored.mark_lease)
+    union all
+    select unplanned.name, unplanned.updated_at, null, null, 'no beat has planned its next run'
+    from {schema}.to_be_planned() as unplanned
+    where unplanned.updated_at < {schema}.now() - {schema}.patience(unplanned.mark_lease)
+    union all
+    select stored.name, stored.paused_until, null, null, 'its pause is over, and no beat has resumed it'
+    from {schema}.periodic_task as stored
+    where not stored.enabled and stored.paused_until < {schema}.now()
+        and stored.paused_until < {schema}.now() - {schema}.patience(stored.mark_lease)
+    union all
+    select job.periodic_task, since.due_at, null, job, null
+    from {schema}.active_job as job
+    cross join lateral (
+        select case
+            when job.state = 'pending' then job.busy_until - job.pickup_deadline
+            when job.state = 'buffered' then null
+            when job.busy_until < {schema}.now() - {schema}.patience(job.mark_lease) then job.busy_until
+            when job.state = 'running' then case
+                when job.max_run_time is null and job.started_at < {schema}.now() - {schema}.patience(job.mark_lease)
+                then {schema}.in_the_way_since(job)
+            end
+            when job.resends > 0 or nodes.no_tracker is not null and job.tracking <> 'result'
+            then job.busy_until - job.pickup_deadline
+        end as due_at
+    ) as since
+    where since.due_at < {schema}.now() - {schema}.patience(job.mark_lease)
+) as late;

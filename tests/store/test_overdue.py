@@ -1,0 +1,273 @@
+"""The view overdue: what should have happened and has not, told by the tables alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.store.situations import BEAT, JOB, NOON, Situation, ago
+
+SECOND = timedelta(seconds=1)
+NO_BEAT = "no beat is there: none has been started, or all have been stopped"
+LATE = timedelta(minutes=10)
+
+
+@pytest.fixture
+def situation(migrated_database: str) -> Situation:
+    return Situation(migrated_database)
+
+
+@pytest.fixture
+def well(situation: Situation) -> Situation:
+    """A beat and a worker with our tracker live."""
+    situation.beat()
+    situation.worker()
+    return situation
+
+
+def test_where_all_goes_well_nothing_is_overdue(well: Situation) -> None:
+    well.plan()
+    well.job("running")
+
+    assert [] == well.overdue()
+
+
+def test_when_all_beats_are_dead_each_row_that_is_due_is_overdue(situation: Situation) -> None:
+    situation.beat(ago(minutes=10))
+    situation.beat(ago(minutes=9), "another")
+    for name, due_at in (("a", ago(minutes=8)), ("b", ago(minutes=7)), ("later", NOON + SECOND)):
+        situation.plan(due_at, name=name)
+
+    why = "no beat has been seen since 2100-03-01 11:51:00Z"
+    assert [
+        {"name": "a", "due_at": ago(minutes=8), "late_by": timedelta(minutes=8), "reason": why},
+        {"name": "b", "due_at": ago(minutes=7), "late_by": timedelta(minutes=7), "reason": why},
+    ] == situation.session.rows("select * from pgbeat.overdue order by name")
+
+
+def test_a_row_is_overdue_after_twice_the_lease_and_the_poll(well: Situation) -> None:
+    well.plan(ago(seconds=32))
+
+    assert [] == well.overdue()
+    well.clock.advance(timedelta(microseconds=1))
+    assert [ago(seconds=32)] == [due_at for due_at, _, _ in well.overdue()]
+
+
+def test_the_lease_is_that_of_the_beat_that_marked_the_row_last(well: Situation) -> None:
+    well.plan(ago(seconds=62), mark_lease="30 s")
+
+    assert [] == well.overdue()
+    well.clock.advance(SECOND)
+    assert 1 == len(well.overdue())
+
+
+def test_where_no_beat_was_ever_started_that_is_the_reason(situation: Situation) -> None:
+    situation.plan(ago(minutes=10))
+
+    assert [(ago(minutes=10), LATE, NO_BEAT)] == situation.overdue()
+
+
+def test_after_a_restart_of_the_database_the_reason_says_since_when_it_is_up(situation: Situation) -> None:
+    started = situation.session.value("select date_trunc('second', pg_postmaster_start_time())")
+    situation.clock.stand_at(started + 10 * SECOND)
+    situation.beat(started - 60 * SECOND)
+    situation.plan(started - 50 * SECOND)
+
+    (found,) = situation.overdue()
+
+    up = f"(the database has been up since {started:%Y-%m-%d %H:%M:%S}Z only)"
+    assert (60 * SECOND, True) == (found[1], found[2].endswith(up))
+
+
+def test_a_row_marked_by_a_stopped_beat_names_that_beat(situation: Situation) -> None:
+    situation.beat(node="another")
+    situation.beat(ago(minutes=10))
+    situation.plan(ago(minutes=10), marked_by=BEAT, marked_at=ago(minutes=10), mark_lease="15 s")
+
+    assert [
+        (
+            ago(minutes=10),
+            LATE,
+            "the beat web-1 (process 4711), last seen at 11:50:00Z, marked it at 11:50:00Z, and that mark lapsed at "
+            "11:50:15Z",
+        )
+    ] == situation.overdue()
+
+
+def test_a_row_that_living_beats_leave_alone_is_overdue_too(well: Situation) -> None:
+    well.plan(ago(minutes=10))
+
+    ((_, _, reason),) = well.overdue()
+
+    assert reason.startswith("a beat was seen at 12:00:00Z, but none takes it: ")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"enabled": False},
+        {"enabled": False, "paused_until": NOON + SECOND},
+        {"problem": "cannot be read"},
+        {"schedule": None},
+        {"next_run_at": None, "end_at": ago(days=1)},
+        {"next_run_at": NOON + SECOND, "planned_for": ago(minutes=10), "blackout": ["0 11 * * * PT2H"]},
+    ],
+    ids=["paused", "paused until", "problem", "on demand", "finished", "in a blackout"],
+)
+def test_a_row_that_is_not_to_run_now_is_not_overdue(situation: Situation, columns: dict[str, object]) -> None:
+    at = {} if columns.keys() & {"next_run_at", "schedule"} else {"next_run_at": ago(minutes=10)}
+    situation.task(**{**columns, **at})  # type: ignore[arg-type]
+
+    assert [] == situation.overdue()
+
+
+def test_a_pause_that_nobody_ends_is_overdue(situation: Situation) -> None:
+    situation.task(enabled=False, paused_until=ago(minutes=10))
+
+    assert [(ago(minutes=10), LATE, f"its pause is over, and no beat has resumed it; {NO_BEAT}")] == situation.overdue()
+
+
+def test_a_row_that_nobody_plans_is_overdue(situation: Situation) -> None:
+    situation.task()
+    assert [] == situation.overdue()
+
+    situation.clock.advance(LATE)
+
+    assert [(NOON, LATE, f"no beat has planned its next run; {NO_BEAT}")] == situation.overdue()
+
+
+def test_a_job_that_nobody_sends_is_overdue(situation: Situation) -> None:
+    situation.beat(ago(minutes=9))
+    situation.plan()
+    situation.job("pending")
+
+    assert [
+        (
+            ago(minutes=10),
+            LATE,
+            "job 1 has waited to be sent since 11:50:00Z; no beat has been seen since 11:51:00Z",
+        )
+    ] == situation.overdue()
+
+
+def test_a_job_that_no_worker_can_pick_up_is_overdue(situation: Situation) -> None:
+    situation.beat()
+    situation.worker(ago(minutes=12))
+    situation.plan()
+    situation.job("submitted")
+
+    assert [
+        (
+            ago(minutes=10),
+            LATE,
+            "job 1 has waited with the broker for a worker since 11:50:00Z, and no worker with our tracker has been "
+            "seen since 11:48:00Z",
+        )
+    ] == situation.overdue()
+
+
+def test_a_job_at_a_worker_without_our_tracker_is_overdue_until_somebody_tells_of_it(situation: Situation) -> None:
+    situation.beat()
+    situation.worker(tracking=False)
+    situation.plan()
+    situation.job("submitted")
+
+    ((_, _, reason),) = situation.overdue()
+
+    assert reason.endswith("and no worker with our tracker is there, so nobody tells whether it runs")
+
+
+def test_a_job_of_which_only_the_result_backend_tells_is_waited_for_till_its_deadline(situation: Situation) -> None:
+    situation.beat()
+    situation.plan()
+    situation.job("submitted", tracking="result")
+
+    assert [] == situation.overdue()
+
+
+def test_a_job_in_a_long_queue_is_overdue_once_it_had_to_be_sent_again(well: Situation) -> None:
+    well.plan()
+    well.job("submitted")
+    assert [] == well.overdue()
+
+    well.session.rows("update pgbeat.active_job set resends = 1")
+
+    assert [ago(minutes=10)] == [due_at for due_at, _, _ in well.overdue()]
+
+
+def test_a_job_whose_countdown_runs_is_not_overdue(situation: Situation) -> None:
+    situation.beat()
+    situation.plan()
+    situation.job("submitted", NOON + 60 * SECOND)
+
+    assert [] == situation.overdue()
+
+
+def test_a_lost_job_that_no_beat_gives_up_is_overdue(situation: Situation) -> None:
+    situation.beat(ago(minutes=9))
+    situation.plan()
+    situation.job("running", busy_until=ago(minutes=8))
+
+    assert [
+        (
+            ago(minutes=8),
+            timedelta(minutes=8),
+            "job 1 has been running since 11:50:00Z on web-2 (process 815), of which there is no sign of life, "
+            "silent past 11:52:00Z: a beat gives it up; no beat has been seen since 11:51:00Z",
+        )
+    ] == situation.overdue()
+
+
+def test_a_job_of_a_dead_worker_is_not_overdue_before_its_silence_counts(situation: Situation) -> None:
+    situation.beat()
+    situation.worker(ago(minutes=5))
+    situation.plan()
+    situation.job("running")
+
+    assert [] == situation.overdue()
+
+
+def test_a_run_that_hangs_under_a_live_worker_is_overdue_since_the_first_run_that_it_kept_back(well: Situation) -> None:
+    well.plan()
+    well.job("running", ago(hours=3))
+    for hours in (2, 1):
+        well.final("skipped", ago(hours=hours), reason="overlap", blocked_by=str(JOB))
+
+    assert [
+        (
+            ago(hours=2),
+            timedelta(hours=2),
+            "job 1 has been running since 09:00:00Z on web-2 (process 815), in the way of its own runs since "
+            "10:00:00Z: without max_run_time it ends by itself or never",
+        )
+    ] == well.overdue()
+
+
+def test_a_run_that_keeps_a_buffered_one_waiting_is_overdue_too(well: Situation) -> None:
+    well.plan(overlap="buffer_one")
+    well.job("running", ago(hours=3))
+    well.job("buffered", ago(hours=2), id="00000000-0000-0000-0000-000000000002", busy_until="infinity")
+
+    assert [ago(hours=2)] == [due_at for due_at, _, _ in well.overdue()]
+
+
+def test_a_long_run_that_will_be_ended_is_not_overdue(well: Situation) -> None:
+    well.plan()
+    well.job("running", ago(hours=3), max_run_time="4 hours")
+    well.final("skipped", reason="overlap", blocked_by=str(JOB))
+
+    assert [] == well.overdue()
+
+
+def test_p11_the_periodic_tasks_are_not_read_as_a_whole(situation: Situation) -> None:
+    situation.session.rows(
+        "insert into pgbeat.periodic_task (name, task, schedule, next_run_at) "
+        "select 'row-' || n, 'app.probe', 'every 1h', pgbeat.now() + n * interval '1 minute' "
+        "from generate_series(1, 5000) n"
+    )
+    situation.session.rows("vacuum analyze pgbeat.periodic_task")
+
+    plan = "\n".join(row["QUERY PLAN"] for row in situation.session.rows("explain select * from pgbeat.overdue"))
+
+    assert "Seq Scan on periodic_task" not in plan
