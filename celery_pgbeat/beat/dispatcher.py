@@ -53,6 +53,7 @@ logger = logging.getLogger(__name__)
 
 FRESH_SHARE = 4  # one part in so many of a batch goes to what has just come due, while a herd is driven
 SMALLEST_BATCH = 10
+FIRST_BATCH = 250  # of those that are due together; it doubles while there are more, so that beats that wake share them
 LEASE_SHARE = 3  # a batch is as large as can be delivered in one part in so many of its lease: it may wait for another
 AGAIN = 0.05  # seconds until rows that somebody held are tried again, doubled up to the poll
 LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
@@ -87,6 +88,7 @@ class Dispatcher:
         self._unreported = False  # whether there are jobs that only the result backend can tell of
         self._looks_at = 0.0  # by the boot-time clock: until then, what is due is marked without a look
         self._batch = settings.batch
+        self._share = FIRST_BATCH
         self._herd = False  # more is due than a batch holds
 
     @property
@@ -110,7 +112,7 @@ class Dispatcher:
         except Exception as error:
             self._looks_at = 0.0
             if isinstance(error, DatabaseBusy):
-                self._batch = max(self._batch // 2, SMALLEST_BATCH)
+                self._batch = max(min(self._batch, self._share) // 2, SMALLEST_BATCH)
             raise
         self._batch = min(self._batch + self._batch // 4, self._settings.batch)
         return rest
@@ -174,10 +176,12 @@ class Dispatcher:
             return False
         lease = self._settings.lease.total_seconds()
         lease_ends = boottime() + lease
-        batch = int(min(self._batch, max(self._delivery.most_within(lease / LEASE_SHARE), SMALLEST_BATCH)))
+        deliverable = max(self._delivery.most_within(lease / LEASE_SHARE), SMALLEST_BATCH)
+        batch = int(min(self._batch, self._share, deliverable))
         fresh = batch // FRESH_SHARE if self._herd else 0
         due = self._store.mark(batch, self._code.lazy_names, fresh)
         self._herd = len(due) >= batch - fresh
+        self._share = min(self._share * 2, self._settings.batch) if self._herd else FIRST_BATCH
         if self._unreported:
             self._settle([row.name for row in due])
         decisions, postponed, bad = self._decide(due)

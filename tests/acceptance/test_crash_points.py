@@ -174,13 +174,14 @@ def test_p2_a_beat_killed_between_two_writes_of_a_batch_doubles_only_what_it_had
     eventually(lambda: rows == sql(cluster.database, planned)[0]["rows"], 20, "planned")
     sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now()")
     eventually(lambda: not doomed.is_running(), 20, "it dies")
-    assert 375 == sum(broker.depth(cluster.broker, queue) for queue in queues)
     assert 250 == submitted(cluster.database)
+    unconfirmed = sum(broker.depth(cluster.broker, queue) for queue in queues) - 250
+    assert 0 < unconfirmed < 250
 
     cluster.beat()
     eventually(lambda: rows == submitted(cluster.database), 20, "all are sent")
     times = Counter(message.id for queue in queues for message in broker.drain(cluster.broker, queue))
-    assert {1: rows - 125, 2: 125} == Counter(times.values())
+    assert {1: rows - unconfirmed, 2: unconfirmed} == Counter(times.values())
 
 
 def submitted(url: str) -> int:
