@@ -1,9 +1,10 @@
 """Workers: no-op tasks a second through a real worker, with the tracking of our jobs and as plain Celery messages.
 
 What counts is how fast the full queue shrinks between its first and its last tenth, so neither the start of the worker
-nor what it holds in advance is in it. With tracking each task is one start and one finish in Postgres; "reported late"
-is how long after the last task was taken its end stood there. "Starts and finishes alone" is what as many connections
-can do that say the same and run nothing: the limit of Postgres and its disk.
+nor what it holds in advance is in it. With tracking each task is one start in Postgres, which it waits for, and one of
+the finishes that the worker writes together; "reported late" is how long after the last task was taken its end stood
+there. "Starts and finishes alone" is what as many connections can do that run nothing and write each start and each
+finish by itself.
 """
 
 from __future__ import annotations

@@ -38,6 +38,15 @@ class Start(Copy):
 
 
 @dataclass(frozen=True, slots=True)
+class Finish:
+    """How a start ended: in which final state, and of what error."""
+
+    start: Start
+    state: str
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
     """What is known of a job: its state, in which run and attempt, at which worker, and whether it is final.
 
@@ -109,6 +118,21 @@ class Reports:
     def finish(self, start: Start, state: str, error: str | None = None) -> bool:
         """Finish a job: it leaves the active table in its final state, which frees its periodic task."""
         return self._changed("finish", **_named(start), state=state, error=error)
+
+    def finish_many(self, finishes: Sequence[Finish]) -> set[uuid.UUID]:
+        """Finish many jobs at once; answers those to be told again, whose rows somebody else holds."""
+        starts = [finish.start for finish in finishes]
+        rows = self.database.run(
+            "finish_many",
+            jobs=[start.job for start in starts],
+            runs=[start.run for start in starts],
+            attempts=[start.attempt for start in starts],
+            tokens=[start.token for start in starts],
+            workers=[start.worker for start in starts],
+            states=[finish.state for finish in finishes],
+            errors=[finish.error for finish in finishes],
+        )
+        return {row.id for row in rows}
 
     def overrule(self, start: Start, error: str) -> bool:
         """Overrule `failed` by `revoked`: a terminated child reports a failure before its parent can speak."""

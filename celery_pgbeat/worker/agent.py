@@ -2,7 +2,8 @@
 
 Nothing that talks crosses a fork: the line (database handle, courier thread) belongs to the process that
 opened it, and a child that inherited its parent's opens its own on first use. A child never touches the
-inherited one, not even to close it, because its sockets are the parent's.
+inherited one, not even to close it, because its sockets are the parent's. What is there to be inherited is the
+letterbox, by which a child tells its main process how a job has ended.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from functools import partial
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -19,12 +21,13 @@ from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.doors import Doors
 from celery_pgbeat.postgres.migrate import check
-from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.postgres.reports import Finish, Reports, Start
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.worker.asks import Asks
+from celery_pgbeat.worker.asks import Asks, has_processes
 from celery_pgbeat.worker.children import Children
 from celery_pgbeat.worker.courier import Courier, Report
 from celery_pgbeat.worker.heartbeat import Heartbeat
+from celery_pgbeat.worker.letterbox import Letterbox
 from celery_pgbeat.worker.message import Entrusted
 from celery_pgbeat.worker.running import Bell
 
@@ -80,6 +83,7 @@ class Agent:
         self._asks: Asks | None = None
         self._main_pid: int | None = None
         self._line: Line | None = None
+        self._letterbox: Letterbox | None = None
 
     @property
     def is_main(self) -> bool:
@@ -94,8 +98,10 @@ class Agent:
         return self._line
 
     def become_main(self) -> None:
-        """Know this process as the worker's main process."""
-        self._main_pid = os.getpid()
+        """Know this process as the worker's main process, which has no children yet."""
+        if not self.is_main or self._letterbox is None:
+            self._main_pid = os.getpid()
+            self._letterbox = Letterbox()
 
     @property
     def doors(self) -> Doors:
@@ -105,17 +111,18 @@ class Agent:
     def open(self, consumer: Any) -> None:
         """Begin the rounds of a main process: it lives, what does it run, who has died, who is asked to end."""
         line = self.line
-        self._asks = Asks(str(self.node), self.entrusted, consumer)
         children = Children(self.entrusted, consumer)
         heartbeat = Heartbeat(
             self.node,
             self.settings.heartbeat_every,
             self.settings.dead_after,
             self.entrusted.running,
-            children.living,
+            lambda: [*children.living(), *line.courier.unwritten()],
         )
+        self._asks = Asks(str(self.node), self.entrusted, consumer, self._leave)
+        letterbox = self._letterbox if has_processes(consumer.pool) else None
         # The heartbeat first: what may go wrong with the asks must not make this worker look dead.
-        line.courier = Courier(line.reports, heartbeat, children, self._asks)
+        line.courier = Courier(line.reports, heartbeat, children, self._asks, letterbox=letterbox)
         line.courier.start()
 
     def is_ending(self, start: Start) -> bool:
@@ -127,6 +134,19 @@ class Agent:
         if self._line is not None and self._line.pid == os.getpid():
             self._line.close()
             self._line = None
+        if self._letterbox is not None and self.is_main:
+            self._letterbox.close()
+            self._letterbox = None
+
+    def finish(self, finish: Finish) -> None:
+        """Report how a start ended: the main process writes it, with all others that end about now. Never raises."""
+        if self.is_main:
+            self.line.courier.put(finish)
+        elif self._letterbox is None or not self._letterbox.post(finish):
+            self.deliver(partial(Reports.finish, start=finish.start, state=finish.state, error=finish.error))
+
+    def _leave(self, report: Report) -> None:
+        self.line.courier.put(report)
 
     def deliver(self, report: Report) -> None:
         """Deliver a report now, or leave it to the courier while Postgres is away. Never raises, waits only once."""

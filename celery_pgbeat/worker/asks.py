@@ -16,6 +16,7 @@ import logging
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any
 from weakref import WeakSet
@@ -41,6 +42,7 @@ class Ending:
     is_over: Callable[[], bool]
     mercy_until: float
     killed: bool = False
+    reported: bool = False
 
 
 class Asks:
@@ -48,7 +50,10 @@ class Asks:
 
     every = EVERY
 
-    def __init__(self, worker: str, entrusted: Entrusted, consumer: Any) -> None:
+    def __init__(
+        self, worker: str, entrusted: Entrusted, consumer: Any, put: Callable[[Callable[[Reports], object]], object]
+    ) -> None:
+        self._put = put
         self._worker = worker
         self._entrusted = entrusted
         self._consumer = consumer
@@ -59,7 +64,7 @@ class Asks:
     def go(self, reports: Reports) -> None:
         """Read the asks of what runs, pass them on, and report what has been ended."""
         for ending in list(self._endings.values()):
-            self._follow(ending, reports)
+            self._follow(ending)
         running = {start.token: (start, request) for start, request in self._entrusted.under_way()}
         if running:
             for ask in reports.asked(self._worker):
@@ -104,9 +109,13 @@ class Asks:
         except Exception:  # the process has its signal; a result backend that is away must not end this thread
             logger.exception("Job %s was terminated, and Celery could not say so", start.job)
 
-    def _follow(self, ending: Ending, reports: Reports) -> None:
+    def _follow(self, ending: Ending) -> None:
+        if ending.reported:
+            return
         if ending.is_over():
-            self._report(ending, reports)
+            # By the box, which lets what the process itself has said go first.
+            ending.reported = True
+            self._put(partial(self._report, ending))
         elif monotonic() >= ending.mercy_until:
             self._consumer.call_soon(self._kill, ending)
 

@@ -1,8 +1,9 @@
 """The rounds of a worker's main process: it lives, and these starts still run.
 
 It names the starts that pool processes have really accepted and still live to end, each by its token, never "all my
-jobs": the row of a job that this worker only believes to run must fall silent. Invariant: a process heartbeats for
-what runs in itself and in its children, and stops with them, even if Celery has not seen them die.
+jobs": the row of a job that this worker only believes to run must fall silent. A start that has ended is named until
+its finish is written. Invariant: a process heartbeats for what runs in itself and in its children, and stops with
+them, even if Celery has not seen them die.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What became of a start, told by the process that ran it.
 
-The tracer's own `task_postrun` says how each run ended, in the process where it ended. A copy that the guard
-dropped has no start on its request, and reports nothing. What this process cannot tell, because it is no more,
-`witness.py` tells from the main process.
+The tracer's own `task_postrun` says how each run ended, in the process where it ended. A finish is handed on and
+written a moment later, together with others; a retry or a requeue is written before the process goes on, because
+another copy of the message is on its way. A copy that the guard dropped has no start on its request, and reports
+nothing. What this process cannot tell, because it is no more, `witness.py` tells from the main process.
 
 A retry is known by its message, not only by the exception Retry: `retry(throw=False)` sends one and goes on, and
 however that run ends, the job does not.
@@ -20,7 +21,7 @@ from celery import current_task, states
 from celery.exceptions import WorkerShutdown, WorkerTerminate
 from celery.utils.time import maybe_make_aware
 
-from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.postgres.reports import Finish, Reports, Start
 from celery_pgbeat.worker.agent import agent_of
 from celery_pgbeat.worker.courier import Report
 from celery_pgbeat.worker.guard import START
@@ -50,7 +51,7 @@ def on_postrun(sender: Any, state: str | None = None, retval: Any = None, **_: A
     if start is None or agent is None:
         return
     agent.bell.leave()
-    report: Report | None
+    report: Report | Finish | None
     if state is None and agent.is_main:
         report = unwound(start)
     elif state in (states.SUCCESS, states.FAILURE) and RETRY_AT in vars(request):
@@ -58,18 +59,20 @@ def on_postrun(sender: Any, state: str | None = None, retval: Any = None, **_: A
         report = partial(Reports.retry, start=start, delay=delay, error="it has sent its own retry")
     else:
         report = outcome(sender, start, state, retval)
-    if report is not None:
+    if isinstance(report, Finish):
+        agent.finish(report)
+    elif report is not None:
         agent.deliver(report)
 
 
-def outcome(task: Any, start: Start, state: str | None, retval: Any) -> Report | None:
+def outcome(task: Any, start: Start, state: str | None, retval: Any) -> Report | Finish | None:
     """Translate the tracer's final state into a report, None where there is nothing to say.
 
     `Ignore` raised by the task itself (`Task.replace` does so) means: done. A rejected message comes back only
     if it was not acknowledged early. Without a state this child is being killed: its main process knows why.
     """
     if state in (states.SUCCESS, states.IGNORED):
-        return partial(Reports.finish, start=start, state="succeeded")
+        return Finish(start, "succeeded")
     if state == states.RETRY:
         cause = retval.exc if retval.exc is not None else retval
         return partial(Reports.retry, start=start, delay=delay_of(retval.when, task.app), error=error_text(cause))
@@ -78,18 +81,18 @@ def outcome(task: Any, start: Start, state: str | None, retval: Any) -> Report |
         error = error_text(reason) if isinstance(reason, Exception) else stored(f"Reject: {reason}")
         if retval.requeue and task.acks_late:
             return partial(Reports.requeue, start=start, error=error)
-        return partial(Reports.finish, start=start, state="failed", error=error)
+        return Finish(start, "failed", error)
     if state == states.FAILURE:
-        return partial(Reports.finish, start=start, state="failed", error=error_text(retval))
+        return Finish(start, "failed", error_text(retval))
     return None
 
 
-def unwound(start: Start) -> Report:
+def unwound(start: Start) -> Report | Finish:
     """Report a run that something stronger than an exception ended, in a pool without processes of its own."""
     error = sys.exc_info()[1]
     if isinstance(error, (WorkerShutdown, WorkerTerminate)):
         return partial(Reports.lose, start=start, error="the worker was shut down while the job was running")
-    return partial(Reports.finish, start=start, state="failed", error=error_text(error))
+    return Finish(start, "failed", error_text(error))
 
 
 def delay_of(when: Any, app: Any) -> timedelta:

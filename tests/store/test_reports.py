@@ -12,13 +12,14 @@ from importlib import resources
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.embedded.databases import create_database, drop_database
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import normalise_url
-from celery_pgbeat.postgres.reports import Ask, Copy, Known, Reports, Start
+from celery_pgbeat.postgres.reports import Ask, Copy, Finish, Known, Reports, Start
 from celery_pgbeat.postgres.statements import parameters, statement
 from celery_pgbeat.worker.guard import Verdict, patiently, start_job
 from tests.store.jobs import HOUR, active, bury, finished, make_job, state
@@ -57,6 +58,12 @@ def started(reports: Reports, **columns: Any) -> Start:
     start = start_of(make_job(reports.database, **columns), columns.get("run", 0), columns.get("attempt", 0))
     assert reports.start(start, SILENCE)
     return start
+
+
+def finish_together(reports: Reports, start: Start) -> bool:
+    """Finish one job among others; tell whether it is."""
+    assert set() == reports.finish_many([Finish(start, "succeeded"), Finish(start_of(uuid.uuid4()), "failed", "x")])
+    return state(reports.database, start.job) == "succeeded"
 
 
 def row(reports: Reports, start: Start) -> dict[str, Any]:
@@ -263,6 +270,7 @@ def test_a_state_is_told_with_what_decides_and_unknown_is_none(reports: Reports)
 
 ENDINGS: dict[str, Any] = {
     "finish": lambda reports, start: reports.finish(start, "succeeded"),
+    "finish_many": finish_together,
     "retry": lambda reports, start: reports.retry(start, SECOND, "x"),
     "requeue": lambda reports, start: reports.requeue(start, "x"),
     "lose": lambda reports, start: reports.lose(start, "x"),
@@ -315,6 +323,79 @@ def test_a_start_that_a_failover_forgot_may_still_finish(reports: Reports) -> No
     job = make_job(reports.database)
     assert reports.finish(start_of(job), "succeeded")
     assert "succeeded" == state(reports.database, job)
+
+
+def test_many_jobs_finish_at_once_each_in_its_own_way(reports: Reports) -> None:
+    starts = [started(reports, periodic_task=name) for name in ("well", "badly", "asked", "asked-and-well")]
+    for start in starts[2:]:
+        ask(reports, start)
+    ends = [("succeeded", None), ("failed", "ValueError: no"), ("failed", "x"), ("succeeded", None)]
+    finishes = [Finish(start, *end) for start, end in zip(starts, ends, strict=True)]
+    assert set() == reports.finish_many(finishes)
+    expected = [
+        ("succeeded", None),
+        ("failed", "ValueError: no"),
+        ("revoked", "asked to cancel: x"),
+        ("succeeded", None),
+    ]
+    records = [last(reports, start) for start in starts]
+    assert expected == [(record["state"], record["error"]) for record in records]
+    assert {("worker-a", 0)} == {(record["worker"], record["attempt"]) for record in records}
+    assert not any(active(reports.database, start.job) for start in starts)
+    assert set() == reports.finish_many(finishes)
+
+
+def test_starts_that_a_failover_forgot_may_still_finish_together(reports: Reports) -> None:
+    starts = [start_of(make_job(reports.database, periodic_task=name)) for name in ("a", "b")]
+    assert set() == reports.finish_many([Finish(start, "succeeded") for start in starts])
+    assert [("succeeded", "worker-a")] * 2 == [
+        (last(reports, start)["state"], last(reports, start)["worker"]) for start in starts
+    ]
+
+
+def test_a_row_that_somebody_holds_keeps_no_other_from_finishing_and_is_answered(reports: Reports) -> None:
+    held, free = (started(reports, periodic_task=name) for name in ("held", "free"))
+    finishes = [Finish(held, "succeeded"), Finish(free, "succeeded")]
+    with reports.database.engine.connect().execution_options(isolation_level="READ COMMITTED") as other:
+        other.exec_driver_sql(f"select from pgbeat.active_job where id = '{held.job}' for no key update")
+        assert {held.job} == reports.finish_many(finishes)
+        assert ("running", "succeeded") == (state(reports.database, held.job), state(reports.database, free.job))
+        other.rollback()
+    assert set() == reports.finish_many(finishes)
+    assert "succeeded" == state(reports.database, held.job)
+
+
+def test_what_was_given_to_another_run_while_its_row_was_held_is_not_finished_by_the_first(reports: Reports) -> None:
+    start = started(reports)
+    with reports.database.engine.connect().execution_options(isolation_level="READ COMMITTED") as other:
+        other.exec_driver_sql("update pgbeat.active_job set run = 1, token = null, state = 'pending'")
+        assert {start.job} == reports.finish_many([Finish(start, "succeeded")])
+        other.commit()
+    assert set() == reports.finish_many([Finish(start, "succeeded")])
+    assert "pending" == state(reports.database, start.job)
+
+
+def test_the_end_of_many_jobs_is_the_turn_of_all_that_wait_for_them(reports: Reports) -> None:
+    starts = [started(reports, periodic_task=name) for name in ("a", "b")]
+    waiting = [make_job(reports.database, periodic_task=name, state="buffered", exclusive=False) for name in ("a", "b")]
+    assert set() == reports.finish_many([Finish(start, "succeeded") for start in starts])
+    assert ["pending", "pending"] == [state(reports.database, job) for job in waiting]
+
+
+def test_a_start_on_a_connection_that_is_dead_is_heard_on_a_new_one(reports: Reports) -> None:
+    job = make_job(reports.database)
+    own = Database(reports.database.engine.url.render_as_string(hide_password=False))
+    (row,) = own.execute("select pg_backend_pid() as pid")
+    reports.database.execute("select pg_terminate_backend(%(pid)s, 5000)", {"pid": row.pid})
+    assert Reports(own).start(start_of(job), SILENCE)
+    assert not Reports(own).start(start_of(job), SILENCE)
+    own.close()
+
+
+def test_a_start_that_postgres_refuses_is_an_error_as_ever(reports: Reports) -> None:
+    with pytest.raises(DBAPIError):
+        reports.start(start_of(make_job(reports.database)), timedelta.max)
+    assert reports.start(start_of(make_job(reports.database, periodic_task="next")), SILENCE)
 
 
 def test_a_retrying_job_waits_for_its_next_attempt(reports: Reports) -> None:
@@ -577,6 +658,7 @@ OF_ONE_JOB = [
     "start_spaced",
     "state_of",
     "finish",
+    "finish_many",
     "retry",
     "requeue",
     "lose",
@@ -596,6 +678,7 @@ def test_what_is_said_of_a_job_finds_it_by_its_id_among_many(reports: Reports) -
     start = start_of(make_job(reports.database))
     one: dict[str, Any] = {"job": start.job, "run": 0, "attempt": 0, "token": start.token, "worker": "w", "error": "x"}
     one |= {"state": "failed", "reason": None, "delay": 1.0, "resend": False, "dead_after": 30.0}
+    one |= {"workers": ["w"], "states": ["failed"], "errors": ["x"]}
     one |= {"jobs": [start.job], "runs": [0], "attempts": [0], "tokens": [start.token]}
     for name in OF_ONE_JOB:
         wanted = {parameter: one[parameter] for parameter in parameters(name)}

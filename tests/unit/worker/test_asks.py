@@ -13,6 +13,7 @@ from celery.worker import state
 from celery_pgbeat.postgres.reports import Ask, Reports, Start
 from celery_pgbeat.worker import asks as module
 from celery_pgbeat.worker.asks import MERCY, Asks
+from celery_pgbeat.worker.courier import Report
 from celery_pgbeat.worker.message import Entrusted
 
 
@@ -58,7 +59,8 @@ class House:
             terminate_job=lambda pid, number: self.done.append((f"kill {int(number)}", pid)),
         )
         consumer = SimpleNamespace(pool=self.pool, call_soon=lambda *call: self.soon.append(call))
-        self.asks = Asks("node", self.entrusted, consumer)
+        self.box: list[Report] = []
+        self.asks = Asks("node", self.entrusted, consumer, self.box.append)
 
     def run(self, ask: str | None = None) -> Start:
         """Have a job run; its process has the number of jobs that ran before it."""
@@ -73,9 +75,15 @@ class House:
     def turn(self) -> None:
         """One round of the courier's thread, then what it left to the thread of the consumer."""
         self.asks.go(cast(Reports, self))
+        self.deliver()
         calls, self.soon = self.soon, []
         for function, *arguments in calls:
             function(*arguments)
+
+    def deliver(self) -> None:
+        """What the courier does with what was left in its box."""
+        while self.box:
+            self.box.pop(0)(cast(Reports, self))
 
     # What the reports are asked.
 

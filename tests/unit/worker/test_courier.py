@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any, cast
@@ -10,9 +12,11 @@ from typing import Any, cast
 import pytest
 
 from celery_pgbeat.errors import DatabaseUnavailable
-from celery_pgbeat.postgres.reports import Reports
+from celery_pgbeat.postgres.reports import Finish, Reports, Start
 from celery_pgbeat.worker import courier as module
 from celery_pgbeat.worker.courier import Courier
+from celery_pgbeat.worker.finishes import LINGER
+from celery_pgbeat.worker.letterbox import Letterbox
 
 SECONDS = 5.0
 
@@ -23,6 +27,7 @@ class Postgres:
     def __init__(self) -> None:
         self.delivered: list[Any] = []
         self.tries = 0
+        self.statements = 0  # by which finishes were written
         self.away = False
         self._heard = threading.Condition()
 
@@ -35,6 +40,16 @@ class Postgres:
             if isinstance(word, Exception):
                 raise word
             self.delivered.append(word)
+
+    def finish_many(self, finishes: list[Finish]) -> set[uuid.UUID]:
+        with self._heard:
+            self.tries += 1
+            self._heard.notify_all()
+            if self.away:
+                raise DatabaseUnavailable("Postgres is not usable:")
+            self.delivered += finishes
+            self.statements += 1
+        return set()
 
     def wait(self, until: Callable[[], bool]) -> None:
         with self._heard:
@@ -54,6 +69,18 @@ class Rounds:
 
     def end(self, reports: Any) -> None:
         reports.hear(f"{self.word}end")
+
+
+def ended() -> Finish:
+    """Have a job end."""
+    return Finish(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), "succeeded")
+
+
+@pytest.fixture
+def letterbox() -> Iterator[Letterbox]:
+    made = Letterbox()
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -160,3 +187,106 @@ def test_a_courier_that_nobody_gave_anything_has_no_thread(courier: Courier) -> 
     before = threading.active_count()
     courier.stop(SECONDS)
     assert before == threading.active_count()
+
+
+def test_a_lone_finish_is_written_without_delay_and_those_of_a_busy_worker_together(
+    courier: Courier, postgres: Postgres
+) -> None:
+    told = [ended() for _ in range(200)]
+    before = monotonic()
+    courier.put(told[0])
+    postgres.wait(lambda: postgres.delivered == told[:1])
+    for finish in told[1:]:
+        courier.put(finish)
+    postgres.wait(lambda: postgres.delivered == told)
+    assert postgres.statements <= 2 + (monotonic() - before) / LINGER
+
+
+def test_the_finishes_of_other_processes_are_written_too(postgres: Postgres, letterbox: Letterbox) -> None:
+    courier = Courier(cast(Reports, postgres), letterbox=letterbox)
+    courier.start()
+    told = [ended() for _ in range(3)]
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if all(letterbox.post(finish) for finish in told) else 1)
+    assert 0 == os.waitpid(child, 0)[1]
+    postgres.wait(lambda: postgres.delivered == told)
+    courier.stop(SECONDS)
+
+
+def test_what_a_process_has_told_comes_before_the_report_of_its_death(postgres: Postgres, letterbox: Letterbox) -> None:
+    """However late its letter is found: the thread is busy when it is posted, and then finds the report first."""
+    courier = Courier(cast(Reports, postgres), letterbox=letterbox)
+    busy, go_on = threading.Event(), threading.Event()
+
+    def be_busy(_: Reports) -> None:
+        busy.set()
+        go_on.wait(SECONDS)
+
+    courier.put(be_busy)
+    assert busy.wait(SECONDS)
+    before, told = ended(), ended()
+    courier.put(before)
+    letterbox.post(told)
+    courier.put(postgres.report("dead"))
+    go_on.set()
+    postgres.wait(lambda: postgres.delivered == [before, told, "dead"])
+    courier.stop(SECONDS)
+
+
+def test_finishes_wait_for_postgres_and_count_as_unwritten_meanwhile(courier: Courier, postgres: Postgres) -> None:
+    postgres.away = True
+    told = [ended(), ended()]
+    for finish in told:
+        courier.put(finish)
+    postgres.wait(lambda: postgres.tries > 5)
+    assert [finish.start for finish in told] == courier.unwritten()
+    postgres.away = False
+    postgres.wait(lambda: postgres.delivered == told)
+
+
+def test_stopping_writes_what_has_ended_and_what_has_just_been_told(postgres: Postgres, letterbox: Letterbox) -> None:
+    courier = Courier(cast(Reports, postgres), Rounds(every=60), letterbox=letterbox)
+    courier.put(ended())
+    postgres.wait(lambda: len(postgres.delivered) == 2)
+    told = [ended(), ended()]
+    letterbox.post(told[0])
+    courier.put(told[1])
+    courier.stop(SECONDS)
+    assert set(told) == set(postgres.delivered[2:-1])
+    assert "end" == postgres.delivered[-1]
+
+
+def test_stopping_without_postgres_says_how_many_finishes_are_lost(
+    courier: Courier, postgres: Postgres, caplog: pytest.LogCaptureFixture
+) -> None:
+    postgres.away = True
+    courier.put(ended())
+    courier.stop(0.2)
+    assert "1 reports of this worker are lost" in caplog.text
+
+
+def test_what_was_left_before_a_stop_is_delivered_however_busy_the_courier_was(
+    courier: Courier, postgres: Postgres
+) -> None:
+    busy, go_on = threading.Event(), threading.Event()
+
+    def be_busy(_: Reports) -> None:
+        busy.set()
+        go_on.wait(SECONDS)
+
+    courier.put(be_busy)
+    assert busy.wait(SECONDS)
+    finish = ended()
+    courier.put(finish)
+    courier.put(postgres.report("last"))
+    threading.Timer(0.1, go_on.set).start()
+    courier.stop(SECONDS)
+    assert [finish, "last"] == postgres.delivered
+
+
+def test_what_is_left_after_a_stop_is_delivered_all_the_same(courier: Courier, postgres: Postgres) -> None:
+    courier.put(postgres.report("last"))
+    courier.stop(SECONDS)
+    courier.put(postgres.report("after all"))
+    postgres.wait(lambda: postgres.delivered == ["last", "after all"])

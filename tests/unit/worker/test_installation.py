@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from celery.app.trace import build_tracer
 from celery.exceptions import Ignore
 
 from celery_pgbeat.errors import InvalidSetting
+from celery_pgbeat.postgres.reports import Finish, Start
 from celery_pgbeat.worker import install
 from celery_pgbeat.worker.agent import agent_of
 from celery_pgbeat.worker.guard import GUARD
@@ -159,4 +161,54 @@ def test_each_process_has_a_line_of_its_own(app: Celery) -> None:
     assert 0 == os.waitpid(child, 0)[1]
     assert mine is agent.line
     assert agent.is_main
+    agent.close()
+
+
+def test_a_child_tells_its_main_process_how_a_job_ended_and_says_it_itself_where_that_does_not_hear(
+    app: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(app)
+    agent = agent_of(app)
+    assert agent is not None
+    finish = Finish(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), "succeeded")
+    said: list[object] = []
+    monkeypatch.setattr(agent, "deliver", said.append)
+    child = os.fork()
+    if child == 0:
+        agent.finish(finish)
+        heard = not said
+        while agent._letterbox is not None and agent._letterbox.post(finish):
+            pass
+        agent.finish(finish)
+        os._exit(0 if heard and len(said) == 1 else 1)
+    assert 0 == os.waitpid(child, 0)[1]
+    assert agent._letterbox is not None
+    assert {finish} == set(agent._letterbox.take())
+    agent.close()
+
+
+def test_a_process_that_inherits_nothing_says_itself_how_a_job_ended(
+    app: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(app, main=False)
+    agent = agent_of(app)
+    assert agent is not None
+    said: list[Any] = []
+    monkeypatch.setattr(agent, "deliver", said.append)
+    start = Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node")
+    agent.finish(Finish(start, "failed", "ValueError: no"))
+    assert [{"start": start, "state": "failed", "error": "ValueError: no"}] == [report.keywords for report in said]
+
+
+def test_a_worker_that_is_started_again_in_the_same_process_has_a_new_letterbox(app: Celery) -> None:
+    install(app)
+    agent = agent_of(app)
+    assert agent is not None
+    install(app)
+    first = agent._letterbox
+    assert first is not None
+    agent.close()
+    agent.close()
+    install(app)
+    assert agent._letterbox not in (None, first)
     agent.close()

@@ -12,7 +12,7 @@ import pytest
 from celery import Celery, states
 from celery.exceptions import Ignore, Reject, Retry
 
-from celery_pgbeat.postgres.reports import Start
+from celery_pgbeat.postgres.reports import Finish, Start
 from celery_pgbeat.worker.tracker import ERROR_LENGTH, delay_of, error_text, outcome
 
 START = Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node")
@@ -23,6 +23,10 @@ def told(state: str | None, retval: Any = None, acks_late: bool = False) -> tupl
     report = outcome(task, START, state, retval)
     if report is None:
         return None
+    if isinstance(report, Finish):
+        assert START == report.start
+        error = {} if report.error is None else {"error": report.error}
+        return "finish", {"state": report.state, **error}
     assert isinstance(report, partial)
     assert report.keywords.pop("start") == START
     return report.func.__name__, report.keywords

@@ -1,0 +1,43 @@
+-- Finish many jobs at once; answers those to be told again, whose rows somebody else holds.
+--
+-- Each as finish.sql does. A row that somebody else holds, in a transaction that may be open for minutes, is stepped over: the others must not
+-- wait for it. What was there to be finished when the statement began and was not, was locked; or it was ended by
+-- somebody else at this very moment, and then the next telling finds nothing.
+with told as materialized (
+    select * from unnest(%(jobs)s::uuid[], %(runs)s::int[], %(attempts)s::int[], %(tokens)s::uuid[], %(workers)s::text[],
+                         %(states)s::text[], %(errors)s::text[])
+        as told (id, run, attempt, token, worker, state, error)
+),
+held as materialized (
+    select job.id, told.attempt, told.worker, told.state, told.error
+    from {schema}.active_job as job
+    join told on told.id = job.id
+    where job.id = any (%(jobs)s::uuid[]) and job.run = told.run
+        and (job.token = told.token or job.token is null and job.attempt <= told.attempt)
+    order by job.id
+    for update of job skip locked
+),
+gone as (
+    delete from {schema}.active_job as job
+    using held
+    where job.id = held.id
+    returning job.*, held.attempt as told_attempt, held.worker as told_worker, held.state as told_state,
+        held.error as told_error
+),
+finished as (
+    insert into {schema}.finished_job (
+        id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, started_at, finished_at,
+        run, attempt, sends, beat, worker, error, busy_until)
+    select id, periodic_task, scheduled_for, origin,
+        case when told_state = 'failed' and ask is not null then 'revoked' else told_state end,
+        task, queue, created_at, submitted_at, started_at,
+        {schema}.now(), run, told_attempt, sends, beat, coalesce(worker, told_worker),
+        coalesce('asked to ' || ask || ': ', '') || told_error, busy_until
+    from gone
+)
+select job.id
+from {schema}.active_job as job
+join told on told.id = job.id
+where job.id = any (%(jobs)s::uuid[]) and job.run = told.run
+    and (job.token = told.token or job.token is null and job.attempt <= told.attempt)
+    and job.id not in (select id from held)
