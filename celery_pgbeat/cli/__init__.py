@@ -18,15 +18,23 @@ from celery_pgbeat.cli.target import Target
 COMMANDS = {
     "demo": "Watch three beats share the work while one of them is killed.",
     "migrate": "Bring the database schema up to date.",
+    "sql": "Print the SQL of the schema, for those who run it by hand.",
     "validate": "See what the text of a schedule means, and its next occurrences.",
     "list": "List the periodic tasks.",
     "show": "Show one periodic task with all that is known of it.",
     "upcoming": "List what runs next, or the next runs of one periodic task.",
     "explain": "Say why a periodic task is, or is not, running now.",
     "jobs": "List the jobs, the latest first.",
+    "add": "Declare a periodic task: add it, or change what differs.",
+    "remove": "Remove periodic tasks.",
     "pause": "Pause a periodic task.",
     "resume": "Resume a paused periodic task.",
     "trigger": "Start a job of a periodic task now.",
+    "export": "Print the definitions, a line each.",
+    "import": "Make the definitions in the table those of a file.",
+    "nodes": "List the beats and workers.",
+    "top": "Watch beats, jobs and what is late.",
+    "doctor": "Look for whatever is wrong, and say how to mend it.",
     "health": "Tell whether periodic tasks are being sent; for probes.",
 }
 EXIT_CODES = "Exit codes: 0 done, 1 failed or refused, 2 wrong usage or settings, 3 unhealthy or no database."

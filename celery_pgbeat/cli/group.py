@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from celery_pgbeat.cli.failure import Failure
 
 
 class LazyGroup(click.Group):
-    """The command `x` is the attribute `x` of the module `celery_pgbeat.cli.x`."""
+    """The command `x` is the attribute `x` of the module `celery_pgbeat.cli.x`; that of `import` is `import_`."""
 
     def __init__(self, *args: Any, lazy: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -26,9 +27,10 @@ class LazyGroup(click.Group):
         """Import and return a command."""
         if cmd_name not in self._summaries:
             return None
-        module = f"celery_pgbeat.cli.{cmd_name}"
+        place = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        module = f"celery_pgbeat.cli.{place}"
         try:
-            command: click.Command = getattr(import_module(module), cmd_name)
+            command: click.Command = getattr(import_module(module), place)
         except ModuleNotFoundError as error:
             if error.name != module:
                 raise

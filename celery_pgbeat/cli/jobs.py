@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import DoorCommand, Failure
+from celery_pgbeat.cli.filters import with_like, with_queue, with_task
+from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, row_as_dict, text
 from celery_pgbeat.cli.target import Target
 
@@ -27,11 +33,60 @@ COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yel
 @click.command(cls=DoorCommand)
 @click.argument("name", required=False)
 @click.option("--state", type=click.Choice(STATES), help="Only jobs in this state.")
+@click.option("--reason", metavar="WORD", help="Only those skipped for this reason, such as overlap or too_late.")
+@with_like
+@with_task
+@with_queue
+@click.option(
+    "--since",
+    metavar="INSTANT",
+    callback=read_instant,
+    help="Only jobs made since then, in ISO 8601; without an offset in the app's zone, without an app in UTC.",
+)
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option("--after", type=click.UUID, metavar="JOB", help="Only jobs below this one in the list: the next page.")
 @as_json
-def jobs(name: str | None, state: str | None, limit: int, as_json: bool) -> None:
-    """List the jobs, the latest first; with NAME only those of that periodic task."""
-    found = Target.current().beat().jobs(name, state, limit)
+def jobs(
+    name: str | None,
+    state: str | None,
+    reason: str | None,
+    like: str | None,
+    task: str | None,
+    queue: str | None,
+    since: datetime | None,
+    limit: int,
+    after: UUID | None,
+    as_json: bool,
+) -> None:
+    """List the jobs, the latest first, a page at a time; with NAME only those of that periodic task.
+
+    Hardly any filter has an index of its own but NAME and --since: one that few jobs pass reads the history backwards,
+    day by day, until the page is full.
+
+    Exit codes: 0 done; 1 nobody knows the job of --after any more.
+    """
+    from celery_pgbeat.api.rows import Job, read_row
+
+    target = Target.current()
+    operators = target.operators()
+    if since is not None and since.tzinfo is None:
+        since = since.replace(tzinfo=ZoneInfo(target.timezone))
+    before_at = None
+    if after is not None and (before_at := operators.created_at_of(str(after))) is None:
+        raise Failure(f"There is no job {after}; jobs are kept for pgbeat_retention")
+    rows = operators.page_of_jobs(
+        limit=limit,
+        before=None if after is None else str(after),
+        before_at=before_at,
+        name=name,
+        state=state,
+        reason=reason,
+        pattern=like,
+        task=task,
+        queue=queue,
+        since=since,
+    )
+    found = [read_row(Job, row) for row in rows]
     if as_json:
         print_json([row_as_dict(job) for job in found])
         return
@@ -49,3 +104,5 @@ def jobs(name: str | None, state: str | None, limit: int, as_json: bool) -> None
         for job in found
     ]
     print_table(headings, cells, COLOURS)
+    if len(found) == limit:
+        click.echo(f"There may be more: --after {found[-1].id}", err=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
 from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.filters import with_like, with_managed_by, with_queue, with_task
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, row_as_dict, text
 from celery_pgbeat.cli.target import Target
 
@@ -17,15 +19,19 @@ COLOURS = {"problem": "red", "paused": "yellow", "finished": "bright_black"}
 
 
 @click.command(cls=DoorCommand)
-@click.option("--task", metavar="NAME", help="Only rows of this Celery task.")
-@click.option("--managed-by", metavar="WHO", help="Only rows of this manager, such as sql, api or code:shop.")
+@with_like
+@with_task
+@with_queue
+@with_managed_by
 @click.option("--enabled/--paused", default=None, help="Only enabled rows, or only paused ones.")
 @click.option("--with-problem", is_flag=True, default=None, help="Only rows that cannot be planned.")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
 @click.option("--after", metavar="NAME", default="", help="Only names later than this: the next page.")
 @as_json
 def list(
+    like: str | None,
     task: str | None,
+    queue: str | None,
     managed_by: str | None,
     enabled: bool | None,
     with_problem: bool | None,
@@ -33,19 +39,31 @@ def list(
     after: str,
     as_json: bool,
 ) -> None:
-    """List the periodic tasks in name order."""
-    rows = (
+    """List the periodic tasks in name order, a page at a time. Exit code 0."""
+    from celery_pgbeat.api.rows import PeriodicTask, read_row
+
+    found = (
         Target.current()
-        .beat()
-        .list(task=task, managed_by=managed_by, enabled=enabled, with_problem=with_problem, limit=limit, after=after)
+        .operators()
+        .page_of_tasks(
+            limit=limit,
+            after=after,
+            pattern=like,
+            task=task,
+            queue=queue,
+            managed_by=managed_by,
+            enabled=enabled,
+            with_problem=with_problem,
+        )
     )
+    rows = [read_row(PeriodicTask, row) for row in found]
     if as_json:
         print_json([row_as_dict(row) for row in rows])
         return
     headings = ("NAME", "TASK", "SCHEDULE", "NEXT RUN", "STATE", "MANAGED BY")
     print_table(headings, [_cells(row) for row in rows], COLOURS)
     if len(rows) == limit:
-        click.echo(f"There may be more: --after {rows[-1].name!r}", err=True)
+        click.echo(f"There may be more: --after {text(quote(rows[-1].name))}", err=True)
 
 
 def _cells(row: PeriodicTask) -> tuple[str, ...]:

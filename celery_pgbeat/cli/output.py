@@ -60,6 +60,11 @@ def instant(value: datetime | None) -> str:
     return "-" if value is None else f"{value.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S}Z"
 
 
+def number(count: int, word: str) -> str:
+    """Return a number with its noun."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
 def text(value: Any) -> str:
     """Return any column as people read it."""
     if value is None:

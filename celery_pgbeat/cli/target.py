@@ -8,6 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PgBeat
+    from celery_pgbeat.postgres.operators import Operators
 
 
 class Target:
@@ -22,6 +23,7 @@ class Target:
         self._schema = schema
         self._app = app
         self._app_name = app_name
+        self._beat: PgBeat | None = None
 
     @classmethod
     def current(cls) -> Target:
@@ -58,7 +60,16 @@ class Target:
         return app_timezone(self.app)
 
     def beat(self) -> PgBeat:
-        """Return the Python door to the target."""
-        from celery_pgbeat.api import PgBeat
+        """Return the Python door to the target, always the same one; it is closed when the command ends."""
+        if self._beat is None:
+            from celery_pgbeat.api import PgBeat
 
-        return PgBeat(self.app, self._url, self._schema)
+            self._beat = PgBeat(self.app, self._url, self._schema)
+            click.get_current_context().find_root().call_on_close(self._beat.close)
+        return self._beat
+
+    def operators(self) -> Operators:
+        """Return the operators' statements for the target."""
+        from celery_pgbeat.postgres.operators import Operators
+
+        return Operators(self.beat().database)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
@@ -21,9 +22,11 @@ from celery_pgbeat import __version__, errors
 from celery_pgbeat.api import Job, PeriodicTask, PgBeat, Upcoming
 from celery_pgbeat.cli import COMMANDS, main, output, pgbeat
 from celery_pgbeat.cli.list import state_of
+from celery_pgbeat.postgres.operators import Operators
 
 AT = datetime(2026, 12, 7, 3, tzinfo=timezone.utc)
 OUT_OF_REACH = "postgresql://shop:hush@127.0.0.1:1/shop"
+READ = {"page_of_tasks", "page_of_jobs"}  # what operators' statements answer, not the Python door
 
 
 def row(**columns: Any) -> PeriodicTask:
@@ -39,10 +42,24 @@ def row(**columns: Any) -> PeriodicTask:
         "next_run_at": AT,
         "managed_by": "sql",
         "max_run_time": timedelta(minutes=30),
+        "run_count": 0,
+        "dst": "default",
+        "overlap": "skip",
+        "catchup": "latest",
+        "blackout_action": "defer",
+        "on_lost": "mark",
+        "tracking": "full",
         "revision": 1,
         "planned_revision": 1,
+        "created_at": AT,
+        "updated_at": AT,
     }
     return PeriodicTask(**{**values, **columns})
+
+
+def stored(**columns: Any) -> dict[str, Any]:
+    """A row as a driver reads it."""
+    return {**asdict(row(args="[]", kwargs="{}", options="{}")), **columns}
 
 
 def job(**columns: Any) -> Job:
@@ -63,10 +80,11 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     monkeypatch.delenv("PGBEAT_URL", raising=False)
 
     def invoke(*arguments: str, **answers: Any) -> Result:
-        """Run the shell door on a Python door that gives these answers, or raises them."""
+        """Run the shell door on a Python door, or statements of operators, that give these answers, or raise them."""
         for method, answer in answers.items():
-            monkeypatch.setattr(PgBeat, method, _answering(answer))
-        return CliRunner().invoke(main, arguments)
+            monkeypatch.setattr(Operators if method in READ else PgBeat, method, _answering(answer))
+        url = ("--url", OUT_OF_REACH) if READ & answers.keys() else ()
+        return CliRunner().invoke(main, [*url, *arguments])
 
     return invoke
 
@@ -213,7 +231,7 @@ def test_under_celery_the_app_says_which_database(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_list_is_a_readable_table(run: Callable[..., Result]) -> None:
-    result = run("list", list=[row(), row(name="x" * 60, schedule=None, next_run_at=None)])
+    result = run("list", page_of_tasks=[stored(), stored(name="x" * 60, schedule=None, next_run_at=None)])
 
     heading, first, second = result.stdout.splitlines()
     assert heading.split("  ")[0] == "NAME"
@@ -236,9 +254,9 @@ def test_a_list_is_a_readable_table(run: Callable[..., Result]) -> None:
 
 
 def test_a_full_page_says_how_to_get_the_next(run: Callable[..., Result]) -> None:
-    result = run("list", "--limit", "2", list=[row(name="a"), row(name="b")])
+    result = run("list", "--limit", "2", page_of_tasks=[stored(name="a"), stored(name="b c")])
 
-    assert result.stderr == "There may be more: --after 'b'\n"
+    assert result.stderr == "There may be more: --after 'b c'\n"
 
 
 @pytest.mark.parametrize(
@@ -258,7 +276,7 @@ def test_a_state_is_a_word_or_two(columns: dict[str, Any], state: str) -> None:
 
 
 def test_a_name_cannot_speak_to_the_terminal(run: Callable[..., Result]) -> None:
-    result = run("list", list=[row(name="\x1b[31mred\n")])
+    result = run("list", page_of_tasks=[stored(name="\x1b[31mred\n")])
 
     assert "\x1b" not in result.stdout
     assert "\\x1b[31mred\\n" in result.stdout
@@ -281,11 +299,11 @@ def test_json_has_every_column_in_plain_types(run: Callable[..., Result]) -> Non
 
 
 def test_jobs_are_listed_with_the_reason_why_they_were_skipped(run: Callable[..., Result]) -> None:
-    result = run("jobs", "nightly", jobs=[job()])
+    result = run("jobs", "nightly", page_of_jobs=[asdict(job())])
 
     assert "00000000-0000-0000-0000-000000000007" in result.stdout
     assert "skipped (overlap)" in result.stdout
-    assert json.loads(run("jobs", "--json", jobs=[job()]).stdout)[0]["id"] == str(UUID(int=7))
+    assert json.loads(run("jobs", "--json", page_of_jobs=[asdict(job())]).stdout)[0]["id"] == str(UUID(int=7))
 
 
 def test_jobs_know_their_states(run: Callable[..., Result]) -> None:
@@ -298,7 +316,7 @@ def test_jobs_know_their_states(run: Callable[..., Result]) -> None:
 def test_a_refusal_without_a_place_points_nowhere(run: Callable[..., Result]) -> None:
     refusal = errors.InvalidSchedule("every 1ms", "interval", "faster than pgbeat_min_interval")
 
-    assert "Error: 'every 1ms': faster than pgbeat_min_interval\n" == run("list", list=refusal).stderr
+    assert "Error: 'every 1ms': faster than pgbeat_min_interval\n" == run("trigger", "x", trigger=refusal).stderr
 
 
 def run_of(name: str = "nightly", **columns: Any) -> Upcoming:
@@ -413,8 +431,8 @@ def test_a_resumed_and_a_triggered_row_are_confirmed(run: Callable[..., Result])
 
 
 def test_colour_is_for_terminals_only(run: Callable[..., Result]) -> None:
-    plain = run("list", list=[row(problem="why")])
-    coloured = CliRunner().invoke(main, ["list"], color=True)
+    plain = run("list", page_of_tasks=[stored(problem="why")])
+    coloured = CliRunner().invoke(main, ["--url", OUT_OF_REACH, "list"], color=True)
 
     assert "\x1b[" not in plain.output
     assert "\x1b[31mproblem" in coloured.output

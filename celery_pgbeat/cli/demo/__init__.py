@@ -38,8 +38,8 @@ def demo(ctx: click.Context, seconds: int, keep: bool, broker: str | None, as_js
     from celery_pgbeat.cli.demo.company import Company
     from celery_pgbeat.cli.demo.endings import signals_end_the_demo
     from celery_pgbeat.cli.demo.play import Play
-    from celery_pgbeat.cli.demo.screen import Screen
     from celery_pgbeat.cli.demo.servers import Servers
+    from celery_pgbeat.cli.screen import Screen
 
     group = ctx.parent.params if ctx.parent is not None else {}
     if group.get("schema"):

@@ -17,10 +17,10 @@ from celery_pgbeat.cli.demo.actor import Actor
 from celery_pgbeat.cli.demo.company import LEASE, Company
 from celery_pgbeat.cli.demo.ledger import Held, Ledger, pid_of
 from celery_pgbeat.cli.demo.proof import Proof, Row, count, due_between, schedule_of
-from celery_pgbeat.cli.demo.screen import Screen
 from celery_pgbeat.cli.demo.servers import Servers
 from celery_pgbeat.cli.demo.view import Beat, Tick, View, stamp
 from celery_pgbeat.cli.failure import Failure
+from celery_pgbeat.cli.screen import Screen
 
 START_TIMEOUT = 60.0  # seconds until all processes must have announced themselves; a busy machine needs many
 CATCH_WITHIN = 5.0  # seconds of looking for a beat that holds something

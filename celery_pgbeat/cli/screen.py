@@ -1,4 +1,4 @@
-"""Where the demo is seen: a table that is drawn anew in its place on a terminal, short lines everywhere else."""
+"""Where the demo and `top` are seen: a table that is drawn anew in its place, short lines where no terminal is."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Sequence
+from typing import Protocol
 
 import click
 
-from celery_pgbeat.cli.demo.view import View
-
 LINE_EVERY = 5.0  # seconds between two lines where there is no terminal
 UP_AND_CLEAR = "\x1b[{}F\x1b[J"  # to the beginning of so many lines above, and away with all from there on
+
+
+class View(Protocol):
+    """What can be shown."""
+
+    def table(self) -> Sequence[tuple[str, str | None]]:
+        """Return it as lines, each with its colour."""
+
+    def line(self) -> str:
+        """Return it as one line."""
 
 
 class Screen:

@@ -1,0 +1,69 @@
+"""Definitions outside of the database: as records, as lines of a file, and what differs between two of them.
+
+A record has every column of a definition as a JSON value: instants in ISO 8601, spans in seconds. A line is the same
+for people and for git: without what is left at its default, with spans as they are spoken. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any, get_args, get_type_hints
+
+from celery_pgbeat.declare.columns import Columns, read_columns
+from celery_pgbeat.declare.definition import COLUMNS, JSON_COLUMNS
+from celery_pgbeat.declare.span import read_span
+from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.schedules.durations import spoken
+
+Record = dict[str, Any]
+Change = tuple[Any, Any]  # from, to
+
+# Of these columns every value is at its default.
+EMPTY: Record = {**read_columns({}), "args": [], "kwargs": {}, "options": {}}
+KINDS = {column: get_args(hint) for column, hint in get_type_hints(Columns).items()}
+INSTANTS = frozenset(column for column, kinds in KINDS.items() if datetime in kinds)
+SPANS = frozenset(column for column, kinds in KINDS.items() if timedelta in kinds)
+
+
+def record_of(row: Mapping[str, Any]) -> Record:
+    """Return a row of `pgbeat.periodic_task`, as a driver has read it, as a record."""
+    return {column: _json_value(column, row[column]) for column in COLUMNS}
+
+
+def line_of(row: Mapping[str, Any]) -> str:
+    """Return the definition in a row of `pgbeat.periodic_task` as one line of a file."""
+    record = record_of(row)
+    return json.dumps(
+        {
+            column: spoken_value(column, value)
+            for column, value in record.items()
+            if value is not None and (column not in EMPTY or value != EMPTY[column])
+        },
+        ensure_ascii=False,
+    )
+
+
+def spoken_value(column: str, value: Any) -> Any:
+    """Return a record's value as people write it: a span as `1h30m`, where that means the very same."""
+    if column not in SPANS or not value:
+        return value
+    text = spoken(timedelta(seconds=value))
+    try:
+        return text if read_span(column, text).total_seconds() == value else value
+    except InvalidPeriodicTask:
+        return value
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Change]:
+    """Return what differs between two records, by column."""
+    return {column: (old.get(column), new.get(column)) for column in COLUMNS if old.get(column) != new.get(column)}
+
+
+def _json_value(column: str, value: Any) -> Any:
+    if column in JSON_COLUMNS and isinstance(value, str):
+        return json.loads(value)  # some drivers are told to leave it as text
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc).isoformat()
+    return value.total_seconds() if isinstance(value, timedelta) else value

@@ -1,0 +1,169 @@
+"""What only the app knows: its tasks, its workers, and how it speaks to the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from celery_pgbeat.beat.broker import CAUTION, CONNECT_TIMEOUT
+from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
+from celery_pgbeat.cli.output import number
+from celery_pgbeat.postgres.operators import Operators
+from celery_pgbeat.settings import Settings
+
+ANSWER_WITHIN = 1.0  # seconds that workers are given to answer
+VISIBILITY_TIMEOUT = 3600.0  # seconds; kombu's default for Redis
+MOST_SHOWN = 10  # unknown tasks that are named; the others are counted
+PROVEN = ("redis", "amqp")  # the transports for which our promises are tested
+
+
+def tasks(operators: Operators, settings: Settings, app: Any) -> Iterator[Finding]:
+    """Look for rows whose task nobody knows, or that may not be sent."""
+    app.loader.import_default_modules()
+    app.finalize()
+    used = operators.tasks_in_use()
+    for row in used:
+        if not settings.allows(row["task"]):
+            yield Finding(
+                ERROR,
+                f"The task {row['task']!r}, which {_users(row)}, is not in pgbeat_allowed_tasks: it is never sent.",
+                "Add a pattern that matches it, or pause the rows.",
+            )
+    unknown = [row for row in used if row["task"] not in app.tasks]
+    known = _registered_by_workers(app) if unknown else set()
+    who = "Neither this app nor any worker that answers knows" if known else "This app does not know"
+    unknown = [row for row in unknown if row["task"] not in known]
+    for row in unknown[:MOST_SHOWN]:
+        yield Finding(
+            ERROR,
+            f"{who} the task {row['task']!r}, which {_users(row)}.",
+            "Mend the name, or have the app import the module: see `include` and autodiscover_tasks().",
+        )
+    if len(unknown) > MOST_SHOWN:
+        yield Finding(
+            ERROR,
+            f"{who} {number(len(unknown) - MOST_SHOWN, 'more task')} that rows name.",
+            "Mend those above first: it may be one module that is not imported.",
+        )
+
+
+def workers(operators: Operators, settings: Settings, app: Any) -> Iterator[Finding]:
+    """Compare the workers that answer Celery's ping with those that announce our tracker."""
+    try:
+        with _connected(app) as connection:
+            answering = len(app.control.ping(timeout=ANSWER_WITHIN, connection=connection))
+    except Exception as error:  # noqa: BLE001  each transport has errors of its own
+        yield Finding(
+            ERROR,
+            f"The broker cannot be reached from here: {type(error).__name__}: {error}.",
+            "Look whether it is there, and at broker_url: while it is away beats wait, and send nothing.",
+        )
+        return
+    tracking = sum(
+        node["role"] == "worker" and node["alive"] and node["tracking"] for node in operators.nodes(settings.dead_after)
+    )
+    if answering > tracking:
+        yield Finding(
+            WARNING,
+            f"Of {number(answering, 'worker')} that answer Celery's ping {tracking} announced our tracker.",
+            "Restart the others with PgBeat(app) in the app, or with celery_pgbeat.worker in `imports`: what they run "
+            "is neither guarded nor reported.",
+        )
+
+
+def broker(operators: Operators, app: Any) -> Iterator[Finding]:
+    """Look for settings with which the broker, or the way to it, loses messages or doubles them."""
+    connection = app.connection_for_write()
+    kind = connection.transport.driver_type
+    options: Mapping[str, Any] = {**(connection.transport_options or {}), **app.conf.broker_transport_options}
+    if kind == "amqp":
+        yield from _of_amqp(options)
+    elif kind == "redis":
+        yield from _of_redis(options, operators)
+    else:
+        yield Finding(
+            NOTE,
+            f"The broker's transport is {kind!r}; our promises are tested with {' and '.join(PROVEN)}.",
+            "Read in its documentation what becomes of messages when it restarts.",
+        )
+
+
+def scheduler(app: Any) -> Iterator[Finding]:
+    """Look whether the app's beats are ours."""
+    configured = app.conf.beat_scheduler
+    if configured not in ("pgbeat", "celery_pgbeat.beat.scheduler:Scheduler"):
+        yield Finding(
+            WARNING,
+            f"beat_scheduler is {configured!r}: a beat of this app sends nothing of ours, unless it is started with "
+            "-S pgbeat.",
+            'Write PgBeat(app) beside the app, or set beat_scheduler = "pgbeat".',
+        )
+
+
+def _of_amqp(options: Mapping[str, Any]) -> Iterator[Finding]:
+    confirms = options.get("confirm_publish")
+    if confirms is None:
+        yield Finding(
+            NOTE,
+            "Beats have RabbitMQ confirm each message, but what tasks send and retry is not confirmed: a broker that "
+            "dies loses it.",
+            'Set broker_transport_options = {"confirm_publish": True}.',
+        )
+    elif not confirms:
+        yield Finding(
+            ERROR,
+            "confirm_publish is off: a RabbitMQ that dies loses messages that count as sent.",
+            'Take it out of broker_transport_options, or set {"confirm_publish": True}.',
+        )
+
+
+def _of_redis(options: Mapping[str, Any], operators: Operators) -> Iterator[Finding]:
+    if "socket_timeout" not in options:
+        yield Finding(
+            NOTE,
+            "Beats give Redis 5 s to answer, but what tasks send has no socket_timeout: a frozen Redis blocks it for "
+            "ever.",
+            'Set broker_transport_options = {"socket_timeout": 5}.',
+        )
+    elif not options["socket_timeout"]:
+        yield Finding(
+            ERROR,
+            "socket_timeout is off: a frozen Redis blocks a beat for ever.",
+            'Take it out of broker_transport_options, or set {"socket_timeout": 5}.',
+        )
+    timeout = float(options.get("visibility_timeout") or VISIBILITY_TIMEOUT)
+    for column, seconds in operators.longest_waits().items():
+        if seconds > timeout:
+            yield Finding(
+                WARNING,
+                f"The visibility_timeout of Redis is {timeout:g} s, and the longest {column} is {seconds:g} s: a "
+                "message that is not acknowledged by then is delivered again, and once more each time.",
+                f'Set broker_transport_options = {{"visibility_timeout": {int(seconds * 2)}}}; our guard drops the '
+                "second copies, other tasks run twice.",
+            )
+
+
+def _registered_by_workers(app: Any) -> set[str]:
+    """Return the tasks that the workers know which answer; none where the broker is out of reach."""
+    try:
+        with _connected(app) as connection:
+            answers = app.control.inspect(timeout=ANSWER_WITHIN, connection=connection).registered() or {}
+    except Exception:  # noqa: BLE001  what is wrong with the broker another check says
+        return set()
+    return {task.partition(" ")[0] for names in answers.values() for task in names}
+
+
+@contextmanager
+def _connected(app: Any) -> Iterator[Any]:
+    """Connect to the broker, but do not wait long for it."""
+    with app.connection_for_write(connect_timeout=CONNECT_TIMEOUT) as connection:
+        caution = CAUTION.get(connection.transport.driver_type, {})
+        connection.transport_options = {**caution, **(connection.transport_options or {})}
+        connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=CONNECT_TIMEOUT)
+        yield connection
+
+
+def _users(row: Mapping[str, Any]) -> str:
+    others = row["rows"] - 1
+    return f"{row['name']!r} names" if not others else f"{row['name']!r} and {number(others, 'other')} name"

@@ -1,0 +1,40 @@
+"""The schema, and what this user may do in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from celery_pgbeat.cli.doctor.finding import ERROR, WARNING, Finding
+from celery_pgbeat.errors import SchemaMissing, SchemaTooNew
+from celery_pgbeat.postgres import migrate
+from celery_pgbeat.postgres.doors import translating
+from celery_pgbeat.postgres.operators import Operators
+
+
+def version(operators: Operators) -> Iterator[Finding]:
+    """Look whether this package can work with the schema."""
+    database = operators.database
+    try:
+        with translating(database):
+            migrate.check(database.engine, database.schema)
+    except (SchemaMissing, SchemaTooNew) as error:
+        what, _, mend = str(error).rpartition(": ")
+        yield Finding(ERROR, f"{what}.", f"{mend[:1].upper()}{mend[1:].rstrip('.')}.")
+
+
+def grants(operators: Operators) -> Iterator[Finding]:
+    """Look whether this user may do what a beat has to."""
+    missing: dict[str, list[str]] = {}
+    role = ""
+    for row in operators.missing_grants():
+        role = row["role"]
+        missing.setdefault(row["what"], []).append(row["privilege"].lower())
+    shown = [f"{', '.join(privileges)} on {what}" for what, privileges in missing.items()]
+    if shown:
+        more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
+        yield Finding(
+            WARNING,
+            f"The user {role!r} lacks what a beat needs: {'; '.join(shown[:5])}{more}.",
+            f"Grant it, as the schema's owner: grant {shown[0].replace(' on table ', ' on ')} to {role}; or let beats "
+            "connect as another user.",
+        )

@@ -1,0 +1,31 @@
+"""`export`: definitions as lines of a file that git can compare."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.filters import with_like, with_managed_by
+from celery_pgbeat.cli.progress import Progress
+from celery_pgbeat.cli.target import Target
+
+
+@click.command(cls=DoorCommand)
+@with_managed_by
+@with_like
+@click.option("--json", "_as_json", is_flag=True, help="Has no effect: each line is JSON anyway.")
+def export(managed_by: str | None, like: str | None, _as_json: bool) -> None:
+    """Print the definitions, each as one line of JSON in name order, for `import` to read.
+
+    No state: neither pauses nor next runs. What is left at its default is left out. An export under way holds up
+    nobody; each page of 1,000 rows is as it was when it was read. Exit code 0.
+    """
+    from celery_pgbeat.api.exchange import line_of
+
+    progress = Progress("definitions exported", silent=sys.stdout.isatty())
+    for done, row in enumerate(Target.current().operators().all_tasks(managed_by=managed_by, pattern=like), 1):
+        progress(done)
+        click.echo(line_of(row))
+    progress.clear()

@@ -1,0 +1,14 @@
+"""Filters that several commands share."""
+
+from __future__ import annotations
+
+import click
+
+with_like = click.option(
+    "--like", metavar="PATTERN", help="Only names like this: % stands for any text, _ for any character."
+)
+with_managed_by = click.option(
+    "--managed-by", metavar="OWNER", help="Only rows of this owner, such as sql, api or code:shop."
+)
+with_task = click.option("--task", metavar="NAME", help="Only of this Celery task.")
+with_queue = click.option("--queue", metavar="NAME", help="Only for this queue.")

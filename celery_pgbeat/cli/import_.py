@@ -1,0 +1,90 @@
+"""`import`: definitions out of a file, after a look at what they change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from celery_pgbeat.cli.confirmation import confirm, with_yes
+from celery_pgbeat.cli.differences import columns_as_dict, print_difference
+from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.output import as_json, number, print_json
+from celery_pgbeat.cli.progress import Progress
+from celery_pgbeat.cli.target import Target
+
+if TYPE_CHECKING:
+    from celery_pgbeat.api.importing import Difference, Importer
+
+KINDS = ("added", "changed", "removed")
+
+
+@click.command("import", cls=DoorCommand)
+@click.argument("file", type=click.File(encoding="utf-8-sig", errors="surrogateescape"))
+@click.option("--dry-run", is_flag=True, help="Only show what differs.")
+@click.option(
+    "--managed-by", metavar="OWNER", help="Only this owner's lines and rows; default the one whom all lines name."
+)
+@click.option("--take-over", is_flag=True, help="Change rows of other owners too; they become this owner's.")
+@click.option("--prune", is_flag=True, help="Remove the owner's rows that are not in the file.")
+@with_yes
+@as_json
+def import_(
+    file: TextIO, dry_run: bool, managed_by: str | None, take_over: bool, prune: bool, yes: bool, as_json: bool
+) -> None:
+    """Make the definitions in the table those of FILE (- for stdin), which `export` has written.
+
+    What differs is shown first, column by column: + is new, ~ changes, - goes. Then all of it is written in one
+    transaction, or nothing. Pauses, next runs and jobs stay. A line without a timezone keeps the row's.
+
+    Exit codes: 0 done, or nothing to do; 1 something in the file is wrong or another owner's, and nothing was written.
+    """
+    from celery_pgbeat.api.importing import Importer
+
+    target = Target.current()
+    with Importer(
+        target.operators(), target.beat().settings, target.timezone, managed_by, take_over=take_over, prune=prune
+    ) as importer:
+        counts, found = _compare(importer, file, as_json)
+        summary = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS) + f", {importer.equal} equal"
+        applied = bool(counts) and not dry_run
+        if applied:
+            confirm(f"{summary}. Write this?", yes)
+            progress = Progress("rows written")
+            importer.apply(progress)
+            progress.clear()
+    if as_json:
+        print_json(
+            {
+                "managed_by": importer.owner,
+                "applied": applied,
+                "equal": importer.equal,
+                "left_out": importer.left_out,
+                "differences": found,
+            }
+        )
+        return
+    if importer.left_out:
+        click.echo(f"Left out: {number(importer.left_out, 'line')} of other owners than {importer.owner!r}.", err=True)
+    click.echo(f"{summary}{'' if applied or not counts else '; nothing was written'}.")
+
+
+def _compare(importer: Importer, file: TextIO, as_json: bool) -> tuple[Counter[str], list[dict[str, Any]]]:
+    """Count the differences by their kind, and show each; those that are for JSON are kept instead."""
+    counts: Counter[str] = Counter()
+    kept: list[dict[str, Any]] = []
+    progress = Progress("lines read")
+    for difference in importer.compare(file, progress):
+        counts[difference.kind] += 1
+        if as_json:
+            kept.append(_as_dict(difference))
+        else:
+            progress.clear()
+            print_difference(difference.name, difference.kind, difference.columns)
+    progress.clear()
+    return counts, kept
+
+
+def _as_dict(difference: Difference) -> dict[str, Any]:
+    return {"name": difference.name, "kind": difference.kind, "columns": columns_as_dict(difference.columns)}

@@ -1,0 +1,39 @@
+"""`sql`: the SQL of the schema, for database administrators who run it by hand. Needs neither app nor database."""
+
+from __future__ import annotations
+
+import click
+
+from celery_pgbeat.cli.failure import DoorCommand, Failure
+from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.target import Target
+
+
+@click.command(cls=DoorCommand)
+@click.option(
+    "--from",
+    "version",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="VERSION",
+    help="Only what a schema at this version lacks.",
+)
+@as_json
+def sql(version: int, as_json: bool) -> None:
+    """Print the SQL that `migrate` runs, in one transaction, with the name of the schema filled in.
+
+    Run it as the schema's owner, and set pgbeat_auto_migrate = False; --from takes what a schema that is there is at.
+
+    Exit codes: 0 done; 1 there is nothing beyond VERSION.
+    """
+    from celery_pgbeat.postgres import script
+    from celery_pgbeat.postgres.migrate import latest
+
+    if version >= latest():
+        raise Failure(f"This package knows the schema up to version {latest()}: nothing is lacking from {version} on.")
+    parts = list(script.parts(Target.current().beat().settings.schema, version))
+    if as_json:
+        print_json([{"name": part.name, "sql": part.sql} for part in parts])
+    else:
+        click.echo(script.transaction(parts), nl=False)

@@ -1,0 +1,81 @@
+"""`top`: beats, workers, jobs and what is late, drawn anew every few seconds. It only reads."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.screen import Screen
+from celery_pgbeat.cli.target import Target
+
+if TYPE_CHECKING:
+    from celery_pgbeat.cli.top.frame import Frame
+
+SECONDS = 10.0  # that the rates are about
+
+
+@click.command(cls=DoorCommand)
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.2),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often to look.",
+)
+@click.option("--rows", type=click.IntRange(min=1), default=5, show_default=True, help="At most so many of each list.")
+@click.option("--once", is_flag=True, help="Look once, and end.")
+@as_json
+def top(interval: float, rows: int, once: bool, as_json: bool) -> None:
+    """Watch beats and workers, jobs a second, what is late, what runs longest and what cannot be planned; until Ctrl-C.
+
+    Without a terminal a line is printed every few seconds. --json looks once. While the database is away it waits.
+
+    Exit codes: 0 ended; 3 the database is out of reach (--once, --json, or at the first look).
+    """
+    target = Target.current()
+    frame = look(target, rows)
+    if as_json:
+        print_json(frame.as_dict())
+    elif once:
+        for line, colour in frame.table():
+            click.echo(click.style(line, fg=colour) if colour else line)
+    else:
+        watch(target, frame, rows, interval)
+
+
+def look(target: Target, rows: int) -> Frame:
+    """Look how things are now."""
+    from celery_pgbeat.cli.top.frame import Frame
+
+    operators, settings = target.operators(), target.beat().settings
+    return Frame(
+        where=f"{operators.database.shown_url}, schema {operators.database.schema}",
+        seconds=SECONDS,
+        activity=operators.activity(SECONDS, settings.on_time),
+        nodes=operators.nodes(settings.dead_after),
+        overdue=operators.latest_due(rows, settings.on_time),
+        running=operators.longest_running(rows),
+        problems=operators.problems(rows),
+    )
+
+
+def watch(target: Target, frame: Frame, rows: int, interval: float) -> None:
+    """Look again and again, until somebody ends it."""
+    from celery_pgbeat.errors import DatabaseUnavailable
+
+    screen = Screen()
+    try:
+        while True:
+            screen.draw(frame)
+            time.sleep(interval)
+            try:
+                frame = look(target, rows)
+            except DatabaseUnavailable as error:
+                screen.say(str(error), red=True)
+    except KeyboardInterrupt:
+        screen.leave()

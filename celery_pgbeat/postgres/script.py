@@ -1,0 +1,46 @@
+"""What `migrate` says to the database, as a script for whoever wants to say it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from celery_pgbeat.postgres.migrate import LOCK, MIN_COMPATIBLE, definitions, latest, migrations
+from celery_pgbeat.postgres.statements import rendered
+
+
+class Part(NamedTuple):
+    """A piece of the script, and what it is."""
+
+    name: str
+    sql: str
+
+
+def parts(schema: str, version: int = 0) -> Iterator[Part]:
+    """Yield what brings a schema at this version to the version of this package, in order.
+
+    Raises:
+        InvalidSetting: the schema's name cannot stand in SQL.
+    """
+    known = latest()
+    yield Part("schema", f'create schema if not exists "{schema}";')
+    if version:
+        yield Part("locks", rendered(LOCK, schema).strip())
+    for number, text in migrations():
+        if number > version:
+            yield Part(f"migration {number}", rendered(text, schema).strip())
+    for number, text in enumerate(definitions(), 1):
+        yield Part(f"definitions {number}", rendered(text, schema).strip())
+    yield Part(
+        "version",
+        rendered(
+            "delete from {schema}.schema_version;\n"  # noqa: S608  numbers of our own
+            f"insert into {{schema}}.schema_version (version, min_compatible) values ({known}, {MIN_COMPATIBLE});",
+            schema,
+        ),
+    )
+
+
+def transaction(script: Iterable[Part]) -> str:
+    """Return the script as one transaction: all of it or nothing."""
+    return "\n\n".join(["begin;", *(f"-- {part.name}\n\n{part.sql}" for part in script), "commit;"]) + "\n"

@@ -1,0 +1,34 @@
+-- Tell how things are now: what is under way, what was made and ended of late, how long it took, what is late.
+--
+-- What was made within the last `seconds` is read by the index on created_at.
+with recent as materialized (
+    select state, created_at, submitted_at, started_at, finished_at from {schema}.job
+    where created_at > {schema}.now() - make_interval(secs => %(seconds)s)
+),
+late as (
+    select next_run_at from {schema}.periodic_task
+    where enabled and problem is null and next_run_at < {schema}.now() - make_interval(secs => %(on_time)s)
+    limit 1000
+),
+stands as (
+    select state, count(*) as number from {schema}.active_job group by state
+)
+select
+    {schema}.now() as now,
+    coalesce((select json_object_agg(state, number) from stands), '{}')::text as under_way,
+    count(*) as made,
+    count(*) filter (where started_at is not null) as started,
+    count(*) filter (where state = 'succeeded') as succeeded,
+    count(*) filter (where state in ('failed', 'lost', 'expired', 'revoked')) as failed,
+    count(*) filter (where state = 'skipped') as skipped,
+    percentile_cont(0.5) within group (order by extract(epoch from started_at - created_at)) as start_median,
+    percentile_cont(0.95) within group (order by extract(epoch from started_at - created_at)) as start_worst,
+    (select count(*) from late) as late,
+    (select min(next_run_at) from late) as late_since,
+    (
+        select next_run_at from {schema}.periodic_task
+        where enabled and problem is null and next_run_at > {schema}.now()
+        order by next_run_at
+        limit 1
+    ) as next_run_at
+from recent

@@ -1,0 +1,4 @@
+-- Remove periodic tasks, but only those of this owner; answers the names of those that there were.
+delete from {schema}.periodic_task
+where name = any (%(names)s::text[]) and managed_by = %(managed_by)s
+returning name

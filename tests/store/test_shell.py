@@ -1,0 +1,684 @@
+"""The shell door on a real database, called in this process: what each command does, prints and ends with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from celery_pgbeat.api import PgBeat
+from celery_pgbeat.cli import COMMANDS, confirmation, main
+from celery_pgbeat.postgres.engine import normalise_url
+from tests.harness.role import Role
+from tests.store.session import Session
+from tests.unit.cli_shapes import SHAPES, fault
+
+Run = Callable[..., Result]
+NOT_JSON_OF_ONE_SHAPE = {"demo", "export"}  # the demo's proof is shown in its own test; an export is JSON lines
+
+
+@pytest.fixture(params=["psycopg2", "psycopg"])
+def run(request: pytest.FixtureRequest, migrated_database: str) -> Run:
+    """The shell door, on each of the drivers."""
+    url = normalise_url(migrated_database).set(drivername=f"postgresql+{request.param}")
+    return lambda *words, **given: CliRunner().invoke(
+        main, ["--url", url.render_as_string(hide_password=False), *words], **given
+    )
+
+
+@pytest.fixture
+def session(migrated_database: str) -> Session:
+    return Session(migrated_database)
+
+
+@pytest.fixture
+def beat(migrated_database: str) -> Iterator[PgBeat]:
+    made = PgBeat(url=migrated_database)
+    yield made
+    made.close()
+
+
+def done(result: Result, exit_code: int = 0) -> str:
+    """Return what was printed to stdout by a command that must end so."""
+    assert (exit_code, "") == (result.exit_code, result.stderr if not exit_code else ""), result.output
+    return result.stdout
+
+
+def answer(result: Result, exit_code: int = 0) -> Any:
+    return json.loads(done(result, exit_code))
+
+
+def announce(session: Session, node: str, role: str = "beat", silent: str = "1 second", tracking: bool = False) -> None:
+    session.rows(
+        "insert into pgbeat.node (id, role, hostname, pid, version, tracking, last_seen_at) "
+        "values (%s, %s, 'host', 7, '0.1', %s, pgbeat.now() - %s::interval)",
+        node,
+        role,
+        tracking,
+        silent,
+    )
+
+
+def finish(session: Session, count: int, state: str = "succeeded", name: str = "nightly", queue: str = "slow") -> None:
+    """Record final jobs, a second apart."""
+    session.rows(
+        "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, queue, created_at, "
+        "finished_at) select gen_random_uuid(), %s, pgbeat.now(), 'schedule', %s, 'app.probe', %s, "
+        "pgbeat.now() - n * interval '1 second', pgbeat.now() from generate_series(1, %s) n",
+        name,
+        state,
+        queue,
+        count,
+    )
+
+
+def test_every_command_has_a_shape() -> None:
+    assert set(COMMANDS) - NOT_JSON_OF_ONE_SHAPE == set(SHAPES)
+
+
+def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: Session, tmp_path: Path) -> None:
+    announce(session, "a-beat")
+    announce(session, "a-worker", "worker", tracking=True)
+    lines = tmp_path / "definitions.jsonl"
+    lines.write_text('{"name": "imported", "task": "app.probe", "jitter": "30s"}\n')
+    full = (
+        *("add", "nightly", "--task", "app.probe", "--schedule", "0 3 * * *", "--args", "[1]", "--kwargs", '{"a": 1}'),
+        *("--max-run-time", "30m", "--start-at", "2100-01-01", "--blackout", "cron: 0 0 * * sat P2D"),
+    )
+    words: dict[str, tuple[str, ...]] = {
+        "migrate": ("migrate",),
+        "sql": ("sql",),
+        "validate": ("validate", "0 3 * * *"),
+        "add": full,
+        "list": ("list",),
+        "show": ("show", "nightly"),
+        "pause": ("pause", "nightly", "--until", "2100-01-01"),
+        "resume": ("resume", "nightly"),
+        "trigger": ("trigger", "nightly"),
+        "explain": ("explain", "nightly"),
+        "jobs": ("jobs",),
+        "import": ("import", str(lines)),
+        "upcoming": ("upcoming",),
+        "nodes": ("nodes",),
+        "top": ("top",),
+        "doctor": ("doctor",),
+        "health": ("health",),
+        "remove": ("remove", "imported"),
+    }
+
+    faults = {}
+    for command, line in words.items():
+        if command == "upcoming":
+            finish(session, 3)
+            session.rows(
+                "update pgbeat.periodic_task set next_run_at = pgbeat.now() - interval '1 hour' where name = 'nightly'"
+            )
+            session.rows("update pgbeat.active_job set state = 'running', started_at = pgbeat.now()")
+        result = run(*line, "--json")
+        printed = json.loads(result.stdout)
+        assert printed, command
+        faults[command] = fault(SHAPES[command], printed)
+
+    assert dict.fromkeys(SHAPES) == faults
+
+
+# --- add and remove
+
+
+def test_a_row_is_created_changed_and_left_alone(run: Run, session: Session) -> None:
+    add = ("add", "nightly", "--task", "app.probe", "--schedule", "0 3 * * *", "--timezone", "Europe/Berlin")
+
+    assert "Created 'nightly'.\n" == done(run(*add))
+    written = session.value("select xmin::text from pgbeat.periodic_task")
+    assert "Unchanged 'nightly'.\n" == done(run(*add))
+    assert written == session.value("select xmin::text from pgbeat.periodic_task")
+    assert "~ nightly\n    overlap: skip -> allow\n    max_run_time: nothing -> 1h30m\n" == done(
+        run(*add, "--overlap", "allow", "--max-run-time", "90m")
+    )
+    assert ("allow", timedelta(minutes=90)) == tuple(
+        session.row("select overlap, max_run_time from pgbeat.periodic_task").values()
+    )
+
+
+def test_every_column_can_be_given(run: Run, beat: PgBeat) -> None:
+    given = {
+        "args": '[1, "a"]',
+        "kwargs": '{"box": 1}',
+        "queue": "fast",
+        "priority": "7",
+        "options": '{"expires": 60}',
+        "timezone": "Asia/Tokyo",
+        "anchor": "2026-01-01T00:00:00Z",
+        "dst": "skip",
+        "start-at": "2026-01-01",
+        "end-at": "2027-01-01T00:00:00+02:00",
+        "max-runs": "5",
+        "jitter": "2m",
+        "overlap": "buffer_one",
+        "catchup": "all",
+        "catchup-window": "1h",
+        "catchup-limit": "7",
+        "min-gap": "55s",
+        "max-run-time": "50%",
+        "blackout-action": "skip",
+        "submitter": "anna",
+        "subject": "the inbox",
+        "on-lost": "rerun",
+        "tracking": "send",
+    }
+    options = [word for column, value in given.items() for word in (f"--{column}", value)]
+    windows = ("--blackout", "cron: 0 0 * * sat P2D", "--blackout", "RRULE:FREQ=DAILY;BYHOUR=0 PT30S")
+
+    done(run("add", "all", "--task", "mail.poll", "--schedule", "every 5m", *options, *windows, "--managed-by", "ops"))
+
+    row = beat.get("all")
+    assert ([1, "a"], {"box": 1}, 7, {"expires": 60}) == (row.args, row.kwargs, row.priority, row.options)
+    assert ("2025-12-31T15:00:00+00:00", "2026-12-31T22:00:00+00:00") == (
+        row.start_at and row.start_at.isoformat(),
+        row.end_at and row.end_at.isoformat(),
+    )
+    assert (5, timedelta(minutes=2), timedelta(seconds=150)) == (row.max_runs, row.jitter, row.max_run_time)
+    assert ["cron: 0 0 * * sat P2D", "RRULE:FREQ=DAILY;BYHOUR=0 PT30S"] == row.blackout
+    assert ("ops", "rerun", "send", "buffer_one") == (row.managed_by, row.on_lost, row.tracking, row.overlap)
+
+
+def test_a_row_of_another_owner_is_taken_over_only_when_told(run: Run, session: Session) -> None:
+    session.insert("nightly", schedule="0 3 * * *")
+    add = ("add", "nightly", "--task", "app.probe", "--schedule", "0 4 * * *")
+
+    refused = run(*add)
+
+    assert (1, "Error: 'nightly' is managed by 'sql': change it there, or add --take-over\n") == (
+        refused.exit_code,
+        refused.stderr,
+    )
+    assert "managed_by: sql -> api" in done(run(*add, "--take-over"))
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code", "said"),
+    [
+        (("--schedule", "0 25 * * *"), 1, "'0 25 * * *': hour 25 is not in 0-23"),
+        (("--args", "{}"), 2, "'{}' is not a JSON array"),
+        (("--kwargs", "{"), 2, "'{' is not JSON"),
+        (("--overlap", "never"), 1, "overlap is 'never', not one of skip"),
+        (("--jitter", "soon"), 1, "jitter is 'soon'"),
+        (("--max-runs", "many"), 2, "'many' is not a valid integer"),
+    ],
+)
+def test_what_is_wrong_with_a_new_row_is_said(run: Run, words: tuple[str, ...], exit_code: int, said: str) -> None:
+    result = run("add", "x", "--task", "app.probe", *words)
+
+    assert exit_code == result.exit_code
+    assert said in result.stderr
+
+
+def test_rows_are_removed_all_or_none(run: Run, session: Session) -> None:
+    for name in ("nightly", "hourly"):
+        session.insert(name)
+
+    unknown = run("remove", "hourly", "nigthly")
+
+    assert (1, "Error: No periodic task is named 'nigthly'. Did you mean 'nightly'?\n") == (
+        unknown.exit_code,
+        unknown.stderr,
+    )
+    assert "Removed 'hourly', 'nightly'.\n" == done(run("remove", "hourly", "nightly", "hourly"))
+    assert [] == session.rows("select * from pgbeat.periodic_task")
+
+
+def test_a_person_at_a_terminal_is_asked_before_a_row_is_removed(
+    run: Run, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
+    session.insert("nightly")
+
+    kept = run("remove", "nightly", input="n\n")
+
+    assert (1, "nightly") == (kept.exit_code, session.value("select name from pgbeat.periodic_task"))
+    assert "Remove 'nightly'? [y/N]" in kept.stderr
+    assert "Removed 'nightly'.\n" == done(run("remove", "nightly", "--yes"))
+
+
+def test_who_removes_what_code_declares_is_told_that_it_comes_back(run: Run, session: Session) -> None:
+    session.insert("nightly", managed_by="code:shop")
+
+    assert "a beat that starts adds it again" in run("remove", "nightly").stderr
+
+
+# --- nodes
+
+
+def test_nodes_are_listed_with_who_is_silent_and_what_they_hold(run: Run, session: Session) -> None:
+    announce(session, "a-beat")
+    announce(session, "old-beat", silent="1 hour")
+    announce(session, "a-worker", "worker", tracking=True)
+    session.insert("nightly")
+    session.value("select pgbeat.trigger('nightly')")
+    session.rows("update pgbeat.active_job set state = 'running', worker = 'a-worker'")
+
+    found = {node["id"]: node for node in answer(run("nodes", "--json"))}
+
+    assert {"a-beat": (True, 0), "old-beat": (False, 0), "a-worker": (True, 1)} == {
+        name: (node["alive"], node["jobs"]) for name, node in found.items()
+    }
+    assert 3600 == pytest.approx(found["old-beat"]["silent_for"], abs=60)
+    assert ["a-worker"] == [node["id"] for node in answer(run("nodes", "--role", "worker", "--json"))]
+    assert ["old-beat"] == [node["id"] for node in answer(run("nodes", "--dead", "--json"))]
+    assert ["beat", "host", "7", "dead"] == done(run("nodes", "--dead")).splitlines()[1].split()[:4]
+
+
+# --- list and jobs
+
+
+def test_a_list_is_filtered_and_paged_by_names(run: Run, session: Session) -> None:
+    for name in ("a-1", "a-2", "a-3", "b-1"):
+        session.insert(name, queue="fast" if name != "a-2" else "slow")
+
+    def names(*words: str) -> list[str]:
+        return [row["name"] for row in answer(run("list", "--json", *words))]
+
+    assert ["a-1", "a-2", "a-3"] == names("--like", "a-%")
+    assert ["a-1", "a-3"] == names("--like", "a-%", "--queue", "fast")
+    assert ["a-3", "b-1"] == names("--after", "a-2", "--limit", "2")
+    assert [] == names("--task", "other")
+
+
+def test_jobs_are_filtered_and_paged_without_a_gap_or_a_double(run: Run, session: Session) -> None:
+    finish(session, 5)
+    finish(session, 5, "failed", name="other", queue="fast")
+    session.insert("nightly")
+    session.value("select pgbeat.trigger('nightly')")
+    assert 3 == len(answer(run("jobs", "--json", "--limit", "3")))
+    everything = [job["id"] for job in answer(run("jobs", "--json"))]
+
+    paged: list[str] = []
+    while page := answer(run("jobs", "--json", "--limit", "3", *(("--after", paged[-1]) if paged else ()))):
+        paged += [job["id"] for job in page]
+
+    assert 11 == len(everything) == len(set(everything))
+    assert everything == paged
+    assert [("other", "failed")] * 5 == [
+        (job["periodic_task"], job["state"]) for job in answer(run("jobs", "--json", "--queue", "fast"))
+    ]
+    assert 1 == len(answer(run("jobs", "nightly", "--json", "--state", "pending")))
+    assert 6 == len(answer(run("jobs", "--json", "--like", "night%")))
+    assert 0 == len(answer(run("jobs", "--json", "--since", "2100-01-01")))
+
+
+def test_a_page_of_jobs_after_an_unknown_one_is_refused(run: Run) -> None:
+    unknown = "00000000-0000-0000-0000-000000000007"
+
+    result = run("jobs", "--after", unknown)
+
+    assert (1, f"Error: There is no job {unknown}; jobs are kept for pgbeat_retention\n") == (
+        result.exit_code,
+        result.stderr,
+    )
+
+
+def test_a_full_page_of_jobs_says_how_to_get_the_next(run: Run, session: Session) -> None:
+    finish(session, 2)
+
+    result = run("jobs", "--limit", "1")
+
+    assert f"There may be more: --after {result.stdout.splitlines()[1].split()[0]}\n" == result.stderr
+
+
+# --- export and import
+
+
+def test_what_is_exported_is_imported_as_it_was(run: Run, session: Session, tmp_path: Path) -> None:
+    done(run("add", "a", "--task", "app.probe", "--schedule", "every 5m", "--jitter", "90s", "--args", '["ü", 1.5]'))
+    done(run("add", "b", "--task", "app.probe", "--blackout", "cron: 0 0 * * sat P2D", "--options", '{"expires": 5}'))
+    session.insert("of sql", schedule="every 1h", end_at="2100-01-01T00:00:00Z")
+    lines = tmp_path / "all.jsonl"
+    lines.write_text(done(run("export")))
+    before = session.rows("select * from pgbeat.periodic_task order by name")
+
+    assert (
+        '{"name": "a", "task": "app.probe", "args": ["ü", 1.5], "schedule": "every 5m", "timezone": "UTC", '
+        '"jitter": "1m30s", "managed_by": "api"}'
+    ) == lines.read_text().splitlines()[0]
+    assert '"end_at": "2100-01-01T00:00:00+00:00"' in done(run("export", "--managed-by", "sql"))
+    assert "b" == json.loads(done(run("export", "--like", "b%")))["name"]
+    for owner in ("api", "sql"):
+        assert "0 added, 0 changed, 0 removed" in run("import", str(lines), "--managed-by", owner).stdout
+    assert before == session.rows("select * from pgbeat.periodic_task order by name")
+    session.rows("delete from pgbeat.periodic_task")
+    for owner in ("api", "sql"):
+        run("import", str(lines), "--managed-by", owner)
+    assert lines.read_text() == done(run("export"))
+
+
+def test_an_import_shows_the_difference_field_by_field_and_writes_it(run: Run, session: Session) -> None:
+    done(run("add", "stays", "--task", "app.probe"))
+    done(run("add", "changes", "--task", "app.probe", "--schedule", "every 5m", "--timezone", "Asia/Tokyo"))
+    done(run("add", "goes", "--task", "app.probe"))
+    lines = (
+        '{"name": "stays", "task": "app.probe"}\n\n'
+        '{"name": "changes", "task": "app.probe", "schedule": "every 10m", "managed_by": "api"}\n'
+        '{"name": "comes", "task": "app.probe", "max_run_time": "30m"}\n'
+    )
+    shown = (
+        "~ changes\n    schedule: every 5m -> every 10m\n"
+        "+ comes\n    task: app.probe\n    max_run_time: 30m\n    managed_by: api\n"
+        "- goes\n"
+        "1 added, 1 changed, 1 removed, 1 equal"
+    )
+
+    dry = done(run("import", "-", "--prune", "--dry-run", input=lines))
+    assert f"{shown}; nothing was written.\n" == dry
+    assert 3 == session.value("select count(*) from pgbeat.periodic_task")
+    assert f"{shown}.\n" == done(run("import", "-", "--prune", input=lines))
+    assert [("changes", "every 10m", "Asia/Tokyo"), ("comes", None, None), ("stays", None, "UTC")] == [
+        tuple(row.values())
+        for row in session.rows("select name, schedule, timezone from pgbeat.periodic_task order by 1")
+    ]
+
+
+def test_a_file_with_anything_wrong_changes_nothing_and_all_of_it_is_named(run: Run, session: Session) -> None:
+    session.insert("of sql", schedule="every 1h")
+    lines = (
+        '{"name": "good", "task": "a"}\n{"name": "good", "task": "a"}\n{"name": "no task"}\nnonsense\n[1]\n'
+        '{"name": "t", "task": "a", "start_at": "x"}\n{"name": "t", "task": "a", "colour": "red"}\n'
+        '{"name": "s", "task": "a", "schedule": "0 25 * * *"}\n{"name": "of sql", "task": "a"}\n'
+    )
+
+    result = run("import", "-", input=lines)
+
+    assert 1 == result.exit_code
+    assert [
+        "Error: nothing is imported:",
+        "  line 2: 'good' has been on line 1 already",
+        "  line 3: 'no task': task is missing: give a Celery task, the name of one, or a signature",
+        "  line 4: Expecting value: line 1 column 1 (char 0); each line is a definition in JSON, as of `export`",
+        "  line 5: a list, not an object with the columns",
+        "  line 6: 't': start_at is 'x', not a date-time such as 2026-12-24T18:00:00Z",
+        "  line 7: 't': there is no column 'colour'",
+        "  line 8: 's': '0 25 * * *': hour 25 is not in 0-23",
+        "  line 9: 'of sql' is managed by 'sql': leave it out, or take it over with --take-over",
+    ] == result.stderr.splitlines()
+    assert 1 == session.value("select count(*) from pgbeat.periodic_task")
+
+
+def test_an_import_keeps_to_one_owner(run: Run, session: Session) -> None:
+    session.insert("other", schedule="every 1h")
+    two = '{"name": "a", "task": "x", "managed_by": "api"}\n{"name": "b", "task": "x", "managed_by": "ops"}\n'
+
+    undecided = run("import", "-", input=two)
+    one = run("import", "-", "--managed-by", "ops", "--prune", input=two)
+    taken = run("import", "-", "--take-over", input='{"name": "other", "task": "x", "managed_by": "ops"}\n')
+    code = run("import", "-", input='{"name": "c", "task": "x", "managed_by": "code:shop"}\n')
+    nothing = run("import", "-", "--managed-by", "ops", "--prune", input=two.splitlines()[0])
+
+    assert (1, True) == (undecided.exit_code, "choose with --managed-by" in undecided.stderr)
+    assert (0, "Left out: 1 line of other owners than 'ops'.\n") == (one.exit_code, one.stderr)
+    assert (0, True) == (taken.exit_code, "managed_by: sql -> ops" in taken.stdout)
+    assert (1, True) == (code.exit_code, "comes from the code of that app" in code.stderr)
+    assert (1, True) == (nothing.exit_code, "the file defines nothing of ops" in nothing.stderr)
+    assert ["b", "other"] == [row["name"] for row in session.rows("select name from pgbeat.periodic_task order by 1")]
+
+
+def test_a_file_may_begin_with_a_byte_order_mark_but_must_be_text(run: Run, session: Session, tmp_path: Path) -> None:
+    marked, broken = tmp_path / "marked", tmp_path / "broken"
+    marked.write_bytes(b'\xef\xbb\xbf{"name": "x", "task": "y"}\r\n')
+    broken.write_bytes(b'{"name": "z", "task": "y", "queue": "\xff"}\n')
+
+    refused = run("import", str(broken))
+
+    assert (1, True) == (refused.exit_code, "queue is '\\udcff'" in refused.stderr)
+    assert "1 added" in done(run("import", str(marked)))
+    assert "x" == session.value("select name from pgbeat.periodic_task")
+
+
+def test_the_commands_say_that_the_schema_is_missing(database: str) -> None:
+    for words in (["nodes"], ["list"], ["export"], ["top", "--once"], ["add", "x", "--task", "y"], ["import", "-"]):
+        result = CliRunner().invoke(main, ["--url", database, *words], input='{"name": "x", "task": "y"}')
+
+        assert (1, True) == (result.exit_code, "run `celery-pgbeat migrate`" in result.stderr)
+
+
+def test_what_the_database_refuses_undoes_the_whole_import(run: Run, session: Session) -> None:
+    session.rows("alter table pgbeat.periodic_task add constraint no_b check (name <> 'b')")
+
+    result = run("import", "-", input='{"name": "a", "task": "x"}\n{"name": "b", "task": "x"}\n')
+
+    assert (1, True) == (result.exit_code, "no_b" in result.stderr)
+    assert 0 == session.value("select count(*) from pgbeat.periodic_task")
+
+
+def test_a_row_that_became_anothers_after_the_comparison_is_not_touched(session: Session, beat: PgBeat) -> None:
+    from celery_pgbeat.api.importing import Importer
+    from celery_pgbeat.errors import InvalidPeriodicTask
+    from celery_pgbeat.postgres.operators import Operators
+
+    session.insert("x", managed_by="api")
+    with Importer(Operators(beat.database), beat.settings) as importer:
+        assert ["x"] == [found.name for found in importer.compare(['{"name": "x", "task": "other"}'])]
+        session.rows("update pgbeat.periodic_task set managed_by = 'ops'")
+
+        with pytest.raises(InvalidPeriodicTask, match="'x' is managed by 'ops'"):
+            importer.apply()
+
+    assert "app.probe" == session.task("x")["task"]
+
+
+def test_many_rows_are_imported_in_steps(run: Run, session: Session) -> None:
+    lines = "".join(f'{{"name": "row-{n:04}", "task": "x", "schedule": "every 1h"}}\n' for n in range(2500))
+
+    assert 2500 == len(answer(run("import", "-", "--json", input=lines))["differences"])
+    assert 2500 == session.value("select count(*) from pgbeat.periodic_task")
+    assert 2499 == len(answer(run("import", "-", "--prune", "--json", input=lines.splitlines()[0]))["differences"])
+    assert "row-0000" == json.loads(done(run("export")))["name"]
+
+
+# --- doctor
+
+
+def findings(result: Result) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for finding in json.loads(result.stdout)["findings"]:
+        found.setdefault(finding["check"], []).append(f"{finding['severity']}: {finding['what']}")
+    return found
+
+
+@pytest.fixture
+def well(session: Session) -> Session:
+    """A database with nodes that live."""
+    announce(session, "a-beat")
+    announce(session, "a-worker", "worker", tracking=True)
+    return session
+
+
+def test_where_all_is_well_the_doctor_finds_only_that_versions_differ(run: Run, well: Session) -> None:
+    result = run("doctor", "--json")
+
+    assert 0 == result.exit_code
+    assert {"nodes": ["note: Nodes run version 0.1, this is 0.1.0."]} == findings(result)
+    well.rows("update pgbeat.node set version = '0.1.0'")
+    assert "Nothing is wrong.\n" == run("doctor").stdout
+
+
+def test_the_doctor_misses_beats_and_trackers(run: Run, session: Session) -> None:
+    announce(session, "old-beat", silent="1 hour")
+    announce(session, "a-worker", "worker")
+
+    result = run("doctor", "--json")
+
+    assert 1 == result.exit_code
+    assert ["error", "warning", "note"] == [one.partition(":")[0] for one in findings(result)["nodes"]]
+    assert "error: No beat was heard of within 30 s: nothing is sent." == findings(result)["nodes"][0]
+
+
+def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
+    for name in ("late", "marked", "lazy", "unplanned", "problem"):
+        well.insert(name, schedule="every 1h")
+    well.rows(
+        "update pgbeat.periodic_task set next_run_at = pgbeat.now() - interval '1 hour' where name <> 'unplanned'"
+    )
+    well.rows("update pgbeat.periodic_task set lazy = true where name = 'lazy'")
+    well.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now() - interval '1 hour' where name = 'lazy'")
+    well.rows(
+        "update pgbeat.periodic_task set marked_by = 'a-beat', marked_at = pgbeat.now() - interval '1 hour' "
+        "where name = 'marked'"
+    )
+    well.rows("alter table pgbeat.periodic_task disable trigger all")
+    well.rows("update pgbeat.periodic_task set updated_at = pgbeat.now() - interval '1 hour'")
+    well.rows("update pgbeat.periodic_task set problem = 'no such zone' where name = 'problem'")
+    for name, state in (("unsent", "pending"), ("silent", "submitted"), ("endless", "running"), ("alone", "buffered")):
+        well.rows(
+            "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
+            "on_lost, tracking, pickup_deadline, busy_until, created_at, started_at) values (gen_random_uuid(), %s, "
+            "pgbeat.now(), 'schedule', %s, false, 'x', '{}', 'mark', 'full', '1 hour', "
+            "case when %s = 'silent' then pgbeat.now() - interval '1 hour' else 'infinity' end, "
+            "pgbeat.now() - interval '2 days', case when %s = 'endless' then pgbeat.now() - interval '2 days' end)",
+            *(name, state, name, name),
+        )
+
+    result = run("doctor", "--json")
+
+    heads = [one.partition(", the first")[0] for one in findings(result)["stuck"]]
+    assert 1 == result.exit_code
+    assert [
+        "error: Long due and not sent: 1 row",
+        "warning: Due, with lazy arguments that no beat's code declares: 1 row",
+        "error: Marked and not sent: 1 row",
+        "error: Not planned: 1 row",
+        "error: Cannot be planned: 1 row, 'problem': no such zone.",
+        "error: Not at the broker yet: 1 job",
+        "error: Silent past busy_until, and not judged: 1 job",
+        "warning: Running for more than a day without a max_run_time: 1 job",
+        "error: Buffered, and waiting for nothing: 1 job",
+    ] == heads
+
+
+def test_the_doctor_reads_the_history_s_days(run: Run, well: Session) -> None:
+    well.rows(
+        "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
+        "finished_at) values (gen_random_uuid(), 'x', now(), 'schedule', 'succeeded', 'x', '2020-01-01', now())"
+    )
+    well.rows(
+        "create table pgbeat.finished_job_20200201 partition of pgbeat.finished_job "
+        "for values from ('2020-02-01') to ('2020-02-02')"
+    )
+    tomorrow = well.value("select to_char((pgbeat.now() at time zone 'UTC')::date + 1, 'YYYYMMDD')")
+    well.rows(f"drop table pgbeat.finished_job_{tomorrow}")
+
+    result = run("doctor", "--json")
+
+    assert 1 == result.exit_code
+    assert [
+        f"error: Missing in the history ahead: 1 day, the first is {tomorrow[:4]}-{tomorrow[4:6]}-{tomorrow[6:]}.",
+        "warning: Older than pgbeat_retention (30 days) and not dropped: 1 day of the history, the first is "
+        "2020-02-01.",
+        "note: Some final jobs lie in the default partition of the history, for which no day was made in time.",
+    ] == findings(result)["history"]
+
+
+def test_the_doctor_notices_a_clock_that_is_off(run: Run, well: Session) -> None:
+    well.rows(
+        "create or replace function pgbeat.now() returns timestamptz language sql stable "
+        "as $$ select statement_timestamp() - interval '1 minute' $$"
+    )
+
+    assert ["warning: The clock of this node is 60 s ahead of the database's."] == findings(run("doctor", "--json"))[
+        "clock"
+    ]
+
+
+def test_the_doctor_compares_the_rules_of_the_zones(run: Run, well: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    from zoneinfo import ZoneInfo
+
+    from celery_pgbeat.cli.doctor import clocks
+
+    well.insert("nightly", schedule="0 3 * * *", timezone="Europe/Berlin")
+    assert "zones" not in findings(run("doctor", "--json"))
+    monkeypatch.setattr(clocks, "ZoneInfo", lambda _: ZoneInfo("Africa/Tunis"))  # as if summer time had been abolished
+
+    (found,) = findings(run("doctor", "--json"))["zones"]
+
+    assert "Postgres have different rules for 'Europe/Berlin', first at" in found
+
+
+def test_the_doctor_says_what_a_user_may_not_do(role: Role, well: Session) -> None:
+    well.rows(f"revoke insert on pgbeat.active_job from {role.name}")
+    well.rows(f"revoke execute on function pgbeat.make_days(int) from {role.name}")
+
+    result = CliRunner().invoke(main, ["--url", role.url(), "doctor", "--json"])
+
+    (found,) = findings(result)["grants"]
+    assert (1, True) == (result.exit_code, "execute on function pgbeat.make_days(integer)" in found)
+    assert "insert on table active_job" in found
+
+
+def test_a_schema_that_is_missing_comes_first(database: str) -> None:
+    result = CliRunner().invoke(main, ["--url", database, "doctor", "--json"])
+
+    printed = json.loads(result.stdout)
+    assert 1 == result.exit_code
+    assert "schema" == printed["findings"][0]["check"]
+    assert "the schema comes first" == printed["skipped"]["stuck"]
+
+
+# --- sql and top
+
+
+def test_the_printed_sql_makes_the_schema_that_migrate_makes(database: str) -> None:
+    session = Session(database)
+
+    def shell(*words: str) -> str:
+        return done(CliRunner().invoke(main, ["--url", database, *words]))
+
+    session.rows(shell("--schema", "printed", "sql"))
+    shell("--schema", "migrated", "migrate")
+
+    def everything(schema: str) -> list[dict[str, Any]]:
+        return session.rows(
+            "select relname, relkind::text, coalesce(obj_description(oid, 'pg_class'), '') as said from pg_class "
+            "where relnamespace = %s::regnamespace and relname !~ '[0-9]{8}' union all "
+            "select proname, pronargs::text, coalesce(obj_description(oid, 'pg_proc'), '') "
+            "from pg_proc where pronamespace = %s::regnamespace order by 1, 2",
+            schema,
+            schema,
+        )
+
+    assert everything("printed") == everything("migrated") != []
+    assert "is up to date" in shell("--schema", "printed", "migrate")
+
+
+def test_the_sql_is_for_the_schema_that_is_named(run: Run, session: Session) -> None:
+    session.rows(done(run("--schema", "shop", "sql")))
+
+    assert session.value("select count(*) from pg_tables where schemaname = 'shop'") > 5
+
+
+def test_there_is_no_sql_beyond_the_last_version(run: Run) -> None:
+    parts = [part["name"] for part in answer(run("sql", "--json"))]
+    last = [int(name.split()[1]) for name in parts if name.startswith("migration")][-1]
+
+    assert ["schema", "locks", f"migration {last}"] == [
+        part["name"] for part in answer(run("sql", "--from", str(last - 1), "--json"))
+    ][:3]
+    result = run("sql", "--from", str(last))
+    assert (1, True) == (result.exit_code, "nothing is lacking" in result.stderr)
+
+
+def test_one_frame_shows_beats_rates_and_what_is_late(run: Run, well: Session) -> None:
+    finish(well, 5)
+    finish(well, 2, "failed")
+    well.insert("late", schedule="every 1h")
+    well.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now() - interval '90 seconds'")
+
+    shown = done(run("top", "--once"))
+
+    assert "1 beat, 1 worker" in shown
+    assert "last 10 s: 0.7 jobs/s made, 0.0/s started; of them 5 succeeded, 2 failed, 0 skipped" in shown
+    assert "1 late, the first for 9" in shown
+    assert "OVERDUE\nlate " in shown
+    assert 0.7 == pytest.approx(answer(run("top", "--json"))["made_per_second"], abs=0.3)

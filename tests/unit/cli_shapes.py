@@ -1,0 +1,163 @@
+"""The shape of what each command prints with `--json`: every key, and what kind of value it has.
+
+A shape is a type, a tuple of types, a list with the shape of its elements, a dict with exactly these keys,
+`each(shape)` for a dict whose keys are free, `maybe(shape)` for null, or a test of a text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, get_args, get_type_hints
+from uuid import UUID
+
+from celery_pgbeat.api import Job, PeriodicTask
+
+NUMBER = (int, float)
+
+
+class maybe(NamedTuple):
+    """Null, or of this shape."""
+
+    shape: Any
+
+
+class each(NamedTuple):
+    """A dict with any keys, and values of this shape."""
+
+    shape: Any
+
+
+def instant(value: Any) -> bool:
+    """Tell whether it is an instant in UTC, in ISO 8601."""
+    return isinstance(value, str) and datetime.fromisoformat(value).utcoffset() == timedelta(0)
+
+
+def uuid(value: Any) -> bool:
+    """Tell whether it is an id."""
+    return isinstance(value, str) and str(UUID(value)) == value
+
+
+def fault(shape: Any, value: Any, where: str = "$") -> str | None:
+    """Say what is not as the shape has it; None if all is."""
+    if isinstance(shape, maybe):
+        return None if value is None else fault(shape.shape, value, where)
+    if isinstance(shape, each):
+        shape = dict.fromkeys(value, shape.shape) if isinstance(value, dict) else {}
+    if isinstance(shape, dict):
+        if not isinstance(value, dict) or shape.keys() != value.keys():
+            return f"{where} has {value!r}, not the keys {sorted(shape)}"
+        found = [fault(shape[key], value[key], f"{where}.{key}") for key in shape]
+    elif isinstance(shape, list):
+        if not isinstance(value, list):
+            return f"{where} is {value!r}, not a list"
+        found = [fault(shape[0], element, f"{where}[{at}]") for at, element in enumerate(value)]
+    elif isinstance(shape, (type, tuple)):
+        fits = isinstance(value, shape) and (not isinstance(value, bool) or shape is bool)
+        return None if fits else f"{where} is {value!r}, not {shape}"
+    else:
+        return None if shape(value) else f"{where} is {value!r}, not a {shape.__name__}"
+    return next((one for one in found if one is not None), None)
+
+
+def _of_columns(row: type) -> dict[str, Any]:
+    """Return the shape of a row: as the Python door types its columns."""
+    kinds: dict[Any, Any] = {datetime: instant, timedelta: NUMBER, UUID: uuid}
+    shape: dict[str, Any] = {}
+    hints = get_type_hints(row)
+    for field in fields(row):
+        hint = hints[field.name]
+        options = (
+            [kind for kind in get_args(hint) if isinstance(kind, type)] if type(None) in get_args(hint) else [hint]
+        )
+        plain = [getattr(kind, "__origin__", kind) for kind in options] or [list]
+        kind = next((kind for kind in plain if kind is not type(None)), list)
+        one = [str] if field.name == "blackout" else kinds.get(kind, kind)
+        shape[field.name] = maybe(one) if type(None) in get_args(hint) else one
+    return shape
+
+
+PERIODIC_TASK = _of_columns(PeriodicTask)
+JOB = _of_columns(Job)
+CHANGES = each({"from": (str, int, float, list, dict, type(None)), "to": (str, int, float, list, dict, type(None))})
+CHECK = {"ok": maybe(bool), "detail": str}
+NODE = {
+    "id": str,
+    "role": str,
+    "hostname": str,
+    "pid": int,
+    "version": str,
+    "started_at": instant,
+    "last_seen_at": instant,
+    "tracking": bool,
+    "alive": bool,
+    "jobs": int,
+    "silent_for": NUMBER,
+}
+FINDING = {"check": str, "severity": str, "what": str, "mend": str}
+OVERDUE = {"name": str, "next_run_at": instant, "marked_by": maybe(str)}
+RUNNING = {
+    "id": uuid,
+    "periodic_task": str,
+    "worker": maybe(str),
+    "started_at": maybe(instant),
+    "attempt": int,
+    "busy_until": instant,
+}
+PROBLEM = {"name": str, "problem": str}
+
+SHAPES: dict[str, Any] = {
+    "migrate": {"schema": str, "version": int, "applied": int},
+    "sql": [{"name": str, "sql": str}],
+    "list": [PERIODIC_TASK],
+    "show": PERIODIC_TASK,
+    "upcoming": [{"name": str, "next_run_at": instant, "planned_for": maybe(instant)}],
+    "jobs": [JOB],
+    "add": {"done": str, "changes": CHANGES, "row": PERIODIC_TASK},
+    "remove": {"removed": [str]},
+    "pause": PERIODIC_TASK,
+    "resume": PERIODIC_TASK,
+    "explain": {"name": str, "explanation": str},
+    "validate": {
+        "kind": str,
+        "text": str,
+        "description": str,
+        "timezone": str,
+        "dst": str,
+        "anchor": maybe(instant),
+        "occurrences": [{"utc": instant, "local": str, "note": maybe(str)}],
+        "skipped": list,
+        "finished": bool,
+    },
+    "trigger": {"periodic_task": str, "job": uuid},
+    "import": {
+        "managed_by": maybe(str),
+        "applied": bool,
+        "equal": int,
+        "left_out": int,
+        "differences": [{"name": str, "kind": str, "columns": CHANGES}],
+    },
+    "nodes": [NODE],
+    "top": {
+        "now": instant,
+        "seconds": NUMBER,
+        "beats": int,
+        "workers": int,
+        "jobs": each(int),
+        "made_per_second": NUMBER,
+        "started_per_second": NUMBER,
+        "succeeded": int,
+        "failed": int,
+        "skipped": int,
+        "start_median": maybe(NUMBER),
+        "start_worst": maybe(NUMBER),
+        "late": int,
+        "late_since": maybe(instant),
+        "next_run_at": maybe(instant),
+        "overdue": [OVERDUE],
+        "running": [RUNNING],
+        "problems": [PROBLEM],
+    },
+    "doctor": {"well": bool, "findings": [FINDING], "checked": [str], "skipped": each(str)},
+    "health": {"healthy": bool, "checks": {"database": CHECK, "schema": CHECK, "beats": CHECK, "lag": CHECK}},
+}
