@@ -6,14 +6,15 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
+from celery_pgbeat.postgres.database import Database
+from tests.docs import settings_page, shell_page, sql_page
 from tests.docs.pages import EXAMPLES, PAGES, ROOT, blocks, name_of
-from tests.docs.settings_page import PAGE as SETTINGS
-from tests.docs.settings_page import rendered
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 KNOWN_LANGUAGES = {"python", "sql", "sh", ""}  # the last: drawings, and what programs print
@@ -70,6 +71,21 @@ def test_a_page_that_does_not_run_is_noticed(tmp_path: Path, migrated_database: 
 
 
 def test_the_table_of_settings_is_that_of_the_code() -> None:
-    text = SETTINGS.read_text(encoding="utf-8")
+    text = settings_page.PAGE.read_text(encoding="utf-8")
 
-    assert rendered() in text, "run: python -m tests.docs.settings_page"
+    assert settings_page.rendered() in text, "run: python -m tests.docs.settings_page"
+
+
+def test_the_page_of_the_shell_is_what_the_commands_say_of_themselves() -> None:
+    text = shell_page.PAGE.read_text(encoding="utf-8")
+
+    # Lines break where this version of click breaks them.
+    assert text.endswith("\n")
+    assert " ".join(shell_page.rendered().split()) in " ".join(text.split()), "run: python -m tests.docs.shell_page"
+
+
+def test_the_page_of_the_sql_door_is_what_the_catalogue_says(migrated_database: str) -> None:
+    text = sql_page.PAGE.read_text(encoding="utf-8")
+
+    with closing(Database(migrated_database)) as database:
+        assert sql_page.rendered(database) in text, "run: python -m tests.docs.sql_page"
