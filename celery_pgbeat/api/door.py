@@ -307,8 +307,10 @@ class PgBeat:
             ['nightly']
         """
         rows = self._doors.run(
-            "list",
+            "page_of_tasks",
             connection,
+            pattern=None,
+            queue=None,
             task=task,
             managed_by=managed_by,
             enabled=enabled,
@@ -333,7 +335,9 @@ class PgBeat:
             >>> [job.origin for job in beat.jobs("nightly")]
             ['manual']
         """
-        return [read_row(Job, row) for row in self._doors.run("jobs", connection, name=name, state=state, limit=limit)]
+        others = dict.fromkeys(("pattern", "reason", "task", "queue", "since", "before", "before_at"))
+        rows = self._doors.run("page_of_jobs", connection, name=name, state=state, limit=limit, **others)
+        return [read_row(Job, row) for row in rows]
 
     def upcoming(self, name: str | None = None, limit: int = 100, *, connection: Any = None) -> Sequence[Upcoming]:
         """Read what runs next: of each row the next run, the soonest first, or of one row the coming runs.
