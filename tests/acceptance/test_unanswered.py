@@ -25,7 +25,7 @@ SECOND = timedelta(seconds=1)
 ROWS = 6
 UNHEARD, UNANSWERED = "unheard", "unanswered"  # the connection breaks before the server has read it, or when it is done
 BEATS = ["plan", "mark", "submit_free", "submit", "confirm", "recover"]
-WORKERS = ["start", "finish", "retry"]
+WORKERS = ["start", "finish_many", "retry"]
 
 
 @pytest.fixture(params=["psycopg2", "psycopg"])

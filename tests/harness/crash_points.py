@@ -31,7 +31,7 @@ PLANNING = {
 }
 MENDING = {"recover": f"{_STORE}.recover", "judge": f"{_STORE}.judge", "give_back": f"{_STORE}.give_back"}
 # What a worker says of a job.
-WORKER = {step: f"{_REPORTS}.{step}" for step in ("start", "finish", "retry")}
+WORKER = {step: f"{_REPORTS}.{step}" for step in ("start", "finish_many", "retry")}
 
 _ALL = {**TICK, **PLANNING, **MENDING, **WORKER}
 # Of two beats that do the same at once, one may find nothing left to do: that is no place to die.
