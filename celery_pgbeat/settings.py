@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Any
+from urllib.parse import urlsplit
 
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.engine import masked, normalise_url
@@ -29,7 +30,9 @@ def _setting(default: Any, read: Callable[[str, Any], Any], meaning: str) -> Any
 def _text(name: str, value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    raise InvalidSetting(f"{name} is {value!r}, not text")
+    # What is no number may hold a password.
+    shown = repr(value) if isinstance(value, (int, float)) else f"of the type {type(value).__qualname__}"
+    raise InvalidSetting(f"{name} is {shown}, not text")
 
 
 def _schema(name: str, value: Any) -> str:
@@ -50,6 +53,11 @@ def _optional_seconds(name: str, value: Any) -> timedelta | None:
     return None if value is None or value == "" else _seconds(name, value)
 
 
+def _seconds_or_off(name: str, value: Any) -> timedelta | None:
+    """Read a span that has a default, so that only a value can turn it off: 0, or a word for no."""
+    return None if str(value).lower() in ("0", "0.0", "false", "no", "off") else _seconds(name, value)
+
+
 def _count(name: str, value: Any) -> int:
     try:
         number = int(str(value))
@@ -58,6 +66,39 @@ def _count(name: str, value: Any) -> int:
     if not 1 <= number <= 10_000:
         raise InvalidSetting(f"{name} is {value!r}; it must be from 1 to 10000")
     return number
+
+
+def _port(name: str, value: Any) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        raise InvalidSetting(f"{name} is {value!r}, not a port number") from None
+    if not 1 <= number <= 65_535:
+        raise InvalidSetting(f"{name} is {value!r}; a port is from 1 to 65535")
+    return number
+
+
+def _webhook(name: str, value: Any) -> str:
+    """Check a URL without repeating it: whoever knows it may post."""
+    try:
+        parts = urlsplit(_text(name, value) or "")
+        well = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port
+        well = False
+    if not well:
+        raise InvalidSetting(f"{name} is not a URL that can be posted to; write it as https://host/path")
+    return str(value)
+
+
+def masked_webhook(url: str) -> str:
+    """Return the URL as it may be shown: the server alone, for with many services the path is the password.
+
+    Example:
+        >>> masked_webhook("https://me:secret@hooks.example.com/services/T0/B1?key=2")
+        'https://hooks.example.com/***'
+    """
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/***"
 
 
 def _days(name: str, value: Any) -> timedelta:
@@ -142,6 +183,20 @@ class Settings:
     min_interval: timedelta = _setting(
         timedelta(seconds=1), _seconds, "The shortest interval in seconds that an entry may have."
     )
+    alert_after: timedelta | None = _setting(
+        timedelta(minutes=5),
+        _seconds_or_off,
+        "Seconds after which what is overdue raises an alert; `0` turns alerts off, those about dead beats too.",
+    )
+    alert_webhook: str | None = _setting(
+        None, _webhook, "A URL to which alerts are posted, as JSON; shown nowhere but for its server."
+    )
+    metrics_port: int | None = _setting(
+        None, _port, "The port at which a beat serves its metrics to Prometheus; none: it does not."
+    )
+    metrics_host: str = _setting(
+        "127.0.0.1", _text, "The address of that port; `0.0.0.0` for all of the host's, where others may look."
+    )
 
     @classmethod
     def from_mapping(cls, configuration: Mapping[str, Any]) -> Settings:
@@ -193,6 +248,8 @@ class Settings:
         shown = {setting.name: getattr(self, setting.name) for setting in fields(self)}
         if self.url is not None:
             shown["url"] = masked(normalise_url(self.url))
+        if self.alert_webhook is not None:
+            shown["alert_webhook"] = masked_webhook(self.alert_webhook)
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 

@@ -4,10 +4,17 @@ What code last declared is kept beside each row. Only what *code* changed since 
 edit stands until code changes that very column, and a beat that starts again with equal code writes nothing. A row
 that code declares no more is paused, never deleted. Each step is one statement that another beat may do at the same
 moment: what one has done the other finds done.
+
+While beats of several versions work side by side, the declaration that was first seen last is in force, and the others
+change nothing. With each sign of life a beat says that its declaration has a living beat (`claim.sql`); that decides,
+by the database's clock, which one is in force, and each write is fenced by it. So the beats of the version before take
+over when those of the newer one have been silent for `pgbeat_dead_after`: a roll-back.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,12 +24,13 @@ from typing import Any
 
 from celery.schedules import crontab
 
+from celery_pgbeat.beat.clock import boottime
 from celery_pgbeat.declare import Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.entry import Entry, entry_of, entry_of_declaration
 from celery_pgbeat.declare.lazy import has_lazy, storable_arguments
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.doors import Doors
+from celery_pgbeat.postgres.declarations import Claim, Declarations
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.settings import Settings
 
@@ -35,6 +43,13 @@ WITHDRAWN = (
     "Paused %s, which the code declares no more. Remove it with unschedule, or set managed_by to 'sql' and resume it"
 )
 
+OVERRULED = (
+    "Another declaration of %s is in force, that of a beat which came later; this one (%s) changes no row while such a "
+    "beat lives"
+)
+IN_FORCE_AGAIN = "The declaration of %s that this beat has (%s) is in force again"
+SHOWN_OF_HASH = 12  # digits in a log line
+
 Arguments = tuple[Any, Any]
 
 
@@ -46,6 +61,7 @@ class Declared:
     running_first: list[str]
     lazy: dict[str, Arguments]
     refused: list[str]
+    hash: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -59,37 +75,84 @@ class CodeSchedules:
     def __init__(self, app: Any, database: Database, settings: Settings) -> None:
         self._app = app
         self._settings = settings
-        self._doors = Doors(settings.schema, lambda: database)
         self._manager = f"code:{app.main or '__main__'}"
+        self._declarations = Declarations(settings.schema, database, self._manager)
         self._declared: Declared | None = None
         self._told: set[tuple[str, str]] = set()
-        self.settled = False
+        self._starting = True
+        self._overruled = False
+        self._synced: int | None = None  # the revision in force that the rows were brought to
+        self._waits = False  # until its next sign of life there is nothing to do
+        self._claim_at = 0.0
+        self._others: frozenset[str] = frozenset()  # lazy here, and not as this code declares them
+
+    @property
+    def settled(self) -> bool:
+        """Whether the rows are as they should be, and it is not yet time for the next sign of life."""
+        return self._waits and boottime() < self._claim_at
 
     @property
     def lazy_names(self) -> list[str]:
         """The rows whose arguments only a beat with this code can make."""
-        return list(self._code.lazy)
+        return [name for name in self._code.lazy if name not in self._others]
 
     def lazy_entry(self, name: str) -> Arguments | None:
         """Return an entry's arguments with their `BeatLazyFunc`, to be evaluated when the message is made."""
-        return self._code.lazy.get(name)
+        return None if name in self._others else self._code.lazy.get(name)
 
     def sync(self) -> None:
-        """Bring the rows to what the code declares. Where somebody holds a row, `settled` stays False: come again.
+        """Say that this declaration has a living beat; where it has come into force, bring the rows to it.
+
+        Where that could not be finished `settled` stays False: come again. It is False again, too, when it is time for
+        the next sign of life.
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach.
         """
-        code, manager = self._code, self._manager
-        new = self._all_or_each(lambda records: self._doors.declare(manager, records, code.running_first))
+        claim = self._declarations.claim(self._code.hash, self._settings.dead_after, self._starting)
+        self._starting = False
+        self._claim_at = boottime() + self._settings.heartbeat_every.total_seconds()
+        self._tell_change(claim)
+        if claim.revision is None:
+            self._synced = None
+            self._others = self._changed_by_others()
+            self._waits = claim.overruled
+        elif claim.revision != self._synced:
+            self._waits = False
+            self._write()
+            self._waits = self._review()
+            self._synced = claim.revision if self._waits else None
+            self._others = frozenset()
+
+    def _write(self) -> None:
+        """Bring the rows to what the code declares, as far as it is in force."""
+        code, statements = self._code, self._declarations
+        new = self._all_or_each(lambda records: statements.declare(code.hash, records, code.running_first))
         self._tell("Declared %s", new, "declare")
         for name, columns in self._amended().items():
-            logger.info("Changed %r as the code did: %s", name, ", ".join(columns), extra={"action": "amend"})
-        back = self._doors.restore(manager, list(code.records))
+            if columns:
+                logger.info("Changed %r as the code did: %s", name, ", ".join(columns), extra={"action": "amend"})
+        back = statements.restore(code.hash, list(code.records))
         self._tell("Resumed %s, which the code declares again", back, "restore")
-        gone = self._doors.withdraw(manager, code.names, f"no longer declared by {manager}")
+        gone = statements.withdraw(code.hash, code.names, f"no longer declared by {self._manager}")
         self._tell(WITHDRAWN, gone, "withdraw", logging.WARNING)
-        self._review()
+
+    def _changed_by_others(self) -> frozenset[str]:
+        """Return the rows that have lazy arguments in this code and are not as it declares them: they are not its."""
+        code = self._code
+        records = [code.records[name] for name in code.lazy if name in code.records]
+        if not records:
+            return frozenset()
+        return frozenset(self._declarations.behind(records, code.names)) & code.lazy.keys()
+
+    def _tell_change(self, claim: Claim) -> None:
+        """Log that another declaration has come into force instead of this one, or this one again."""
+        in_force = claim.revision is not None
+        if in_force != self._overruled or not (in_force or claim.overruled):
+            return
+        self._overruled = not in_force
+        message = IN_FORCE_AGAIN if in_force else OVERRULED
+        logger.info(message, self._manager, self._code.hash[:SHOWN_OF_HASH], extra={"action": "claim"})
 
     @property
     def _code(self) -> Declared:
@@ -118,6 +181,7 @@ class CodeSchedules:
                 code.running_first.append(entry.name)
             if lazy is not None:
                 code.lazy[entry.name] = lazy
+        code.hash = _hash_of(code)
         return code
 
     def _entries(self) -> Iterator[tuple[str, Callable[[], Entry]]]:
@@ -168,7 +232,7 @@ class CodeSchedules:
         changed: dict[str, list[str]] = {}
 
         def amend(records: Sequence[dict[str, Any]]) -> list[str]:
-            changed.update(self._doors.amend(self._manager, records, defaults))
+            changed.update(self._declarations.amend(self._code.hash, records, defaults))
             return []
 
         self._all_or_each(amend)
@@ -189,10 +253,10 @@ class CodeSchedules:
                     self._refuse(record["name"], error, self._code)
             return written
 
-    def _review(self) -> None:
+    def _review(self) -> bool:
+        """Tell whether all rows of this code are as it declares them; warn of those that are somebody else's."""
         code = self._code
-        left = self._doors.review(self._manager, list(code.records.values()), code.names)
-        self.settled = self._manager not in left.values()
+        left = self._declarations.behind(list(code.records.values()), code.names)
         for name, manager in left.items():
             if manager == self._manager or (name, manager) in self._told:
                 continue
@@ -208,6 +272,7 @@ class CodeSchedules:
                 name.replace("'", "''"),
                 extra={"action": "review"},
             )
+        return self._manager not in left.values()
 
     def _tell(self, message: str, names: Sequence[str], action: str, level: int = logging.INFO) -> None:
         if len(names) > NAMED_AT_MOST:
@@ -221,3 +286,12 @@ def _is_cron(definition: Definition) -> bool:
     if definition.schedule is None:
         return False
     return parse(definition.schedule, definition.timezone, name=definition.name).kind in ("cron", "crontab")
+
+
+def _hash_of(code: Declared) -> str:
+    """Return what two beats have in common whose code declares the same, whatever process, order or Python it is.
+
+    What is refused is no part of it: it may have no name of its own, and nobody else can tell what it would have been.
+    """
+    said = {"records": code.records, "running_first": sorted(code.running_first)}
+    return hashlib.sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -21,6 +21,7 @@ from celery_pgbeat.beat.janitor import Janitor
 from celery_pgbeat.beat.outcomes import Outcomes
 from celery_pgbeat.beat.publisher import Publisher, Sender
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, SchemaMissing, SchemaTooNew
+from celery_pgbeat.measures.instruments import Instruments
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres import migrate
@@ -51,6 +52,13 @@ class EngineRoom:
         self._code = CodeSchedules(sender.app, self._database, settings)
         self._publisher = Publisher(sender, self._watch, self._code, self._stopping.is_set)
         self._outcomes = Outcomes(sender.app)
+        self._instruments = Instruments(
+            sender.app,
+            settings,
+            self._database,
+            now=lambda: self._watch.database_time,
+            may_judge=lambda: self._watch.may_judge,
+        )
         self._rules = Rules(
             timezone=str(sender.app.timezone),
             on_time=settings.on_time,
@@ -100,6 +108,7 @@ class EngineRoom:
         last.join(LAST_WORDS_WITHIN)
 
     def _run(self) -> None:
+        self._guarded(self._instruments.start)
         gc.freeze()  # what has been loaded by now stays: a busy beat would walk through it with every few batches
         while True:
             self._asked.acquire()
@@ -129,6 +138,7 @@ class EngineRoom:
         self._sync_code()
         self._dispatcher.workers_track = self._janitor.workers_track
         rest = self._dispatcher.turn()
+        self._instruments.turned(broker_up=self._publisher.probe_in == 0)
         if self._dispatcher.is_well:
             self._recovered()
         if rest > 0:
@@ -140,7 +150,7 @@ class EngineRoom:
         else:
             migrate.check(self._database.engine, self._settings.schema)
         node = NodeId.mine()
-        store = Store(self._database, str(node), self._settings.lease)
+        store = self._instruments.store(str(node))
         janitor = Janitor(store, self._settings, node)
         janitor.start()
         self._sync_code()
@@ -155,6 +165,7 @@ class EngineRoom:
             self._code,
             self._stopping.is_set,
         )
+        self._instruments.watch(str(node))
         logger.info("Beat %s works on %r", node, self._database, extra={"action": "start"})
 
     def _check_schema(self) -> None:
@@ -185,6 +196,7 @@ class EngineRoom:
             self._close(delivered)
 
     def _close(self, delivered: bool = True) -> None:
+        self._instruments.stop()
         if delivered:  # else a thread hangs in that connection, and ends with the process
             self._publisher.close()
         self._bell.close()

@@ -19,6 +19,7 @@ from celery.schedules import BaseSchedule
 from kombu.utils.json import object_hook
 
 from celery_pgbeat.beat.entries import celery_schedule
+from celery_pgbeat.declare.options import CELERY_HEADERS
 from celery_pgbeat.planning import Decision
 from celery_pgbeat.postgres.store import Recovered
 
@@ -141,7 +142,10 @@ def instant_text(instant: datetime) -> str:
 
 
 def options_of(job: Job, now: datetime) -> dict[str, Any]:
-    """Return the options for `apply_async`; spans become instants by the database's clock."""
+    """Return the options for `apply_async`; spans become instants by the database's clock.
+
+    Headers that are Celery's own are left out: one of them could call another task than the one that was allowed.
+    """
     options = dict(job.options)
     options["task_id"] = str(job.id)
     options.setdefault("retry", False)
@@ -166,7 +170,7 @@ def options_of(job: Job, now: datetime) -> dict[str, Any]:
     elif isinstance(options.get("eta"), str):
         options["eta"] = _instant(options["eta"])
     options["headers"] = {
-        **(options.get("headers") or {}),
+        **{name: value for name, value in (options.get("headers") or {}).items() if name not in CELERY_HEADERS},
         "periodic_task_name": job.periodic_task,
         HEADER: {
             "periodic_task": job.periodic_task,

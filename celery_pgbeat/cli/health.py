@@ -1,4 +1,4 @@
-"""`health`: a probe that needs no broker and no beat process of its own."""
+"""`health`: a probe that needs no beat process of its own, and a broker only if it is asked about it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from celery_pgbeat.cli.failure import UNHEALTHY, DoorCommand, said_by_postgres
 from celery_pgbeat.cli.output import as_json, print_json, print_table
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
+from celery_pgbeat.node import NodeId
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PgBeat
 
 COLOURS = {"ok": "green", "FAILED": "red", "unknown": "yellow"}
 CHECKS = ("database", "schema", "beats", "lag")
+BROKER = "broker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +43,32 @@ class Check:
     metavar="SECONDS",
     help="How long a row may have been due; default what still counts as on time, 2 x (lease + poll).",
 )
+@click.option("--here", is_flag=True, help="Count only beats of this host: for a probe of this pod.")
+@click.option("--broker", "with_broker", is_flag=True, help="Check the broker too; needs an app (-A).")
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice([*CHECKS, BROKER]),
+    metavar="CHECK",
+    help="Let only this check decide about the exit code; may be given several times.",
+)
 @as_json
 @click.pass_context
-def health(ctx: click.Context, max_lag: float | None, as_json: bool) -> None:
+def health(
+    ctx: click.Context, max_lag: float | None, here: bool, with_broker: bool, only: tuple[str, ...], as_json: bool
+) -> None:
     """Check the database, its schema, that a beat is alive, and that no row waits; exit code 3 if not.
 
-    A row waits while it is due and no beat has it in hand.
+    A row waits while it is due and no beat has it in hand. What cannot be known after an earlier failure is unknown,
+    and has not failed: `--only beats --here` is a liveness probe, which an outage of the database does not fail.
     """
-    beat = Target.current().beat()
+    target = Target.current()
+    beat = target.beat()
     allowed = beat.settings.on_time if max_lag is None else timedelta(seconds=max_lag)
-    checks = examine(beat, allowed)
-    healthy = all(check.ok for check in checks)
+    checks = examine(beat, allowed, NodeId.mine().hostname if here else None)
+    if with_broker or BROKER in only:
+        checks.append(_of_the_broker(target.app))
+    healthy = all(check.ok is not False for check in checks if check.name in (only or (*CHECKS, BROKER)))
     if as_json:
         print_json({"healthy": healthy, "checks": {check.name: _as_dict(check) for check in checks}})
     else:
@@ -59,8 +76,11 @@ def health(ctx: click.Context, max_lag: float | None, as_json: bool) -> None:
     ctx.exit(0 if healthy else UNHEALTHY)
 
 
-def examine(beat: PgBeat, allowed_lag: timedelta) -> list[Check]:
-    """Check one thing after the other; what cannot be known any more is unknown."""
+def examine(beat: PgBeat, allowed_lag: timedelta, hostname: str | None = None) -> list[Check]:
+    """Check one thing after the other; what cannot be known any more is unknown.
+
+    With `hostname` only the beats of that host count.
+    """
     from celery_pgbeat.postgres import migrate
     from celery_pgbeat.postgres.doors import translating
 
@@ -72,7 +92,7 @@ def examine(beat: PgBeat, allowed_lag: timedelta) -> list[Check]:
         with translating(database):
             version = migrate.check(database.engine, database.schema).version
         done.append(Check("schema", True, f"version {version}"))
-        done += _of_the_beats(beat, allowed_lag)
+        done += _of_the_beats(beat, allowed_lag, hostname)
     except Exception as error:
         said = str(error) if isinstance(error, PgBeatError) else said_by_postgres(error)
         if said is None:
@@ -83,23 +103,44 @@ def examine(beat: PgBeat, allowed_lag: timedelta) -> list[Check]:
     return done + [Check(name, None, "") for name in CHECKS[len(done) :]]
 
 
-def _of_the_beats(beat: PgBeat, allowed_lag: timedelta) -> list[Check]:
+def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) -> list[Check]:
     settings = beat.settings
     (seen,) = beat.database.run(
-        "health", dead_after=settings.dead_after.total_seconds(), lease=settings.lease.total_seconds()
+        "health",
+        dead_after=settings.dead_after.total_seconds(),
+        lease=settings.lease.total_seconds(),
+        hostname=hostname,
     )
     lag = timedelta(0) if seen.waiting_since is None else seen.now - seen.waiting_since
     waiting = "nothing waits" if seen.waiting_since is None else f"a row has been due for {_seconds(lag)}"
     return [
-        Check("beats", seen.beats > 0, _beats(seen)),
+        Check("beats", seen.beats > 0, _beats(seen, hostname)),
         Check("lag", lag <= allowed_lag, f"{waiting}, {_seconds(allowed_lag)} are allowed"),
     ]
 
 
-def _beats(seen: Any) -> str:
+def _of_the_broker(app: Any) -> Check:
+    """Connect as a beat does, and wait for no longer than it would."""
+    from celery_pgbeat.beat.broker import CAUTION, CONNECT_TIMEOUT
+
+    if app is None:
+        raise click.UsageError("Only an app knows its broker: celery -A app pgbeat health --broker")
+    try:
+        with app.connection_for_write(connect_timeout=CONNECT_TIMEOUT) as connection:
+            caution = CAUTION.get(connection.transport.driver_type, {})
+            connection.transport_options = {**caution, **(connection.transport_options or {})}
+            connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=CONNECT_TIMEOUT)
+            assert connection.default_channel  # virtual transports connect with the first channel only
+            return Check(BROKER, True, connection.as_uri())
+    except Exception as error:  # noqa: BLE001  each transport has errors of its own
+        return Check(BROKER, False, f"{type(error).__name__}: {error}")
+
+
+def _beats(seen: Any, hostname: str | None) -> str:
+    where = "" if hostname is None else f" of host {hostname}"
     if seen.last_seen_at is None:
-        return "no beat was ever seen: start `celery -A app beat`"
-    return f"{seen.beats} alive, the last sign of life {_seconds(seen.now - seen.last_seen_at)} ago"
+        return f"no beat{where} was ever seen: start `celery -A app beat`"
+    return f"{seen.beats}{where} alive, the last sign of life {_seconds(seen.now - seen.last_seen_at)} ago"
 
 
 def _seconds(span: timedelta) -> str:

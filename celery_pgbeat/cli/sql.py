@@ -19,20 +19,34 @@ from celery_pgbeat.cli.target import Target
     metavar="VERSION",
     help="Only what a schema at this version lacks.",
 )
+@click.option("--roles", is_flag=True, help="The roles of a schema that is there, with the least grants, instead.")
 @as_json
-def sql(version: int, as_json: bool) -> None:
+def sql(version: int, roles: bool, as_json: bool) -> None:
     """Print the SQL that `migrate` runs, in one transaction, with the name of the schema filled in.
 
     Run it as the schema's owner, and set pgbeat_auto_migrate = False; --from takes what a schema that is there is at.
+
+    With --roles it prints what makes the roles owner, beat, worker, author and reader, with names that begin with the
+    schema's, and grants each what it needs. Run it after each migration, as a superuser or as who owns the schema and
+    may create roles.
 
     Exit codes: 0 done; 1 there is nothing beyond VERSION.
     """
     from celery_pgbeat.postgres import script
     from celery_pgbeat.postgres.migrate import latest
+    from celery_pgbeat.postgres.roles import roles_script
 
+    schema = Target.current().beat().settings.schema
+    if roles:
+        grants = roles_script(schema)
+        if as_json:
+            print_json([{"name": "roles", "sql": grants}])
+        else:
+            click.echo(grants, nl=False)
+        return
     if version >= latest():
         raise Failure(f"This package knows the schema up to version {latest()}: nothing is lacking from {version} on.")
-    parts = list(script.parts(Target.current().beat().settings.schema, version))
+    parts = list(script.parts(schema, version))
     if as_json:
         print_json([{"name": part.name, "sql": part.sql} for part in parts])
     else:

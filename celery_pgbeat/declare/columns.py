@@ -20,6 +20,7 @@ from celery_pgbeat.errors import InvalidPeriodicTask
 EARLIEST = datetime(1, 1, 2, tzinfo=timezone.utc)
 LATEST = datetime(9999, 12, 30, tzinfo=timezone.utc)  # a driver cannot carry later instants
 LONGEST_NAME = 200  # characters
+LONGEST_TEXT = 1_000  # characters of what is a name of something else or a few words
 LARGEST_INT = 2**31 - 1  # Postgres's int
 YEAR = timedelta(days=360)  # as Postgres compares intervals: twelve months of thirty days
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
@@ -72,6 +73,18 @@ def storable(field: str, text: str) -> str:
     """
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise InvalidPeriodicTask(f"{field} is {text!r}; Postgres stores neither NUL nor lone surrogates")
+    return text
+
+
+def read_short_text(field: str, value: Any) -> str:
+    """Return a text that may stand in a row.
+
+    Raises:
+        InvalidPeriodicTask: it is no text, longer than 1,000 characters, or Postgres cannot store it.
+    """
+    text = _text(field, value)
+    if len(text) > LONGEST_TEXT:
+        raise InvalidPeriodicTask(f"{field} has {len(text)} characters, more than {LONGEST_TEXT}")
     return text
 
 
@@ -173,7 +186,7 @@ def _windows(field: str, value: Any) -> tuple[str, ...]:
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "args": _as_given,  # checked one by one in call.py
     "kwargs": _as_given,
-    "queue": _text,
+    "queue": read_short_text,
     "priority": _priority,
     "options": read_options,
     "timezone": _timezone,
@@ -191,8 +204,8 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "max_run_time": _run_time,
     "blackout": _windows,
     "blackout_action": _one_of("defer", "skip"),
-    "submitter": _text,
-    "subject": _text,
+    "submitter": read_short_text,
+    "subject": read_short_text,
     "on_lost": _one_of("mark", "rerun"),
     "tracking": _one_of("full", "result", "send"),
 }

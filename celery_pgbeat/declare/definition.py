@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from celery_pgbeat.declare.call import Call, arguments_text, json_text, keywords_text, task_of
-from celery_pgbeat.declare.columns import READERS, read_columns, read_instant, read_name, read_run_time, storable
+from celery_pgbeat.declare.columns import (
+    READERS,
+    read_columns,
+    read_instant,
+    read_name,
+    read_run_time,
+    read_short_text,
+)
 from celery_pgbeat.declare.options import IN_COLUMNS, read_options
 from celery_pgbeat.declare.timing import Timing, shortest_gap, timing_of
 from celery_pgbeat.errors import InvalidPeriodicTask
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
 AT_MOST_EACH_SECOND = frozenset({"cron", "crontab", "once"})
 SECOND = timedelta(seconds=1)
 LARGEST_ARGUMENTS = 65_536  # bytes of JSON; every row is read as a whole when it is due
+LARGEST_OPTIONS = 65_536  # likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +116,7 @@ def define(
         task=call.task,
         args=args,
         kwargs=kwargs,
-        options=json_text(values["options"], "options"),
+        options=_options(values["options"]),
         schedule=timing.text if timing else None,
         timezone=zone,
         max_run_time=_max_run_time(values["max_run_time"], parsed),
@@ -123,7 +131,7 @@ def _call(task: Any, settings: Settings) -> Call:
     call = task_of(task)
     if not call.task:
         raise InvalidPeriodicTask("task is empty: give the name by which workers know the Celery task")
-    if not settings.allows(storable("task", call.task)):
+    if not settings.allows(read_short_text("task", call.task)):
         raise InvalidPeriodicTask(
             f"task {call.task!r} is not in pgbeat_allowed_tasks ({', '.join(settings.allowed_tasks)}): "
             f"add a pattern that matches it"
@@ -154,6 +162,16 @@ def _arguments(values: Mapping[str, Any]) -> tuple[str, str]:
             f"pass its key"
         )
     return args, kwargs
+
+
+def _options(options: Mapping[str, Any]) -> str:
+    text = json_text(options, "options")
+    size = len(text.encode())
+    if size > LARGEST_OPTIONS:
+        raise InvalidPeriodicTask(
+            f"options has {size} bytes, more than {LARGEST_OPTIONS}: store the data elsewhere and pass its key"
+        )
+    return text
 
 
 def _zone_and_timing(schedule: Any, column: str | None, app_timezone: str) -> tuple[str, Timing | None]:

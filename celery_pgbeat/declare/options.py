@@ -46,6 +46,19 @@ KINDS: dict[str, Kind] = {
 KNOWN_OPTIONS = frozenset(KINDS)  # the same as pgbeat.known_options() in SQL
 
 RESERVED_HEADER = "pgbeat"  # by it a worker knows the job
+# Celery writes a message's own headers last: `task` among them would call a task that nobody has allowed, `id` would
+# make it another job, and the rest would be taken for what the worker itself knows of the call.
+CELERY_HEADERS = frozenset(
+    (
+        *("_children", "_filter_x_death_headers", "_get_custom_headers", "_protected", "args", "argsrepr"),
+        *("as_execution_options", "callbacks", "called_directly", "chain", "children", "chord", "clear", "compression"),
+        *("correlation_id", "delivery_info", "errbacks", "eta", "expires", "get", "group", "group_index", "headers"),
+        *("hostname", "id", "ignore_result", "is_eager", "kwargs", "kwargsrepr", "lang", "logfile", "loglevel"),
+        *("origin", "parent_id", "properties", "replaced_task_nesting", "reply_to", "retries", "root_id", "shadow"),
+        *("soft_time_limit", "stamped_headers", "stamps", "task", "taskset", "time_limit", "timelimit"),
+        *("update", "utc"),
+    )
+)
 IN_COLUMNS = ("queue", "priority")
 
 
@@ -76,4 +89,6 @@ def _option(name: Any, value: Any) -> Any:
         raise InvalidPeriodicTask(f"{where} is {value!r}, not {kind.words}")
     if name == "headers" and value is not None and RESERVED_HEADER in value:
         raise InvalidPeriodicTask(f"{where} has a header {RESERVED_HEADER!r}, which is ours: use another name")
+    if name == "headers" and value is not None and (taken := sorted(map(str, CELERY_HEADERS & value.keys()))):
+        raise InvalidPeriodicTask(f"{where} has a header {taken[0]!r}, which is Celery's own: use another name")
     return value

@@ -59,36 +59,6 @@ class Doors:
         found: str | None = self.run("similar_name", connection, name=name)[0]["name"]
         return found
 
-    def declare(self, manager: str, definitions: Iterable[Record], running_first: Collection[str] = ()) -> list[str]:
-        """Insert what code declares and the table does not have; return the names of what was new."""
-        rows = self.run(
-            "declare",
-            manager=manager,
-            definitions=json.dumps(list(definitions)),
-            running_first=list(running_first),
-        )
-        return [row["name"] for row in rows]
-
-    def amend(self, manager: str, definitions: Iterable[Record], defaults: Record) -> dict[str, list[str]]:
-        """Write what code has changed; return the changed columns by name."""
-        rows = self.run(
-            "amend", manager=manager, definitions=json.dumps(list(definitions)), defaults=json.dumps(dict(defaults))
-        )
-        return {row["name"]: row["changed"] for row in rows}
-
-    def withdraw(self, manager: str, names: Collection[str], reason: str) -> list[str]:
-        """Pause what code declares no more; `names` is what it still does."""
-        return [row["name"] for row in self.run("withdraw", manager=manager, names=list(names), reason=reason)]
-
-    def restore(self, manager: str, names: Collection[str]) -> list[str]:
-        """Resume what code declares again."""
-        return [row["name"] for row in self.run("restore", manager=manager, names=list(names))]
-
-    def review(self, manager: str, definitions: Iterable[Record], names: Collection[str]) -> dict[str, str]:
-        """Return, with their managers, the rows that are not as code declares them."""
-        rows = self.run("review", manager=manager, definitions=json.dumps(list(definitions)), names=list(names))
-        return {row["name"]: row["managed_by"] for row in rows}
-
     def run(self, name: str, /, connection: Any = None, **parameters: Any) -> list[Row]:
         """Run the statement `sql/<name>.sql`; return its rows by column.
 

@@ -29,6 +29,16 @@ from celery_pgbeat.postgres.statements import checked_schema, rendered
 # The oldest package version (as a schema version) that works beside nodes of this schema.
 MIN_COMPATIBLE = 8
 TRIES = 5  # before a lock that is not to be had is an error
+# `create schema if not exists` asks for the right to make one even where there is one.
+SCHEMA = """
+do $$
+begin
+    if not exists (select from pg_namespace where nspname = {channel}) then
+        create schema {schema};
+    end if;
+end
+$$;
+"""
 # Whoever waits for an exclusive lock keeps everybody else waiting behind it, so nobody waits for long. Most statements
 # of beats lock the tables in this order. One that comes the other way round, and whoever reads a view, may wait for us
 # while we wait for it: then we let go first, before Postgres (deadlock_timeout, 1 s) ends the other's statement.
@@ -138,10 +148,9 @@ def _apply(engine: Engine, schema: str) -> int:
         missing = [(number, text) for number, text in migrations() if number > found]
         if not missing:
             return 0
-        connection.exec_driver_sql(f'create schema if not exists "{schema}"')
         # Without parameters a driver takes many statements in one text and leaves % alone.
         plainly = {"no_parameters": True}
-        texts = [LOCK] if found else []
+        texts = [LOCK] if found else [SCHEMA]
         for text in (*texts, *(text for _, text in missing), *definitions()):
             connection.exec_driver_sql(rendered(text, schema), execution_options=plainly)
         connection.exec_driver_sql(f'delete from "{schema}".schema_version')  # noqa: S608

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from celery_pgbeat.postgres.migrate import LOCK, MIN_COMPATIBLE, definitions, latest, migrations
+from celery_pgbeat.postgres.migrate import LOCK, MIN_COMPATIBLE, SCHEMA, definitions, latest, migrations
 from celery_pgbeat.postgres.statements import rendered
 
 
@@ -23,9 +23,7 @@ def parts(schema: str, version: int = 0) -> Iterator[Part]:
         InvalidSetting: the schema's name cannot stand in SQL.
     """
     known = latest()
-    yield Part("schema", f'create schema if not exists "{schema}";')
-    if version:
-        yield Part("locks", rendered(LOCK, schema).strip())
+    yield Part("locks", rendered(LOCK, schema).strip()) if version else Part("schema", rendered(SCHEMA, schema).strip())
     for number, text in migrations():
         if number > version:
             yield Part(f"migration {number}", rendered(text, schema).strip())

@@ -27,8 +27,10 @@ def install(app: Any, *, main: bool = True) -> None:
         InvalidSetting: a `pgbeat_*` setting is wrong.
         MissingDriver: the driver for `pgbeat_url` is not installed.
     """
+    from celery_pgbeat.hidden import hide_secrets
     from celery_pgbeat.worker.installation import install_agent
 
+    hide_secrets()
     install_agent(app, main=main)
 
 

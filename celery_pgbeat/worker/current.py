@@ -127,7 +127,7 @@ class CurrentJob:
             >>> current().reschedule(every("10m"))
         """
         agent = self._running.agent
-        for row in self._tell("get"):
+        for row in self._tell("times_of"):
             definition = define(
                 self.periodic_task,
                 row["task"],

@@ -39,4 +39,4 @@ def _shown(default: Any) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(TABLE.sub(lambda _: rendered(), PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(TABLE.sub(lambda _: rendered(), PAGE.read_text(encoding="utf-8"), count=1), encoding="utf-8")

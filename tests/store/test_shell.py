@@ -662,9 +662,10 @@ def test_there_is_no_sql_beyond_the_last_version(run: Run) -> None:
     parts = [part["name"] for part in answer(run("sql", "--json"))]
     last = [int(name.split()[1]) for name in parts if name.startswith("migration")][-1]
 
-    assert ["schema", "locks", f"migration {last}"] == [
+    assert "schema" == parts[0]
+    assert ["locks", f"migration {last}"] == [
         part["name"] for part in answer(run("sql", "--from", str(last - 1), "--json"))
-    ][:3]
+    ][:2]
     result = run("sql", "--from", str(last))
     assert (1, True) == (result.exit_code, "nothing is lacking" in result.stderr)
 

@@ -55,6 +55,10 @@ def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> N
         ("pgbeat_guard_error", "ignore"),
         ("pgbeat_allowed_tasks", 7),
         ("pgbeat_url", 7),
+        ("pgbeat_alert_after", "late"),
+        ("pgbeat_metrics_port", "http"),
+        ("pgbeat_metrics_port", 70_000),
+        ("pgbeat_metrics_host", 7),
     ],
 )
 def test_a_wrong_value_is_an_error_that_names_the_setting_and_the_value(name: str, value: Any) -> None:
@@ -86,6 +90,27 @@ def test_a_password_is_shown_nowhere() -> None:
 
     assert "s3cret" not in shown
     assert "k3y" not in shown
+
+
+@pytest.mark.parametrize("off", [0, "0", False, "off"])
+def test_alerts_are_raised_after_five_minutes_unless_they_are_off(off: Any) -> None:
+    assert timedelta(minutes=5) == Settings.from_mapping({}).alert_after
+    assert Settings.from_mapping({"pgbeat_alert_after": off}).alert_after is None
+
+
+@pytest.mark.parametrize("url", ["hooks.example.com/s3cret", "ftp://h/s3cret", "https:///s3cret", "https://h:x/s3cret"])
+def test_a_wrong_webhook_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(InvalidSetting, match="pgbeat_alert_webhook") as refused:
+        Settings.from_mapping({"pgbeat_alert_webhook": url})
+
+    assert "s3cret" not in str(refused.value)
+
+
+def test_of_a_webhook_only_the_server_is_shown() -> None:
+    settings = Settings.from_mapping({"pgbeat_alert_webhook": "https://me:s3cret@hooks.example.com/k3y?token=t0ken"})
+
+    assert "alert_webhook='https://hooks.example.com/***'" in repr(settings)
+    assert [] == [secret for secret in ("s3cret", "k3y", "t0ken") if secret in repr(settings)]
 
 
 def test_a_url_without_a_driver_gets_the_one_that_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,20 @@ as $$
         'retry_policy', 'routing_key', 'serializer', 'shadow', 'soft_time_limit', 'time_limit', 'timeout']
 $$;
 
+-- The headers that a row's options may not hold: Celery's own, which it would let the row's overrule (`task` would call
+-- another task, `id` make another job), and ours. Python checks against the same list.
+create or replace function {schema}.reserved_headers() returns text[]
+language sql immutable parallel safe
+as $$
+    select array[
+        '_children', '_filter_x_death_headers', '_get_custom_headers', '_protected', 'args', 'argsrepr',
+        'as_execution_options', 'callbacks', 'called_directly', 'chain', 'children', 'chord', 'clear', 'compression',
+        'correlation_id', 'delivery_info', 'errbacks', 'eta', 'expires', 'get', 'group', 'group_index', 'headers',
+        'hostname', 'id', 'ignore_result', 'is_eager', 'kwargs', 'kwargsrepr', 'lang', 'logfile', 'loglevel',
+        'origin', 'parent_id', 'properties', 'replaced_task_nesting', 'reply_to', 'retries', 'root_id', 'shadow',
+        'soft_time_limit', 'stamped_headers', 'stamps', 'task', 'taskset', 'time_limit', 'timelimit', 'update', 'utc']
+$$;
+
 -- A text as Python's repr shows it: in quotes, on one line.
 create or replace function {schema}.quoted(given text) returns text
 language sql immutable parallel safe
@@ -487,6 +501,7 @@ $$;
 -- The text of a schedule, of any kind.
 create or replace function {schema}.validate_schedule(schedule text) returns void
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform {schema}.validate_schedule_in(schedule, schedule);
@@ -610,6 +625,11 @@ begin
         elsif option = 'headers' and given ? 'pgbeat' then
             raise exception using errcode = 'invalid_parameter_value',
                 message = 'options[''headers''] has a header ''pgbeat'', which is ours: use another name';
+        elsif option = 'headers' and given ?| {schema}.reserved_headers() then
+            raise exception using errcode = 'invalid_parameter_value',
+                message = format('options[''headers''] has a header %s, which is Celery''s own: use another name', (
+                    select {schema}.quoted(min(header)) from unnest({schema}.reserved_headers()) as header
+                    where given ? header));
         end if;
     end loop;
 end
@@ -640,12 +660,23 @@ as $$
     end
 $$;
 
+-- Why a text is too long for what is a name of something else or a few words; NULL where it is not.
+create or replace function {schema}.not_a_short_text(field text, value text) returns text
+language sql stable parallel safe
+as $$
+    select format('%s has %s characters, more than 1000', field, char_length(value)) where char_length(value) > 1000
+$$;
+
 -- Why one of the plain columns is wrong; NULL where none is.
 create or replace function {schema}.wrong_column(task {schema}.periodic_task) returns text
 language plpgsql stable
 as $$
 begin
     return coalesce(
+        {schema}.not_a_short_text('task', task.task),
+        {schema}.not_a_short_text('queue', task.queue),
+        {schema}.not_a_short_text('submitter', task.submitter),
+        {schema}.not_a_short_text('subject', task.subject),
         {schema}.not_one_of('dst', task.dst, 'default', 'skip', 'once', 'all'),
         case when task.end_at < task.start_at then
             format('end_at %s is before start_at %s', to_json(task.end_at) #>> '{}', to_json(task.start_at) #>> '{}')
@@ -698,6 +729,12 @@ begin
     if jsonb_typeof(task.options) is distinct from 'object' then
         raise exception using errcode = 'invalid_parameter_value',
             message = format('options is %s, not a JSON object', coalesce(left(task.options::text, 80), 'null'));
+    end if;
+    size := octet_length(task.options::text);
+    if size > 65536 then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('options has %s bytes, more than 65536', size),
+            hint = 'Store the data elsewhere and pass its key.';
     end if;
     if task.options <> '{}' then
         perform {schema}.validate_options(task.options);

@@ -17,6 +17,7 @@ $$;
 -- a plan moves planned_revision, and so does a postponement; the WHEN clause of the trigger lets both pass without a call.
 create or replace function {schema}.periodic_task_written() returns trigger
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
     now constant timestamptz := {schema}.now();
@@ -159,6 +160,7 @@ create trigger periodic_task_updated
 -- A named window: what changes in it changes the times of all rows that use it.
 create or replace function {schema}.blackout_written() returns trigger
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
     user_name text;
@@ -190,6 +192,7 @@ create trigger blackout_written
 -- In name order, as everybody does who writes to many rows.
 create or replace function {schema}.replan_users_of_window() returns trigger
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
     if tg_op = 'UPDATE' and new is not distinct from old then

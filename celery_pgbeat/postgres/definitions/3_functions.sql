@@ -2,11 +2,16 @@
 --
 -- Arguments bear the names of the columns; inside a function the argument is written `function.argument`, and a bare
 -- name means the column.
+--
+-- Names of functions and operators in a body are looked up in pg_catalog alone, whoever calls: a better match that
+-- somebody has put into a schema of the caller's search_path would run with the caller's rights. So it is with every
+-- function here that a statement, a view or a trigger calls; what those call themselves is covered.
 
 -- The name that is one slip away from an unknown one: a letter too many, too few, wrong, or two of them swapped.
 -- Each possible slip is one probe of the primary key, so a million rows cost no more than ten.
 create or replace function {schema}.similar_name(name text) returns text
 language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
     with cut as (
         select left(similar_name.name, at) as head, substr(similar_name.name, at + 1) as tail
@@ -79,6 +84,7 @@ create or replace function {schema}.schedule(
     keep_next_run boolean default false
 ) returns {schema}.periodic_task
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -174,6 +180,7 @@ $$;
 -- The named windows behind these names, as {name: [windows, timezone]}; a name that nobody has defined is not in it.
 create or replace function {schema}.windows_of(names text[]) returns jsonb
 language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(jsonb_object_agg(name, jsonb_build_array(windows, timezone)), '{}')
     from {schema}.blackout
@@ -183,6 +190,7 @@ $$;
 -- Remove a periodic task; answers whether there was one. What the broker has already, runs.
 create or replace function {schema}.unschedule(name text) returns boolean
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin
@@ -195,6 +203,7 @@ $$;
 create or replace function {schema}.pause(name text, reason text default null, until timestamptz default null)
 returns {schema}.periodic_task
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -214,6 +223,7 @@ $$;
 -- Resume a paused periodic task. Its next run is the next occurrence after now: paused time is never caught up.
 create or replace function {schema}.resume(name text) returns {schema}.periodic_task
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -234,8 +244,10 @@ $$;
 --
 -- Taking the mark off comes first and is lock and fence in one: a submit that is under way for this row changes
 -- nothing, and the next one waits for nobody but steps over the row until the caller's transaction has ended.
+-- It acts for the owner, so that who may call it needs no right to write jobs, whose messages nobody validates.
 create or replace function {schema}.trigger(name text, force boolean default false) returns uuid
-language plpgsql
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -282,3 +294,5 @@ begin
     return job;
 end
 $$;
+
+revoke execute on function {schema}.trigger(text, boolean) from public;

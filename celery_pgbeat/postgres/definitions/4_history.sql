@@ -26,6 +26,7 @@ where enabled and problem is null and next_run_at is not null;
 -- What a lost job that never started needs to start after all.
 create or replace function {schema}.revival_of(job {schema}.active_job) returns jsonb
 language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object('exclusive', job.exclusive, 'message', job.message, 'on_lost', job.on_lost,
                               'tracking', job.tracking, 'min_gap', job.min_gap, 'max_run_time', job.max_run_time,
@@ -98,6 +99,7 @@ $$;
 -- moment and taken a place, its own end is the next turn.
 create or replace function {schema}.release(names text[] default null) returns int
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
     waiting constant text[] := coalesce(names, {schema}.waited_for());
@@ -123,6 +125,7 @@ $$;
 -- The end of a job is the turn of the next one that waits.
 create or replace function {schema}.active_job_gone() returns trigger
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
     names constant text[] := array(

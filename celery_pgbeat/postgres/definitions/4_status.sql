@@ -12,7 +12,7 @@ as $$ select to_char(instant at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') $$;
 -- The poll stands in no row; it matters only to who missed a notification.
 create or replace function {schema}.patience(lease interval) returns interval
 language sql immutable parallel safe
-as $$ select 2 * (coalesce(lease, interval '15 seconds') + interval '1 second') $$;
+as $$ select float8 '2' * (coalesce(lease, interval '15 seconds') + interval '1 second') $$;
 
 -- Whether a node that was seen then is believed to live: three of its signs of life may be missed. One of the future
 -- is from before the clock was set back.
@@ -43,6 +43,7 @@ $$;
 -- lives), and when one was last seen. Nobody could be seen while the database was down.
 create or replace function {schema}.nodes_in_words() returns table (no_beat text, beat_seen text, no_tracker text)
 language sql stable rows 1
+set search_path = pg_catalog, pg_temp
 as $$
     select
         case
@@ -87,6 +88,7 @@ $$;
 -- Why a periodic task that is due has not been decided, as far as its row and a living beat tell.
 create or replace function {schema}.why_undecided(task {schema}.periodic_task, no_beat text, beat_seen text) returns text
 language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
     select case
         when task.marked_at is not null then {schema}.mark_in_words(task.marked_by, task.marked_at, task.mark_lease)
@@ -102,6 +104,7 @@ $$;
 -- caught up is older than the job that it waits for.
 create or replace function {schema}.in_the_way_since(job {schema}.active_job) returns timestamptz
 language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
     select greatest(job.started_at, held_up)
     from least(
@@ -149,6 +152,7 @@ $$;
 -- pickup_deadline, or has its start due then.
 create or replace function {schema}.job_in_words(job {schema}.active_job, no_tracker text) returns text
 language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
     select 'job ' || job.id || ' ' || case job.state
         when 'running' then {schema}.run_in_words(job)
@@ -259,9 +263,11 @@ as $$
     end
 $$;
 
--- One sentence: why a periodic task is, or is not, running now.
+-- One sentence: why a periodic task is, or is not, running now. It acts for the owner, so that who may ask needs no right
+-- to read arguments.
 create or replace function {schema}.explain(name text) returns text
-language plpgsql stable
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -292,9 +298,12 @@ begin
 end
 $$;
 
+revoke execute on function {schema}.explain(text) from public;
+
 -- The state of a periodic task in a few words: what its job does, then what it is waiting for itself.
 create or replace function {schema}.state_in_words(task {schema}.periodic_task, job {schema}.active_job) returns text
 language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
     select case when row_words = 'waiting' then coalesce(job_words, row_words) else concat_ws(', ', job_words, row_words) end
     from (
@@ -378,10 +387,13 @@ left join lateral (
     where state = 'failed' and successes = 0
 ) as failing on true;
 
--- The periodic tasks that are to be planned. The planner takes `<>` for nearly always true and would read them all.
+-- The periodic tasks that are to be planned. The planner takes `<>` for nearly always true and would read them all,
+-- and what that would cost is worth a compilation to it.
 create or replace function {schema}.to_be_planned() returns table (name text, updated_at timestamptz, mark_lease interval)
 language sql stable
 set enable_seqscan = off
+set jit = off
+set search_path = pg_catalog, pg_temp
 as $$
     select name, updated_at, mark_lease from {schema}.periodic_task
     where enabled and problem is null and planned_revision <> revision and next_run_at is null

@@ -71,7 +71,7 @@ comment on column {schema}.periodic_task.mark_lease is 'Internal: how long the b
 comment on column {schema}.periodic_task.pickup_deadline is
     'Internal: how long a job may wait for a worker before it is sent again.';
 comment on column {schema}.periodic_task.lazy is 'Internal: only beats whose code declares this row may mark it.';
-comment on column {schema}.periodic_task.declared is 'Internal: what code last declared.';
+comment on column {schema}.periodic_task.declared is 'Internal: what code last declared, and whether its row has been withdrawn.';
 comment on column {schema}.periodic_task.declared_timezone is
     'Internal: the zone as its author gave it; NULL where a beat filled in the app''s.';
 comment on column {schema}.periodic_task.windows_used is 'Internal: the named windows in blackout.';
@@ -108,6 +108,15 @@ comment on column {schema}.overdue.name is 'The name of the periodic task; it ma
 comment on column {schema}.overdue.due_at is 'When it should have happened.';
 comment on column {schema}.overdue.late_by is 'How long ago that was.';
 comment on column {schema}.overdue.reason is 'What is known about why.';
+
+comment on table {schema}.alert is
+    'The alerts that are raised and not over: one for each periodic task that is overdue by more than pgbeat_alert_after (at most 100 of them at a time) and for each beat that is dead. Who listens on the channel <schema>_alert is woken by each.';
+comment on column {schema}.alert.kind is 'overdue or dead_beat.';
+comment on column {schema}.alert.name is 'The periodic task, or the id of the beat.';
+comment on column {schema}.alert.due_at is 'Since when: when it should have happened, or when the beat was last seen.';
+comment on column {schema}.alert.reason is 'What was known about why when it was raised.';
+comment on column {schema}.alert.raised_at is 'When it was raised.';
+comment on column {schema}.alert.raised_by is 'The beat that raised it, and told its log, its signal and its webhook.';
 
 comment on table {schema}.periodic_task_state is 'What workers know of a periodic task, apart from its definition.';
 comment on column {schema}.periodic_task_state.name is 'The periodic task.';
@@ -153,12 +162,30 @@ comment on column {schema}.node.started_at is 'When it started.';
 comment on column {schema}.node.last_seen_at is 'Its last sign of life.';
 comment on column {schema}.node.tracking is 'A worker: whether it reports the states of jobs.';
 
+comment on table {schema}.declaration is
+    'Internal: what the code of living beats declares, by its hash; the one of an app that was first seen last is in force.';
+comment on column {schema}.declaration.app is 'Who declares it: the managed_by of the rows.';
+comment on column {schema}.declaration.hash is 'What beats have in common whose code declares the same.';
+comment on column {schema}.declaration.first_seen_at is
+    'When a beat first came with it, later than with any other known then; seen anew when it comes back after it was gone.';
+comment on column {schema}.declaration.last_seen_at is 'The last sign of life of a beat with it.';
+comment on column {schema}.declaration.listening_since is
+    'Since when its beats have been heard without a break: only for so long may they hold silence against others.';
+comment on column {schema}.declaration.dead_after is 'After how much silence it counts as gone.';
+
+comment on table {schema}.declaration_in_force is
+    'Internal: which declaration of an app is in force. Who writes what code declares holds this row meanwhile.';
+comment on column {schema}.declaration_in_force.app is 'Who declares it: the managed_by of the rows.';
+comment on column {schema}.declaration_in_force.hash is 'The declaration.';
+comment on column {schema}.declaration_in_force.revision is 'How often another one has come into force.';
+
 comment on table {schema}.schema_version is 'The version of this schema; one row.';
 comment on column {schema}.schema_version.version is 'The last migration that was applied.';
 comment on column {schema}.schema_version.min_compatible is 'Packages that know at least this version may work with the schema.';
 
 comment on function {schema}.now() is 'The one clock: everything that decides about time asks it.';
 comment on function {schema}.known_options() is 'The apply_async options that a periodic task may carry.';
+comment on function {schema}.reserved_headers() is 'The headers that the options of a periodic task may not hold: Celery''s own.';
 comment on function {schema}.schedule(
     text, text, text, jsonb, jsonb, text, int, jsonb, text, timestamptz, text, timestamptz, timestamptz, int, interval,
     text, text, interval, int, interval, interval, text[], text, text, text, text, text, text, boolean) is

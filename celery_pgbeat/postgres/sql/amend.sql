@@ -2,8 +2,11 @@
 --
 -- What an operator has changed meanwhile stands until code changes that very column. A column that did not exist
 -- when the row was last declared counts as declared with its default. A row that somebody holds is stepped over:
--- `review` tells that it is behind.
-with given as materialized (
+-- `behind` tells. Nothing is written unless this declaration is in force, which nobody changes meanwhile.
+with fence as materialized (
+    select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
+),
+given as materialized (
     select definition ->> 'name' as name, definition from jsonb_array_elements(%(definitions)s::jsonb) as definition
 ),
 fenced as materialized (
@@ -15,7 +18,8 @@ fenced as materialized (
         ) as changes
     from {schema}.periodic_task as stored
     join given on given.name = stored.name
-    where stored.name = any (array(select name from given))
+    where exists (select from fence)
+        and stored.name = any (array(select name from given))
         and stored.managed_by = %(manager)s
         and stored.declared is distinct from given.definition
     order by stored.name

@@ -2,6 +2,10 @@
 --
 -- `declared` keeps what code said, so that the next difference is code's own and not an operator's. Beats that
 -- start together insert in the same order: one does it, the others find nothing to do.
+-- Nothing is written unless this declaration is in force, which nobody changes meanwhile.
+with fence as materialized (
+    select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
+)
 insert into {schema}.periodic_task (
     name, task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
     jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action, submitter, subject,
@@ -13,7 +17,8 @@ select
     case when given.name = any (%(running_first)s::text[]) then {schema}.now() end
 from jsonb_array_elements(%(definitions)s::jsonb) as definition
 cross join lateral jsonb_populate_record(null::{schema}.periodic_task, definition) as given
-where not exists (select from {schema}.periodic_task as stored where stored.name = given.name)
+where exists (select from fence)
+    and not exists (select from {schema}.periodic_task as stored where stored.name = given.name)
 order by given.name
 on conflict (name) do nothing
 returning name

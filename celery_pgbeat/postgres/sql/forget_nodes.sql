@@ -1,5 +1,12 @@
--- Forget nodes that nobody has heard of for a day; says whether workers announce our tracker.
+-- Forget nodes, and declarations in code, that nobody has heard of for a day; says whether workers announce our tracker.
 with forgotten as (
     delete from {schema}.node where last_seen_at < {schema}.now() - interval '1 day'
+),
+outdated as (
+    delete from {schema}.declaration as old
+    where last_seen_at < {schema}.now() - interval '1 day'
+        and exists (
+            select from {schema}.declaration
+            where app = old.app and last_seen_at > old.last_seen_at + interval '1 day')
 )
 select exists (select from {schema}.node where role = 'worker' and tracking) as tracking

@@ -1,4 +1,4 @@
--- Tell how the beats are doing: which live, when one was last seen, and since when a row has waited.
+-- Tell how the beats are doing, of one host or of all: which live, when one was last seen, since when a row has waited.
 --
 -- A row waits while it is due and no beat believes in it: unmarked, or with a mark that has lapsed.
 select
@@ -6,8 +6,12 @@ select
     (
         select count(*) from {schema}.node
         where role = 'beat' and last_seen_at > {schema}.now() - make_interval(secs => %(dead_after)s)
+            and hostname = coalesce(%(hostname)s, hostname)
     ) as beats,
-    (select max(last_seen_at) from {schema}.node where role = 'beat') as last_seen_at,
+    (
+        select max(last_seen_at) from {schema}.node
+        where role = 'beat' and hostname = coalesce(%(hostname)s, hostname)
+    ) as last_seen_at,
     (
         select next_run_at from {schema}.periodic_task
         where enabled and problem is null and next_run_at <= {schema}.now()

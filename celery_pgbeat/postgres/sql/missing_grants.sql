@@ -1,15 +1,27 @@
 -- Read what this user may not do of what a beat has to.
-select current_user::text as role, 'table ' || class.relname as what, wanted.privilege
-from pg_class as class
-cross join (values ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) as wanted (privilege)
-where class.relnamespace = '{schema}'::regnamespace
-    and (class.relname in ('periodic_task', 'active_job', 'finished_job', 'node')
-        or class.relname in ('schema_version', 'blackout', 'job') and wanted.privilege = 'SELECT')
-    and not has_table_privilege(class.oid, wanted.privilege)
+with wanted (relation, privileges) as (
+    values
+        ('periodic_task', array['SELECT', 'INSERT', 'UPDATE']),
+        ('active_job', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+        ('finished_job', array['SELECT', 'INSERT']),
+        ('node', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+        ('declaration', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+        ('declaration_in_force', array['SELECT', 'INSERT', 'UPDATE']),
+        ('alert', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+        ('blackout', array['SELECT']),
+        ('overdue', array['SELECT']),
+        ('schema_version', array['SELECT'])
+)
+select current_user::text as role, 'table ' || class.relname as what, privilege
+from wanted
+join pg_class as class on class.relname = wanted.relation and class.relnamespace = '{schema}'::regnamespace
+cross join unnest(wanted.privileges) as privilege
+where not has_table_privilege(class.oid, privilege)
 union all
 select current_user::text, 'function ' || proc.oid::regprocedure::text, 'EXECUTE'
 from pg_proc as proc
 where proc.pronamespace = '{schema}'::regnamespace and proc.prokind = 'f' and proc.prorettype <> 'trigger'::regtype
+    and (not proc.prosecdef or proc.proname in ('make_days', 'prune'))
     and not has_function_privilege(proc.oid, 'EXECUTE')
 union all
 select current_user::text, 'schema ' || {channel}, 'USAGE'

@@ -1,9 +1,15 @@
 -- Resume the periodic tasks that code declares again, where only their disappearance had paused them.
+--
+-- Nothing is written unless this declaration is in force, which nobody changes meanwhile.
+with fence as materialized (
+    select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
+)
 update {schema}.periodic_task
 set enabled = true
 where name = any (array(
     select name from {schema}.periodic_task
-    where name = any (%(names)s::text[]) and managed_by = %(manager)s and not enabled and paused_by = %(manager)s
+    where exists (select from fence)
+        and name = any (%(names)s::text[]) and managed_by = %(manager)s and not enabled and paused_by = %(manager)s
     order by name
     for no key update skip locked))
 returning name

@@ -16,6 +16,12 @@ def job(**changes: Any) -> Job:
     return outbox.job(**{"id": uuid.UUID(int=7), "task": "app.probe", "scheduled_for": NOON, **changes})
 
 
+def test_headers_that_are_celerys_own_never_come_from_a_row() -> None:
+    options = options_of(job(options={"headers": {"task": "app.another", "id": "1", "tenant": "x"}}), NOON)
+
+    assert {"tenant", "periodic_task_name", "pgbeat"} == set(options["headers"])
+
+
 def test_the_headers_name_the_periodic_task_the_job_and_the_instant_beside_the_rows_own() -> None:
     headers = options_of(job(options={"headers": {"tenant": "x"}}), NOON)["headers"]
 

@@ -10,5 +10,5 @@ where stored.name = any (array(select name from given))
 union all
 select name, managed_by
 from {schema}.periodic_task
-where managed_by = %(manager)s and declared is not null and enabled
+where managed_by = %(manager)s and declared is not null and not declared ? 'withdrawn' and enabled
     and name not in (select unnest(%(names)s::text[]))

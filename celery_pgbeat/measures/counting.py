@@ -1,0 +1,103 @@
+"""The beats' statements, counted by what they answer: what Postgres has not confirmed has not happened."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from celery_pgbeat.measures.tally import Tally
+from celery_pgbeat.planning import Decision
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.store import Confirmed, Recovered, Store, Submitted, Verdict
+
+MOST_UNSENT = 50_000  # jobs whose due time is remembered until they are sent
+
+
+class CountingStore(Store):
+    """The statements on behalf of one beat; a batch is counted at once, after its statement."""
+
+    def __init__(
+        self, database: Database, beat: str, lease: timedelta, tally: Tally, now: Callable[[], datetime]
+    ) -> None:
+        super().__init__(database, beat, lease)
+        self._tally = tally
+        self._now = now
+        self._due_ats: dict[uuid.UUID, datetime] = {}
+
+    def submit_free(
+        self, decisions: Sequence[Decision], default_timezone: str, full_acts_as: str = "full"
+    ) -> list[Submitted]:
+        """Submit as the store does, and count."""
+        answers = super().submit_free(decisions, default_timezone, full_acts_as)
+        self._count_submitted(decisions, answers)
+        return answers
+
+    def submit(
+        self,
+        decisions: Sequence[Decision],
+        default_timezone: str,
+        judging: bool,
+        resending: bool,
+        full_acts_as: str = "full",
+    ) -> list[Submitted]:
+        """Submit as the store does, and count."""
+        answers = super().submit(decisions, default_timezone, judging, resending, full_acts_as)
+        self._count_submitted(decisions, answers)
+        return answers
+
+    def confirm(self, sent: Sequence[tuple[uuid.UUID, float]]) -> Confirmed:
+        """Confirm as the store does, and count; what somebody held is counted when it is confirmed again."""
+        now = self._now()
+        confirmed = super().confirm(sent)
+        due_ats = [self._due_ats.pop(job, None) for job, _ in sent if job not in confirmed.held]
+        self._tally.count(sent=len(due_ats))
+        self._tally.late(max(0.0, (now - due_at).total_seconds()) for due_at in due_ats if due_at is not None)
+        return confirmed
+
+    def refuse(self, refused: Sequence[tuple[uuid.UUID, str]]) -> list[uuid.UUID]:
+        """Refuse as the store does, and count."""
+        lost = super().refuse(refused)
+        self._tally.count(refused=len(refused), lost=len(lost))
+        return lost
+
+    def skip(self, jobs: Sequence[uuid.UUID], reason: str) -> int:
+        """Skip as the store does, and count."""
+        skipped = super().skip(jobs, reason)
+        self._tally.skip({reason: skipped})
+        return skipped
+
+    def recover(self, batch: int, on_time: timedelta, lazy_names: Sequence[str] = ()) -> list[Recovered]:
+        """Recover as the store does, and count."""
+        recovered = super().recover(batch, on_time, lazy_names)
+        skipped = Counter(row.reason for row in recovered if row.reason is not None)
+        self._tally.skip(skipped)
+        self._tally.count(recovered=len(recovered) - skipped.total())
+        return recovered
+
+    def judge(self, batch: int, resending: bool) -> list[Verdict]:
+        """Judge as the store does, and count."""
+        verdicts = super().judge(batch, resending)
+        self._tally.count(lost=sum(verdict.verdict == "lost" for verdict in verdicts))
+        return verdicts
+
+    def _count_submitted(self, decisions: Sequence[Decision], answers: Sequence[Submitted]) -> None:
+        by_name = {answer.name: answer for answer in answers}
+        skipped: Counter[str] = Counter()
+        for decision in decisions:
+            answer = by_name.get(decision.row.name)
+            if answer is None:
+                continue
+            if decision.passed is not None:
+                skipped[decision.passed.reason] += decision.passed.count
+            if decision.job is None or decision.due_at is None:
+                continue
+            if not answer.made:
+                skipped["overlap"] += 1
+            elif not answer.waits:
+                self._due_ats[decision.job] = decision.due_at
+        while len(self._due_ats) > MOST_UNSENT:
+            del self._due_ats[next(iter(self._due_ats))]
+        self._tally.skip(skipped)
+        self._tally.count(lost=sum(answer.lost is not None for answer in answers))

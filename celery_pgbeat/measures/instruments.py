@@ -1,0 +1,114 @@
+"""A beat's instruments, as the settings ask for them; what is not asked for costs nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from celery_pgbeat.measures.alarm import Alarm
+from celery_pgbeat.measures.counting import CountingStore
+from celery_pgbeat.measures.gauges import Gauges
+from celery_pgbeat.measures.tally import Tally
+from celery_pgbeat.measures.webhook import Webhook
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+class Instruments:
+    """Counts, serves and raises alerts for one beat.
+
+    Args:
+        app: the Celery app, the sender of the signal.
+        settings: what is asked for.
+        database: the beat's.
+        now: the database's time, as the beat can tell it.
+        may_judge: whether the beat has seen the database for long enough to hold silence against anybody.
+    """
+
+    def __init__(
+        self,
+        app: Any,
+        settings: Settings,
+        database: Database,
+        now: Callable[[], datetime],
+        may_judge: Callable[[], bool],
+    ) -> None:
+        self._app = app
+        self._settings = settings
+        self._database = database
+        self._now = now
+        self._may_judge = may_judge
+        self._tally = None if settings.metrics_port is None else Tally()
+        self._alarm: Alarm | None = None
+        self._close_endpoint: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Serve the metrics, if asked to: from before the database is there, for its absence is one of them."""
+        port = self._settings.metrics_port
+        if self._tally is None or port is None:
+            return
+        try:
+            from celery_pgbeat.measures import endpoint
+        except ImportError as error:
+            logger.error(
+                "pgbeat_metrics_port is set, but %s: pip install 'celery-pgbeat[prometheus]'. There are no metrics.",
+                error,
+                extra={"action": "measure"},
+            )
+            return
+        host = self._settings.metrics_host
+        try:
+            gauges = Gauges(self._database, self._settings.dead_after)
+            self._close_endpoint = endpoint.serve(host, port, self._tally, gauges)
+        except OSError as error:
+            logger.error(
+                "Cannot serve metrics at %s port %d: %s. Beats of one host need a pgbeat_metrics_port each.",
+                host,
+                port,
+                error,
+                extra={"action": "measure"},
+            )
+            return
+        logger.info("Metrics are at http://%s:%d/metrics", host, port, extra={"action": "measure"})
+
+    def store(self, beat: str) -> Store:
+        """Make the beat's statements; counted, if somebody wants to know."""
+        if self._tally is None:
+            return Store(self._database, beat, self._settings.lease)
+        return CountingStore(self._database, beat, self._settings.lease, self._tally, self._now)
+
+    def watch(self, beat: str) -> None:
+        """Raise alerts on behalf of this beat, if asked to; once the schema is there."""
+        after = self._settings.alert_after
+        if after is None or self._alarm is not None:
+            return
+        url = self._settings.alert_webhook
+        self._alarm = Alarm(
+            self._database,
+            beat,
+            self._app,
+            after=after,
+            dead_after=self._settings.dead_after,
+            every=self._settings.heartbeat_every,
+            may_judge=self._may_judge,
+            webhook=None if url is None else Webhook(url),
+        )
+        self._alarm.start()
+
+    def turned(self, *, broker_up: bool) -> None:
+        """Note the end of a turn that went well, and whether nothing waited for the broker in it."""
+        if self._tally is not None:
+            self._tally.turned(broker_up=broker_up)
+
+    def stop(self) -> None:
+        """End what was started; an alert that is on its way gets a moment to arrive."""
+        if self._alarm is not None:
+            self._alarm.stop()
+        if self._close_endpoint is not None:
+            self._close_endpoint()
+            self._close_endpoint = None

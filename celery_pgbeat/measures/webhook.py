@@ -1,0 +1,89 @@
+"""Posts alerts as JSON, in a thread of its own: a server that hangs holds up nothing but the next post."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import queue
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from celery_pgbeat import __version__
+from celery_pgbeat.settings import masked_webhook
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT = 5.0  # seconds for one attempt
+PAUSES = (1.0, 5.0, 30.0)  # seconds before each further attempt
+MOST_WAITING = 100  # messages; further ones are dropped
+
+
+class Webhook:
+    """Posts to one URL."""
+
+    def __init__(self, url: str, pauses: tuple[float, ...] = PAUSES) -> None:
+        parts = urlsplit(url)
+        user, at, server = parts.netloc.rpartition("@")
+        self._url = parts._replace(netloc=server, fragment="").geturl()
+        self._shown = masked_webhook(url)
+        self._headers = {"Content-Type": "application/json", "User-Agent": f"celery-pgbeat/{__version__}"}
+        if at:
+            name, _, password = user.partition(":")
+            given = f"{unquote(name)}:{unquote(password)}".encode()
+            self._headers["Authorization"] = f"Basic {base64.b64encode(given).decode('ascii')}"
+        self._pauses = pauses
+        self._waiting: queue.Queue[Mapping[str, Any] | None] = queue.Queue(MOST_WAITING + 1)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pgbeat-webhook", daemon=True)
+
+    def start(self) -> None:
+        """Begin to post."""
+        self._thread.start()
+
+    def post(self, message: Mapping[str, Any]) -> None:
+        """Have a message posted; returns at once."""
+        if self._waiting.qsize() >= MOST_WAITING:
+            logger.warning("%s is so slow that an alert is dropped", self._shown, extra={"action": "alert"})
+            return
+        self._waiting.put(message)
+
+    def stop(self, within: float) -> None:
+        """Post what waits, without a second attempt at anything, but for no longer than so many seconds."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._waiting.put(None)
+            self._thread.join(within)
+
+    def _run(self) -> None:
+        while (message := self._waiting.get()) is not None:
+            self._deliver(json.dumps(message).encode())
+
+    def _deliver(self, body: bytes) -> None:
+        for pause in (*self._pauses, None):
+            try:
+                self._send(body)
+                return
+            except Exception as error:  # noqa: BLE001  refused, unreachable, no HTTP at all: it is told and that is all
+                reason = _reason(error)
+            if pause is None or self._stopping.wait(pause):
+                break
+        logger.warning("An alert could not be posted to %s: %s", self._shown, reason, extra={"action": "alert"})
+
+    def _send(self, body: bytes) -> None:
+        request = urllib.request.Request(self._url, body, self._headers, method="POST")  # noqa: S310  http(s): a setting
+        with urllib.request.urlopen(request, timeout=TIMEOUT):  # noqa: S310
+            pass
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong without the URL, which an error may repeat."""
+    if isinstance(error, urllib.error.HTTPError):
+        return f"it answered {error.code}"
+    if isinstance(error, urllib.error.URLError):
+        return str(error.reason)
+    return type(error).__name__

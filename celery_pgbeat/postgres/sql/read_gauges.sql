@@ -1,0 +1,18 @@
+-- Read how things stand in the whole cluster, for the gauges; what may be millions is counted up to %(most)s.
+select
+    (
+        select count(*) from (
+            select from {schema}.periodic_task
+            where enabled and problem is null and next_run_at <= {schema}.now()
+            limit %(most)s) as due
+    ) as due,
+    (select count(*) from (select from {schema}.overdue limit %(most)s) as late) as overdue,
+    (
+        select coalesce(jsonb_object_agg(state, jobs), '{}') from (
+            select state, count(*) as jobs from {schema}.active_job group by state) as states
+    )::text as active,
+    (
+        select count(*) from {schema}.node
+        where role = 'beat' and last_seen_at >= {schema}.now() - make_interval(secs => %(dead_after)s)
+    ) as beats,
+    (select count(*) from {schema}.alert) as alerts

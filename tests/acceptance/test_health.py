@@ -1,0 +1,77 @@
+"""`health` as a probe of one pod, and of the broker."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.acceptance.rows import insert, sql
+from tests.acceptance.test_cli import CELERY, SHORT_LIVES, shell
+from tests.harness.probe_app import BROKER
+from tests.harness.processes import Cluster
+from tests.harness.scrape import free_port
+from tests.harness.wait import eventually
+
+LIVENESS = ("health", "--only", "beats", "--here", "--json")
+LIVES = {name.upper(): str(value) for name, value in SHORT_LIVES.items()}
+
+
+def checks(done: Any) -> dict[str, bool | None]:
+    return {name: check["ok"] for name, check in json.loads(done.stdout)["checks"].items()}
+
+
+def test_a_liveness_probe_is_about_the_beats_of_this_host(cluster: Cluster) -> None:
+    insert(cluster.database, "late", "every 1h")
+    sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now() - interval '1 hour', enabled = false")
+    sql(
+        cluster.database,
+        "insert into pgbeat.node (id, role, hostname, pid, version, last_seen_at) "
+        "values ('other', 'beat', 'another-pod', 1, '1', now() + interval '1 hour')",
+    )
+    assert 3 == shell(cluster.database, *LIVENESS, **LIVES).returncode
+    assert 0 == shell(cluster.database, "health", "--only", "beats", **LIVES).returncode
+
+    beat = cluster.beat(settings=SHORT_LIVES)
+    eventually(lambda: shell(cluster.database, *LIVENESS, **LIVES).returncode == 0, 20, "the beat of this host lives")
+
+    beat.freeze()
+    eventually(lambda: shell(cluster.database, *LIVENESS, **LIVES).returncode == 3, 20, "it hangs")
+
+
+def test_a_row_that_waits_fails_no_liveness_probe(cluster: Cluster) -> None:
+    cluster.broker = f"redis://127.0.0.1:{free_port()}/0"
+    cluster.beat(settings=SHORT_LIVES).wait_for_log("works on", 20)
+    insert(cluster.database, "late", "every 1h")
+    sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now() - interval '1 hour'")
+
+    assert 0 == shell(cluster.database, *LIVENESS, **LIVES).returncode
+    assert 3 == shell(cluster.database, "health", **LIVES).returncode
+
+
+def test_without_the_database_nobody_knows_whether_the_beat_lives_so_it_is_not_killed() -> None:
+    url = f"postgresql://127.0.0.1:{free_port()}/nowhere"
+
+    live, ready = shell(url, *LIVENESS), shell(url, "health", "--json")
+
+    assert (0, 3) == (live.returncode, ready.returncode)
+    assert {"database": False, "schema": None, "beats": None, "lag": None} == checks(live)
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["there", "away"])
+def test_the_broker_is_checked_where_it_is_asked_for(cluster: Cluster, there: bool) -> None:
+    broker = cluster.broker if there else f"redis://:s3cret@127.0.0.1:{free_port()}/0"
+
+    words = ("health", "--broker", "--only", "broker", "--json")
+    done = shell(cluster.database, *words, command=CELERY, **{BROKER: broker})
+
+    assert (0 if there else 3, there) == (done.returncode, checks(done)["broker"])
+    assert "s3cret" not in done.stdout
+
+
+def test_without_an_app_nobody_knows_the_broker(migrated_database: str) -> None:
+    done = shell(migrated_database, "health", "--broker")
+
+    assert 2 == done.returncode
+    assert "Only an app knows its broker" in done.stderr

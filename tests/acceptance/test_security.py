@@ -1,0 +1,240 @@
+"""Real beats, workers, people and commands as the roles that `celery-pgbeat sql --roles` makes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from typing import Any
+
+import psycopg2
+import pytest
+from celery import Celery
+from sqlalchemy.engine import make_url
+
+from celery_pgbeat import PgBeat
+from celery_pgbeat.postgres.roles import ROLES, roles_script
+from tests.acceptance.rows import insert, jobs, sql
+from tests.harness.processes import Cluster
+from tests.harness.wait import eventually
+
+SECRET = "s3cr3t-with-%-and-@"
+
+
+class Users:
+    """A user for each role, who can log in and looks names up in pg_catalog alone."""
+
+    def __init__(self, owner_url: str, unique_name: Callable[[], str]) -> None:
+        self._owner_url = owner_url
+        sql(owner_url, roles_script("pgbeat"))
+        self._names = {role: f"{unique_name()}_{role}" for role in ROLES}
+        for role, name in self._names.items():
+            sql(owner_url, f"create role {name} login password %(secret)s in role pgbeat_{role}", secret=SECRET)
+            sql(owner_url, f"alter role {name} set search_path = ''")
+
+    def url(self, role: str) -> str:
+        """The database's URL for the user of this role."""
+        login = make_url(self._owner_url).set(username=self._names[role], password=SECRET)
+        return login.render_as_string(hide_password=False)
+
+    def drop(self) -> None:
+        """Remove them."""
+        for name in self._names.values():
+            sql(
+                self._owner_url,
+                "select pg_terminate_backend(pid) from pg_stat_activity where usename = %(name)s",
+                name=name,
+            )
+            with suppress(psycopg2.Error):
+                sql(self._owner_url, f"drop role {name}")
+
+
+@pytest.fixture
+def users(migrated_database: str, unique_name: Callable[[], str]) -> Iterator[Users]:
+    made = Users(migrated_database, unique_name)
+    yield made
+    made.drop()
+
+
+def ends_as(cluster: Cluster, name: str, state: str) -> None:
+    eventually(lambda: [job for job in jobs(cluster.database, name) if job["state"] == state], 40, f"{name} {state}")
+
+
+def test_a_beat_and_a_worker_live_their_whole_lives_with_the_least_grants(cluster: Cluster, users: Users) -> None:
+    cluster.settings = {
+        "pgbeat_auto_migrate": False,
+        "pgbeat_lease": 2,
+        "pgbeat_poll": 0.5,
+        "pgbeat_dead_after": 3,
+        "pgbeat_heartbeat": 1,
+        "beat_schedule": {"code": {"task": "app.probe", "schedule": 1, "args": ["code"]}},
+    }
+    author = users.url("author")
+    insert(author, "plain", overlap="allow")
+    insert(author, "retried", "every 5s", task="app.flaky", args=["retried", 1])
+    insert(author, "dying", "every 5s", task="app.die")
+    insert(author, "skipped", args=["skipped", 4])
+    insert(author, "replaced", args=["replaced", 4], overlap="cancel_other")
+    insert(author, "waiting", args=["waiting", 2], overlap="buffer_one")
+    insert(author, "spaced", min_gap="3 s", overlap="allow")
+    insert(author, "sent", tracking="send", overlap="allow")
+    insert(author, "failing", "every 5s", args=["failing", 0, True])
+    insert(author, "unknown", "every 5s", task="app.gone", overlap="allow")
+    sql(author, "insert into pgbeat.blackout (name, windows) values ('never', '{}')")
+    insert(author, "windowed", blackout=["window: never"], overlap="allow")
+    insert(author, "on demand", None)
+
+    beat = cluster.beat(environment={"PGBEAT_URL": users.url("beat")})
+    worker = cluster.worker(concurrency=6, environment={"PGBEAT_URL": users.url("worker")})
+    sql(author, "select pgbeat.trigger('on demand')")
+
+    for name in ("plain", "code", "retried", "windowed", "waiting", "on demand"):
+        ends_as(cluster, name, "succeeded")
+    ends_as(cluster, "dying", "lost")
+    ends_as(cluster, "skipped", "skipped")
+    ends_as(cluster, "spaced", "skipped")
+    ends_as(cluster, "sent", "submitted")
+    ends_as(cluster, "failing", "failed")
+    ends_as(cluster, "unknown", "failed")
+    ends_as(cluster, "replaced", "revoked")
+    sql(author, "select pgbeat.pause('plain', 'enough', pgbeat.now() + interval '2 s')")
+    eventually(
+        lambda: sql(author, "select name from pgbeat.periodic_task where name = 'plain' and enabled"), 20, "resumed"
+    )
+    assert (0, 0) == (worker.stop(), beat.stop())
+
+    for node in (beat, worker):
+        assert "permission denied" not in node.log
+        assert "must be owner" not in node.log
+        assert SECRET not in node.log
+        assert "s3cr3t" not in node.log
+    assert [] == sql(cluster.database, "select id from pgbeat.node")
+
+
+def test_arguments_nested_five_thousand_deep_stop_their_own_row_alone(cluster: Cluster) -> None:
+    cluster.settings = {"pgbeat_lease": 1, "pgbeat_poll": 0.5}
+    deep = "[" * 5_000 + "]" * 5_000
+    for name in ("bomb", "option bomb"):
+        insert(cluster.database, name, None)
+    sql(cluster.database, "update pgbeat.periodic_task set args = %(deep)s::jsonb where name = 'bomb'", deep=deep)
+    sql(
+        cluster.database,
+        "update pgbeat.periodic_task set options = jsonb_build_object('headers', jsonb_build_object('x', "
+        "%(deep)s::jsonb)) where name = 'option bomb'",
+        deep=deep,
+    )
+    insert(cluster.database, "good", overlap="allow")
+    sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now() where name like '%%bomb'")
+    beat = cluster.beat()
+    worker = cluster.worker()
+
+    ends_as(cluster, "bomb", "lost")
+    ends_as(cluster, "option bomb", "lost")
+    ends_as(cluster, "good", "succeeded")
+    assert beat.is_running()
+    assert worker.is_running()
+
+
+def test_arguments_whose_text_the_options_replace_show_in_no_log_and_no_event(cluster: Cluster) -> None:
+    insert(
+        cluster.database,
+        "personal",
+        args=["patient-4711"],
+        overlap="allow",
+        options={"argsrepr": "(***)", "kwargsrepr": "{***}"},
+    )
+    insert(cluster.database, "open", args=["patient-4712"], overlap="allow")
+    app = Celery("watch", broker=cluster.broker, set_as_current=False)
+    app.conf.worker_redirect_stdouts = False
+    seen: list[dict[str, Any]] = []
+    beat = cluster.beat(arguments=["-l", "DEBUG"], settings={"task_send_sent_event": True})
+    worker = cluster.worker(arguments=["-E"])
+
+    def heard() -> bool:
+        return {"(***)", "['patient-4712']"} <= {event.get("args") for event in seen}
+
+    with app.connection_for_read() as connection:
+        receiver = app.events.Receiver(connection, handlers={"*": seen.append})
+        for _ in range(100):
+            with suppress(TimeoutError):
+                receiver.capture(limit=20, timeout=0.5, wakeup=False)
+            if heard():
+                break
+    ends_as(cluster, "personal", "succeeded")
+
+    assert heard()
+    # What a task returns is its own affair, and Celery shows it.
+    shown = [event for event in seen if "patient-4711" in f"{event.get('args')} {event.get('kwargs')}"]
+    assert [] == shown
+    assert "patient-4711" not in beat.log
+    assert [] == [line for line in worker.log.splitlines() if "patient-4711" in line and "succeeded in" not in line]
+
+
+def test_a_beat_that_may_not_migrate_says_so_and_does_not_try(cluster: Cluster, users: Users) -> None:
+    sql(cluster.database, "update pgbeat.schema_version set version = version - 1")
+    beat = cluster.beat(
+        settings={"pgbeat_auto_migrate": False}, environment={"PGBEAT_URL": users.url("beat")}, wait=False
+    )
+
+    beat.wait_for_log("celery-pgbeat migrate", 20)
+    assert "s3cr3t" not in beat.log
+
+
+def run(url: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from celery_pgbeat.cli import main; main()", "--url", url, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("command", ["jobs", "upcoming", "nodes", "explain nightly"])
+def test_a_reader_s_commands_work_and_show_no_arguments(users: Users, migrated_database: str, command: str) -> None:
+    insert(migrated_database, "nightly", "0 3 * * *", args=["personal"])
+    done = run(users.url("reader"), *command.split(), "--json")
+
+    assert 0 == done.returncode, done.stderr
+    assert "personal" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", ["trigger nightly", "pause nightly", "list", "show nightly"])
+def test_what_a_reader_may_not_do_fails_in_one_line_without_the_password(
+    users: Users, migrated_database: str, command: str
+) -> None:
+    insert(migrated_database, "nightly", "0 3 * * *")
+    done = run(users.url("reader"), *command.split())
+
+    assert 0 != done.returncode
+    assert "permission denied" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "s3cr3t" not in done.stdout + done.stderr
+
+
+def test_the_doctor_finds_that_a_beat_s_role_lacks_nothing(users: Users) -> None:
+    findings = json.loads(run(users.url("beat"), "doctor", "--json").stdout)["findings"]
+    assert [] == [found for found in findings if found["check"] in ("grants", "schema")]
+    findings = json.loads(run(users.url("reader"), "doctor", "--json").stdout)["findings"]
+    assert ["grants"] == [found["check"] for found in findings if found["check"] in ("grants", "schema")]
+
+
+def test_the_python_door_is_the_author_s(users: Users) -> None:
+    with closing(PgBeat(Celery("shop"), url=users.url("author"))) as beat:
+        beat.schedule("nightly", task="app.probe", schedule="0 3 * * *", kwargs={"a": 1})
+        beat.schedule("nightly", task="app.probe", schedule="0 4 * * *", kwargs={"a": 1})
+        beat.pause("nightly", reason="for now")
+        beat.resume("nightly")
+        beat.trigger("nightly")
+        assert "'nightly' is not running" in beat.explain("nightly")
+        assert beat.unschedule("nightly")
+
+
+def test_whoever_migrates_later_does_it_as_the_owner(users: Users, migrated_database: str) -> None:
+    sql(migrated_database, "update pgbeat.schema_version set version = version - 1")
+    owner = make_url(users.url("owner")).update_query_dict({"options": "-c role=pgbeat_owner"})
+    done = run(owner.render_as_string(hide_password=False), "migrate")
+
+    assert 0 == done.returncode, done.stderr
+    assert [] == sql(
+        migrated_database,
+        "select oid::regprocedure from pg_proc where pronamespace = 'pgbeat'::regnamespace "
+        "and proowner <> 'pgbeat_owner'::regrole",
+    )

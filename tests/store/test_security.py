@@ -1,0 +1,485 @@
+"""Who may do what by the roles that `celery-pgbeat sql --roles` makes, and what nobody may: probes, each refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+
+import celery_pgbeat
+from celery_pgbeat.declare import define
+from celery_pgbeat.declare.options import CELERY_HEADERS
+from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.postgres.roles import roles_script
+from celery_pgbeat.postgres.statements import PARAMETER, statement
+from celery_pgbeat.settings import Settings
+from tests.store.session import Session
+
+ROOM = Path(celery_pgbeat.__file__).parent
+DENIED = "42501"  # SQLSTATE insufficient_privilege
+INVALID = "22023"  # SQLSTATE invalid_parameter_value
+
+# Parameters that may not be NULL: limits and spans.
+NUMBERS = {"batch", "fresh", "limit", "most", "lease", "seconds", "on_time", "dead_after", "retention", "delay"}
+
+# What the statements need through a trigger or a function, which EXPLAIN does not show.
+BEHIND_FUNCTIONS = {
+    ("pgbeat_beat", "blackout", "SELECT", None),  # windows_of
+    ("pgbeat_beat", "schema_version", "SELECT", None),  # read at the start
+    ("pgbeat_worker", "schema_version", "SELECT", None),  # likewise
+    ("pgbeat_worker", "active_job", "UPDATE", "exclusive"),  # release
+    ("pgbeat_worker", "active_job", "UPDATE", "waited"),  # release
+    ("pgbeat_worker", "periodic_task", "SELECT", "overlap"),  # release
+}
+
+
+@pytest.fixture
+def owner(migrated_database: str) -> Session:
+    session = Session(migrated_database)
+    session.rows(roles_script("pgbeat"))
+    session.rows(
+        "insert into pgbeat.periodic_task (name, task, schedule, args, queue) "
+        "values ('nightly', 'app.probe', '0 3 * * *', '[\"secret\"]', 'mail')"
+    )
+    return session
+
+
+@contextmanager
+def acting_as(session: Session, role: str) -> Iterator[None]:
+    session.rows(f'set role "pgbeat_{role}"')
+    try:
+        yield
+    finally:
+        session.rows("reset role")
+
+
+def said_by(*patterns: str) -> list[str]:
+    """Return the names of the statements that these modules say."""
+    text = "".join(path.read_text(encoding="utf-8") for pattern in patterns for path in ROOM.glob(pattern))
+    names = set(re.findall(r"(?:run|_run|_changed|_tell)\(\s*\"(\w+)\"", text))
+    return sorted(name for name in names if (ROOM / "postgres" / "sql" / f"{name}.sql").exists())
+
+
+STATEMENTS = {
+    "beat": said_by("postgres/store.py", "postgres/declarations.py", "beat/*.py", "measures/*.py"),
+    "worker": said_by("postgres/reports.py", "worker/current.py"),
+}
+
+
+def explain(session: Session, name: str) -> None:
+    """Plan a statement, which checks what its role may do, without running it."""
+    values = {
+        parameter: 1 if parameter in NUMBERS else None for parameter in PARAMETER.findall(statement(name, "pgbeat"))
+    }
+    with session.connection.cursor() as cursor:
+        cursor.execute("explain " + statement(name, "pgbeat"), values or None)
+
+
+@pytest.mark.parametrize(("role", "name"), [(role, name) for role, names in STATEMENTS.items() for name in names])
+def test_each_statement_of_a_process_is_allowed_to_its_role(owner: Session, role: str, name: str) -> None:
+    with acting_as(owner, role):
+        explain(owner, name)
+
+
+def grants_of(session: Session, role: str) -> list[tuple[str, str, str | None]]:
+    return [
+        (row["relname"], row["privilege_type"], row["attname"])
+        for row in session.rows(
+            """
+            select relname::text, privilege_type, null::text as attname
+            from pg_class cross join aclexplode(relacl)
+            where relnamespace = 'pgbeat'::regnamespace and grantee = %s::regrole
+            union all
+            select relname, privilege_type, attname
+            from pg_class join pg_attribute on attrelid = pg_class.oid cross join aclexplode(attacl)
+            where relnamespace = 'pgbeat'::regnamespace and grantee = %s::regrole
+            order by 1, 2, 3
+            """,
+            role,
+            role,
+        )
+    ]
+
+
+@pytest.mark.parametrize("process", ["beat", "worker"])
+def test_no_grant_of_a_process_is_more_than_its_statements_need(owner: Session, process: str) -> None:
+    role = f"pgbeat_{process}"
+    idle = []
+    for table, privilege, column in grants_of(owner, role):
+        owner.rows(f"begin; revoke {privilege} {f'({column})' if column else ''} on pgbeat.{table} from {role}")
+        owner.rows(f"set local role {role}")
+        if not any(is_denied(owner, name) for name in STATEMENTS[process] if table in statement(name, "pgbeat")):
+            idle.append((role, table, privilege, column))
+        owner.rows("rollback")
+
+    assert [grant for grant in BEHIND_FUNCTIONS if grant[0] == role and grant not in idle] == []
+    assert [grant for grant in idle if grant not in BEHIND_FUNCTIONS] == []
+
+
+def is_denied(session: Session, name: str) -> bool:
+    session.rows("savepoint here")
+    try:
+        explain(session, name)
+    except psycopg2.errors.InsufficientPrivilege:
+        session.rows("rollback to here")
+        return True
+    return False
+
+
+# What each role may do: so that the refusals below are not those of a role that may do nothing.
+ALLOWED = {
+    "author": [
+        "insert into pgbeat.periodic_task (name, task, schedule, args, options) values ('x', 'a', null, '[1]', '{}')",
+        "update pgbeat.periodic_task set args = '[2]', next_run_at = now() where name = 'nightly'",
+        "delete from pgbeat.periodic_task where name = 'nightly'",
+        "insert into pgbeat.blackout (name, windows) values ('weekend', array['cron: 0 0 * * sat P2D'])",
+        "select pgbeat.schedule('nightly', 'app.probe', 'every 5m')",
+        "select pgbeat.schedule('other', 'app.probe', 'every 5m', timezone => 'Europe/Berlin')",
+        "select pgbeat.pause('nightly', 'for now'), pgbeat.resume('nightly')",
+        "select pgbeat.trigger('nightly'), pgbeat.explain('nightly')",
+        "select pgbeat.unschedule('nightly')",
+        "select * from pgbeat.job, pgbeat.status, pgbeat.overdue, pgbeat.upcoming, pgbeat.node",
+    ],
+    "reader": [
+        "select * from pgbeat.job",
+        "select * from pgbeat.status",
+        "select * from pgbeat.overdue",
+        "select * from pgbeat.upcoming",
+        "select * from pgbeat.node",
+        "select * from pgbeat.blackout",
+        "select name, task, schedule, next_run_at from pgbeat.periodic_task",
+        "select pgbeat.explain('nightly')",
+    ],
+}
+
+
+@pytest.mark.parametrize(("role", "command"), [(role, command) for role, said in ALLOWED.items() for command in said])
+def test_what_a_person_s_role_is_for_it_may_do(owner: Session, role: str, command: str) -> None:
+    with acting_as(owner, role):
+        owner.rows(command)
+
+
+MATRIX = {
+    "a stranger reads the schema": ("public", "select name from pgbeat.periodic_task"),
+    "a stranger starts a job": ("public", "select pgbeat.trigger('nightly')"),
+    "a reader reads arguments": ("reader", "select args from pgbeat.periodic_task"),
+    "a reader reads options": ("reader", "select options from pgbeat.periodic_task"),
+    "a reader reads messages": ("reader", "select message from pgbeat.active_job"),
+    "a reader reads whole rows": ("reader", "select * from pgbeat.periodic_task"),
+    "a reader reads the tokens of starts": ("reader", "select token from pgbeat.active_job"),
+    "a reader schedules": ("reader", "select pgbeat.schedule('x', 'app.probe')"),
+    "a reader pauses": ("reader", "select pgbeat.pause('nightly')"),
+    "a reader starts a job": ("reader", "select pgbeat.trigger('nightly')"),
+    "a reader removes": ("reader", "select pgbeat.unschedule('nightly')"),
+    "an author writes a job": (
+        "author",
+        "insert into pgbeat.active_job (id, periodic_task, task, message, state, origin, scheduled_for, exclusive, "
+        "on_lost, tracking, pickup_deadline, busy_until) values (gen_random_uuid(), 'nightly', 'os.system', '{}', "
+        "'pending', 'manual', now(), true, 'mark', 'full', '1 h', now())",
+    ),
+    "an author ends a job": ("author", "delete from pgbeat.active_job"),
+    "an author rewrites a message": ("author", "update pgbeat.active_job set message = '{}'"),
+    "an author marks": ("author", "update pgbeat.periodic_task set marked_by = 'me', marked_at = now()"),
+    "an author decides what was planned": ("author", "update pgbeat.periodic_task set planned_revision = revision"),
+    "an author poses as code": ("author", "update pgbeat.periodic_task set declared = '{}'"),
+    "an author chooses the seed of ids": (
+        "author",
+        "insert into pgbeat.periodic_task (name, task, created_at) values ('x', 'a', '2020-01-01')",
+    ),
+    "an author rewrites history": ("author", "update pgbeat.finished_job set state = 'succeeded'"),
+    "an author drops history": ("author", "select pgbeat.prune('1 s')"),
+    "an author announces a node": (
+        "author",
+        "insert into pgbeat.node (id, role, hostname, pid, version) values ('x', 'beat', 'h', 1, '1')",
+    ),
+    "an author turns nodes away": ("author", "update pgbeat.schema_version set min_compatible = 99"),
+    "an author replaces the clock": (
+        "author",
+        "create or replace function pgbeat.now() returns timestamptz language sql as 'select null::timestamptz'",
+    ),
+    "an author turns validation off": ("author", "alter table pgbeat.periodic_task disable trigger user"),
+    "an author adds to the schema": ("author", "create table pgbeat.mine ()"),
+    "a worker defines a task": ("worker", "insert into pgbeat.periodic_task (name, task) values ('x', 'os.system')"),
+    "a worker changes what is called": ("worker", "update pgbeat.periodic_task set task = 'os.system'"),
+    "a worker changes arguments": ("worker", "update pgbeat.periodic_task set args = '[1]'"),
+    "a worker reads all arguments": ("worker", "select args from pgbeat.periodic_task"),
+    "a worker changes a message": ("worker", "update pgbeat.active_job set message = '{}'"),
+    "a worker changes a job's task": ("worker", "update pgbeat.active_job set task = 'os.system'"),
+    "a worker removes": ("worker", "delete from pgbeat.periodic_task"),
+    "a worker starts a job": ("worker", "select pgbeat.trigger('nightly')"),
+    "a beat removes": ("beat", "delete from pgbeat.periodic_task"),
+    "a beat deletes history": ("beat", "delete from pgbeat.finished_job"),
+    "a beat rewrites history": ("beat", "update pgbeat.finished_job set state = 'succeeded'"),
+    "a beat changes the schema": ("beat", "alter table pgbeat.node add column x int"),
+}
+
+
+@pytest.mark.parametrize("probe", MATRIX)
+def test_what_a_role_is_not_for_is_refused(owner: Session, probe: str) -> None:
+    role, command = MATRIX[probe]
+    owner.rows("drop role if exists pgbeat_public; create role pgbeat_public")
+    with acting_as(owner, role):
+        refused = owner.refusal(command)
+    owner.rows("drop role pgbeat_public")
+
+    # To alter what one does not own is refused by that name, and so by the same SQLSTATE.
+    assert DENIED == refused.pgcode
+
+
+def test_every_column_is_either_the_reader_s_or_hidden_from_him_on_purpose(owner: Session) -> None:
+    hidden = {
+        f"{row['relname']}.{row['attname']}"
+        for row in owner.rows(
+            "select relname, attname from pg_class join pg_attribute on attrelid = pg_class.oid "
+            "where relnamespace = 'pgbeat'::regnamespace and relkind in ('r', 'p', 'v') and not relispartition "
+            "and attnum > 0 and not attisdropped "
+            "and not has_column_privilege('pgbeat_reader', pg_class.oid, attnum, 'select')"
+        )
+    }
+    assert {
+        "periodic_task.args",
+        "periodic_task.kwargs",
+        "periodic_task.options",
+        "periodic_task.declared",
+        "active_job.message",
+        "active_job.token",
+        "finished_job.revival",
+    } == hidden
+
+
+def test_the_script_may_be_run_again_and_takes_back_what_it_does_not_know(owner: Session) -> None:
+    before = {role: grants_of(owner, f"pgbeat_{role}") for role in ("beat", "worker", "author", "reader")}
+    owner.rows("grant insert on pgbeat.periodic_task to pgbeat_reader, public")
+    owner.rows("grant update (task) on pgbeat.periodic_task to pgbeat_worker")
+    owner.rows("create function pgbeat.later() returns int language sql as 'select 1'")
+    owner.rows(roles_script("pgbeat"))
+
+    assert before == {role: grants_of(owner, f"pgbeat_{role}") for role in before}
+    assert ["pgbeat_owner"] == [
+        row["owner"]
+        for row in owner.rows(
+            "select relowner::regrole::text as owner from pg_class where relnamespace = 'pgbeat'::regnamespace "
+            "union select proowner::regrole::text from pg_proc where pronamespace = 'pgbeat'::regnamespace "
+            "union select nspowner::regrole::text from pg_namespace where nspname = 'pgbeat'"
+        )
+    ]
+    assert [] == owner.rows(
+        "select oid::regprocedure from pg_proc cross join aclexplode(coalesce(proacl, acldefault('f', proowner))) "
+        "where pronamespace = 'pgbeat'::regnamespace and grantee = 0"
+    )
+
+
+def test_the_history_of_days_to_come_is_written_and_read_by_the_roles_too(owner: Session) -> None:
+    insert = (
+        "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
+        "finished_at) values (gen_random_uuid(), 'nightly', now(), 'schedule', 'succeeded', 'app.probe', "
+        "now() + interval '20 days', now())"
+    )
+    with acting_as(owner, "beat"):
+        assert 6 == owner.value("select pgbeat.make_days(20)")
+        owner.rows(insert)
+    with acting_as(owner, "worker"):
+        owner.rows(insert)
+    with acting_as(owner, "reader"):
+        assert 2 == owner.value("select count(*) from pgbeat.job")
+    with acting_as(owner, "beat"):
+        owner.rows("select pgbeat.prune('-30 days')")
+    assert 0 == owner.value("select count(*) from pgbeat.job")
+
+
+# Names looked up elsewhere.
+
+
+def test_what_acts_for_the_owner_looks_names_up_in_pg_catalog_alone(owner: Session) -> None:
+    assert {
+        "explain": ["search_path=pg_catalog, pg_temp"],
+        "trigger": ["search_path=pg_catalog, pg_temp"],
+        "make_days": ["search_path=pg_catalog, pg_temp"],
+        "prune": ["search_path=pg_catalog, pg_temp"],
+    } == {
+        row["proname"]: [setting for setting in row["proconfig"] if setting.startswith("search_path")]
+        for row in owner.rows(
+            "select proname, proconfig from pg_proc where pronamespace = 'pgbeat'::regnamespace and prosecdef"
+        )
+    }
+
+
+def test_temporary_tables_of_our_names_fool_nobody_who_acts_for_the_owner(owner: Session) -> None:
+    with acting_as(owner, "author"):
+        for name in ("periodic_task", "active_job", "finished_job", "node"):
+            owner.rows(f"create temporary table {name} (like pgbeat.{name})")
+        owner.rows("create temporary view job as select 1 as id")
+        job = owner.value("select pgbeat.trigger('nightly')")
+        said = owner.value("select pgbeat.explain('nightly')")
+    assert job == owner.value("select id from pgbeat.active_job")
+    assert said.startswith("'nightly' is not running")
+    assert 0 == owner.value("select count(*) from pg_temp.active_job")
+
+
+# Better matches than the catalogue's own for calls that our bodies make, and operators likewise.
+OVERLOADS = {
+    "format": ("(text, text)", "text"),
+    "concat_ws": ("(text, text, text)", "text"),
+    "jsonb_build_object": ("(text, jsonb, text, jsonb, text, integer, text, jsonb, text, text, text, text)", "jsonb"),
+    "char_length": ("(pgbeat.periodic_task)", "integer"),
+    "array_to_string": ("(text[], varchar)", "text"),
+    "pg_notify": ("(text, varchar)", "void"),
+    "quote_literal": ("(varchar)", "text"),
+}
+
+
+def test_better_matches_in_a_schema_of_the_search_path_are_never_called(owner: Session) -> None:
+    owner.rows("create schema trap; create table trap.caught (by text)")
+    for name, (arguments, answer) in OVERLOADS.items():
+        owner.rows(
+            f"create function trap.{name}{arguments} returns {answer} language plpgsql as "
+            f"'begin insert into trap.caught values (''{name}''); return null; end'"
+            if answer != "void"
+            else f"create function trap.{name}{arguments} returns void language plpgsql as "
+            f"'begin insert into trap.caught values (''{name}''); end'"
+        )
+    owner.rows(
+        "create function trap.times(int, interval) returns interval language plpgsql as "
+        "'begin insert into trap.caught values (''*''); return $2; end'"
+    )
+    owner.rows("create operator trap.* (function = trap.times, leftarg = int, rightarg = interval)")
+    owner.rows("set search_path = trap, pg_catalog, public")
+    # The control: a statement of one's own does fall into it.
+    owner.rows("select format('%s'::text, 'x'::text), 2 * interval '1 second'")
+    assert {"format", "*"} == {row["by"] for row in owner.rows("delete from trap.caught returning by")}
+
+    owner.rows("set search_path = pg_catalog, trap")
+    owner.refusal("insert into pgbeat.periodic_task (name, task, schedule) values ('x', 'a', '0 25 * * *')")
+    owner.refusal("insert into pgbeat.periodic_task (name, task, options) values ('x', 'a', '{\"link\": 1}')")
+    owner.rows("select pgbeat.schedule('x', 'app.probe', 'every 5m')")
+    owner.rows("select pgbeat.trigger('x'), pgbeat.explain('x'), pgbeat.pause('x'), pgbeat.release()")
+    owner.rows("select * from pgbeat.status; select * from pgbeat.overdue; select * from pgbeat.job")
+    owner.rows("select pgbeat.make_days(20), pgbeat.prune('30 days')")
+    owner.rows("update pgbeat.periodic_task set next_run_at = now() - interval '1 day', enabled = true")
+    owner.rows("select * from pgbeat.status; select * from pgbeat.overdue")
+    owner.rows("delete from pgbeat.active_job")
+
+    assert [] == owner.rows("select by from trap.caught")
+
+
+def test_every_door_looks_names_up_in_pg_catalog_alone(owner: Session) -> None:
+    assert set() == {
+        row["proname"]
+        for row in owner.rows(
+            "select proname from pg_proc where pronamespace = 'pgbeat'::regnamespace "
+            "and not coalesce(proconfig::text like '%search_path=%', false) "
+            "and (prorettype = 'trigger'::regtype or proname in ('schedule', 'unschedule', 'pause', 'resume', "
+            "'trigger', 'explain', 'release', 'make_days', 'prune', 'validate_schedule', 'similar_name', 'windows_of'))"
+        )
+    }
+
+
+# What a row may not hold, by either door.
+
+REFUSED = {
+    "the serializer pickle": ({"options": {"serializer": "pickle"}}, "'pickle'"),
+    "the serializer yaml": ({"options": {"serializer": "yaml"}}, "'yaml'"),
+    "the serializer msgpack": ({"options": {"serializer": "msgpack"}}, "'msgpack'"),
+    "pickle by its content type": ({"options": {"serializer": "application/x-python-serialize"}}, "x-python-serialize"),
+    "a content type": ({"options": {"content_type": "application/x-python-serialize"}}, "'content_type'"),
+    "a content encoding": ({"options": {"content_encoding": "binary"}}, "'content_encoding'"),
+    "a link": ({"options": {"link": [{"task": "os.system"}]}}, "'link'"),
+    "a link on errors": ({"options": {"link_error": []}}, "'link_error'"),
+    "a chain": ({"options": {"chain": []}}, "'chain'"),
+    "a chord": ({"options": {"chord": {}}}, "'chord'"),
+    "a task id": ({"options": {"task_id": "1"}}, "'task_id'"),
+    "a root": ({"options": {"root_id": "1"}}, "'root_id'"),
+    "a producer": ({"options": {"producer": "x"}}, "'producer'"),
+    "a connection": ({"options": {"connection": "amqp://elsewhere"}}, "'connection'"),
+    "another task by a header": ({"options": {"headers": {"task": "os.system"}}}, "'task'"),
+    "another id by a header": ({"options": {"headers": {"id": "1"}}}, "'id'"),
+    "our own header": ({"options": {"headers": {"pgbeat": {}}}}, "'pgbeat'"),
+    "an option that closes the statement": ({"options": {"x'); drop table pgbeat.node; --": 1}}, "drop table"),
+    "headers that are no object": ({"options": {"headers": [["task", "x"]]}}, "headers"),
+    "options of 100 kB": ({"options": {"headers": {"x": "y" * 100_000}}}, "100022 bytes, more than 65536"),
+    "arguments of 100 kB": ({"args": ["y" * 100_000]}, "bytes together, more than 65536"),
+    "a name of 201 characters": ({"name": "x" * 201}, "201 characters, not 1 to 200"),
+    "a task of 1,001 characters": ({"task": "x" * 1001}, "task has 1001 characters, more than 1000"),
+    "a queue of 1,001 characters": ({"queue": "x" * 1001}, "queue has 1001 characters, more than 1000"),
+    "a subject of 1,001 characters": ({"subject": "x" * 1001}, "subject has 1001 characters, more than 1000"),
+    "a schedule of 251 characters": ({"schedule": "0 " * 126}, "longer than 250 characters"),
+}
+
+
+@pytest.mark.parametrize("probe", REFUSED)
+def test_what_no_row_may_hold_is_refused_by_sql_naming_the_value(owner: Session, probe: str) -> None:
+    columns, word = REFUSED[probe]
+    columns = {"name": "x", "task": "app.probe", **columns}
+    values = [psycopg2.extras.Json(value) if isinstance(value, (dict, list)) else value for value in columns.values()]
+    with acting_as(owner, "author"):
+        refused = owner.refusal(
+            f"insert into pgbeat.periodic_task ({', '.join(columns)}) values ({', '.join(['%s'] * len(columns))})",
+            *values,
+        )
+
+    assert INVALID == refused.pgcode
+    assert word in str(refused)
+
+
+@pytest.mark.parametrize("probe", REFUSED)
+def test_what_no_row_may_hold_is_refused_by_python_naming_the_value(probe: str) -> None:
+    columns, word = REFUSED[probe]
+    given: dict[str, Any] = {"name": "x", "task": "app.probe", "schedule": None, **columns}
+    with pytest.raises((InvalidPeriodicTask, ValueError), match=re.escape(word)):
+        define(given.pop("name"), given.pop("task"), given.pop("schedule"), given, Settings(), "UTC")
+
+
+@pytest.mark.parametrize("text", ["a\0b", {"a": "\0"}], ids=["in a name", "in an argument"])
+def test_the_character_nul_is_refused(owner: Session, text: Any) -> None:
+    name, kwargs = (text, {}) if isinstance(text, str) else ("x", text)
+    with pytest.raises(InvalidPeriodicTask, match="NUL"):
+        define(name, "app.probe", None, {"kwargs": kwargs}, Settings(), "UTC")
+    if isinstance(text, dict):
+        command = "insert into pgbeat.periodic_task (name, task, kwargs) values ('x', 'a', '{\"a\": \"\\u0000\"}')"
+        assert "22P05" == owner.refusal(command).pgcode
+
+
+def test_python_and_sql_reserve_the_same_headers(owner: Session) -> None:
+    assert sorted(CELERY_HEADERS) == sorted(owner.value("select pgbeat.reserved_headers()"))
+
+
+HOSTILE = [
+    "'; drop table pgbeat.periodic_task; --",
+    '"; drop schema pgbeat cascade; --',
+    "%s %(name)s {schema} {0}",
+    "$$; select pg_sleep(9); $$",
+    "line\nbreak\ttab\r",
+    "\\'; \\x00",
+    "snow ☃ and \U0001f4a3",
+    "a" * 200,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_text_is_a_text_wherever_it_stands(owner: Session, text: str) -> None:
+    with acting_as(owner, "author"):
+        owner.rows(
+            "select pgbeat.schedule(%s, %s, 'every 5m', queue => %s, subject => %s, kwargs => %s, options => %s)",
+            text,
+            text,
+            text,
+            text,
+            psycopg2.extras.Json({text: text}),
+            psycopg2.extras.Json({"headers": {text: text}, "routing_key": text}),
+        )
+        owner.rows("select pgbeat.pause(%s, %s)", text, text)
+        owner.rows("select pgbeat.resume(%s)", text)
+        job = owner.value("select pgbeat.trigger(%s)", text)
+        in_the_way = owner.refusal("select pgbeat.trigger(%s)", text)
+        unknown = owner.refusal("select pgbeat.pause(%s)", text[:-1] + "?")
+    row = owner.task(text)
+
+    assert (text, text, text, {text: text}) == (row["name"], row["task"], row["queue"], row["kwargs"])
+    assert ("55006", "P0002") == (in_the_way.pgcode, unknown.pgcode)
+    assert 1 == owner.value("select count(*) from pgbeat.active_job where id = %s", job)
+    assert 2 == owner.value("select count(*) from pgbeat.periodic_task")

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import base64
+import logging
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from celery_pgbeat.measures.webhook import MOST_WAITING, Webhook
+from tests.harness.inbox import Inbox
+from tests.harness.wait import eventually
+
+AT_ONCE = (0.0, 0.0, 0.0)
+
+
+@pytest.fixture
+def inbox() -> Iterator[Inbox]:
+    made = Inbox()
+    yield made
+    made.close()
+
+
+def test_a_message_is_posted_as_json(inbox: Inbox) -> None:
+    webhook = Webhook(inbox.url)
+    webhook.start()
+
+    webhook.post({"text": "grüße"})
+
+    eventually(lambda: inbox.posts, 10, "the post")
+    assert [{"text": "grüße"}] == inbox.posts
+    assert "application/json" == inbox.headers["Content-Type"]
+    webhook.stop(5)
+
+
+def test_a_user_and_a_password_in_the_url_are_sent_as_such(inbox: Inbox) -> None:
+    webhook = Webhook(inbox.url.replace("://", "://me:s%40cret@"))
+    webhook.start()
+
+    webhook.post({})
+
+    eventually(lambda: inbox.posts, 10, "the post")
+    assert f"Basic {base64.b64encode(b'me:s@cret').decode()}" == inbox.headers["Authorization"]
+    webhook.stop(5)
+
+
+def test_a_server_that_is_away_for_a_moment_gets_it_a_little_later_and_once(inbox: Inbox) -> None:
+    inbox.refusals = 2
+    webhook = Webhook(inbox.url, AT_ONCE)
+    webhook.start()
+
+    webhook.post({"n": 1})
+
+    eventually(lambda: inbox.posts, 10, "the post")
+    webhook.stop(5)
+    assert ([{"n": 1}], 3) == (inbox.posts, inbox.attempts)
+
+
+def test_who_stops_does_not_wait_for_a_second_attempt(inbox: Inbox) -> None:
+    inbox.refusals = 1
+    webhook = Webhook(inbox.url, (60.0,))
+    webhook.start()
+    webhook.post({})
+    eventually(lambda: inbox.attempts, 10, "the first attempt")
+
+    began = time.monotonic()
+    webhook.stop(30)
+
+    assert time.monotonic() - began < 20
+    assert ([], 1) == (inbox.posts, inbox.attempts)
+
+
+def test_a_server_that_refuses_for_good_is_told_to_the_log_without_the_path(
+    inbox: Inbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    inbox.refusals = 4
+    webhook = Webhook(inbox.url, AT_ONCE)
+    webhook.start()
+
+    webhook.post({})
+
+    eventually(lambda: caplog.messages, 10, "a word about it")
+    assert "it answered 503" in caplog.text
+    assert "s3cret" not in caplog.text
+    assert 4 == inbox.attempts
+    webhook.stop(5)
+
+
+def test_nobody_waits_for_a_server_that_hangs_and_what_is_too_much_is_dropped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        webhook = Webhook(f"http://127.0.0.1:{deaf.getsockname()[1]}/")
+        webhook.start()
+        began = time.monotonic()
+        for _ in range(MOST_WAITING + 2):
+            webhook.post({})
+        webhook.stop(0.1)
+
+        assert time.monotonic() - began < 2
+        assert "dropped" in caplog.text
