@@ -36,6 +36,8 @@ def on_a_terminal(
         stderr=theirs,
         env={**os.environ, "PGBEAT_URL": url, "TERM": "xterm"},
         start_new_session=True,
+        # Who was started in the background ignores it, and so would this process.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(theirs)
     os.write(ours, typed)

@@ -265,7 +265,7 @@ class Ledger:
         overtaken = any(record.last > stretch[2] for record in decided if record not in records)
         if not enabled or planned_for is None or stretch in self._set_by_hand or overtaken:
             return 0
-        line = timeline_of(Definition(**columns), RULES)
+        line = timeline_of(Definition(**columns, windows={}, held_back=None), RULES)
         expected = line.count(line.counts_after, planned_for - MICROSECOND)
         counted = sum(record.count for record in records)
         assert expected == counted, f"{expected} occurrences were due, {counted} were decided: {row}, {records}"
