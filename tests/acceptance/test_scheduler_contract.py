@@ -139,7 +139,7 @@ def test_beat_inside_a_worker_works(cluster: Cluster) -> None:
     worker = cluster.worker(arguments=["-B", "-s", "unused"])
 
     eventually(lambda: len(jobs(cluster.database, "embedded")) >= 3, 20, "three ticks")
-    worker.stop()
+    worker.stop(45)  # a process whose last result the closing worker did not read waits 30 s for that (billiard)
     assert [] == sql(cluster.database, "select 1 from pgbeat.node where role = 'beat'")
     assert [] == sql(cluster.database, "select 1 from pgbeat.periodic_task where marked_by is not null")
 
