@@ -45,12 +45,28 @@ class MissingDriver(PgBeatError, ImportError):
     """Neither psycopg2 nor psycopg is importable, or not the one that the URL asks for."""
 
 
+class MissingExtra(PgBeatError, ImportError):
+    """A setting asks for what an optional extra brings, and it is not installed."""
+
+
 class UnknownPeriodicTask(PgBeatError, LookupError):
     """There is no periodic task of that name."""
 
 
+class UnknownGroup(PgBeatError, LookupError):
+    """No periodic task names that group, and it has neither a limit nor a pause."""
+
+
 class JobInTheWay(PgBeatError, RuntimeError):
     """A job of that name is not final yet, so `trigger` refuses to start another beside it."""
+
+
+class UnknownBackfill(PgBeatError, LookupError):
+    """There is no backfill of that id; those that are over are kept for `pgbeat_retention`."""
+
+
+class BackfillOver(PgBeatError, RuntimeError):
+    """The backfill is finished or cancelled already: nothing of it is left to cancel."""
 
 
 class NotInAJob(PgBeatError, RuntimeError):

@@ -197,6 +197,9 @@ class Settings:
     metrics_host: str = _setting(
         "127.0.0.1", _text, "The address of that port; `0.0.0.0` for all of the host's, where others may look."
     )
+    opentelemetry: bool = _setting(
+        False, _switch, "Whether ticks and jobs are spans, and a task's trace begins at its job; needs the extra."
+    )
 
     @classmethod
     def from_mapping(cls, configuration: Mapping[str, Any]) -> Settings:

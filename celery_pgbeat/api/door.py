@@ -11,8 +11,10 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from celery_pgbeat.api.ahead import coming_runs
+from celery_pgbeat.api.backfills import BackfillDoor
 from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
+from celery_pgbeat.api.groups import GroupDoor
 from celery_pgbeat.api.rows import Job, PeriodicTask, Upcoming, read_row
 from celery_pgbeat.declare import Columns, Declaration, Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.columns import read_instant
@@ -33,7 +35,7 @@ Task = TypeVar("Task")
 ANY_APP = Settings(min_interval=timedelta(microseconds=1))
 
 
-class PgBeat:
+class PgBeat(GroupDoor, BackfillDoor):
     """Periodic tasks in Postgres, from Python.
 
     Args:
@@ -285,6 +287,7 @@ class PgBeat:
         *,
         task: str | None = None,
         managed_by: str | None = None,
+        group_name: str | None = None,
         enabled: bool | None = None,
         with_problem: bool | None = None,
         limit: int = 100,
@@ -296,6 +299,7 @@ class PgBeat:
         Args:
             task: only rows of this task.
             managed_by: only rows that this manager declared.
+            group_name: only rows of this group.
             enabled: only rows that are enabled, or only paused ones.
             with_problem: only rows that cannot be planned, or only the others.
             limit: at most so many.
@@ -313,6 +317,7 @@ class PgBeat:
             queue=None,
             task=task,
             managed_by=managed_by,
+            group_name=group_name,
             enabled=enabled,
             with_problem=with_problem,
             limit=limit,
@@ -360,13 +365,7 @@ class PgBeat:
         """
         if name is None:
             return [read_row(Upcoming, row) for row in self._doors.run("upcoming", connection, limit=limit)]
-        rules = Rules(
-            timezone=self._timezone,
-            on_time=self.settings.on_time,
-            pickup_deadline=self.settings.pickup_deadline,
-            min_interval=self.settings.min_interval,
-        )
-        return list(islice(coming_runs(self._row("foresee", name, connection), rules), limit))
+        return list(islice(coming_runs(self._row("foresee", name, connection), self._rules), limit))
 
     def explain(self, name: str, *, connection: Any = None) -> str:
         """Say in one sentence why a row is, or is not, running now.
@@ -396,6 +395,15 @@ class PgBeat:
     @property
     def _doors(self) -> Doors:
         return Doors(self.settings.schema, lambda: self.database)
+
+    @property
+    def _rules(self) -> Rules:
+        return Rules(
+            timezone=self._timezone,
+            on_time=self.settings.on_time,
+            pickup_deadline=self.settings.pickup_deadline,
+            min_interval=self.settings.min_interval,
+        )
 
     @property
     def _timezone(self) -> str:

@@ -16,6 +16,7 @@ from celery_pgbeat.declare.definition import COLUMNS, JSON_COLUMNS
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.schedules.durations import spoken
+from celery_pgbeat.sensitive import ARGUMENTS, MASK
 
 Record = dict[str, Any]
 Change = tuple[Any, Any]  # from, to
@@ -57,8 +58,11 @@ def spoken_value(column: str, value: Any) -> Any:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Change]:
-    """Return what differs between two records, by column."""
-    return {column: (old.get(column), new.get(column)) for column in COLUMNS if old.get(column) != new.get(column)}
+    """Return what differs between two records, by column; not the arguments, where one of them is sensitive."""
+    changes = {column: (old.get(column), new.get(column)) for column in COLUMNS if old.get(column) != new.get(column)}
+    if old.get("sensitive") or new.get("sensitive"):
+        changes.update(dict.fromkeys(ARGUMENTS & changes.keys(), (MASK, MASK)))
+    return changes
 
 
 def _json_value(column: str, value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from celery_pgbeat.declare.call import plain
+from celery_pgbeat.sensitive import ARGUMENTS, MASK
 
 JSON_COLUMNS = ("args", "kwargs", "options")
 UUID_COLUMNS = ("id", "blocked_by")
@@ -26,6 +27,7 @@ class PeriodicTask:
     queue: str | None
     priority: int | None
     options: dict[str, Any]
+    sensitive: bool
     schedule: str | None
     timezone: str | None
     anchor: datetime | None
@@ -43,8 +45,11 @@ class PeriodicTask:
     max_run_time: timedelta | None
     blackout: list[str] | None
     blackout_action: str
+    group_name: str | None
+    group_paused: bool
     submitter: str | None
     subject: str | None
+    pause_after_failures: int | None
     enabled: bool
     pause_reason: str | None
     paused_by: str | None
@@ -62,6 +67,13 @@ class PeriodicTask:
     planned_revision: int
     created_at: datetime
     updated_at: datetime
+
+    def __repr__(self) -> str:
+        shown = ((field.name, getattr(self, field.name)) for field in fields(self))
+        hidden = ARGUMENTS if self.sensitive else ()
+        return (
+            f"PeriodicTask({', '.join(f'{name}={MASK if name in hidden else repr(value)}' for name, value in shown)})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +120,83 @@ class Upcoming:
     note: str | None = None
 
 
-Shape = TypeVar("Shape", PeriodicTask, Job, Upcoming)
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """One row of `pgbeat.backfill`, as it was when it was read.
+
+    Attributes:
+        id: what names it.
+        periodic_task: the row whose occurrences are filled in.
+        since: the first instant of the range, inclusive.
+        until: the last instant of the range, inclusive.
+        mode: `missing`, `failed` or `all`.
+        max_active: at most so many of its jobs are under way at once.
+        state: `running`; `finished`, once every occurrence is decided; `cancelled`.
+        reached: up to where it is decided; None where no beat has begun.
+        total: how many occurrences the range has; None where no beat has begun.
+        submitted: how many jobs it has made.
+        passed_over: how many occurrences needed none, by its mode.
+        active: how many of its jobs are not final.
+        problem: why it could not go on, where it was not cancelled by a person.
+        created_at: when it was asked for.
+        created_by: by whom, the database's user.
+        finished_at: when the last occurrence was decided, or it was cancelled.
+    """
+
+    id: UUID
+    periodic_task: str
+    since: datetime
+    until: datetime
+    mode: str
+    max_active: int
+    state: str
+    reached: datetime | None
+    total: int | None
+    submitted: int
+    passed_over: int
+    active: int
+    problem: str | None
+    created_at: datetime
+    created_by: str
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillPreview:
+    """What a backfill would do if it were begun now; nothing was written.
+
+    Attributes:
+        periodic_task: the row whose occurrences would be filled in.
+        since: the first instant of the range, inclusive.
+        until: the last instant of the range, inclusive.
+        mode: `missing`, `failed` or `all`.
+        max_active: at most so many of its jobs would be under way at once.
+        total: how many occurrences the range has.
+        to_submit: how many jobs it would make.
+        passed_over: how many occurrences would need none, by the mode.
+        undecided: how many the ordinary way has still to decide: their turn comes after that.
+        first: the first occurrences that would go out, at most ten.
+        history_since: when the oldest job was made that is still known; what is older counts as missing. None: none is.
+    """
+
+    periodic_task: str
+    since: datetime
+    until: datetime
+    mode: str
+    max_active: int
+    total: int
+    to_submit: int
+    passed_over: int
+    undecided: int
+    first: tuple[datetime, ...]
+    history_since: datetime | None
+
+
+Shape = TypeVar("Shape", PeriodicTask, Job, Upcoming, Backfill)
 
 
 def read_row(shape: type[Shape], row: Mapping[str, Any]) -> Shape:
-    """Return a database row as a PeriodicTask, a Job or an Upcoming, whichever driver has read it."""
+    """Return a database row as one of these shapes, whichever driver has read it."""
     return shape(**{field.name: _value(field.name, row[field.name]) for field in fields(shape) if field.name in row})
 
 

@@ -78,8 +78,8 @@ class Broker:
         """Seconds until the next probe of a broker that is away."""
         return max(0.0, self._probe_at - boottime())
 
-    def lose(self, error: BaseException) -> None:
-        """Give the connection up."""
+    def lose(self, error: BaseException | str) -> None:
+        """Give the connection up, because of this."""
         if not self._pause:
             logger.error(
                 "The broker is not usable: %s. Nothing is marked until it is back; other beats may reach it.",

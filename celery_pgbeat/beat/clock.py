@@ -31,16 +31,19 @@ class Watch:
         self._since: float | None = None
         self._last: tuple[float, datetime] | None = None
 
-    def saw(self, now: datetime) -> None:
-        """Note that the database answered and that this was its time."""
+    def saw(self, now: datetime) -> bool:
+        """Note that the database answered and that this was its time; tell whether its clock was set back."""
         mine = boottime()
+        set_back = False
         if self._last is not None:
             gap = timedelta(seconds=mine - self._last[0])
+            set_back = gap - (now - self._last[1]) > STEP
             if gap > self._longest_gap or abs((now - self._last[1]) - gap) > STEP:
                 self._since = None
         if self._since is None:
             self._since = mine
         self._last = (mine, now)
+        return set_back
 
     def lost(self) -> None:
         """Note that the database did not answer; its time goes on, as far as this beat can tell."""

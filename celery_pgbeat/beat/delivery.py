@@ -172,4 +172,5 @@ class Delivery:
                     refusal.reason,
                     extra={"action": "refuse"},
                 )
-            logger.debug("The error in full:", exc_info=refusal.error, extra={"action": "refuse"})
+            if not refusal.sensitive:
+                logger.debug("The error in full:", exc_info=refusal.error, extra={"action": "refuse"})

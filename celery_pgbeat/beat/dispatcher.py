@@ -33,6 +33,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from celery_pgbeat.beat.backfiller import Backfiller
 from celery_pgbeat.beat.clock import Watch, boottime
 from celery_pgbeat.beat.complaints import Complaints
 from celery_pgbeat.beat.delivery import Delivery
@@ -85,7 +86,10 @@ class Dispatcher:
         self._planner = Planner(store, settings, rules)
         self._delivery = Delivery(store, publisher, self._complaints, stopping)
         self._submitter = Submitter(store, self._delivery, outcomes, watch, rules)
+        self._backfiller = Backfiller(store, self._delivery, self._submitter, settings, rules)
+        self._ahead = True  # whether there may be jobs that were marked before the clock was set back
         self._unreported = False  # whether there are jobs that only the result backend can tell of
+        self._asks_at = 0.0  # by the boot-time clock: until then, nobody is asked whose place in a group is free
         self._looks_at = 0.0  # by the boot-time clock: until then, what is due is marked without a look
         self._batch = settings.batch
         self._share = FIRST_BATCH
@@ -134,19 +138,27 @@ class Dispatcher:
         if boottime() < self._looks_at and self._publisher.ready() and self._drain():
             return 0.0
         view = self._store.look(self._code.lazy_names)
-        self._watch.saw(view.now)
+        if self._watch.saw(view.now):
+            self._ahead = True
         self._unreported = view.unreported
         progress = self._delivery.confirm_again()
+        progress = (self._pause_failing() if view.failing else False) or progress
         progress = (self._planner.resume(self._batch) if view.resumes else False) or progress
         progress = (self._planner.plan(self._batch) if view.unplanned else False) or progress
+        progress = self._recheck(view) or progress
         if view.lapsed and self._watch.may_judge:
             progress = self._judge() or progress
-        if view.due or view.unsent or self._submitter.holds:
+        if view.unreported and boottime() >= self._asks_at:
+            self._asks_at = boottime() + self._settings.poll.total_seconds()
+            self._settle()
+        progress = (self._store.admit(self._batch) > 0 if view.admissible else False) or progress
+        if view.due or view.unsent or view.backfills or self._submitter.holds:
             if not self._publisher.ready():
                 return min(self._publisher.probe_in, self._settings.poll.total_seconds())
             progress = self._submitter.submit_held() or progress
             progress = (self._recover() if view.unsent else False) or progress
             progress = (self._drain() if view.due else False) or progress
+            progress = (self._backfiller.turn(self._code.lazy_names) if view.backfills else False) or progress
             if self._submitter.busy is not None:
                 raise self._submitter.busy
             self._looks_at = boottime() + LOOK_EVERY
@@ -163,7 +175,15 @@ class Dispatcher:
             self._stuck = 0.0
             return 0.0
         rest = self._settings.poll.total_seconds()
-        if view.due or view.unplanned or self._submitter.holds or self._delivery.is_unfinished:
+        if (
+            view.due
+            or view.unplanned
+            or view.admissible
+            or view.failing
+            or view.backfills
+            or self._submitter.holds
+            or self._delivery.is_unfinished
+        ):
             self._stuck = min(max(self._stuck * 2, AGAIN), rest)
             rest = self._stuck
         if view.next_run_at is not None:
@@ -252,11 +272,27 @@ class Dispatcher:
             self._delivery.deliver(orders, lease_ends)
         return bool(recovered)
 
+    def _pause_failing(self) -> bool:
+        """Pause what has failed too often in a row; tell whether there was any to be had."""
+        found = self._store.pause_failing(self._batch)
+        for name, reason in found:
+            if reason is not None:
+                logger.warning("Paused %r: %s", name, reason, extra={"action": "pause"})
+        return bool(found)
+
     def _settle(self, names: Sequence[str] = ()) -> None:
         """Ask the result backend about jobs that nobody reports, before they stand in the way or count as silent."""
         told = self._outcomes.told(self._store.unreported(self._batch, names))
         if told:
             self._store.settle(told)
+
+    def _recheck(self, view: View) -> bool:
+        """Move on the jobs that are in time, find those that the clock has left behind; tell whether there were any."""
+        rechecked = self._store.recheck(self._batch) if view.in_time else 0
+        if self._ahead:
+            rechecked += self._store.recheck_ahead()
+            self._ahead = False
+        return rechecked > 0
 
     def _judge(self) -> bool:
         """Decide about silent jobs; tell whether there were any."""

@@ -47,10 +47,8 @@ class EngineRoom:
         self._database = Database(settings.required_url, settings.schema)
         self._stopping = threading.Event()
         self.entries = Entries(sender.app, self._database)
-        self._bell = Bell(self._database)
         self._watch = Watch(settings.dead_after)
         self._code = CodeSchedules(sender.app, self._database, settings)
-        self._publisher = Publisher(sender, self._watch, self._code, self._stopping.is_set)
         self._outcomes = Outcomes(sender.app)
         self._instruments = Instruments(
             sender.app,
@@ -59,6 +57,8 @@ class EngineRoom:
             now=lambda: self._watch.database_time,
             may_judge=lambda: self._watch.may_judge,
         )
+        self._publisher = self._made_publisher(sender)
+        self._bell = Bell(self._database)  # the first to open anything: up to here a setting may be refused
         self._rules = Rules(
             timezone=str(sender.app.timezone),
             on_time=settings.on_time,
@@ -143,6 +143,13 @@ class EngineRoom:
             self._recovered()
         if rest > 0:
             self._bell_wait(rest)
+
+    def _made_publisher(self, sender: Sender) -> Publisher:
+        if self._instruments.spans is None:
+            return Publisher(sender, self._watch, self._code, self._stopping.is_set)
+        from celery_pgbeat.beat.tracing_publisher import TracingPublisher
+
+        return TracingPublisher(sender, self._watch, self._code, self._stopping.is_set, spans=self._instruments.spans)
 
     def _open(self) -> None:
         if self._settings.auto_migrate:

@@ -18,8 +18,20 @@ from kombu.utils.json import loads
 from celery_pgbeat.errors import PgBeatError
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.schedules import parse
+from celery_pgbeat.sensitive import MASK
 
 LIMIT = 1000  # entries that one iteration shows at most
+
+
+class RowEntry(ScheduleEntry):
+    """An entry whose `repr` shows no arguments of a sensitive row."""
+
+    sensitive = False
+
+    def __repr__(self) -> str:
+        if not self.sensitive:
+            return str(super().__repr__())
+        return f"<{type(self).__name__}: {self.name} {self.task}({MASK}) {self.schedule}>"
 
 
 class Entries(Mapping[str, ScheduleEntry]):
@@ -44,7 +56,7 @@ class Entries(Mapping[str, ScheduleEntry]):
     def _entry(self, row: Any) -> ScheduleEntry:
         described = celery_schedule(row.schedule, row.timezone, row.name, row.anchor, self._app)
         columns = {"queue": row.queue, "priority": row.priority}
-        return ScheduleEntry(
+        entry = RowEntry(
             name=row.name,
             task=row.task,
             last_run_at=row.last_run_at,
@@ -58,6 +70,8 @@ class Entries(Mapping[str, ScheduleEntry]):
             },
             app=self._app,
         )
+        entry.sensitive = row.sensitive
+        return entry
 
 
 def celery_schedule(

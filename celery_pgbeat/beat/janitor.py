@@ -56,6 +56,7 @@ class Janitor:
         if now >= self._announce_at:
             self._announce()
             self._store.release()
+            self._store.regroup()
         if now >= self._housekeeping_at:
             self._keep_house(now)
 

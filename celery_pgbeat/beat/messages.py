@@ -9,19 +9,19 @@ import json
 import numbers
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from celery import Celery
-from celery.beat import ScheduleEntry
 from celery.schedules import BaseSchedule
 from kombu.utils.json import object_hook
 
-from celery_pgbeat.beat.entries import celery_schedule
+from celery_pgbeat.beat.entries import RowEntry, celery_schedule
 from celery_pgbeat.declare.options import CELERY_HEADERS
-from celery_pgbeat.planning import Decision
+from celery_pgbeat.planning import Decision, Filling
 from celery_pgbeat.postgres.store import Recovered
+from celery_pgbeat.sensitive import MASKED, error_text
 
 HEADER = "pgbeat"
 # A row's own wishes must not hold up the beat and with it all other rows.
@@ -41,14 +41,16 @@ class Job:
     origin: str
     run: int
     task: str
-    args: str
-    kwargs: str
+    args: str = field(repr=False)
+    kwargs: str = field(repr=False)
     queue: str | None
     priority: int | None
     options: Mapping[str, Any]
+    sensitive: bool
     max_run_time: timedelta | None
     schedule: str | None
     timezone: str | None
+    trace: Mapping[str, str] | None = None  # headers by which the worker's span joins this job's trace
 
     @classmethod
     def decided(cls, decision: Decision, default_timezone: str) -> Job:
@@ -68,9 +70,31 @@ class Job:
             queue=row.queue,
             priority=row.priority,
             options={} if row.options == "{}" else json.loads(row.options),
+            sensitive=row.sensitive,
             max_run_time=row.max_run_time,
             schedule=row.schedule,
             timezone=row.timezone or default_timezone,
+        )
+
+    @classmethod
+    def filled_in(cls, filling: Filling, job: uuid.UUID, scheduled_for: datetime) -> Job:
+        """Make the job of an occurrence in a backfill that was just submitted."""
+        return cls(
+            id=job,
+            periodic_task=filling.name,
+            scheduled_for=scheduled_for,
+            origin="backfill",
+            run=0,
+            task=filling.task,
+            args=filling.args,
+            kwargs=filling.kwargs,
+            queue=filling.queue,
+            priority=filling.priority,
+            options={} if filling.options == "{}" else json.loads(filling.options),
+            sensitive=filling.sensitive,
+            max_run_time=filling.max_run_time,
+            schedule=filling.schedule,
+            timezone=filling.timezone,
         )
 
     @classmethod
@@ -89,6 +113,7 @@ class Job:
             queue=recovered.queue,
             priority=message["priority"],
             options=message["options"],
+            sensitive=message.get("sensitive", False),  # a beat of an older package does not say
             max_run_time=recovered.max_run_time,
             schedule=message["schedule"],
             timezone=message["timezone"],
@@ -102,19 +127,21 @@ class Refusal:
     job: uuid.UUID
     periodic_task: str
     error: BaseException
+    sensitive: bool = False
 
     @property
     def reason(self) -> str:
-        """The error in one line."""
-        return f"{type(self.error).__name__}: {self.error}"
+        """The error in one line; only its class where its text might quote a sensitive argument."""
+        return error_text(self.error, self.sensitive)
 
 
-class JobEntry(ScheduleEntry):
+class JobEntry(RowEntry):
     """A job in the shape that Celery's scheduler, and whatever wraps it, expects of an entry."""
 
     def __init__(self, job: Job, app: Celery, now: datetime, lazy: tuple[Any, Any] | None = None) -> None:
         self.app = app
         self.job = job
+        self.sensitive = job.sensitive
         self.name = job.periodic_task
         self.task = job.task
         self.args, self.kwargs = lazy or arguments_of(job.args, job.kwargs)
@@ -145,6 +172,7 @@ def options_of(job: Job, now: datetime) -> dict[str, Any]:
     """Return the options for `apply_async`; spans become instants by the database's clock.
 
     Headers that are Celery's own are left out: one of them could call another task than the one that was allowed.
+    What Celery shows of the arguments of a sensitive row is our mask, whatever the row's own options say.
     """
     options = dict(job.options)
     options["task_id"] = str(job.id)
@@ -169,8 +197,14 @@ def options_of(job: Job, now: datetime) -> dict[str, Any]:
         options["eta"] = now + timedelta(seconds=float(countdown))
     elif isinstance(options.get("eta"), str):
         options["eta"] = _instant(options["eta"])
+    if job.sensitive:
+        options.update(MASKED)
+    headers = {name: value for name, value in (options.get("headers") or {}).items() if name not in CELERY_HEADERS}
+    if job.trace:
+        headers.pop("tracestate", None)  # a row's own would be said of our trace
+        headers.update(job.trace)
     options["headers"] = {
-        **{name: value for name, value in (options.get("headers") or {}).items() if name not in CELERY_HEADERS},
+        **headers,
         "periodic_task_name": job.periodic_task,
         HEADER: {
             "periodic_task": job.periodic_task,
@@ -178,6 +212,7 @@ def options_of(job: Job, now: datetime) -> dict[str, Any]:
             "scheduled_for": instant_text(job.scheduled_for),
             "origin": job.origin,
             "run": job.run,
+            **({"sensitive": True} if job.sensitive else {}),
         },
     }
     return options

@@ -56,7 +56,7 @@ class Planner:
                         next_run_at=None,
                         planned_for=None,
                         pickup_deadline=self._settings.poll,
-                        problem=_problem(error),
+                        problem=problem_of(error),
                     )
                 )
         stored = self._store.plan(answers, self._rules.timezone) if answers else []
@@ -65,7 +65,7 @@ class Planner:
 
     def report(self, bad: Sequence[tuple[Due, Exception]]) -> None:
         """Write down why marked rows cannot be planned."""
-        written = self._store.report_problem([(row, _problem(error)) for row, error in bad])
+        written = self._store.report_problem([(row, problem_of(error)) for row, error in bad])
         self._tell({row.name: error for row, error in bad}, written)
 
     def _tell(self, errors: Mapping[str, Exception], written: Collection[str]) -> None:
@@ -74,11 +74,14 @@ class Planner:
             if name in written:
                 self._left.discard(name)
                 unforeseen = None if isinstance(error, InvalidSchedule) else error
-                logger.error("Cannot plan %r: %s", name, _problem(error), exc_info=unforeseen, extra={"action": "plan"})
+                logger.error(
+                    "Cannot plan %r: %s", name, problem_of(error), exc_info=unforeseen, extra={"action": "plan"}
+                )
             elif name not in self._left:
                 self._left.add(name)
-                logger.info("Left %r to other beats: %s", name, _problem(error), extra={"action": "plan"})
+                logger.info("Left %r to other beats: %s", name, problem_of(error), extra={"action": "plan"})
 
 
-def _problem(error: Exception) -> str:
+def problem_of(error: Exception) -> str:
+    """Return an error as the column `problem` has it."""
     return str(error) if isinstance(error, InvalidSchedule) else f"{type(error).__name__}: {error}"

@@ -27,6 +27,7 @@ from celery_pgbeat.beat.clock import Watch, boottime
 from celery_pgbeat.beat.messages import Job, JobEntry, Refusal
 from celery_pgbeat.beat.rendering.genuine import by_willingness_to_wait
 from celery_pgbeat.beat.rendering.renderer import Parcel, Renderer
+from celery_pgbeat.sensitive import error_text
 
 if TYPE_CHECKING:
     from celery_pgbeat.beat.code_schedules import CodeSchedules
@@ -52,7 +53,7 @@ class Published:
 
     def refuse(self, job: Job, error: BaseException) -> None:
         """Note that there can be no such message."""
-        self.refused.append(Refusal(job.id, job.periodic_task, error))
+        self.refused.append(Refusal(job.id, job.periodic_task, error, job.sensitive))
 
 
 class Abandoned(Exception):
@@ -134,7 +135,7 @@ class Publisher:
         try:
             parcel.send()
         except Exception as error:  # noqa: BLE001  whatever it is: what is not known to be taken is not known
-            self._lose(error)
+            self._lose(error, parcel.jobs)
         for job, delay, taken in zip(parcel.jobs, parcel.delays, parcel.taken, strict=True):
             if taken:
                 answer.sent.append((job.id, delay))
@@ -162,7 +163,7 @@ class Publisher:
             self._together = not (writing and self._broker.is_refusal(cause))
             for job in jobs:
                 self._suspect(job, 1)
-            self._lose(cause)
+            self._lose(cause, jobs)
         answer.sent.extend((entry.job.id, entry.delay) for entry in sent)
         self._sent_since = self._sent_since or bool(sent)
         known = {entry.job.id for entry in sent} | {refusal.job for refusal in answer.refused}
@@ -197,7 +198,7 @@ class Publisher:
         elif self._broker.is_connection_error(entry.error) and not self._is_culprit(job):
             self._suspect(job, 2)
             self._sent_since = False
-            self._broker.lose(entry.error)
+            self._broker.lose(_shown(entry.error, [job]))
             answer.unsent.append(job.id)
         else:
             answer.refuse(job, entry.error)
@@ -215,13 +216,17 @@ class Publisher:
         self._sender.apply_entry(entry, producer=self._broker.producer)
         return entry
 
-    def _lose(self, error: BaseException) -> None:
+    def _lose(self, error: BaseException, jobs: Sequence[Job]) -> None:
         """Give the connection up after an error of a batch."""
+        shown = _shown(error, jobs)
         if self._broker.is_connection_error(error):
             self._sent_since = False
-            self._broker.lose(error)
+            self._broker.lose(shown)
         else:
-            logger.error("A batch failed; its messages go one by one", exc_info=error, extra={"action": "publish"})
+            trace = shown if isinstance(shown, BaseException) else None
+            logger.error(
+                "A batch failed; its messages go one by one: %s", shown, exc_info=trace, extra={"action": "publish"}
+            )
             self._broker.renew()
 
     def _renew_after(self, error: BaseException) -> None:
@@ -240,6 +245,11 @@ class Publisher:
         is met again.
         """
         return self._suspects.get(job.id) == 2 and self._sent_since
+
+
+def _shown(error: BaseException, jobs: Sequence[Job]) -> BaseException | str:
+    """Return what may be told of an error in sending these: Redis' own may quote the command, with messages in it."""
+    return error_text(error, sensitive=True) if any(job.sensitive for job in jobs) else error
 
 
 def _tell(jobs: Sequence[Job]) -> None:

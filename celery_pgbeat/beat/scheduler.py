@@ -45,6 +45,7 @@ class Scheduler(beat.Scheduler):
         Raises:
             InvalidSetting: a setting is wrong or `pgbeat_url` is missing.
             MissingDriver: no Postgres driver is installed.
+            MissingExtra: a setting asks for an extra that is not installed.
         """
         settings = Settings.from_mapping(self.app.conf)
         normalise_url(settings.required_url)

@@ -62,6 +62,11 @@ class Submitter:
         self._hold(left, lease_ends)
         return len(left) < len(decisions)
 
+    def full_acts_as(self) -> str:
+        """Return what `tracking = full` comes to now."""
+        self._track()
+        return self._acts_as
+
     def submit_held(self) -> bool:
         """Try again what could not be submitted; tell whether anything of it was.
 

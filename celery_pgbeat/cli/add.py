@@ -14,6 +14,7 @@ from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.declare.columns import DEFAULTS, READERS, Columns
+from celery_pgbeat.sensitive import ARGUMENTS, MASK
 
 JSON_COLUMNS = {"args": "array", "kwargs": "object", "options": "object"}
 HELP = {
@@ -22,6 +23,7 @@ HELP = {
     "queue": "The queue; default where the app routes the task.",
     "priority": "The broker's priority, 0 to 255.",
     "options": 'Every other option of apply_async, a JSON object, such as {"expires": 60}.',
+    "sensitive": "Show its arguments nowhere: in no log, event or list, and of the errors of its jobs only the class.",
     "timezone": "Whose clock counts, such as Europe/Berlin; default the app's zone, without an app UTC.",
     "anchor": "Where the grid of an interval starts, in ISO 8601.",
     "dst": "What it does where the clocks change: default, skip, once, all.",
@@ -37,8 +39,10 @@ HELP = {
     "max_run_time": "How long a run may take, such as 30m, or 50% of the interval.",
     "blackout": "When nothing may start, such as 'cron: 0 0 * * sat P2D'; may be given several times.",
     "blackout_action": "What becomes of a run in a blackout window: defer, skip.",
+    "group_name": "The group with which it is paused and limited.",
     "submitter": "Who wants it; free text.",
     "subject": "What it is for; free text.",
+    "pause_after_failures": "Pause after so many failed jobs in a row.",
     "on_lost": "When a worker dies: mark (the job is lost), rerun.",
     "tracking": "Who reports the end of a job: full (the workers), result (the result backend), send (nobody).",
 }
@@ -49,6 +53,8 @@ def _column(name: str, hint: Any) -> click.Option:
     words: dict[str, Any] = {"help": HELP.get(name), "default": None}
     if name in JSON_COLUMNS:
         words.update(metavar=f"JSON {JSON_COLUMNS[name]}", callback=_read_json)
+    elif hint is bool:
+        words.update(is_flag=True, is_eager=True)  # before the arguments are read, which an error would quote
     elif name == "blackout":
         words.update(metavar="WINDOW", multiple=True, callback=lambda _ctx, _param, value: list(value) or None)
     elif datetime in get_args(hint):
@@ -60,16 +66,17 @@ def _column(name: str, hint: Any) -> click.Option:
     return click.Option([f"--{name.replace('_', '-')}"], **words)
 
 
-def _read_json(_ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+def _read_json(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
     if value is None:
         return None
     wanted = JSON_COLUMNS[str(param.name)]
+    shown = MASK if param.name in ARGUMENTS and ctx.params.get("sensitive") else repr(value)
     try:
         read = json.loads(value)
     except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"{value!r} is not JSON: {error}") from None
+        raise click.BadParameter(f"{shown} is not JSON: {error}") from None
     if not isinstance(read, list if wanted == "array" else dict):
-        raise click.BadParameter(f"{value!r} is not a JSON {wanted}")
+        raise click.BadParameter(f"{shown} is not a JSON {wanted}")
     return read
 
 

@@ -13,7 +13,7 @@ from celery_pgbeat.cli.failure import Failure
 
 
 class LazyGroup(click.Group):
-    """The command `x` is the attribute `x` of the module `celery_pgbeat.cli.x`; that of `import` is `import_`."""
+    """The command `a-b` is the attribute `a_b` of the module `celery_pgbeat.cli.a_b`; that of `import` is `import_`."""
 
     def __init__(self, *args: Any, lazy: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -27,7 +27,7 @@ class LazyGroup(click.Group):
         """Import and return a command."""
         if cmd_name not in self._summaries:
             return None
-        place = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        place = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name.replace("-", "_")
         module = f"celery_pgbeat.cli.{place}"
         try:
             command: click.Command = getattr(import_module(module), place)

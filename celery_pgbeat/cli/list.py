@@ -23,6 +23,7 @@ COLOURS = {"problem": "red", "paused": "yellow", "finished": "bright_black"}
 @with_task
 @with_queue
 @with_managed_by
+@click.option("--group-name", metavar="GROUP", help="Only those of this group.")
 @click.option("--enabled/--paused", default=None, help="Only enabled rows, or only paused ones.")
 @click.option("--with-problem", is_flag=True, default=None, help="Only rows that cannot be planned.")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
@@ -33,6 +34,7 @@ def list(
     task: str | None,
     queue: str | None,
     managed_by: str | None,
+    group_name: str | None,
     enabled: bool | None,
     with_problem: bool | None,
     limit: int,
@@ -52,6 +54,7 @@ def list(
             task=task,
             queue=queue,
             managed_by=managed_by,
+            group_name=group_name,
             enabled=enabled,
             with_problem=with_problem,
         )
@@ -75,6 +78,8 @@ def state_of(row: PeriodicTask) -> str:
     """Return in a word or two what a row is waiting for."""
     if not row.enabled:
         return "paused" if row.paused_until is None else f"paused until {instant(row.paused_until)}"
+    if row.group_paused:
+        return "group paused"
     if row.problem is not None:
         return "problem"
     if row.next_run_at is not None:

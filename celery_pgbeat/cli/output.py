@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from celery_pgbeat.sensitive import ARGUMENTS, MASK
+
 WIDEST = 48  # characters of a cell; `show` and --json have it all
 GAP = "  "
 
@@ -44,14 +46,18 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
         click.echo(f"{click.style(name.ljust(width), bold=True)}{GAP}{value}")
 
 
-def row_as_dict(row: Any) -> dict[str, Any]:
-    """Return a PeriodicTask or a Job as a dict; its arguments as the JSON that is stored."""
+def row_as_dict(row: Any, *, reveal: bool = False) -> dict[str, Any]:
+    """Return a PeriodicTask or a Job as a dict; its arguments as the JSON that is stored.
+
+    Those of a sensitive row only with `reveal`.
+    """
     from celery_pgbeat.declare.call import json_text
 
+    hidden = ARGUMENTS if getattr(row, "sensitive", False) and not reveal else frozenset()
     return {
         field.name: json.loads(json_text(value, field.name)) if isinstance(value, (list, dict)) else value
         for field in fields(row)
-        for value in [getattr(row, field.name)]
+        for value in [MASK if field.name in hidden else getattr(row, field.name)]
     }
 
 

@@ -11,10 +11,11 @@ from celery_pgbeat.cli.target import Target
 
 @click.command(cls=DoorCommand)
 @click.argument("name")
+@click.option("--reveal", is_flag=True, help="Show the arguments of a sensitive row too.")
 @as_json
-def show(name: str, as_json: bool) -> None:
-    """Show one periodic task."""
-    row = row_as_dict(Target.current().beat().get(name))
+def show(name: str, reveal: bool, as_json: bool) -> None:
+    """Show one periodic task; the arguments of a sensitive one only with --reveal."""
+    row = row_as_dict(Target.current().beat().get(name), reveal=reveal)
     if as_json:
         print_json(row)
     else:

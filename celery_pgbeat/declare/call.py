@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.sensitive import MASK
 
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # JSON's writing of it; Postgres stores no such character
 
@@ -51,19 +52,20 @@ def task_of(task: Any) -> Call:
     raise InvalidPeriodicTask(f"task is {task!r}, neither a Celery task nor the name of one nor a signature")
 
 
-def arguments_text(args: Any) -> str:
-    """Return positional arguments as a JSON array.
+def arguments_text(args: Any, sensitive: bool = False) -> str:
+    """Return positional arguments as a JSON array; errors quote nothing of sensitive ones.
 
     Raises:
         InvalidPeriodicTask: an argument cannot be written as JSON; names it.
     """
     if isinstance(args, (str, bytes, Mapping)) or not isinstance(args, Sequence):
         raise InvalidPeriodicTask(f"args is a {type(args).__qualname__}, not a list or tuple")
-    return "[" + ", ".join(json_text(value, f"args[{position}]") for position, value in enumerate(args)) + "]"
+    parts = [json_text(value, f"args[{position}]", sensitive) for position, value in enumerate(args)]
+    return "[" + ", ".join(parts) + "]"
 
 
-def keywords_text(kwargs: Any) -> str:
-    """Return keyword arguments as a JSON object.
+def keywords_text(kwargs: Any, sensitive: bool = False) -> str:
+    """Return keyword arguments as a JSON object; errors quote nothing of sensitive ones, not even a name.
 
     Raises:
         InvalidPeriodicTask: an argument cannot be written as JSON; names it.
@@ -73,12 +75,15 @@ def keywords_text(kwargs: Any) -> str:
     parts = []
     for name, value in sorted(kwargs.items(), key=lambda item: str(item[0])):
         if not isinstance(name, str):
-            raise InvalidPeriodicTask(f"kwargs has the key {name!r}; the names of arguments are text")
-        parts.append(f"{json_text(name, 'kwargs')}: {json_text(value, f'kwargs[{name!r}]')}")
+            raise InvalidPeriodicTask(
+                f"kwargs has the key {MASK if sensitive else repr(name)}; the names of arguments are text"
+            )
+        place = f"kwargs[{MASK if sensitive else repr(name)}]"
+        parts.append(f"{json_text(name, 'kwargs', sensitive)}: {json_text(value, place, sensitive)}")
     return "{" + ", ".join(parts) + "}"
 
 
-def json_text(value: Any, field: str) -> str:
+def json_text(value: Any, field: str, sensitive: bool = False) -> str:
     """Return a value as JSON, as Celery's serializer writes it: datetime, UUID and Decimal included.
 
     Raises:
@@ -90,8 +95,9 @@ def json_text(value: Any, field: str) -> str:
         text: str = dumps(value, allow_nan=False, ensure_ascii=False)
         text.encode("utf-8")
     except (TypeError, ValueError, RecursionError) as error:
+        why = MASK if sensitive else error
         raise InvalidPeriodicTask(
-            f"{field} is a {type(value).__qualname__} that is not JSON ({error}): pass an id or plain data instead"
+            f"{field} is a {type(value).__qualname__} that is not JSON ({why}): pass an id or plain data instead"
         ) from None
     if NUL.search(text):
         raise InvalidPeriodicTask(f"{field} holds the character NUL, which Postgres cannot store")

@@ -38,6 +38,7 @@ class Columns(TypedDict, total=False):
     queue: str | None
     priority: int | None  # the broker's, 0 to 255
     options: Mapping[str, Any]  # every other option of `apply_async` that is in KNOWN_OPTIONS
+    sensitive: bool  # its arguments are shown nowhere: logs, events, `argsrepr`, errors of its jobs
     timezone: str | tzinfo | None  # an IANA name or a ZoneInfo; default the app's
     anchor: datetime | None  # where the grid of an interval starts; default the instant the schedule is set
     dst: str  # default, skip, once, all
@@ -53,8 +54,10 @@ class Columns(TypedDict, total=False):
     max_run_time: str | timedelta | float | None  # soft limit of a run; also `50%` of the interval
     blackout: str | Sequence[str] | None  # when nothing may start: `cron: 0 0 * * sat P2D`, `window: name`
     blackout_action: str  # defer (the default) to the end of the window, skip
+    group_name: str | None  # the group with which it is paused and limited
     submitter: str | None  # who; free text
     subject: str | None  # what for; free text
+    pause_after_failures: int | None  # pauses after so many failed jobs in a row; default: never
     on_lost: str  # mark (the default): a run whose worker died is not run again; rerun: it is
     tracking: str  # full (the default), result, send
 
@@ -94,9 +97,18 @@ def read_name(name: Any) -> str:
     Raises:
         InvalidPeriodicTask: it is no text of 1 to 200 characters.
     """
-    text = _text("name", name)
+    return read_group_name("name", name)
+
+
+def read_group_name(field: str, name: Any) -> str:
+    """Return the name of a group if it can be one.
+
+    Raises:
+        InvalidPeriodicTask: it is no text of 1 to 200 characters.
+    """
+    text = _text(field, name)
     if len(text) > LONGEST_NAME:
-        raise InvalidPeriodicTask(f"name has {len(text)} characters, not 1 to {LONGEST_NAME}")
+        raise InvalidPeriodicTask(f"{field} has {len(text)} characters, not 1 to {LONGEST_NAME}")
     return text
 
 
@@ -108,11 +120,22 @@ def _priority(field: str, value: Any) -> int:
     return value
 
 
-def _count(field: str, value: Any) -> int:
+def read_count(field: str, value: Any) -> int:
+    """Return a number from 1 up to what Postgres's int holds.
+
+    Raises:
+        InvalidPeriodicTask: it is none.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value > LARGEST_INT:
         raise InvalidPeriodicTask(f"{field} is {value!r}, not a whole number up to {LARGEST_INT}")
     if value < 1:
         raise InvalidPeriodicTask(f"{field} is {value}, not at least 1")
+    return value
+
+
+def _switch(field: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidPeriodicTask(f"{field} is {value!r}, not true or false")
     return value
 
 
@@ -189,27 +212,31 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "queue": read_short_text,
     "priority": _priority,
     "options": read_options,
+    "sensitive": _switch,
     "timezone": _timezone,
     "anchor": read_instant,
     "dst": _one_of("default", "skip", "once", "all"),
     "start_at": read_instant,
     "end_at": read_instant,
-    "max_runs": _count,
+    "max_runs": read_count,
     "jitter": _span(timedelta(0), YEAR),
     "overlap": _one_of("skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow"),
     "catchup": _one_of("none", "latest", "earliest", "all"),
     "catchup_window": _span(timedelta(0), 100 * YEAR),
-    "catchup_limit": _count,
+    "catchup_limit": read_count,
     "min_gap": _span(timedelta(microseconds=1), YEAR),
     "max_run_time": _run_time,
     "blackout": _windows,
     "blackout_action": _one_of("defer", "skip"),
+    "group_name": read_group_name,
     "submitter": read_short_text,
     "subject": read_short_text,
+    "pause_after_failures": read_count,
     "on_lost": _one_of("mark", "rerun"),
     "tracking": _one_of("full", "result", "send"),
 }
 DEFAULTS: dict[str, Any] = {
+    "sensitive": False,
     "dst": "default",
     "overlap": "skip",
     "catchup": "latest",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -41,11 +41,12 @@ class Definition:
 
     name: str
     task: str
-    args: str  # JSON
-    kwargs: str  # JSON
+    args: str = field(repr=False)  # JSON
+    kwargs: str = field(repr=False)  # JSON
     queue: str | None
     priority: int | None
     options: str  # JSON
+    sensitive: bool
     schedule: str | None
     timezone: str
     anchor: datetime | None
@@ -62,8 +63,10 @@ class Definition:
     max_run_time: timedelta | None
     blackout: tuple[str, ...] | None
     blackout_action: str
+    group_name: str | None
     submitter: str | None
     subject: str | None
+    pause_after_failures: int | None
     on_lost: str
     tracking: str
     managed_by: str
@@ -74,7 +77,7 @@ class Definition:
 
 
 JSON_COLUMNS = ("args", "kwargs", "options")
-COLUMNS = tuple(field.name for field in fields(Definition))
+COLUMNS = tuple(column.name for column in fields(Definition))
 
 
 def define(
@@ -154,7 +157,9 @@ def _columns(call: Call, columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arguments(values: Mapping[str, Any]) -> tuple[str, str]:
-    args, kwargs = arguments_text(values["args"]), keywords_text(values["kwargs"])
+    sensitive = values["sensitive"]
+    args = arguments_text(values["args"], sensitive)
+    kwargs = keywords_text(values["kwargs"], sensitive)
     size = len(args.encode()) + len(kwargs.encode())
     if size > LARGEST_ARGUMENTS:
         raise InvalidPeriodicTask(

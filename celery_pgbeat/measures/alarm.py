@@ -5,7 +5,8 @@ writes the row is the one that tells whose it is to say so: in the log, by the s
 it is over, so the next time is another episode.
 
 A beat looks only after it has itself seen the database without a break for `pgbeat_dead_after`. After an outage, or a
-step of the database's clock, everything looks late and everybody dead, for the moment that it takes to catch up.
+step of the database's clock, everything looks late and everybody dead, for the moment that it takes to catch up. A step
+that the turns have not seen yet is seen by the statement: it is told what time the beat takes it to be.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 MOST = 100  # overdue periodic tasks with an alert at a time
 SHARE = 20  # looking may take one part in so many of the time: what is slow to look at is looked at less often
 REMIND_EVERY = 60.0  # seconds between two log lines about a look that fails
+STEP = 2.0  # seconds by which the database's clock may be off what the beat takes for its time
 STOP_WITHIN = 0.5  # seconds that an alert on its way gets when the beat stops
 
 
@@ -59,6 +61,7 @@ class Alarm:
         dead_after: how long a beat may be silent.
         every: how often to look.
         may_judge: whether silence can be held against anybody now.
+        now: the database's time, as the beat can tell it.
         webhook: who is told besides; None for nobody.
     """
 
@@ -72,6 +75,7 @@ class Alarm:
         dead_after: timedelta,
         every: timedelta,
         may_judge: Callable[[], bool],
+        now: Callable[[], datetime],
         webhook: Webhook | None,
     ) -> None:
         self._database = database
@@ -81,6 +85,7 @@ class Alarm:
         self._dead_after = dead_after.total_seconds()
         self._every = every.total_seconds()
         self._may_judge = may_judge
+        self._now = now
         self._webhook = webhook
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pgbeat-alarm", daemon=True)
@@ -105,7 +110,13 @@ class Alarm:
             DatabaseUnavailable: Postgres is out of reach.
         """
         rows = self._database.run(
-            "raise_alerts", beat=self._beat, after=self._after, dead_after=self._dead_after, most=MOST
+            "raise_alerts",
+            beat=self._beat,
+            after=self._after,
+            dead_after=self._dead_after,
+            most=MOST,
+            now=self._now(),
+            step=STEP,
         )
         raised: list[Alert] = []
         for row in rows:

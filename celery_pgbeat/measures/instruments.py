@@ -9,8 +9,10 @@ from typing import Any
 
 from celery_pgbeat.measures.alarm import Alarm
 from celery_pgbeat.measures.counting import CountingStore
+from celery_pgbeat.measures.extras import spans_of
 from celery_pgbeat.measures.gauges import Gauges
 from celery_pgbeat.measures.tally import Tally
+from celery_pgbeat.measures.tracing import TracingCountingStore, TracingStore
 from celery_pgbeat.measures.webhook import Webhook
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.store import Store
@@ -28,6 +30,12 @@ class Instruments:
         database: the beat's.
         now: the database's time, as the beat can tell it.
         may_judge: whether the beat has seen the database for long enough to hold silence against anybody.
+
+    Attributes:
+        spans: of OpenTelemetry; None where nobody wants them.
+
+    Raises:
+        MissingExtra: an extra that the settings ask for is not installed.
     """
 
     def __init__(
@@ -44,6 +52,7 @@ class Instruments:
         self._now = now
         self._may_judge = may_judge
         self._tally = None if settings.metrics_port is None else Tally()
+        self.spans = spans_of(settings)
         self._alarm: Alarm | None = None
         self._close_endpoint: Callable[[], None] | None = None
 
@@ -77,10 +86,19 @@ class Instruments:
         logger.info("Metrics are at http://%s:%d/metrics", host, port, extra={"action": "measure"})
 
     def store(self, beat: str) -> Store:
-        """Make the beat's statements; counted, if somebody wants to know."""
+        """Make the beat's statements; counted and traced, if somebody wants to know."""
+        lease = self._settings.lease
+        if self.spans is None:
+            if self._tally is None:
+                return Store(self._database, beat, lease)
+            return CountingStore(self._database, beat, lease, self._tally, self._now)
+        traced: TracingStore
         if self._tally is None:
-            return Store(self._database, beat, self._settings.lease)
-        return CountingStore(self._database, beat, self._settings.lease, self._tally, self._now)
+            traced = TracingStore(self._database, beat, lease)
+        else:
+            traced = TracingCountingStore(self._database, beat, lease, self._tally, self._now)
+        traced.spans = self.spans
+        return traced
 
     def watch(self, beat: str) -> None:
         """Raise alerts on behalf of this beat, if asked to; once the schema is there."""
@@ -96,6 +114,7 @@ class Instruments:
             dead_after=self._settings.dead_after,
             every=self._settings.heartbeat_every,
             may_judge=self._may_judge,
+            now=self._now,
             webhook=None if url is None else Webhook(url),
         )
         self._alarm.start()
@@ -112,3 +131,5 @@ class Instruments:
         if self._close_endpoint is not None:
             self._close_endpoint()
             self._close_endpoint = None
+        if self.spans is not None:
+            self.spans.close()

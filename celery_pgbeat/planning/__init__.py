@@ -6,11 +6,12 @@ job that goes out or as one of the counted rest.
 
 `rows.py` has the types, `recurrence.py` what is remembered of schedules, `timeline.py` when a row's occurrences are due
 (jitter, windows, bounds), `first.py` the first run of a row, `decide.py` what becomes of a due one, `catchup.py` which
-of the missed ones still go out.
+of the missed ones still go out, `backfill.py` which of a range that somebody asks for.
 """
 
 from __future__ import annotations
 
+from .backfill import NOTHING, Filling, History, Range, Step, range_of
 from .decide import decide
 from .first import plan
 from .identity import job_id
@@ -18,16 +19,22 @@ from .rows import Decision, Definition, Due, Passed, Planned, Postponed, Rules
 from .timeline import Timeline, timeline_of
 
 __all__ = [
+    "NOTHING",
     "Decision",
     "Definition",
     "Due",
+    "Filling",
+    "History",
     "Passed",
     "Planned",
     "Postponed",
+    "Range",
     "Rules",
+    "Step",
     "Timeline",
     "decide",
     "job_id",
     "plan",
+    "range_of",
     "timeline_of",
 ]

@@ -1,4 +1,4 @@
-"""The id of a tick's job."""
+"""The id of a job: that of a tick, and that of an occurrence in a backfill."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ UTC = timezone.utc
 
 def job_id(name: str, created_at: datetime, scheduled_for: datetime) -> uuid.UUID:
     """Return the id of a tick's job: the same whoever asks, and another one for a row made anew under the old name."""
-    text = f"{name}\0{_in_utc(created_at).isoformat()}\0{_shown(_in_utc(scheduled_for))}"
+    return _id_of(f"{name}\0{_in_utc(created_at).isoformat()}\0{_shown(_in_utc(scheduled_for))}")
+
+
+def backfill_job_id(name: str, backfill: uuid.UUID, scheduled_for: datetime) -> uuid.UUID:
+    """Return the id of an occurrence's job in a backfill: the same whoever asks, another one in another backfill."""
+    return _id_of(f"{name}\0{backfill}\0{_shown(_in_utc(scheduled_for))}")
+
+
+def _id_of(text: str) -> uuid.UUID:
     # uuid5 without its detours: every tick needs an id.
     digest = hashlib.sha1(NAMESPACE + text.encode(), usedforsecurity=False).digest()
     return uuid.UUID(int=int.from_bytes(digest[:16], "big") & FREE | VERSION)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -57,11 +57,12 @@ class Due(Definition):
     """A marked row that is due, as its mark returned it: the columns of `mark.sql` are these, in this order."""
 
     task: str
-    args: str
-    kwargs: str
+    args: str = field(repr=False)
+    kwargs: str = field(repr=False)
     queue: str | None
     priority: int | None
     options: str
+    sensitive: bool
     catchup: str
     catchup_window: timedelta | None
     catchup_limit: int | None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy.engine import Connection, Engine, Row
+from sqlalchemy.engine.interfaces import DBAPIModule
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
@@ -18,9 +19,10 @@ PASSING = ("08", "53", "57P", "25006")
 # The statement was ended in favour of another one: serialisation failure, deadlock, lock or statement time-out.
 BUSY = ("40001", "40P01", "55P03", "57014")
 
-# What every job waits for, and what is answered the same if it is said twice. SQLAlchemy's part in a statement costs a
-# process as much as all the rest of it.
-QUICK = frozenset({"start"})
+# What every job waits for goes straight to the driver: SQLAlchemy's part in a statement costs a process as much as all
+# the rest of it. Of these, `start` is answered the same if it is said twice.
+STRAIGHT = frozenset({"mark", "submit_free", "confirm", "start"})
+SAID_AGAIN = frozenset({"start"})
 
 
 class Database:
@@ -35,7 +37,7 @@ class Database:
         self.url = url
         self.schema = checked_schema(schema)
         self.engine: Engine = create_engine(url)
-        self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        self._driver_error: type[DBAPIModule.Error] = self.engine.dialect.loaded_dbapi.Error
 
     def __repr__(self) -> str:
         return f"Database({self.shown_url!r}, schema={self.schema!r})"
@@ -48,14 +50,15 @@ class Database:
     def run(self, name: str, /, connection: Connection | None = None, **parameters: Any) -> Sequence[Row[Any]]:
         """Run the statement `sql/<name>.sql` and return its rows.
 
-        With `connection` the statement joins that connection's transaction; without, it commits by itself.
+        With `connection` the statement joins that connection's transaction; without, it commits by itself. The rows
+        of those that go straight to the driver are its own tuples.
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach or cannot write now; trying again later is right.
         """
         sql = statement(name, self.schema)
-        if connection is None and name in QUICK:
-            return self._quickly(sql, parameters)
+        if connection is None and name in STRAIGHT:
+            return self._say(sql, parameters, again=name in SAID_AGAIN)
         return self.execute(sql, parameters, connection)
 
     def execute(
@@ -72,27 +75,45 @@ class Database:
         except (DBAPIError, TimeoutError) as error:
             raise self.translated(error) from error
 
-    def _quickly(self, sql: str, parameters: dict[str, Any]) -> Sequence[Row[Any]]:
-        """Run a statement that may be said twice, past SQLAlchemy's bookkeeping: the rows are the driver's own tuples.
+    def _say(self, sql: str, parameters: dict[str, Any], again: bool) -> Sequence[Row[Any]]:
+        """Run a statement past SQLAlchemy's bookkeeping.
 
-        Whatever goes wrong is said again in the ordinary way, which connects anew and knows one error from another.
+        What goes wrong is said `again` in the ordinary way, which connects anew, or told as that way would.
         """
         try:
             connection = self.engine.raw_connection()
-        except (self._driver_error, TimeoutError):
+        except (self._driver_error, TimeoutError):  # nothing has been said yet
             return self.execute(sql, parameters)
         try:
             cursor = connection.cursor()
             cursor.execute(sql, parameters)
             return cursor.fetchall()
-        except self._driver_error:
-            connection.invalidate()
+        except self._driver_error as error:
+            broken = self.engine.dialect.is_disconnect(error, connection.dbapi_connection, None)
+            if again or broken:
+                connection.invalidate()
+            if broken:
+                self.close()  # the other connections are older, and will be no better
+            if not again:
+                raise self.translated(self._wrapped(error, broken)) from error
         except BaseException:  # a time limit that strikes in the middle: nobody knows what this connection is doing
             connection.invalidate()
             raise
         finally:
             connection.close()
         return self.execute(sql, parameters)
+
+    def _wrapped(self, error: Exception, broken: bool) -> Exception:
+        """Return a driver's error as SQLAlchemy shows it."""
+        return DBAPIError.instance(
+            None,
+            None,
+            error,
+            self._driver_error,
+            hide_parameters=True,
+            connection_invalidated=broken,
+            dialect=self.engine.dialect,
+        )
 
     def translated(self, error: Exception) -> Exception:
         """Return DatabaseUnavailable in place of an error that may pass by itself, else the error."""

@@ -13,9 +13,20 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
-from celery_pgbeat.errors import InvalidPeriodicTask, JobInTheWay, SchemaMissing, UnknownPeriodicTask
+from celery_pgbeat.errors import (
+    BackfillOver,
+    InvalidPeriodicTask,
+    JobInTheWay,
+    SchemaMissing,
+    UnknownBackfill,
+    UnknownGroup,
+    UnknownPeriodicTask,
+)
 from celery_pgbeat.postgres.database import Database, sqlstate
 from celery_pgbeat.postgres.statements import statement
+
+# What our own functions raise, by its SQLSTATE.
+MEANINGS = {"P0002": UnknownPeriodicTask, "42704": UnknownBackfill, "55000": BackfillOver}
 
 Record = Mapping[str, Any]
 Row = dict[str, Any]
@@ -64,7 +75,8 @@ class Doors:
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach; with `connection` the driver's own error instead.
-            InvalidPeriodicTask, UnknownPeriodicTask, JobInTheWay, SchemaMissing: what Postgres refused.
+            InvalidPeriodicTask, UnknownPeriodicTask, UnknownGroup, JobInTheWay, UnknownBackfill, BackfillOver,
+                SchemaMissing: what Postgres refused.
         """
         try:
             if connection is None:
@@ -95,8 +107,9 @@ class Doors:
             return None
         said = getattr(origin, "diag", None)
         message, hint = getattr(said, "message_primary", None) or str(origin), getattr(said, "message_hint", None)
-        if code == "P0002":
-            return UnknownPeriodicTask(message)
+        if code in MEANINGS:
+            of_group = getattr(said, "table_name", None) == "task_group"
+            return (UnknownGroup if of_group else MEANINGS[code])(message)
         if code == "55006":
             return JobInTheWay(f"{message}: wait for its end, or send one beside it with force")
         if code == "22023" or code.startswith("23"):

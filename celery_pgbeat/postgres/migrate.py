@@ -27,7 +27,7 @@ from celery_pgbeat.postgres.database import BUSY, sqlstate
 from celery_pgbeat.postgres.statements import checked_schema, rendered
 
 # The oldest package version (as a schema version) that works beside nodes of this schema.
-MIN_COMPATIBLE = 8
+MIN_COMPATIBLE = 18
 TRIES = 5  # before a lock that is not to be had is an error
 # `create schema if not exists` asks for the right to make one even where there is one.
 SCHEMA = """

@@ -30,9 +30,10 @@ class Operators:
         Args:
             limit: at most so many.
             after: only names later than this: the last one of the page before.
-            **filters: pattern (of SQL's LIKE), task, queue, managed_by, enabled, with_problem; None for any.
+            **filters: pattern (of SQL's LIKE), task, queue, managed_by, group_name, enabled, with_problem;
+                None for any.
         """
-        known = dict.fromkeys(("pattern", "task", "queue", "managed_by", "enabled", "with_problem"))
+        known = dict.fromkeys(("pattern", "task", "queue", "managed_by", "group_name", "enabled", "with_problem"))
         return self._run("page_of_tasks", limit=limit, after=after, **{**known, **filters})
 
     def all_tasks(self, **filters: Any) -> Iterator[Row]:
@@ -148,6 +149,10 @@ class Operators:
     def missing_grants(self) -> list[Row]:
         """Read what this user may not do of what a beat has to."""
         return self._run("missing_grants")
+
+    def open_schemas(self) -> list[Row]:
+        """Read the schemas in which others than their owner may put a function in the place of one of Postgres' own."""
+        return self._run("open_schemas")
 
     def activity(self, seconds: float, on_time: timedelta) -> Row:
         """Tell how things are now, and what was made within the last `seconds`."""

@@ -200,9 +200,9 @@ class Reports:
             tracking=True,
         )
 
-    def sign_off(self, node: NodeId) -> None:
-        """Take nodes that have ended off the list."""
-        self.database.run("sign_off", nodes=[str(node)])
+    def leave(self, node: NodeId) -> None:
+        """Take a worker that has ended off the list."""
+        self.database.run("leave", node=str(node))
 
     def _changed(self, name: str, **parameters: Any) -> bool:
         return bool(self.database.run(name, **parameters))

@@ -74,63 +74,75 @@ grant select, insert, update on {schema}.periodic_task to {beat};
 grant select, insert, update, delete on {schema}.active_job to {beat};
 grant select, insert on {schema}.finished_job to {beat};
 grant select, insert, update, delete on {schema}.node to {beat};
+grant select, insert, update on {schema}.periodic_task_state to {beat};
 grant select on {schema}.blackout, {schema}.overdue to {beat};
+grant select on {schema}.task_group to {beat};
+grant update (pause_reason) on {schema}.task_group to {beat};  -- to lock a row, which asks for the right to change something
 grant select, insert, update, delete on {schema}.declaration to {beat};
 grant select, insert, update on {schema}.declaration_in_force to {beat};
 grant select, insert, update, delete on {schema}.alert to {beat};
+grant select, update on {schema}.backfill to {beat};
 
 -- The worker: reports its jobs. Of a periodic task it changes what a job may change of its own (snooze, reschedule,
 -- cancel), never what is called.
-grant select (name, task, timezone, anchor, dst, start_at, overlap, enabled, paused_until)
+grant select (
+        name, task, timezone, anchor, dst, start_at, overlap, enabled, paused_until, pause_after_failures, failures_from)
     on {schema}.periodic_task to {worker};
 grant update (schedule, timezone, anchor, enabled, pause_reason, paused_by, paused_until)
     on {schema}.periodic_task to {worker};
 grant select, insert, update on {schema}.periodic_task_state to {worker};
+grant select on {schema}.task_group to {worker};
 grant select, insert, delete on {schema}.active_job to {worker};
-grant update (state, exclusive, waited, attempt, attempt_at, started_at, busy_until, token, worker, error, marked_by, marked_at)
+grant update (state, exclusive, slot, waits_for, waited, attempt, attempt_at, started_at, busy_until, check_at, token, worker, error,
+        marked_by, marked_at)
     on {schema}.active_job to {worker};
 grant select, insert, delete on {schema}.finished_job to {worker};
 grant update (state, error) on {schema}.finished_job to {worker};
 grant select, insert, delete on {schema}.node to {worker};
 grant update (last_seen_at) on {schema}.node to {worker};
-grant select (last_seen_at), delete on {schema}.declaration to {worker};
 
 -- The author: the definition of periodic tasks, pausing them, and their next run; named windows. What beats and
--- workers write is not the author's, nor are the jobs: trigger() starts one.
+-- workers write is not the author's, nor are the jobs: trigger() starts one, backfill() those of a range.
 grant select on {schema}.periodic_task, {schema}.periodic_task_state, {schema}.active_job, {schema}.finished_job,
-    {schema}.node, {schema}.blackout, {schema}.declaration, {schema}.declaration_in_force, {schema}.alert, {schema}.job, {schema}.upcoming, {schema}.status, {schema}.overdue to {author};
+    {schema}.node, {schema}.blackout, {schema}.task_group, {schema}.declaration, {schema}.declaration_in_force,
+    {schema}.alert, {schema}.backfill, {schema}.job, {schema}.upcoming, {schema}.status, {schema}.overdue to {author};
 grant insert (
-        name, task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
+        name, task, args, kwargs, queue, priority, options, sensitive,
+        schedule, timezone, anchor, dst, start_at, end_at, max_runs,
         jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-        submitter, subject, enabled, pause_reason, paused_by, paused_until, on_lost, tracking, next_run_at, managed_by),
+        group_name, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
+        tracking, next_run_at, managed_by),
     update (
-        name, task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
+        name, task, args, kwargs, queue, priority, options, sensitive,
+        schedule, timezone, anchor, dst, start_at, end_at, max_runs,
         jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-        submitter, subject, enabled, pause_reason, paused_by, paused_until, on_lost, tracking, next_run_at, managed_by,
-        declared_timezone, windows_revision),
+        group_name, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
+        tracking, next_run_at, managed_by, declared_timezone, windows_revision, group_paused),
     delete
     on {schema}.periodic_task to {author};
-grant insert, update, delete on {schema}.blackout to {author};
+grant insert, update, delete on {schema}.blackout, {schema}.task_group to {author};
 
 -- The reader: how things stand. Arguments, options and messages may hold what is nobody else's business.
 grant select (
-        name, task, queue, priority, schedule, timezone, anchor, dst, start_at, end_at, max_runs, run_count, jitter, overlap,
-        catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action, submitter, subject, enabled,
-        pause_reason, paused_by, paused_until, on_lost, tracking, next_run_at, planned_for, last_run_at, marked_by,
+        name, task, queue, priority, sensitive, schedule, timezone, anchor, dst, start_at, end_at, max_runs, run_count, jitter,
+        overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action, group_name,
+        group_paused, submitter, subject, enabled, pause_reason, paused_by, paused_until, on_lost, tracking, next_run_at, planned_for, last_run_at, marked_by,
         marked_at, mark_lease, managed_by, problem, revision, planned_revision, created_at, updated_at, schedule_set_at,
-        planned_from, taken_over, pickup_deadline, lazy, declared_timezone, windows_used, windows_revision)
+        planned_from, taken_over, pickup_deadline, lazy, declared_timezone, windows_used, windows_revision,
+        pause_after_failures, failures_from)
     on {schema}.periodic_task to {reader};
 grant select (
-        id, periodic_task, scheduled_for, due_at, origin, state, exclusive, waited, ask, task, queue, on_lost, tracking,
-        min_gap, max_run_time, pickup_deadline, created_at, submitted_at, started_at, attempt_at, busy_until, run, attempt,
-        sends, resends, refusals, marked_by, marked_at, mark_lease, beat, worker, error)
+        id, periodic_task, scheduled_for, due_at, origin, state, exclusive, group_name, slot, waits_for, waited, ask, task, queue, on_lost, tracking,
+        min_gap, max_run_time, pickup_deadline, created_at, submitted_at, started_at, attempt_at, busy_until, check_at, run,
+        attempt, sends, resends, refusals, marked_by, marked_at, mark_lease, beat, worker, error, pause_after_failures,
+        backfill)
     on {schema}.active_job to {reader};
 grant select (
         id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, blocked_by, task, queue,
         created_at, submitted_at, started_at, finished_at, run, attempt, sends, beat, worker, error, busy_until)
     on {schema}.finished_job to {reader};
-grant select on {schema}.periodic_task_state, {schema}.node, {schema}.blackout, {schema}.declaration,
-    {schema}.declaration_in_force, {schema}.alert to {reader};
+grant select on {schema}.periodic_task_state, {schema}.node, {schema}.blackout, {schema}.task_group, {schema}.declaration,
+    {schema}.declaration_in_force, {schema}.alert, {schema}.backfill to {reader};
 grant select on {schema}.job, {schema}.upcoming, {schema}.status, {schema}.overdue to {reader};
 
 -- A function does what its caller may do, so calling one gives nobody anything; those that act for the owner do.
@@ -147,7 +159,9 @@ end
 $$;
 
 grant execute on function {schema}.make_days(int), {schema}.prune(interval) to {beat};
-grant execute on function {schema}.trigger(text, boolean) to {author};
+grant execute on function {schema}.is_backfilled(text[]) to {beat}, {worker};
+grant execute on function {schema}.trigger(text, boolean),
+    {schema}.backfill(text, timestamptz, timestamptz, text, int), {schema}.cancel_backfill(uuid) to {author};
 grant execute on function {schema}.explain(text) to {author}, {reader};
 
 commit;

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from sqlalchemy.engine import Row
 
-from celery_pgbeat.planning import Decision, Definition, Due, Planned, Postponed
+from celery_pgbeat.planning import Decision, Definition, Due, Filling, History, Planned, Postponed, Step
 from celery_pgbeat.postgres.arrays import array_text
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import latest
@@ -22,6 +22,7 @@ from celery_pgbeat.postgres.migrate import latest
 UTC = timezone.utc
 WINDOWS = [field.name for field in fields(Definition)].index("windows")
 MOST_BUFFERED = 1000  # jobs of one periodic task that wait for their turn under `buffer_all`
+MOST_RECALLED = 2000  # jobs of the history that one step of a backfill looks at
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,13 @@ class View:
     next_run_at: datetime | None
     unplanned: bool
     unsent: bool
+    admissible: bool
     unreported: bool
     lapsed: bool
+    in_time: bool
     resumes: bool
+    failing: bool
+    backfills: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +208,15 @@ class Store:
         (row,) = self._run("release", names=None if names is None else list(names))
         return int(row[0])
 
+    def admit(self, batch: int) -> int:
+        """Give the free places of groups to up to `batch` jobs that wait for one; answers how many got one."""
+        (row,) = self._run("admit", batch=batch)
+        return int(row[0])
+
+    def regroup(self) -> list[str]:
+        """Bring rows in line with their groups, where one joined its group as that was paused."""
+        return [row[0] for row in self._run("regroup")]
+
     def still_marked(self, names: Sequence[str]) -> set[str]:
         """Tell which of these rows still bear this beat's mark: a submit stepped over them."""
         return {row[0] for row in self._run("still_marked", beat=self.beat, names=list(names))}
@@ -211,7 +225,7 @@ class Store:
         """Confirm that the broker took these jobs' messages; each with the seconds until it may start."""
         delays = {str(job): float(delay) for job, delay in sent if delay}
         rows = self._run("confirm", beat=self.beat, jobs=[job for job, _ in sent], delays=json.dumps(delays))
-        found = [(cast(uuid.UUID, _uuid(row.id)), row.held) for row in rows]
+        found = [(cast(uuid.UUID, _uuid(job)), held) for job, held in rows]
         return Confirmed({job for job, held in found if not held}, {job for job, held in found if held})
 
     def give_back(self, jobs: Iterable[uuid.UUID] | None = None, late: bool = False) -> int:
@@ -220,7 +234,7 @@ class Store:
         `late`, when their lease is over, only those that this beat has not marked anew.
         """
         ids = None if jobs is None else [str(job) for job in jobs]
-        return len(self._run("give_back", beat=self.beat, jobs=ids, late=late))
+        return len(self._run("give_back", beat=self.beat, lease=self.lease, jobs=ids, late=late))
 
     def unmark(self, names: Iterable[str] | None = None) -> int:
         """Take this beat's marks off the rows it has not submitted; without a list, off all due rows."""
@@ -238,13 +252,89 @@ class Store:
         )
         return [Recovered(**{**record, "id": _uuid(record["id"])}) for record in _records(rows)]
 
+    def mark_backfill(
+        self, default_timezone: str, lazy_names: Sequence[str] = (), but: Iterable[uuid.UUID] = ()
+    ) -> Filling | None:
+        """Mark one running backfill that has room for a job, or is to be ended, and read what decides its occurrences.
+
+        `but` names those that are left to later turns.
+        """
+        rows = self._run(
+            "mark_backfill",
+            beat=self.beat,
+            lease=self.lease,
+            timezone=default_timezone,
+            lazy_names=list(lazy_names),
+            but=list(but),
+        )
+        found = next((Filling(*values) for values in _planning(rows)), None)
+        if found is not None:
+            found.backfill = uuid.UUID(str(found.backfill))
+        return found
+
+    def recall(self, name: str, after: datetime, until: datetime, most: int = MOST_RECALLED) -> History:
+        """Recall which occurrences after an instant have had a job, the oldest first, and whether each has failed."""
+        return recalled(self._run("recall", periodic_task=name, after=after, until=until, most=most))
+
+    def submit_backfill(
+        self,
+        filling: Filling,
+        step: Step,
+        jobs: Sequence[uuid.UUID],
+        total: int,
+        pickup_deadline: timedelta,
+        full_acts_as: str = "full",
+    ) -> str:
+        """Submit one step of a backfill: its jobs and how far it has come, fenced by this very mark.
+
+        Returns `submitted`, `waiting` (likewise; its jobs wait for places in their group), `held` (nothing was done:
+        somebody holds the row, or has taken the place) or `lost`.
+        """
+        (row,) = self._run(
+            "submit_backfill",
+            backfill=str(filling.backfill),
+            beat=self.beat,
+            marked_at=filling.marked_at,
+            revision=filling.revision,
+            jobs=list(jobs),
+            scheduled_fors=list(step.jobs),
+            reached=step.reached,
+            next_at=step.next_at,
+            total=total,
+            passed_over=step.passed_over,
+            pickup_deadline=pickup_deadline.total_seconds(),
+            timezone=filling.timezone,
+            full_acts_as=full_acts_as,
+        )
+        return str(row[0])
+
+    def end_backfill(self, filling: Filling, problem: str) -> bool:
+        """End a marked backfill that cannot go on, and write down why; tell whether that was done."""
+        rows = self._run(
+            "end_backfill",
+            backfill=str(filling.backfill),
+            beat=self.beat,
+            marked_at=filling.marked_at,
+            problem=problem,
+            version=self._version,
+        )
+        return bool(rows)
+
+    def recheck(self, batch: int) -> int:
+        """Move on up to `batch` jobs that were to be looked at by now and are in time: until their deadline."""
+        return len(self._run("recheck", batch=batch, lease=self.lease))
+
+    def recheck_ahead(self) -> int:
+        """Find the unsent jobs that were marked before the clock was set back."""
+        return len(self._run("recheck_ahead", lease=self.lease))
+
     def judge(self, batch: int, resending: bool) -> list[Verdict]:
         """Decide about jobs that have been silent past busy_until: send again, run again, or lost."""
         rows = self._run("judge", batch=batch, resending=resending)
         return [Verdict(cast(uuid.UUID, _uuid(row[0])), row[1], row[2]) for row in rows]
 
     def unreported(self, batch: int, names: Sequence[str] = ()) -> list[uuid.UUID]:
-        """Read the jobs whose end only the result backend can tell: in the way of these, or past busy_until."""
+        """Read the jobs whose end nobody reports, and that stand in somebody's way, or are past busy_until."""
         return [cast(uuid.UUID, _uuid(row[0])) for row in self._run("unreported", batch=batch, names=list(names))]
 
     def untrack(self, acts_as: str) -> int:
@@ -275,12 +365,19 @@ class Store:
         """Resume up to `batch` periodic tasks whose pause is over."""
         return [row[0] for row in self._run("resume_due", batch=batch)]
 
+    def pause_failing(self, batch: int) -> list[tuple[str, str | None]]:
+        """Pause up to `batch` periodic tasks of which so many jobs have failed in a row; answers each with the reason.
+
+        Without a reason those for which a pause was due and is no more.
+        """
+        return [(row[0], row[1]) for row in self._run("pause_failing", batch=batch)]
+
     def announce(self, hostname: str, pid: int, version: str) -> None:
         """Announce this beat, or say that it is still alive."""
         self._run("announce", node=self.beat, role="beat", hostname=hostname, pid=pid, version=version, tracking=False)
 
     def sign_off(self, nodes: Sequence[str]) -> None:
-        """Take nodes that have ended off the list."""
+        """Take beats that have ended off the list."""
         self._run("sign_off", nodes=list(nodes))
 
     def peers(self, hostname: str) -> list[str]:
@@ -289,7 +386,7 @@ class Store:
 
     def free(self, beats: Sequence[str]) -> tuple[int, int]:
         """Free what dead beats left: their marks and their unsent jobs."""
-        (row,) = self._run("free", beats=list(beats))
+        (row,) = self._run("free", beats=list(beats), lease=self.lease)
         return row[0], row[1]
 
     def forget_nodes(self) -> bool:
@@ -334,6 +431,12 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
         "decided_untils": [decision.decided_until for decision in decisions],
         "pickup_deadlines": [decision.pickup_deadline.total_seconds() for decision in decisions],
     }
+
+
+def recalled(rows: Sequence[Any]) -> History:
+    """Return what `recall.sql` has read, by whichever driver."""
+    known_until = _utc(rows[0][2]) if rows else None
+    return History({row[0].astimezone(UTC): row[1] for row in rows}, known_until)
 
 
 def _records(rows: Sequence[Row[Any]]) -> Iterator[dict[str, Any]]:

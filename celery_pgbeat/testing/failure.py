@@ -59,6 +59,8 @@ def _of_row(row: PeriodicTask) -> str:
         return f"cannot be planned: {row.problem}"
     if not row.enabled:
         return f"is paused: {row.pause_reason or 'no reason given'}"
+    if row.group_paused:
+        return f"is in the group {row.group_name!r}, which is paused"
     if row.next_run_at is None:
         planned = row.planned_revision == row.revision
         return "is finished: it never runs again" if planned else "is not planned yet: no tick since it was declared"

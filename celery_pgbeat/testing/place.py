@@ -34,7 +34,7 @@ _DROP = "drop schema if exists {schema} cascade"
 _NEXT = """
 select least(
     (select min(next_run_at) from {schema}.periodic_task
-     where enabled and problem is null and next_run_at > {schema}.now()),
+     where enabled and not group_paused and problem is null and next_run_at > {schema}.now()),
     (select min(paused_until) from {schema}.periodic_task
      where not enabled and paused_until > {schema}.now() and isfinite(paused_until)),
     (select min(marked_at + mark_lease) + interval '1 microsecond' from {schema}.active_job

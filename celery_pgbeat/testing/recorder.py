@@ -39,7 +39,7 @@ class Sent:
         sent_at: what the clock showed when it was sent, in UTC.
         queue: into which Celery routes it.
         id: of the job and of the Celery task.
-        origin: `schedule`, `catchup` or `manual`.
+        origin: `schedule`, `catchup`, `backfill` or `manual`.
         run: 0, and one more after each `rerun`.
         options: all others of `apply_async`: `eta`, `expires`, `priority`, `time_limit`, `headers`, …
     """

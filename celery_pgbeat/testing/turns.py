@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from celery_pgbeat.beat.backfiller import Backfiller
 from celery_pgbeat.beat.clock import Watch
 from celery_pgbeat.beat.delivery import Delivery, Order
 from celery_pgbeat.beat.dispatcher import Dispatcher
@@ -78,6 +79,7 @@ class Turns(Dispatcher):
         super().__init__(store, publisher, told, watch, settings, rules, code)
         self._delivery = AtOnce(store, publisher, self._complaints, lambda: False)
         self._submitter = Submitter(store, self._delivery, told, watch, rules)
+        self._backfiller = Backfiller(store, self._delivery, self._submitter, settings, rules)
         self.workers_track = True
 
     def turn(self) -> float:

@@ -26,6 +26,7 @@ def install(app: Any, *, main: bool = True) -> None:
     Raises:
         InvalidSetting: a `pgbeat_*` setting is wrong.
         MissingDriver: the driver for `pgbeat_url` is not installed.
+        MissingExtra: a setting asks for an extra that is not installed.
     """
     from celery_pgbeat.hidden import hide_secrets
     from celery_pgbeat.worker.installation import install_agent

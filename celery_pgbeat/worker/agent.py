@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from celery_pgbeat.errors import DatabaseUnavailable, SchemaMissing
+from celery_pgbeat.measures.extras import job_span_of
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.doors import Doors
@@ -80,6 +81,7 @@ class Agent:
         self.node = NodeId.mine()
         self.entrusted = Entrusted()
         self.bell = Bell()
+        self.job_span = job_span_of(settings)
         self._asks: Asks | None = None
         self._main_pid: int | None = None
         self._line: Line | None = None

@@ -72,8 +72,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 from celery_pgbeat.postgres.reports import Copy, Known, Reports, Start, TooEarly
+from celery_pgbeat.sensitive import MASKED
 from celery_pgbeat.worker.agent import Agent
-from celery_pgbeat.worker.message import copy_of, entrusted_start, header_of
+from celery_pgbeat.worker.message import copy_of, entrusted_start, header_of, is_sensitive
 from celery_pgbeat.worker.running import RUNNING, Running
 
 PATIENCE = 10.0  # seconds that a start waits for Postgres before pgbeat_guard_error decides
@@ -102,9 +103,24 @@ def guard(task: Any, agent: Agent) -> None:
         return
     setattr(task, GUARD, Guard(agent, track_started=bool(task.track_started)))
     task.track_started = False
+    _mask_retries(task)
     _stand_in_class(type(task))
     if task.__trace__ is not None:
         task.__trace__ = build_tracer(task.name, task, agent.app.loader, app=agent.app)
+
+
+def _mask_retries(task: Any) -> None:
+    """Have the messages of a sensitive job's retries show no arguments: Celery would write them there anew.
+
+    It makes them here, in the process that ran the task, and in the main process when that one was lost.
+    """
+    own = task.signature_from_request
+
+    def signature_from_request(request: Any = None, *args: Any, **options: Any) -> Any:
+        fields = vars(task.request if request is None else request)
+        return own(request, *args, **(MASKED if is_sensitive(fields) else {}), **options)
+
+    task.signature_from_request = signature_from_request
 
 
 def _stand_in_class(cls: Any) -> None:
@@ -144,6 +160,8 @@ class Guard:
             task.backend.store_result(request.id, meta, states.STARTED, request=request)
 
     def _admit_job(self, task: Any, request: Any, copy: Copy) -> None:
+        if self._agent.job_span is not None:
+            self._agent.job_span.describe(header_of(vars(request)))
         if not self._agent.settings.allows(task.name):
             self._turn_away(task, copy)
         start = entrusted_start(vars(request), copy)
@@ -159,6 +177,8 @@ class Guard:
         if verdict is not Verdict.STARTED:
             setattr(request, START, None)
         if verdict not in (Verdict.STARTED, Verdict.UNTRACKED):
+            if self._agent.job_span is not None:
+                self._agent.job_span.drop(verdict.name.lower())
             raise Ignore(f"celery-pgbeat: {verdict.name.lower()} message of job {copy.job}")
         if verdict is Verdict.STARTED:
             self._attend(request, start)
@@ -189,6 +209,8 @@ class Guard:
             error=f"pgbeat_allowed_tasks does not allow {task.name!r}",
         )
         self._agent.deliver(report)
+        if self._agent.job_span is not None:
+            self._agent.job_span.drop("not_allowed")
         raise Ignore("celery-pgbeat: not an allowed task")
 
     def _start_of_our_own(self, fields: Mapping[str, Any], copy: Copy) -> tuple[Start, timedelta]:

@@ -47,4 +47,4 @@ class Heartbeat:
         for start in self._running():
             logger.warning("Job %s was still running when its worker ended", start.job, extra={"action": "lose"})
             reports.lose(start, "the worker was shut down while the job was running")
-        reports.sign_off(self._node)
+        reports.leave(self._node)

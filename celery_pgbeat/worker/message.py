@@ -47,6 +47,12 @@ def copy_of(fields: Mapping[str, Any]) -> Copy | None:
     return copy if str(copy.job) == fields.get("id") else None
 
 
+def is_sensitive(fields: Mapping[str, Any]) -> bool:
+    """Tell whether a message is that of a sensitive row: of what its task raises only the class may be told."""
+    header = header_of(fields)
+    return isinstance(header, Mapping) and header.get("sensitive") is True
+
+
 def entrust(request: Any, worker: str) -> Start | None:
     """Give a received request the token of the start that it will try; None if the message is not ours."""
     copy = copy_of(request.request_dict)

@@ -21,11 +21,12 @@ from celery import current_task, states
 from celery.exceptions import WorkerShutdown, WorkerTerminate
 from celery.utils.time import maybe_make_aware
 
+from celery_pgbeat import sensitive
 from celery_pgbeat.postgres.reports import Finish, Reports, Start
 from celery_pgbeat.worker.agent import agent_of
 from celery_pgbeat.worker.courier import Report
 from celery_pgbeat.worker.guard import START
-from celery_pgbeat.worker.message import HEADER, copy_of
+from celery_pgbeat.worker.message import HEADER, copy_of, is_sensitive
 
 ERROR_LENGTH = 500  # characters of an error that are kept
 
@@ -53,46 +54,49 @@ def on_postrun(sender: Any, state: str | None = None, retval: Any = None, **_: A
     agent.bell.leave()
     report: Report | Finish | None
     if state is None and agent.is_main:
-        report = unwound(start)
+        report = unwound(start, is_sensitive(vars(request)))
     elif state in (states.SUCCESS, states.FAILURE) and RETRY_AT in vars(request):
         delay = delay_of(vars(request)[RETRY_AT], sender.app)
         report = partial(Reports.retry, start=start, delay=delay, error="it has sent its own retry")
     else:
-        report = outcome(sender, start, state, retval)
+        report = outcome(sender, start, state, retval, is_sensitive(vars(request)))
     if isinstance(report, Finish):
         agent.finish(report)
     elif report is not None:
         agent.deliver(report)
 
 
-def outcome(task: Any, start: Start, state: str | None, retval: Any) -> Report | Finish | None:
+def outcome(task: Any, start: Start, state: str | None, retval: Any, hiding: bool = False) -> Report | Finish | None:
     """Translate the tracer's final state into a report, None where there is nothing to say.
 
     `Ignore` raised by the task itself (`Task.replace` does so) means: done. A rejected message comes back only
     if it was not acknowledged early. Without a state this child is being killed: its main process knows why.
+    With `hiding` an error says its class only, because its text may quote an argument.
     """
     if state in (states.SUCCESS, states.IGNORED):
         return Finish(start, "succeeded")
     if state == states.RETRY:
-        cause = retval.exc if retval.exc is not None else retval
-        return partial(Reports.retry, start=start, delay=delay_of(retval.when, task.app), error=error_text(cause))
+        error = error_text(retval.exc if retval.exc is not None else retval, hiding)
+        return partial(Reports.retry, start=start, delay=delay_of(retval.when, task.app), error=error)
     if state == states.REJECTED:
         reason = retval.reason
-        error = error_text(reason) if isinstance(reason, Exception) else stored(f"Reject: {reason}")
+        error = stored(f"Reject: {sensitive.MASK if hiding else reason}")
+        if isinstance(reason, Exception):
+            error = error_text(reason, hiding)
         if retval.requeue and task.acks_late:
             return partial(Reports.requeue, start=start, error=error)
         return Finish(start, "failed", error)
     if state == states.FAILURE:
-        return Finish(start, "failed", error_text(retval))
+        return Finish(start, "failed", error_text(retval, hiding))
     return None
 
 
-def unwound(start: Start) -> Report | Finish:
+def unwound(start: Start, hiding: bool = False) -> Report | Finish:
     """Report a run that something stronger than an exception ended, in a pool without processes of its own."""
     error = sys.exc_info()[1]
     if isinstance(error, (WorkerShutdown, WorkerTerminate)):
         return partial(Reports.lose, start=start, error="the worker was shut down while the job was running")
-    return Finish(start, "failed", error_text(error))
+    return Finish(start, "failed", error_text(error, hiding))
 
 
 def delay_of(when: Any, app: Any) -> timedelta:
@@ -105,13 +109,9 @@ def delay_of(when: Any, app: Any) -> timedelta:
     return timedelta(seconds=max(0.0, float(when or 0)))
 
 
-def error_text(error: BaseException | None) -> str:
-    """Return an exception's type and message; never its traceback."""
-    try:
-        message = str(error)
-    except Exception:  # noqa: BLE001 - it is the user's own __str__ that failed
-        message = "<its message cannot be shown>"
-    return stored(f"{type(error).__name__}: {message}")
+def error_text(error: BaseException | None, hiding: bool = False) -> str:
+    """Return an exception's type and, unless it is to be hidden, its message; never its traceback."""
+    return stored(sensitive.error_text(error, hiding))
 
 
 def stored(text: str) -> str:

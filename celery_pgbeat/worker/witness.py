@@ -21,7 +21,7 @@ from celery_pgbeat.postgres.reports import Reports, Start
 from celery_pgbeat.worker.agent import Agent, agent_of
 from celery_pgbeat.worker.asks import has_processes, revoke
 from celery_pgbeat.worker.guard import START, guard
-from celery_pgbeat.worker.message import copy_of, entrust, entrusted_start
+from celery_pgbeat.worker.message import copy_of, entrust, entrusted_start, is_sensitive
 from celery_pgbeat.worker.tracker import delay_of, error_text
 
 logger = logging.getLogger(__name__)
@@ -108,7 +108,8 @@ def on_retry(sender: Any, request: Any, reason: Any = None, **_: Any) -> None:
         return
     put = agent.line.courier.put
     if reason is not None:
-        put(partial(Reports.retry, start=start, delay=delay_of(reason.when, agent.app), error=error_text(reason.exc)))
+        error = error_text(reason.exc, is_sensitive(vars(request)))
+        put(partial(Reports.retry, start=start, delay=delay_of(reason.when, agent.app), error=error))
     elif sender.acks_late:
         put(partial(Reports.requeue, start=start, error="cancelled, the broker was lost", resend=True))
     else:
@@ -122,7 +123,7 @@ def on_unknown(sender: Any, message: Any, name: str, **_: Any) -> None:
 
 def on_rejected(sender: Any, message: Any, exc: Any = None, **_: Any) -> None:
     """Report a message that this worker cannot make sense of."""
-    _fail_unstarted(sender.app, message, error_text(exc))
+    _fail_unstarted(sender.app, message, error_text(exc, is_sensitive(message.headers or {})))
 
 
 def _fail_unstarted(app: Any, message: Any, error: str) -> None:

@@ -75,7 +75,11 @@ class Stage:
         message = {"args": [name], "kwargs": {}, "priority": None, "options": {}, "schedule": None, "timezone": None}
         with closing(Database(self.url)) as database:
             job = make_job(database, periodic_task=name, message=json.dumps(message))
-        sql(self.url, "update pgbeat.active_job set busy_until = now() - interval '1 s' where id = %(job)s", job=job)
+        sql(
+            self.url,
+            "update pgbeat.active_job set check_at = 'epoch', busy_until = now() - interval '1 s' where id = %(job)s",
+            job=job,
+        )
         self.once.append(name)
 
     def _now(self) -> datetime:

@@ -56,13 +56,15 @@ def test_p2_the_ticks_of_a_killed_beat_go_out_within_lease_and_two_seconds(clust
     sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now()")
     eventually(lambda: row(cluster.database, "row-0001")["marked_by"], 10, "the first beat holds the marks")
     other = cluster.beat()
+    (there,) = sql(cluster.database, "select pgbeat.now() as since")
     marked_at = row(cluster.database, "row-0001")["marked_at"]
     holder.kill()
 
     eventually(lambda: len([j for j in jobs(cluster.database) if j["state"] == "submitted"]) == 20, lease + 10, "sent")
 
-    late = max(job["submitted_at"] - marked_at for job in jobs(cluster.database))
-    assert late < timedelta(seconds=lease + 2)
+    # The other beat must be there to take over: on a busy machine its start may take longer than the lease.
+    may_go_at = max(marked_at + timedelta(seconds=lease), there["since"])
+    assert max(job["submitted_at"] for job in jobs(cluster.database)) < may_go_at + timedelta(seconds=2)
     assert 20 == len({message.id for message in broker.drain(cluster.broker)})
     assert other.is_running()
 

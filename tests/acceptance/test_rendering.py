@@ -142,6 +142,7 @@ ROWS = st.fixed_dictionaries(
         "max_run_time": st.sampled_from([None, timedelta(minutes=1)]),
         "origin": st.sampled_from(["schedule", "manual"]),
         "run": st.integers(0, 2),
+        "sensitive": st.booleans(),
     }
 )
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 import psycopg2
@@ -15,12 +17,15 @@ from celery import Celery
 from sqlalchemy.engine import make_url
 
 from celery_pgbeat import PgBeat
+from celery_pgbeat.postgres.migrate import MIN_COMPATIBLE, latest
 from celery_pgbeat.postgres.roles import ROLES, roles_script
-from tests.acceptance.rows import insert, jobs, sql
+from tests.acceptance.rows import insert, jobs, row, sql
+from tests.harness.next_version import next_version
 from tests.harness.processes import Cluster
 from tests.harness.wait import eventually
 
 SECRET = "s3cr3t-with-%-and-@"
+BACKFILL = "backfill nightly 2020-05-01 2020-05-31"
 
 
 class Users:
@@ -80,11 +85,20 @@ def test_a_beat_and_a_worker_live_their_whole_lives_with_the_least_grants(cluste
     insert(author, "waiting", args=["waiting", 2], overlap="buffer_one")
     insert(author, "spaced", min_gap="3 s", overlap="allow")
     insert(author, "sent", tracking="send", overlap="allow")
-    insert(author, "failing", "every 5s", args=["failing", 0, True])
+    insert(author, "failing", "every 5s", args=["failing", 0, True], pause_after_failures=1)
     insert(author, "unknown", "every 5s", task="app.gone", overlap="allow")
     sql(author, "insert into pgbeat.blackout (name, windows) values ('never', '{}')")
     insert(author, "windowed", blackout=["window: never"], overlap="allow")
     insert(author, "on demand", None)
+    sql(author, "select pgbeat.limit_group('one place', 1)")
+    insert(author, "filled", "* * * * *", enabled=False, group_name="one place")
+    for minutes in (3, 900):
+        sql(
+            author,
+            f"select pgbeat.backfill('filled', now() - interval '{minutes} minutes', now() - interval '1 minute')",
+        )
+    (dropped,) = sql(author, "select id from pgbeat.backfill order by created_at desc limit 1")
+    sql(author, "select pgbeat.cancel_backfill(%(id)s)", id=dropped["id"])
 
     beat = cluster.beat(environment={"PGBEAT_URL": users.url("beat")})
     worker = cluster.worker(concurrency=6, environment={"PGBEAT_URL": users.url("worker")})
@@ -97,8 +111,12 @@ def test_a_beat_and_a_worker_live_their_whole_lives_with_the_least_grants(cluste
     ends_as(cluster, "spaced", "skipped")
     ends_as(cluster, "sent", "submitted")
     ends_as(cluster, "failing", "failed")
+    eventually(lambda: row(cluster.database, "failing")["paused_by"] == "pgbeat", 20, "the pause")
     ends_as(cluster, "unknown", "failed")
     ends_as(cluster, "replaced", "revoked")
+    ends_as(cluster, "filled", "succeeded")
+    told = "select state from pgbeat.backfill order by created_at"
+    eventually(lambda: [{"state": "finished"}, {"state": "cancelled"}] == sql(users.url("reader"), told), 40, "filled")
     sql(author, "select pgbeat.pause('plain', 'enough', pgbeat.now() + interval '2 s')")
     eventually(
         lambda: sql(author, "select name from pgbeat.periodic_task where name = 'plain' and enabled"), 20, "resumed"
@@ -182,12 +200,14 @@ def test_a_beat_that_may_not_migrate_says_so_and_does_not_try(cluster: Cluster, 
     assert "s3cr3t" not in beat.log
 
 
-def run(url: str, *words: str) -> subprocess.CompletedProcess[str]:
+def run(url: str, *words: str, **others: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from celery_pgbeat.cli import main; main()", "--url", url, *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **others)
 
 
-@pytest.mark.parametrize("command", ["jobs", "upcoming", "nodes", "explain nightly"])
+@pytest.mark.parametrize(
+    "command", ["jobs", "upcoming", "nodes", "explain nightly", "backfills", f"{BACKFILL} --dry-run"]
+)
 def test_a_reader_s_commands_work_and_show_no_arguments(users: Users, migrated_database: str, command: str) -> None:
     insert(migrated_database, "nightly", "0 3 * * *", args=["personal"])
     done = run(users.url("reader"), *command.split(), "--json")
@@ -196,7 +216,7 @@ def test_a_reader_s_commands_work_and_show_no_arguments(users: Users, migrated_d
     assert "personal" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("command", ["trigger nightly", "pause nightly", "list", "show nightly"])
+@pytest.mark.parametrize("command", ["trigger nightly", "pause nightly", "list", "show nightly", BACKFILL])
 def test_what_a_reader_may_not_do_fails_in_one_line_without_the_password(
     users: Users, migrated_database: str, command: str
 ) -> None:
@@ -227,12 +247,13 @@ def test_the_python_door_is_the_author_s(users: Users) -> None:
         assert beat.unschedule("nightly")
 
 
-def test_whoever_migrates_later_does_it_as_the_owner(users: Users, migrated_database: str) -> None:
-    sql(migrated_database, "update pgbeat.schema_version set version = version - 1")
+def test_whoever_migrates_later_does_it_as_the_owner(users: Users, migrated_database: str, tmp_path: Path) -> None:
     owner = make_url(users.url("owner")).update_query_dict({"options": "-c role=pgbeat_owner"})
-    done = run(owner.render_as_string(hide_password=False), "migrate")
+    environment = {**os.environ, **next_version(tmp_path / "next", MIN_COMPATIBLE)}
+    done = run(owner.render_as_string(hide_password=False), "migrate", env=environment, cwd=tmp_path)
 
     assert 0 == done.returncode, done.stderr
+    assert [{"version": latest() + 1}] == sql(migrated_database, "select version from pgbeat.schema_version")
     assert [] == sql(
         migrated_database,
         "select oid::regprocedure from pg_proc where pronamespace = 'pgbeat'::regnamespace "

@@ -180,6 +180,14 @@ def run_cancel_itself(self: Task, label: str, at: int) -> None:
             current().cancel("it has run often enough")
 
 
+@app.task(name="app.fail_but", bind=True)
+def run_fail_but(self: Task, label: str, good: list[int]) -> None:
+    """Fail at each run but those of these numbers."""
+    with Recorded(self, label):
+        if len(probe.Probe(os.environ[DATABASE]).runs(label)) not in good:
+            raise RuntimeError("as ever")
+
+
 @app.task(name="app.snooze_itself", bind=True)
 def run_snooze_itself(self: Task, label: str, seconds: float) -> None:
     """Have no run for so long after the first."""

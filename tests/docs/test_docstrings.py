@@ -14,7 +14,9 @@ import celery_pgbeat
 # tests/store/test_api_configuration.py, test_current.py and test_testing_kit.py run these, on a database with the rows
 # that they speak of.
 WITH_ROWS = (
+    "celery_pgbeat.api.backfills",
     "celery_pgbeat.api.door",
+    "celery_pgbeat.api.groups",
     "celery_pgbeat.testing.claims",
     "celery_pgbeat.testing.kit",
     "celery_pgbeat.worker.current",

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from celery_pgbeat import __version__
 from celery_pgbeat.postgres.migrate import MIN_COMPATIBLE, latest
@@ -17,7 +14,8 @@ from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, SECONDS, within
 from tests.faults.load import INBOX, SECOND, Load, now, sent_by, tapped, wait_until, working
 from tests.harness.account import Limits
-from tests.harness.processes import ROOT, Beat, Cluster, Node, Worker
+from tests.harness.next_version import NEXT, next_version
+from tests.harness.processes import Beat, Cluster, Node, Worker
 from tests.harness.tap import Tap
 
 pytestmark = MARKS
@@ -28,33 +26,6 @@ SETTINGS = {"pgbeat_lease": LEASE, "pgbeat_heartbeat": HEARTBEAT}
 STOP_TIMEOUT = 60  # seconds; a pool process may wait for 30 until its parent has read what it answered
 TOO_OLD = "upgrade celery-pgbeat on this node"
 UNGUARDED = "runs unguarded"
-NEXT = "next"  # the version that the copy says it is
-
-MIGRATION = """-- What the next version knows of a periodic task. May run before the new code.
-alter table {schema}.periodic_task add column note text;
-"""
-DEFINITION = """
-comment on column {schema}.periodic_task.note is 'What people should know.';
-"""
-
-
-def next_version(folder: Path, min_compatible: int) -> dict[str, str]:
-    """Make a copy of the package whose schema is one version on; return the environment of nodes that run it."""
-    package = folder / "celery_pgbeat"
-    shutil.copytree(ROOT / "celery_pgbeat", package, ignore=shutil.ignore_patterns("__pycache__"))
-    (package / "postgres" / "migrations" / f"{latest() + 1:04}_note.sql").write_text(MIGRATION)
-    with (package / "postgres" / "definitions" / "5_comments.sql").open("a") as comments:
-        comments.write(DEFINITION)
-    assign(package / "postgres" / "migrate.py", "MIN_COMPATIBLE", min_compatible)
-    assign(package / "__init__.py", "__version__", NEXT)
-    return {"PYTHONPATH": f"{folder}:{ROOT}"}
-
-
-def assign(module: Path, name: str, value: Any) -> None:
-    """Give a module's constant another value."""
-    text, times = re.subn(rf"^{name} = .*", f"{name} = {value!r}", module.read_text(), flags=re.MULTILINE)
-    assert 1 == times
-    module.write_text(text)
 
 
 @dataclass(frozen=True, slots=True)

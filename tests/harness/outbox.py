@@ -37,6 +37,7 @@ def job(**changes: Any) -> Job:
         "queue": None,
         "priority": None,
         "options": {},
+        "sensitive": False,
         "max_run_time": None,
         "schedule": "*/5 * * * *",
         "timezone": "Europe/Berlin",

@@ -21,6 +21,11 @@ DEFINITIONS: list[dict[str, Any]] = [
     {"schedule": "every 2m", "overlap": "terminate_other", "on_lost": "rerun", "max_runs": 5},
     {"schedule": "every 1m", "blackout": ["5,25,45 * * * * PT8M"]},
     {"schedule": "every 1m", "overlap": "allow", "blackout": ["*/20 * * * * PT5M"], "blackout_action": "skip"},
+    {"schedule": "every 1m", "group_name": "g"},
+    {"schedule": "every 2m", "group_name": "g", "overlap": "buffer_all", "on_lost": "rerun"},
+    {"schedule": "every 5m", "group_name": "g", "overlap": "allow"},
+    {"schedule": "every 1m", "pause_after_failures": 1},
+    {"schedule": "every 1m", "pause_after_failures": 2, "overlap": "buffer_all"},
     {"schedule": None},
 ]
 EDITS: list[tuple[str, Any]] = [
@@ -69,6 +74,10 @@ class Author:
     def resume(self, name: str) -> None:
         """Resume a row."""
         self._run("select pgbeat.resume(%(name)s)", name=name)
+
+    def pause_group(self, name: str, paused: bool) -> None:
+        """Pause or resume all rows of a group."""
+        self._run("update pgbeat.task_group set paused = %(paused)s where name = %(name)s", name=name, paused=paused)
 
     def trigger(self, name: str, force: bool) -> bool:
         """Ask for a run now; tell whether a job in the way forbids it."""

@@ -12,7 +12,7 @@ from celery_pgbeat.planning import Definition
 from celery_pgbeat.planning.timeline import timeline_of
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.reports import Start
-from tests.model.world import RULES
+from tests.model.world import GROUP, LIMIT, RULES
 
 MICROSECOND = timedelta(microseconds=1)
 NEW = "new"  # the state of a job before it is there
@@ -38,7 +38,8 @@ CHANGES: dict[str, set[tuple[str, str]]] = {
     "requeue": {("running", "pending"), ("running", "submitted")} | _ASKED | _TURN,
     "lose": {("running", "lost")} | _TURN,
     "expire": {(state, "expired") for state in ("pending", "submitted", "retrying")} | _TURN,
-    "trigger": {(NEW, "pending")},
+    "admit": _TURN,
+    "trigger": {(NEW, "pending"), (NEW, "buffered")},
 }
 # Who moves a next run: the submit of that very occurrence, planning a changed row, and people.
 MOVERS = {"submit", "plan", "author", "resume_due"}
@@ -90,24 +91,39 @@ class Task:
 _JOBS = """
 select id, periodic_task as name, state, false as final, started_at is not null as started, run, attempt, token,
     scheduled_for as first, scheduled_for as last, 1 as count, origin, exclusive, marked_by is not null as marked,
-    busy_until
+    busy_until, group_name, slot, check_at,
+    case
+        when state = 'buffered' then true
+        when state <> 'pending' then check_at > '-infinity' and check_at <= busy_until
+        when marked_at is null then check_at = '-infinity'
+        else check_at <= marked_at + mark_lease
+    end as found_in_time
 from pgbeat.active_job
 union all
 select id, periodic_task, state, true, started_at is not null, run, attempt, null, scheduled_for,
-    coalesce(last_scheduled_for, scheduled_for), occurrences, origin, null, null, null
+    coalesce(last_scheduled_for, scheduled_for), occurrences, origin, null, null, null, null, null, null, true
 from pgbeat.finished_job
 order by name, first, state
 """
 _TASKS = """
 select name, created_at, planned_from, revision, marked_by, marked_at, next_run_at, planned_for, last_run_at, run_count,
-    max_runs, enabled, overlap, enabled and planned_revision <> revision as unplanned, problem
+    max_runs, enabled and not group_paused as enabled, overlap,
+    enabled and not group_paused and planned_revision <> revision as unplanned, problem
 from pgbeat.periodic_task
 order by name
 """
 
+_PAUSES_DUE = """
+select name from pgbeat.periodic_task as task
+join pgbeat.periodic_task_state as state using (name)
+where state.pause_due and state.failures_from = task.failures_from
+    and state.failures_in_row >= task.pause_after_failures
+"""
+
 _DEFINITION = """
 select name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at, max_runs,
-    run_count, jitter, blackout, blackout_action, revision, planned_from, created_at, next_run_at, planned_for, enabled
+    run_count, jitter, blackout, blackout_action, revision, planned_from, created_at, next_run_at, planned_for,
+    enabled and not group_paused as enabled
 from pgbeat.periodic_task
 where name = %(name)s
 """
@@ -123,6 +139,7 @@ class Ledger:
         self._database = database
         self.jobs: dict[uuid.UUID, Job] = {}
         self.tasks: dict[str, Task] = {}
+        self.pauses_due: set[str] = set()  # names of what has failed so often that nothing may be sent for it
         self.started: Counter[tuple[uuid.UUID, int, int]] = Counter()
         self._decided: dict[Incarnation, list[Job]] = defaultdict(list)
         self._stretches: dict[Stretch, list[Job]] = defaultdict(list)
@@ -135,6 +152,7 @@ class Ledger:
         self._judge_tasks(step, tasks, but)
         self._note(jobs)
         self.jobs, self.tasks = jobs, tasks
+        self.pauses_due = {row.name for row in self._database.execute(_PAUSES_DUE)}
 
     def has(self, *states: str) -> bool:
         """Tell whether a job that is not final is in one of these states."""
@@ -165,15 +183,20 @@ class Ledger:
         assert len({row.id for row in rows}) == len(rows), "a job is in two places"
         exclusive = Counter(row.name for row in rows if row.exclusive)
         assert not [name for name, count in exclusive.items() if count > 1], f"two jobs at a time: {rows}"
+        inside = [row for row in rows if not row.final and row.group_name == GROUP and row.state != "buffered"]
+        assert len(inside) <= LIMIT, f"more than the group has places: {inside}"
         for row in rows:
+            assert row.final or (row.group_name is not None and row.state != "buffered") == (row.slot is not None), row
             assert row.final or row.state == "pending" or not row.marked, f"a mark on what is not to be sent: {row}"
             assert row.final or row.busy_until is not None, f"a job that may block for good: {row}"
+            assert row.found_in_time, f"a job that is looked at too late: {row}"
         return {
             row.id: Job(
                 **{
                     name: value
                     for name, value in row._mapping.items()
-                    if name not in ("exclusive", "marked", "busy_until")
+                    if name
+                    not in ("exclusive", "marked", "busy_until", "group_name", "slot", "check_at", "found_in_time")
                 }
             )
             for row in rows
@@ -191,6 +214,8 @@ class Ledger:
             change = (NEW if before is None else before.state, job.state)
             if before is not None and change[0] == change[1] and before.final == job.final:
                 continue
+            sent = change[1] == "pending" and step == "submit"
+            assert not (sent and job.name in self.pauses_due), f"sent though its pause is due: {job}"
             assert change in allowed, f"{step}: {change[0]} → {change[1]}: {before} is now {job}"
             if change == ("buffered", "pending"):
                 self._judge_turn(step, job, jobs)

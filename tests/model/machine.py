@@ -20,7 +20,7 @@ from celery_pgbeat.postgres.reports import Copy, Start
 from celery_pgbeat.worker.guard import Verdict
 from tests.model.author import DEFINITIONS, EDITS, Author
 from tests.model.ledger import Ledger
-from tests.model.world import BATCH, DEAD_AFTER, LEASE, MOMENT, Beat, Marked, World
+from tests.model.world import BATCH, DEAD_AFTER, GROUP, LEASE, MOMENT, Beat, Marked, World
 
 NAMES = ["a", "b", "c"]
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
@@ -101,6 +101,12 @@ class Model(RuleBasedStateMachine):
         elif self.author.holds is None:
             self.author.open(name, *edit)
         self.look(step)
+
+    @precondition(lambda self: self.author.holds is None)
+    @rule(paused=st.booleans())
+    def somebody_pauses_or_resumes_the_group(self, paused: bool) -> None:
+        self.author.pause_group(GROUP, paused)
+        self.look("author")
 
     # Beats.
 
@@ -227,6 +233,18 @@ class Model(RuleBasedStateMachine):
         self.world.recover(self.world.beats[number], answered)
         self.look("recover")
 
+    @precondition(lambda self: self.ledger.has("buffered"))
+    @rule(number=beats, batch=st.sampled_from([1, BATCH]))
+    def admit(self, number: int, batch: int) -> None:
+        self.world.beats[number].store.admit(batch)
+        self.look("admit")
+
+    @precondition(lambda self: self.ledger.has("pending", "submitted", "running", "retrying"))
+    @rule(number=beats)
+    def recheck(self, number: int) -> None:
+        self.world.beats[number].store.recheck(BATCH)
+        self.look("recheck")
+
     @precondition(lambda self: self.ledger.has("submitted", "running", "retrying"))
     @rule(number=beats, resending=mostly)
     def judge(self, number: int, resending: bool) -> None:
@@ -245,6 +263,12 @@ class Model(RuleBasedStateMachine):
         self.look("release")
         store.resume_due()
         self.look("resume_due")
+
+    @precondition(lambda self: self.ledger.pauses_due)
+    @rule(number=beats)
+    def pause_what_fails(self, number: int) -> None:
+        self.world.beats[number].store.pause_failing(BATCH)
+        self.look("pause_failing")
 
     @precondition(lambda self: self._with("marked", "unsent", "sent"))
     @rule(place=places, how=st.sampled_from(["stopped", "killed", "killed and started again"]))
@@ -376,6 +400,8 @@ class Model(RuleBasedStateMachine):
             self.author.let_go(keep=True)
             self.look("author")
         beat = self.world.new_beat()
+        beat.store.recheck_ahead()
+        self.look("recheck")
         for _ in range(TURNS_TO_REST):
             if self._turn(beat):
                 continue
@@ -399,9 +425,15 @@ class Model(RuleBasedStateMachine):
 
     def _turn(self, beat: Beat) -> bool:
         """Do one turn of a beat, and have a worker do what comes of it; tell whether there is anything left to do."""
+        beat.store.pause_failing(BATCH)
+        self.look("pause_failing")
         beat.store.resume_due()
         self.look("resume_due")
+        beat.store.recheck(BATCH)
+        self.look("recheck")
         self._plan_what_is_new(beat)
+        beat.store.admit(BATCH)
+        self.look("admit")
         self.world.recover(beat)
         self.look("recover")
         self.world.mark(beat)
@@ -417,7 +449,9 @@ class Model(RuleBasedStateMachine):
 
     def _left(self, beat: Beat) -> list[str]:
         view = beat.store.look()
-        return [what for what in ("due", "unplanned", "unsent", "resumes") if getattr(view, what)]
+        return [
+            what for what in ("due", "unplanned", "unsent", "admissible", "failing", "resumes") if getattr(view, what)
+        ]
 
     def _held(self) -> list[Any]:
         """Return what bears somebody's mark: none of them is alive any more."""

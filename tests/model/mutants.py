@@ -38,7 +38,7 @@ MUTANTS = {
         ("recover",), "or job.marked_at not between", "or false and job.marked_at not between"
     ),
     "a submit is not fenced by its own mark": Mutant(SUBMITS, "and task.marked_at = planned.marked_at", ""),
-    "a start forgets its own token": Mutant(("start",), "token = %(token)s or ask", "ask"),
+    "a start forgets its own token": Mutant(("start",), "token = start.token or ask", "ask"),
     "a submit is not fenced by the instant": Mutant(
         SUBMITS, "and task.marked_at = planned.marked_at and task.next_run_at = planned.due_at", ""
     ),
@@ -55,15 +55,27 @@ MUTANTS = {
     "a judge gives up what is not sent yet": Mutant(("judge",), "and state <> 'pending'", ""),
     "a start looks at neither attempt nor state": Mutant(
         ("start",),
-        "and (token = %(token)s or ask is null and (attempt < %(attempt)s or attempt = %(attempt)s "
+        "and (token = start.token or ask is null and (attempt < start.attempt or attempt = start.attempt "
         "and state not in ('running', 'buffered')))",
         "",
+    ),
+    "a start leaves its job where it was to be looked at": Mutant(
+        ("start",),
+        "check_at = least(nullif(check_at, '-infinity'), \"pgbeat\".now() + make_interval(secs => dead_after))",
+        "check_at = check_at",
+    ),
+    "a confirm leaves its job among those to be sent": Mutant(
+        ("confirm",), "least(nullif(check_at, '-infinity'),", "least(check_at,"
+    ),
+    "a job that is given back is looked at later": Mutant(("give_back",), ", check_at = '-infinity'", ""),
+    "a heartbeat does not bring the look forward": Mutant(
+        ("heartbeat",), "check_at = least(nullif(job.check_at, '-infinity'),", "check_at = greatest(job.check_at,"
     ),
     "a release does not look at what is under way": Mutant(
         ("release_of",), "where not exists (", "where true or not exists ("
     ),
 }
-FUNCTIONS = {"release_of"}
+FUNCTIONS = {"release_of", "start", "mark", "confirm"}
 
 
 def mutate(mutant: Mutant, database: Database) -> Callable[[str, str], str]:

@@ -24,9 +24,11 @@ DEAD_AFTER = timedelta(seconds=30)
 MOMENT = timedelta(milliseconds=1)  # that every step takes: no two of them are at one instant
 RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32), pickup_deadline=timedelta(minutes=5))
 BATCH = 10
+GROUP, LIMIT = "g", 1  # of whose jobs so many may be under way
 
 _EMPTY = (
-    "truncate pgbeat.periodic_task, pgbeat.active_job, pgbeat.finished_job, pgbeat.node, pgbeat.periodic_task_state"
+    "truncate pgbeat.periodic_task, pgbeat.active_job, pgbeat.finished_job, pgbeat.node, pgbeat.periodic_task_state, "
+    "pgbeat.task_group"
 )
 # One partition is enough here, and sixteen take their time in every statement about what is final.
 _DROP_DAYS = """
@@ -90,6 +92,7 @@ class World:
         self._numbers = 0
         self.database.execute(_DROP_DAYS)
         self.database.execute(_EMPTY)
+        self.database.execute("select pgbeat.limit_group(%(name)s, %(limit)s)", {"name": GROUP, "limit": LIMIT})
         self._show()
         self.beats = [self.new_beat() for _ in range(beats)]
         self.queue: list[Copy] = []

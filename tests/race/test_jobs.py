@@ -268,7 +268,7 @@ def beat_b(store: Store) -> Store:
 def silent(store: Store, reports: Reports, **columns: Any) -> Start:
     make_due(store, "a", **columns)
     start = running(store, reports, submit_next(store))
-    store.database.execute("update pgbeat.active_job set busy_until = now() - interval '1 second'")
+    store.database.execute("update pgbeat.active_job set check_at = 'epoch', busy_until = now() - interval '1 second'")
     return start
 
 

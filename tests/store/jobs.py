@@ -26,6 +26,7 @@ def make_job(database: Database, **columns: Any) -> uuid.UUID:
         "tracking": "full",
         "pickup_deadline": HOUR,
         "sends": 1,
+        "waits_for": "turn" if columns.get("state") == "buffered" else None,
         **columns,
     }
     names, parameters = ", ".join(values), ", ".join(f"%({column})s" for column in values)
@@ -39,14 +40,20 @@ def make_job(database: Database, **columns: Any) -> uuid.UUID:
 
 def bury(database: Database, job: uuid.UUID) -> None:
     """Give a job up for lost, as `judge` does once it has been silent for too long and sent often enough."""
-    statement = "update pgbeat.active_job set busy_until = pgbeat.now() - interval '1 s' where id = %(job)s"
+    statement = (
+        "update pgbeat.active_job set check_at = 'epoch', busy_until = pgbeat.now() - interval '1 s' where id = %(job)s"
+    )
     database.execute(statement, {"job": job})
     database.run("judge", batch=100, resending=False)
 
 
 def active(database: Database, job: uuid.UUID) -> dict[str, Any] | None:
-    """Return a job's row as it is while it is not final."""
-    return _row(database, "select *, busy_until - pgbeat.now() as patience from pgbeat.active_job", job)
+    """Return a job's row as it is while it is not final, but for `check_at`: not every driver reads '-infinity'."""
+    (row,) = database.execute(
+        "select string_agg(quote_ident(attname), ', ') as columns from pg_attribute "
+        "where attrelid = 'pgbeat.active_job'::regclass and attnum > 0 and not attisdropped and attname <> 'check_at'"
+    )
+    return _row(database, f"select {row.columns}, busy_until - pgbeat.now() as patience from pgbeat.active_job", job)
 
 
 def finished(database: Database, job: uuid.UUID) -> dict[str, Any] | None:

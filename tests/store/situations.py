@@ -16,6 +16,7 @@ from tests.store.session import Session
 NOON = datetime(2100, 3, 1, 12, tzinfo=timezone.utc)
 JOB = uuid.UUID(int=1)
 BEAT = "web-1:boot:ns:4711:start:random"  # a node's id: host, boot, pid namespace, process, its start, random part
+NO_BEAT = "no beat is there: none has been started, or all have been stopped"  # as overdue and explain() say it
 WORKER = "web-2:boot:ns:815:start:random"
 
 
@@ -79,6 +80,7 @@ class Situation:
             "origin": "schedule",
             "state": state,
             "exclusive": state != "buffered",
+            "waits_for": "turn" if state == "buffered" else None,
             "task": "app.probe",
             "message": "{}",
             "on_lost": "mark",

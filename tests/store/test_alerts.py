@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -29,15 +30,18 @@ def situation(migrated_database: str) -> Situation:
     return made
 
 
-def alarm(url: str, beat: str = BEAT) -> Alarm:
+def alarm(url: str, beat: str = BEAT, now: Callable[[], datetime] | None = None) -> Alarm:
+    """Make the alarm of a beat, which knows the database's time if nothing else is said."""
+    database = Database(url)
     return Alarm(
-        Database(url),
+        database,
         beat,
         None,
         after=AFTER,
         dead_after=DEAD_AFTER,
         every=SECOND,
         may_judge=lambda: True,
+        now=now or (lambda: database.execute("select pgbeat.now()")[0][0]),
         webhook=None,
     )
 
@@ -70,6 +74,19 @@ def test_what_is_overdue_for_less_is_not_raised_yet(situation: Situation, migrat
     assert [] == alarm(migrated_database).look()
     situation.clock.advance(timedelta(microseconds=1))
     assert ["nightly"] == [alert.name for alert in alarm(migrated_database).look()]
+
+
+@pytest.mark.parametrize("step", [-3 * SECOND, 3 * SECOND, timedelta(hours=1)])
+def test_a_clock_that_was_set_since_the_beat_last_saw_it_raises_nothing(
+    situation: Situation, migrated_database: str, step: timedelta
+) -> None:
+    situation.plan(ago(minutes=6))
+    situation.beat(ago(minutes=2), OTHER)
+
+    assert [] == alarm(migrated_database, now=lambda: NOON - step).look()
+    assert ["dead_beat", "overdue"] == [
+        alert.kind for alert in alarm(migrated_database, now=lambda: NOON - SECOND).look()
+    ]
 
 
 def test_a_periodic_task_that_is_overdue_for_two_reasons_is_raised_for_the_longest(
@@ -224,7 +241,8 @@ def test_a_schema_of_the_longest_name_can_be_looked_at(database: str) -> None:
         f"('late', 'app.probe', now() - interval '1 hour', 1)"
     )
 
-    rows = made.run("raise_alerts", beat="beat-a", after=300.0, dead_after=30.0, most=MOST)
+    now = session.value("select now()")
+    rows = made.run("raise_alerts", beat="beat-a", after=300.0, dead_after=30.0, most=MOST, now=now, step=60.0)
 
     assert ["late"] == [row.name for row in rows]
 
@@ -264,7 +282,8 @@ def test_p11_a_look_for_what_is_overdue_reads_no_table_as_a_whole(migrated_datab
     )
     session.rows("update pgbeat.periodic_task set planned_revision = revision")
     session.rows("vacuum analyze pgbeat.periodic_task")
-    parameters = {"beat": BEAT, "after": 300.0, "dead_after": 30.0, "most": MOST}
+    now = session.value("select pgbeat.now()")
+    parameters = {"beat": BEAT, "after": 300.0, "dead_after": 30.0, "most": MOST, "now": now, "step": 60.0}
 
     rows = database.execute(f"explain (analyze, timing off) {statement('raise_alerts', 'pgbeat')}", parameters)
 

@@ -23,7 +23,7 @@ import sqlalchemy
 from psycopg.rows import dict_row
 from sqlalchemy.orm import Session
 
-from celery_pgbeat.api import Job, PeriodicTask, PgBeat
+from celery_pgbeat.api import Backfill, Job, PeriodicTask, PgBeat
 from celery_pgbeat.declare import KNOWN_OPTIONS, cron, every
 from celery_pgbeat.declare.columns import READERS
 from celery_pgbeat.errors import (
@@ -39,6 +39,7 @@ from celery_pgbeat.postgres.engine import normalise_url
 
 UTC = timezone.utc
 FAR = datetime(3000, 1, 1, tzinfo=UTC)
+OLD = datetime(2020, 1, 1, tzinfo=UTC)
 HIDDEN = {
     "schedule_set_at",
     "planned_from",
@@ -50,6 +51,7 @@ HIDDEN = {
     "declared_timezone",
     "windows_used",
     "windows_revision",
+    "failures_from",
 }
 
 
@@ -93,6 +95,7 @@ def test_every_column_that_is_declared_is_stored(beat: PgBeat) -> None:
         "queue": "fast",
         "priority": 7,
         "options": {"expires": 60, "headers": {"a": "ü"}},
+        "sensitive": True,
         "timezone": "Asia/Tokyo",
         "anchor": datetime(2026, 1, 1, tzinfo=UTC),
         "dst": "skip",
@@ -110,6 +113,8 @@ def test_every_column_that_is_declared_is_stored(beat: PgBeat) -> None:
         "blackout_action": "skip",
         "submitter": "anna",
         "subject": "the inbox",
+        "group_name": "mail",
+        "pause_after_failures": 3,
         "on_lost": "rerun",
         "tracking": "send",
     }
@@ -413,6 +418,8 @@ COMMANDS: dict[str, Callable[[PgBeat], Any]] = {
     "pause": lambda beat: beat.pause("nigthly"),
     "resume": lambda beat: beat.resume("nigthly"),
     "trigger": lambda beat: beat.trigger("nigthly"),
+    "backfill": lambda beat: beat.backfill("nigthly", OLD, OLD),
+    "dry run": lambda beat: beat.backfill("nigthly", OLD, OLD, dry_run=True),
     "explain": lambda beat: beat.explain("nigthly"),
 }
 
@@ -435,7 +442,7 @@ def test_rows_are_listed_in_name_order_a_page_at_a_time(beat: PgBeat) -> None:
 
 
 def test_rows_are_listed_by_what_they_are(beat: PgBeat) -> None:
-    beat.schedule("a", "t1", "@daily")
+    beat.schedule("a", "t1", "@daily", group_name="g")
     beat.schedule("b", "t2", "@daily", managed_by="sql")
     beat.pause("b")
     beat.database.execute("update pgbeat.periodic_task set problem = 'why' where name = 'a'")
@@ -444,6 +451,7 @@ def test_rows_are_listed_by_what_they_are(beat: PgBeat) -> None:
         return [row.name for row in beat.list(**filters)]
 
     assert (names(task="t1"), names(managed_by="sql")) == (["a"], ["b"])
+    assert (names(group_name="g"), names(group_name="h")) == (["a"], [])
     assert (names(enabled=True), names(enabled=False)) == (["a"], ["b"])
     assert (names(with_problem=True), names(with_problem=False)) == (["a"], ["b"])
     assert names() == ["a", "b"]
@@ -586,14 +594,17 @@ def test_python_and_sql_know_the_same_options(beat: PgBeat) -> None:
     assert KNOWN_OPTIONS == set(row[0])
 
 
-@pytest.mark.parametrize(("table", "shape"), [("periodic_task", PeriodicTask), ("job", Job)])
+@pytest.mark.parametrize(("table", "shape"), [("periodic_task", PeriodicTask), ("job", Job), ("backfill", Backfill)])
 def test_a_row_in_python_has_a_field_for_each_public_column(beat: PgBeat, table: str, shape: Any) -> None:
     columns = beat.database.execute(
         "select column_name from information_schema.columns where table_schema = 'pgbeat' and table_name = %(table)s",
         {"table": table},
     )
 
-    assert {column for (column,) in columns} - HIDDEN == {field.name for field in fields(shape)}
+    hidden, counted = HIDDEN, set()
+    if shape is Backfill:
+        hidden, counted = HIDDEN | {"next_at", "marked_by", "marked_at"}, {"active"}
+    assert {column for (column,) in columns} - hidden == {field.name for field in fields(shape)} - counted
 
 
 def test_the_sql_function_takes_what_the_python_door_declared_for_equal(beat: PgBeat) -> None:

@@ -6,6 +6,7 @@ import doctest
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from types import ModuleType
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 from celery import Celery
 from celery.app.utils import bugreport
 
+import celery_pgbeat.api.backfills
 import celery_pgbeat.api.door
+import celery_pgbeat.api.groups
 import celery_pgbeat.declare.call
 import celery_pgbeat.declare.timing
 from celery_pgbeat import PgBeat, cron, every
@@ -21,6 +24,7 @@ from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.settings import Settings
 
 URL = "postgresql://shop:hush@localhost/shop"
+LONG_AGO = datetime(2026, 4, 1, tzinfo=timezone.utc)
 
 
 @pytest.fixture
@@ -113,7 +117,13 @@ def test_the_public_names_are_loaded_on_first_use() -> None:
 
 
 def examples() -> Iterator[doctest.DocTest]:
-    for module in (celery_pgbeat.api.door, celery_pgbeat.declare.call, celery_pgbeat.declare.timing):
+    for module in (
+        celery_pgbeat.api.backfills,
+        celery_pgbeat.api.door,
+        celery_pgbeat.api.groups,
+        celery_pgbeat.declare.call,
+        celery_pgbeat.declare.timing,
+    ):
         for found in doctest.DocTestFinder(exclude_empty=True).find(module):
             if found.examples:
                 yield found
@@ -123,7 +133,9 @@ def examples() -> Iterator[doctest.DocTest]:
 def test_the_examples_of_the_documentation_run(example: doctest.DocTest, migrated_database: str) -> None:
     beat = PgBeat(url=migrated_database)
     beat.schedule("nightly", "shop.report", "0 3 * * *")
+    beat.limit_group("reports", None)
     beat.trigger("nightly")
+    beat.backfill("nightly", LONG_AGO, LONG_AGO)
     globs: dict[str, Any] = {"beat": beat, "cron": cron, "every": every, "PgBeat": PgBeat}
     example.globs = {**vars(sys.modules[example.globs["__name__"]]), **globs}
 

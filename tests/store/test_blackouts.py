@@ -145,7 +145,10 @@ def test_a_job_that_a_window_held_back_is_not_too_late_when_it_is_taken_over(ses
     make_due(store, "a", catchup="none")
     session.rows("update pgbeat.periodic_task set blackout = array['0 0 * * * PT5H'], next_run_at = pgbeat.now()")
     submit(store, store.mark(10))
-    session.rows("update pgbeat.active_job set scheduled_for = scheduled_for - interval '3 hours', marked_at = null")
+    session.rows(
+        "update pgbeat.active_job set check_at = 'epoch', "
+        "scheduled_for = scheduled_for - interval '3 hours', marked_at = null"
+    )
 
     (recovered,) = store.recover(10, timedelta(seconds=32))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -161,13 +162,28 @@ def test_a_server_that_is_read_only_is_waited_out(role: Role, store: Store, owne
     assert ["a"] == [row.name for row in store.mark(10)]
 
 
-def test_a_connection_that_the_server_has_ended_is_made_anew(role: Role, store: Store) -> None:
-    assert not store.look().due
+@pytest.mark.parametrize("ask", [Store.look, lambda store: store.mark(10)], ids=["look", "mark"])
+def test_a_connection_that_the_server_has_ended_is_made_anew(
+    role: Role, store: Store, ask: Callable[[Store], Any]
+) -> None:
+    before = ask(store)
     role.disconnect()
     with pytest.raises(DatabaseUnavailable):
-        store.look()
+        ask(store)
 
-    assert not store.look().due
+    assert type(before) is type(ask(store))
+
+
+def test_of_two_connections_that_the_server_has_ended_one_finds_out(role: Role, store: Store) -> None:
+    connections = [store.database.engine.raw_connection() for _ in range(2)]
+    for connection in connections:
+        connection.close()
+    role.disconnect()
+
+    with pytest.raises(DatabaseUnavailable):
+        store.mark(10)
+
+    assert [] == store.mark(10) == store.mark(10)
 
 
 def test_a_connection_that_the_server_ends_in_a_statement_leaves_it_done_or_not_done(

@@ -231,6 +231,7 @@ def test_only_the_column_that_code_changed_is_written(database: Database) -> Non
         ("catchup", "all", "all"),
         ("catchup_limit", 7, 7),
         ("min_gap", "55s", timedelta(seconds=55)),
+        ("pause_after_failures", 3, 3),
         ("blackout", "cron: 0 0 * * sat P2D; window: night", ["cron: 0 0 * * sat P2D; window: night"]),
         ("blackout", ["0 0 * * sat P2D", "window: night"], ["0 0 * * sat P2D", "window: night"]),
         ("blackout_action", "skip", "skip"),

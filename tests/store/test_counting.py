@@ -127,7 +127,9 @@ def test_what_is_taken_over_counts_as_recovered_or_skipped(counted: Counted) -> 
 def test_a_silent_job_that_is_given_up_counts_as_lost(counted: Counted) -> None:
     make_job(counted.store.database, periodic_task="marked", state="running", on_lost="mark")
     make_job(counted.store.database, periodic_task="again", state="running", on_lost="rerun")
-    counted.store.database.execute("update pgbeat.active_job set busy_until = pgbeat.now() - interval '1 hour'")
+    counted.store.database.execute(
+        "update pgbeat.active_job set check_at = 'epoch', busy_until = pgbeat.now() - interval '1 hour'"
+    )
 
     counted.store.judge(10, resending=True)
 

@@ -198,7 +198,9 @@ def test_a_message_of_somebody_else_is_no_job(inside: Inside) -> None:
 
 
 def test_a_job_that_nobody_tracks_is_none(inside: Inside, agent: Agent, job: uuid.UUID, session: Session) -> None:
-    session.rows("update pgbeat.active_job set tracking = 'send', state = 'pending', marked_by = 'beat'")
+    session.rows(
+        "update pgbeat.active_job set check_at = 'epoch', tracking = 'send', state = 'pending', marked_by = 'beat'"
+    )
     agent.line.database.run("confirm", beat="beat", jobs=[job], delays="{}")
     with pytest.raises(NotInAJob):
         inside(current)

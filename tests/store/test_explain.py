@@ -7,24 +7,10 @@ from datetime import timedelta
 import pytest
 
 from tests.store.session import Session, reason
-from tests.store.situations import BEAT, JOB, NOON, Situation, ago
+from tests.store.situations import BEAT, JOB, NO_BEAT, NOON, Situation, ago
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
-NO_BEAT = "no beat is there: none has been started, or all have been stopped"
 NEXT = "its next run is at 13:00:00Z"
-
-
-@pytest.fixture
-def situation(migrated_database: str) -> Situation:
-    return Situation(migrated_database)
-
-
-@pytest.fixture
-def well(situation: Situation) -> Situation:
-    """A beat and a worker with our tracker live."""
-    situation.beat()
-    situation.worker()
-    return situation
 
 
 def test_a_row_that_waits_names_its_next_run(well: Situation) -> None:
@@ -385,3 +371,49 @@ def test_it_may_be_asked_in_a_transaction_that_writes_nothing(situation: Situati
     session.rows("begin read only")
 
     assert session.value("select pgbeat.explain('nightly')").startswith("'nightly' is not running: ")
+
+
+def test_a_row_of_a_paused_group_says_so(well: Situation) -> None:
+    well.plan(group_name="reports")
+    well.session.rows("select pgbeat.pause_group('reports', 'stocktaking')")
+
+    assert "not running: its group 'reports' is paused (stocktaking)." == well.explain()
+
+
+def test_a_job_without_a_place_says_how_full_its_group_is_and_who_is_there_longest(well: Situation) -> None:
+    well.session.rows("select pgbeat.limit_group('reports', 1)")
+    well.plan(group_name="reports")
+    well.job("running", id="00000000-0000-0000-0000-000000000002", periodic_task="yearly", group_name="reports", slot=1)
+    well.job("buffered", group_name="reports", waits_for="place", exclusive=True, busy_until="infinity")
+
+    assert (
+        "not running: job 1 waits for a place in its group 'reports' (1 of 1 taken, the longest by job "
+        f"00000000-0000-0000-0000-000000000002 of 'yearly'); {NEXT}."
+    ) == well.explain()
+
+
+def test_a_job_whose_group_has_no_limit_any_more_waits_for_a_beat(situation: Situation) -> None:
+    situation.plan(group_name="reports")
+    situation.job("buffered", group_name="reports", waits_for="place", exclusive=True, busy_until="infinity")
+
+    assert (
+        f"not running: job 1 waits for a place in its group 'reports', which has no limit any more; {NEXT}; {NO_BEAT}."
+    ) == situation.explain()
+
+
+def test_a_backfill_that_runs_says_how_far_it_has_come(well: Situation) -> None:
+    well.plan()
+    ask = "select pgbeat.backfill('nightly', '2026-05-01 00:00Z', '2026-05-01 11:00Z')"
+    well.session.rows(ask)
+    span = "a backfill of it, from 2026-05-01 00:00:00Z to 2026-05-01 11:00:00Z,"
+
+    assert f"not running: {NEXT}; {span} has not begun." == well.explain()
+
+    well.session.rows("update pgbeat.backfill set total = 12, submitted = 3, passed_over = 2")
+    assert f"not running: {NEXT}; {span} has decided 5 of 12 occurrences." == well.explain()
+
+    well.session.rows(ask)
+    assert f"not running: {NEXT}; 2 backfills of it are running." == well.explain()
+
+    well.session.rows("select pgbeat.cancel_backfill(id) from pgbeat.backfill")
+    assert f"not running: {NEXT}." == well.explain()

@@ -19,12 +19,13 @@ from tests.store.ticks import HOUR, beat, submit
 FAR = datetime(3000, 1, 1, tzinfo=timezone.utc)
 EVERYTHING = """
     name => 'a', task => 'app.probe', schedule => '0 9 * * *', args => '[1]', kwargs => '{"b": 2}', queue => 'q2',
-    priority => 7, options => '{"expires": 60}', timezone => 'Europe/Berlin', anchor => '2026-01-01', dst => 'once',
+    priority => 7, options => '{"expires": 60}', sensitive => true,
+    timezone => 'Europe/Berlin', anchor => '2026-01-01', dst => 'once',
     start_at => '2026-02-01', end_at => '2036-02-01', max_runs => 100, jitter => '90 s', overlap => 'allow',
     catchup => 'all', catchup_window => '1 hour', catchup_limit => 7, min_gap => '55 seconds',
     max_run_time => '10 minutes',
     blackout => array['0 0 * * sat P2D', 'window: night'], blackout_action => 'skip', submitter => 'ann',
-    subject => 'billing', on_lost => 'rerun', tracking => 'send', managed_by => 'api'"""
+    subject => 'billing', pause_after_failures => 3, on_lost => 'rerun', tracking => 'send', managed_by => 'api'"""
 STATES = ["pending", "submitted", "running", "retrying", "buffered"]
 
 
@@ -86,7 +87,7 @@ def test_schedule_inserts_a_row_with_the_defaults_of_the_table(session: Session)
     by_function = schedule(session, "a", "app.probe", "every 1h")
     by_insert = session.insert("b", task="app.probe", schedule="every 1h")
 
-    own = ("name", "created_at", "updated_at", "schedule_set_at", "planned_from")
+    own = ("name", "created_at", "updated_at", "schedule_set_at", "planned_from", "failures_from")
     assert {column: value for column, value in by_insert.items() if column not in own} == {
         column: value for column, value in by_function.items() if column not in own
     }
@@ -99,6 +100,7 @@ def test_schedule_takes_every_column_of_the_definition(session: Session) -> None
     assert ("q2", 7, {"expires": 60}, "Europe/Berlin") == (
         row["queue"], row["priority"], row["options"], row["timezone"],
     )  # fmt: skip
+    assert row["sensitive"]
     assert ("once", 100, timedelta(seconds=90), "allow") == (
         row["dst"], row["max_runs"], row["jitter"], row["overlap"],
     )  # fmt: skip
@@ -106,6 +108,7 @@ def test_schedule_takes_every_column_of_the_definition(session: Session) -> None
         row["catchup"], row["catchup_window"], row["catchup_limit"], row["max_run_time"],
     )  # fmt: skip
     assert (["0 0 * * sat P2D", "window: night"], "skip") == (row["blackout"], row["blackout_action"])
+    assert row["pause_after_failures"] == 3
     assert ("ann", "billing", "rerun", "send", "api") == (
         row["submitter"], row["subject"], row["on_lost"], row["tracking"], row["managed_by"],
     )  # fmt: skip
@@ -122,7 +125,9 @@ def test_schedule_takes_every_column_of_the_definition(session: Session) -> None
         ("max_run_time", timedelta(minutes=10)),
         ("blackout", ["0 0 * * sat P2D"]),
         ("blackout_action", "skip"),
+        ("pause_after_failures", 3),
         ("on_lost", "rerun"),
+        ("sensitive", True),
     ],
 )
 def test_a_change_of_one_column_alone_is_written(session: Session, column: str, value: Any) -> None:
@@ -233,12 +238,13 @@ def test_what_is_omitted_becomes_the_default(session: Session) -> None:
     assert ([], {}, None, None, {}, None) == (
         row["args"], row["kwargs"], row["queue"], row["priority"], row["options"], row["timezone"],
     )  # fmt: skip
+    assert not row["sensitive"]
     assert ("default", None, "skip", "latest", None, None, "mark", "full", "sql") == (
         row["dst"], row["max_runs"], row["overlap"], row["catchup"], row["catchup_window"], row["max_run_time"],
         row["on_lost"], row["tracking"], row["managed_by"],
     )  # fmt: skip
-    assert (None, None, None, "defer") == (
-        row["jitter"], row["catchup_limit"], row["blackout"], row["blackout_action"],
+    assert (None, None, None, "defer", None) == (
+        row["jitter"], row["catchup_limit"], row["blackout"], row["blackout_action"], row["pause_after_failures"],
     )  # fmt: skip
 
 
@@ -435,9 +441,9 @@ def leave_job(session: Session, name: str = "a", state: str = "running", exclusi
     job = str(uuid.uuid4())
     session.rows(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
-        "on_lost, tracking, pickup_deadline, busy_until) values (%s, %s, pgbeat.now(), 'schedule', %s, %s, "
-        "'app.probe', '{}', 'mark', 'full', '1 hour', pgbeat.now() + interval '1 hour')",
-        job, name, state, exclusive,
+        "on_lost, tracking, pickup_deadline, busy_until, waits_for) values (%s, %s, pgbeat.now(), 'schedule', %s, %s, "
+        "'app.probe', '{}', 'mark', 'full', '1 hour', pgbeat.now() + interval '1 hour', %s)",
+        job, name, state, exclusive, "turn" if state == "buffered" else None,
     )  # fmt: skip
     return job
 
@@ -457,8 +463,8 @@ def test_a_trigger_makes_a_manual_job_that_any_beat_may_send(session: Session, s
     assert job["scheduled_for"] == job["created_at"]
     assert job["max_run_time"] == timedelta(minutes=1)
     assert job["message"] == {
-        "args": [1], "kwargs": {"b": 2}, "priority": 7, "options": {"expires": 60}, "schedule": "@daily",
-        "timezone": "Europe/Berlin",
+        "args": [1], "kwargs": {"b": 2}, "priority": 7, "options": {"expires": 60}, "sensitive": False,
+        "schedule": "@daily", "timezone": "Europe/Berlin",
     }  # fmt: skip
     assert [recovered.id for recovered in store.recover(10, HOUR)] == [uuid.UUID(job["id"])]
 

@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from celery_pgbeat.planning import Definition, Due, Passed
 from celery_pgbeat.postgres.database import Database, sqlstate
+from celery_pgbeat.postgres.statements import statement
 from tests.store.ticks import HOUR, beat, decided, insert, jobs, make_due, row_of, submit
 
 
@@ -31,7 +32,8 @@ def test_what_planning_reads_comes_in_the_order_of_its_fields(migrated_database:
     make_due(beat(migrated_database), "due")
     insert(beat(migrated_database), "unplanned", next_run_at=None)
 
-    (marked,), (unplanned,) = database.run("mark", **mark), database.run("unplanned", batch=1, after="")
+    (marked,) = database.execute(statement("mark", "pgbeat"), mark)
+    (unplanned,) = database.run("unplanned", batch=1, after="")
 
     assert [field.name for field in fields(Due)] == list(marked._fields)
     assert [field.name for field in fields(Definition)] == list(unplanned._fields)
@@ -257,7 +259,7 @@ def test_a_lapsed_job_gives_way_in_the_very_statement_that_submits_the_next_tick
     make_due(store, "a")
     submit(store, store.mark(10))
     store.database.execute(
-        "update pgbeat.active_job set state = 'running', started_at = statement_timestamp(), "
+        "update pgbeat.active_job set check_at = 'epoch', state = 'running', started_at = statement_timestamp(), "
         "busy_until = statement_timestamp() - interval '1 second'"
     )
     store.database.execute("update pgbeat.periodic_task set next_run_at = statement_timestamp()")
@@ -272,7 +274,8 @@ def test_a_lapsed_job_stays_in_the_way_of_a_beat_that_may_not_judge_yet(migrated
     make_due(store, "a")
     submit(store, store.mark(10))
     store.database.execute(
-        "update pgbeat.active_job set state = 'running', busy_until = statement_timestamp() - interval '1 second'"
+        "update pgbeat.active_job set check_at = 'epoch', "
+        "state = 'running', busy_until = statement_timestamp() - interval '1 second'"
     )
     store.database.execute("update pgbeat.periodic_task set next_run_at = statement_timestamp()")
 
@@ -291,7 +294,8 @@ def test_a_submit_never_gives_up_what_recover_can_still_mend(migrated_database: 
         make_due(store, name)
         submit(store, store.mark(10))
         store.database.execute(
-            f"update pgbeat.active_job set {change}, busy_until = statement_timestamp() - interval '1 second' "
+            "update pgbeat.active_job set check_at = 'epoch', "
+            f"{change}, busy_until = statement_timestamp() - interval '1 second' "
             "where periodic_task = %(name)s",
             {"name": name},
         )
@@ -353,7 +357,9 @@ def test_a_mark_is_judged_by_the_lease_of_the_beat_that_made_it(migrated_databas
     assert [] == hasty.mark(10)
     patient.database.execute("update pgbeat.periodic_task set marked_at = marked_at + interval '30 seconds'")
     submit(patient, rows)
-    patient.database.execute("update pgbeat.active_job set marked_at = marked_at - interval '30 seconds'")
+    patient.database.execute(
+        "update pgbeat.active_job set check_at = 'epoch', marked_at = marked_at - interval '30 seconds'"
+    )
     assert [] == hasty.recover(10, timedelta(seconds=32))
 
 

@@ -6,24 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from tests.store.situations import BEAT, JOB, NOON, Situation, ago
+from tests.store.situations import BEAT, JOB, NO_BEAT, NOON, Situation, ago
 
 SECOND = timedelta(seconds=1)
-NO_BEAT = "no beat is there: none has been started, or all have been stopped"
 LATE = timedelta(minutes=10)
-
-
-@pytest.fixture
-def situation(migrated_database: str) -> Situation:
-    return Situation(migrated_database)
-
-
-@pytest.fixture
-def well(situation: Situation) -> Situation:
-    """A beat and a worker with our tracker live."""
-    situation.beat()
-    situation.worker()
-    return situation
 
 
 def test_where_all_goes_well_nothing_is_overdue(well: Situation) -> None:
@@ -271,3 +257,29 @@ def test_p11_the_periodic_tasks_are_not_read_as_a_whole(situation: Situation) ->
     plan = "\n".join(row["QUERY PLAN"] for row in situation.session.rows("explain select * from pgbeat.overdue"))
 
     assert "Seq Scan on periodic_task" not in plan
+
+
+def test_a_job_that_waits_for_a_place_in_a_full_group_is_not_overdue(well: Situation) -> None:
+    well.session.rows("select pgbeat.limit_group('reports', 1)")
+    well.plan(group_name="reports")
+    well.job("running", id="00000000-0000-0000-0000-000000000002", periodic_task="yearly", group_name="reports", slot=1)
+    well.job("buffered", group_name="reports", waits_for="place", exclusive=True, busy_until="infinity")
+
+    assert [] == well.overdue()
+
+
+def test_a_job_that_no_beat_lets_into_its_group_is_overdue(situation: Situation) -> None:
+    situation.session.rows("select pgbeat.limit_group('reports', 1)")
+    situation.plan(group_name="reports")
+    situation.job("buffered", group_name="reports", waits_for="place", exclusive=True, busy_until="infinity")
+
+    assert [
+        (ago(minutes=10), LATE, f"job 1 waits for a place in its group 'reports' (0 of 1 taken); {NO_BEAT}")
+    ] == situation.overdue()
+
+
+def test_the_rows_of_a_paused_group_are_not_overdue(situation: Situation) -> None:
+    situation.plan(ago(hours=1), group_name="reports")
+    situation.session.rows("select pgbeat.pause_group('reports')")
+
+    assert [] == situation.overdue()

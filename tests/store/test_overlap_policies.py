@@ -144,7 +144,10 @@ def test_a_job_asked_to_end_that_falls_silent_is_lost_and_not_run_again(store: S
     make_due(store, "a", overlap="cancel_other", on_lost="rerun")
     first = running(store, session)
     second, _ = tick(store, session)
-    session.rows("update pgbeat.active_job set busy_until = pgbeat.now() - interval '1 s' where ask is not null")
+    session.rows(
+        "update pgbeat.active_job set check_at = 'epoch', "
+        "busy_until = pgbeat.now() - interval '1 s' where ask is not null"
+    )
 
     (verdict,) = store.judge(10, resending=True)
 
@@ -188,7 +191,7 @@ def test_a_job_that_nobody_is_sending_any_more_is_in_the_way(store: Store, sessi
     make_due(store, "a", tracking="send")
     (row,) = store.mark(10)
     store.submit_free([decided(row, row.next_run_at + timedelta(microseconds=1))], "UTC")
-    session.rows("update pgbeat.active_job set marked_at = marked_at - interval '1 hour'")
+    session.rows("update pgbeat.active_job set check_at = 'epoch', marked_at = marked_at - interval '1 hour'")
     (row,) = store.mark(10)
 
     (answer,) = store.submit([decided(row)], "UTC", True, True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.store import Store
+from tests.store.reads import read_by
+from tests.store.session import Session
 from tests.store.ticks import beat
 
 ROWS = 5_000
@@ -21,11 +22,16 @@ def store(migrated_database: str) -> Store:
     )
     store.database.execute(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
-        "on_lost, tracking, pickup_deadline, busy_until) select gen_random_uuid(), 'row-' || mod(n, 5), pgbeat.now(), "
-        "'catchup', 'buffered', false, 'app.probe', '{}', 'mark', 'full', '1 hour', 'infinity' "
+        "on_lost, tracking, pickup_deadline, busy_until, check_at, waits_for) select gen_random_uuid(), "
+        "'row-' || mod(n, 5), pgbeat.now(), 'catchup', 'buffered', false, 'app.probe', '{}', 'mark', 'full', '1 hour', "
+        "'infinity', 'infinity', 'turn' "
         f"from generate_series(1, {ROWS}) n"
     )
-    for table in ("periodic_task", "active_job"):
+    store.database.execute(
+        "insert into pgbeat.periodic_task_state (name, failures_in_row) "
+        f"select 'row-' || n, 2 from generate_series(1, {ROWS}) n"
+    )
+    for table in ("periodic_task", "active_job", "periodic_task_state"):
         store.database.execute(f"vacuum analyze pgbeat.{table}")
     return store
 
@@ -34,18 +40,70 @@ def explained(store: Store, sql: str, **parameters: object) -> str:
     return "\n".join(row[0] for row in store.database.execute(f"explain (analyze, timing off) {sql}", dict(parameters)))
 
 
-def test_p11_a_look_reads_no_table_as_a_whole(store: Store) -> None:
-    plan = explained(store, statement("look", "pgbeat"), lease=15.0, lazy_names=[])
+def test_p11_a_look_reads_no_table_as_a_whole_and_few_rows(store: Store, migrated_database: str) -> None:
+    session = Session(migrated_database)
 
-    assert "Seq Scan" not in plan
+    assert {} == read_by(session)["as a whole"]
+    assert read_by(session)["rows"] < 20
 
 
-def test_p11_a_mark_reads_what_is_due(store: Store) -> None:
-    parameters = {"beat": "beat-a", "lease": 15.0, "batch": 100, "fresh": 0, "lazy_names": []}
+def test_p11_a_look_whose_plan_was_kept_since_the_tables_were_empty_reads_none_of_them_as_a_whole(
+    migrated_database: str,
+) -> None:
+    """Until Postgres looks at a table that has grown, a plan of before serves."""
+    session = Session(migrated_database)
+    session.rows("alter table pgbeat.periodic_task set (autovacuum_enabled = false)")
+    for _ in range(10):  # after some the plan is one for all values
+        session.rows("select pgbeat.look(15, '{}')")
+    session.rows(
+        "insert into pgbeat.periodic_task (name, task, schedule, next_run_at) select 'row-' || n, 'app.probe', "
+        "'every 1h', pgbeat.now() + n * interval '1 minute' from generate_series(1, 1000) n"
+    )
 
-    plan = explained(store, statement("mark", "pgbeat"), **parameters)
+    assert {} == read_by(session)["as a whole"]
+    assert read_by(session)["rows"] < 20
 
-    assert "Seq Scan" not in plan
+
+@pytest.mark.parametrize("due", [3, 300])
+def test_p11_a_mark_reads_what_is_due(store: Store, migrated_database: str, due: int) -> None:
+    store.database.execute(
+        f"update pgbeat.periodic_task set next_run_at = pgbeat.now() where substr(name, 5)::int <= {due}"
+    )
+    store.database.execute("vacuum analyze pgbeat.periodic_task")
+    session = Session(migrated_database)
+    for _ in range(10):  # after some the plan is one for all values
+        session.rows("select from pgbeat.mark('beat-a', 15, 0, 0, '{}')")
+
+    found = read_by(session, "select from pgbeat.mark('beat-a', 15, 1000, 10, '{}')")
+
+    assert {} == found["as a whole"]
+    assert 2 * due <= found["rows"] < 3 * due + 20
+
+
+def test_p11_a_confirm_reads_the_jobs_that_it_confirms(store: Store, migrated_database: str) -> None:
+    store.database.execute(
+        "update pgbeat.active_job set state = 'pending', waits_for = null, marked_by = 'beat-a' "
+        "where id = any (array(select id from pgbeat.active_job limit 100))"
+    )
+    ((jobs,),) = store.database.execute("select array_agg(id)::text from pgbeat.active_job where marked_by = 'beat-a'")
+    session = Session(migrated_database)
+    for _ in range(10):
+        session.rows("select from pgbeat.confirm('{}', '{}', 'beat-a')")
+
+    found = read_by(session, f"select from pgbeat.confirm('{jobs}', '{{}}', 'beat-a')")
+
+    assert {} == found["as a whole"]
+    assert 200 <= found["rows"] < 350
+
+
+def test_a_mark_waits_for_no_disk_and_what_is_said_after_it_does(migrated_database: str) -> None:
+    """A mark that a crash of Postgres takes away fences off the submit of who bore it."""
+    session = Session(migrated_database)
+    session.rows("begin")
+    session.rows("select from pgbeat.mark('beat-a', 15, 1, 0, '{}')")
+    assert "off" == session.value("show synchronous_commit")
+    session.rows("commit")
+    assert "on" == session.value("show synchronous_commit")
 
 
 def test_p11_who_waits_is_found_by_one_probe_for_each_name(store: Store) -> None:

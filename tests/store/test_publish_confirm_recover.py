@@ -18,7 +18,9 @@ def submitted(store: Store, name: str = "a", **columns: object) -> None:
 
 
 def lapse(store: Store) -> None:
-    store.database.execute("update pgbeat.active_job set marked_at = marked_at - interval '16 seconds'")
+    store.database.execute(
+        "update pgbeat.active_job set check_at = 'epoch', marked_at = marked_at - interval '16 seconds'"
+    )
 
 
 def test_a_confirm_moves_a_pending_job_to_submitted(migrated_database: str) -> None:
@@ -126,7 +128,9 @@ def test_an_unsent_job_that_is_no_longer_on_time_is_decided_by_catchup(
     store = beat(migrated_database)
     submitted(store, **columns)
     store.database.execute(f"update pgbeat.periodic_task set {change}")
-    store.database.execute("update pgbeat.active_job set marked_at = null, due_at = due_at - interval '10 minutes'")
+    store.database.execute(
+        "update pgbeat.active_job set check_at = 'epoch', marked_at = null, due_at = due_at - interval '10 minutes'"
+    )
 
     (recovered,) = store.recover(10, ON_TIME)
 
@@ -150,7 +154,9 @@ def test_a_silent_job_is_sent_again_three_times_and_then_lost(migrated_database:
     store.confirm([(job["id"], 0.0)])
     verdicts = []
     for _ in range(4):
-        store.database.execute("update pgbeat.active_job set busy_until = statement_timestamp() - interval '1 second'")
+        store.database.execute(
+            "update pgbeat.active_job set check_at = 'epoch', busy_until = statement_timestamp() - interval '1 second'"
+        )
         verdicts += [verdict.verdict for verdict in store.judge(10, resending=True)]
         for taken in store.recover(10, ON_TIME):
             assert job["id"] == taken.id
@@ -165,7 +171,9 @@ def test_where_no_worker_announces_the_tracker_a_silent_job_is_lost_not_sent_aga
     submitted(store)
     (job,) = jobs(store)
     store.confirm([(job["id"], 0.0)])
-    store.database.execute("update pgbeat.active_job set busy_until = statement_timestamp() - interval '1 second'")
+    store.database.execute(
+        "update pgbeat.active_job set check_at = 'epoch', busy_until = statement_timestamp() - interval '1 second'"
+    )
 
     assert [verdict.verdict for verdict in store.judge(10, resending=False)] == ["lost"]
 
@@ -178,7 +186,8 @@ def test_on_lost_says_what_becomes_of_a_job_whose_worker_died(
     store = beat(migrated_database)
     submitted(store, on_lost=on_lost)
     store.database.execute(
-        "update pgbeat.active_job set state = %(state)s, busy_until = statement_timestamp() - interval '1 second'",
+        "update pgbeat.active_job set check_at = 'epoch', "
+        "state = %(state)s, busy_until = statement_timestamp() - interval '1 second'",
         {"state": state},
     )
 

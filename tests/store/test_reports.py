@@ -23,6 +23,8 @@ from celery_pgbeat.postgres.reports import Ask, Copy, Finish, Known, Reports, St
 from celery_pgbeat.postgres.statements import parameters, statement
 from celery_pgbeat.worker.guard import Verdict, patiently, start_job
 from tests.store.jobs import HOUR, active, bury, finished, make_job, state
+from tests.store.reads import read_by
+from tests.store.session import Session
 
 SILENCE = timedelta(seconds=30)
 SECOND = timedelta(seconds=1)
@@ -292,7 +294,9 @@ def test_only_the_start_that_bears_the_token_says_what_became_of_it(reports: Rep
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_an_earlier_run_has_nothing_more_to_say(reports: Reports, ending: str) -> None:
     start = started(reports)
-    reports.database.execute("update pgbeat.active_job set run = 1, token = null, state = 'pending'")
+    reports.database.execute(
+        "update pgbeat.active_job set check_at = 'epoch', run = 1, token = null, state = 'pending'"
+    )
     assert not ENDINGS[ending](reports, start)
     assert "pending" == row(reports, start)["state"]
 
@@ -368,7 +372,9 @@ def test_a_row_that_somebody_holds_keeps_no_other_from_finishing_and_is_answered
 def test_what_was_given_to_another_run_while_its_row_was_held_is_not_finished_by_the_first(reports: Reports) -> None:
     start = started(reports)
     with reports.database.engine.connect().execution_options(isolation_level="READ COMMITTED") as other:
-        other.exec_driver_sql("update pgbeat.active_job set run = 1, token = null, state = 'pending'")
+        other.exec_driver_sql(
+            "update pgbeat.active_job set check_at = 'epoch', run = 1, token = null, state = 'pending'"
+        )
         assert {start.job} == reports.finish_many([Finish(start, "succeeded")])
         other.commit()
     assert set() == reports.finish_many([Finish(start, "succeeded")])
@@ -597,7 +603,9 @@ def test_a_message_of_an_earlier_attempt_or_run_ends_nothing(reports: Reports) -
 
 
 def age(reports: Reports, seconds: int = 20) -> None:
-    reports.database.execute(f"update pgbeat.active_job set busy_until = busy_until - interval '{seconds} seconds'")
+    reports.database.execute(
+        f"update pgbeat.active_job set check_at = 'epoch', busy_until = busy_until - interval '{seconds} seconds'"
+    )
 
 
 def test_a_heartbeat_renews_the_starts_that_it_names_and_no_others(reports: Reports) -> None:
@@ -639,7 +647,7 @@ def test_heartbeats_end_with_the_hard_limit(reports: Reports) -> None:
 # --- nodes
 
 
-def test_a_worker_announces_itself_and_signs_off(reports: Reports) -> None:
+def test_a_worker_announces_itself_and_leaves(reports: Reports) -> None:
     node = NodeId.mine()
     reports.announce(node)
     reports.database.execute("update pgbeat.node set last_seen_at = last_seen_at - interval '1 minute'")
@@ -647,14 +655,32 @@ def test_a_worker_announces_itself_and_signs_off(reports: Reports) -> None:
     (found,) = reports.database.execute("select *, pgbeat.now() - last_seen_at as silence from pgbeat.node")
     assert (str(node), "worker", node.pid, True) == (found.id, found.role, found.pid, found.tracking)
     assert found.silence < timedelta(seconds=5)
-    reports.sign_off(node)
+    reports.leave(node)
     assert [] == reports.database.execute("select * from pgbeat.node")
+
+
+def test_a_worker_that_leaves_takes_nobody_and_no_declaration_with_it(reports: Reports) -> None:
+    node = NodeId.mine()
+    reports.announce(node)
+    reports.database.execute(
+        "insert into pgbeat.node (id, role, hostname, pid, version, started_at, last_seen_at, tracking) "
+        "select 'another', role, hostname, pid, version, started_at, last_seen_at, tracking from pgbeat.node"
+    )
+    reports.database.execute(
+        "insert into pgbeat.declaration (app, hash, first_seen_at, last_seen_at, listening_since, dead_after) "
+        "select 'code:shop', 'x', hour, hour, hour, '30 s' from (select now() - interval '1 hour') as past (hour) "
+        "on conflict do nothing"
+    )
+
+    reports.leave(node)
+
+    assert [("another",)] == reports.database.execute("select id from pgbeat.node")
+    assert [("code:shop",)] == reports.database.execute("select app from pgbeat.declaration")
 
 
 # --- plans
 
 OF_ONE_JOB = [
-    "start",
     "start_spaced",
     "state_of",
     "finish",
@@ -686,6 +712,24 @@ def test_what_is_said_of_a_job_finds_it_by_its_id_among_many(reports: Reports) -
         plan = "\n".join(row[0] for row in rows)
         assert "active_job_pkey" in plan, f"{name}: {plan}"
         assert "Seq Scan on active_job" not in plan, f"{name}: {plan}"
+
+
+def test_a_start_whose_plan_was_kept_since_the_table_was_empty_finds_its_job_by_its_id(
+    migrated_database: str,
+) -> None:
+    session = Session(migrated_database)
+    start = "select pgbeat.start('00000000-0000-0000-0000-000000000001', 0, 0, gen_random_uuid(), 'w', 30)"
+    session.rows("alter table pgbeat.active_job set (autovacuum_enabled = false)")
+    for _ in range(10):  # after some the plan is one for all values
+        session.rows(start)
+    session.rows(
+        "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
+        "on_lost, tracking, pickup_deadline, busy_until) select lpad(n::text, 32, '0')::uuid, 'row-' || n, now(), "
+        "'schedule', 'submitted', true, 'app.probe', '{}', 'mark', 'full', '1 hour', now() "
+        "from generate_series(1, 999) n"
+    )
+
+    assert {"as a whole": {}, "rows": 1} == read_by(session, start)
 
 
 def test_the_asks_of_a_worker_are_found_by_their_index_among_many_that_run(reports: Reports) -> None:

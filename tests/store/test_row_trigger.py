@@ -24,6 +24,7 @@ DEFINITION = {
     "queue": "'q2'",
     "priority": "7",
     "options": """'{"expires": 60}'""",
+    "sensitive": "true",
     "overlap": "'allow'",
     "catchup": "'none'",
     "catchup_window": "'1 hour'",
@@ -32,6 +33,7 @@ DEFINITION = {
     "max_run_time": "'1 minute'",
     "on_lost": "'rerun'",
     "tracking": "'send'",
+    "pause_after_failures": "3",
     "lazy": "true",
 }
 TIMES = {

@@ -34,7 +34,12 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_worker", "schema_version", "SELECT", None),  # likewise
     ("pgbeat_worker", "active_job", "UPDATE", "exclusive"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "waited"),  # release
+    ("pgbeat_worker", "active_job", "UPDATE", "slot"),  # release
+    ("pgbeat_worker", "active_job", "UPDATE", "waits_for"),  # release
+    ("pgbeat_beat", "task_group", "UPDATE", "pause_reason"),  # admit
     ("pgbeat_worker", "periodic_task", "SELECT", "overlap"),  # release
+    ("pgbeat_worker", "periodic_task", "SELECT", "failures_from"),  # count_end
+    ("pgbeat_beat", "periodic_task_state", "INSERT", None),  # count_end
 }
 
 
@@ -131,6 +136,30 @@ def is_denied(session: Session, name: str) -> bool:
     return False
 
 
+def test_a_beat_may_give_the_places_of_a_group_and_a_worker_may_free_them(owner: Session) -> None:
+    owner.rows("select pgbeat.limit_group('g', 1)")
+    owner.rows("update pgbeat.periodic_task set group_name = 'g', overlap = 'allow'")
+    for _ in range(2):
+        owner.rows("select pgbeat.trigger('nightly')")
+
+    with acting_as(owner, "beat"):
+        assert 1 == owner.value("select pgbeat.admit()")
+    with acting_as(owner, "worker"):
+        owner.rows("delete from pgbeat.active_job where slot = 1")
+    with acting_as(owner, "beat"):
+        assert 1 == owner.value("select pgbeat.admit()")
+
+
+@pytest.mark.parametrize("role", ["worker", "beat"])
+def test_who_tells_the_end_of_a_job_may_count_it(owner: Session, role: str) -> None:
+    owner.rows("update pgbeat.periodic_task set pause_after_failures = 1")
+    with acting_as(owner, role):
+        owner.rows("select pgbeat.count_end('nightly', gen_random_uuid(), 'failed')")
+        owner.rows("select pgbeat.count_end('nightly', gen_random_uuid(), 'succeeded')")
+
+    assert owner.value("select pause_due from pgbeat.periodic_task_state")
+
+
 # What each role may do: so that the refusals below are not those of a role that may do nothing.
 ALLOWED = {
     "author": [
@@ -142,8 +171,9 @@ ALLOWED = {
         "select pgbeat.schedule('other', 'app.probe', 'every 5m', timezone => 'Europe/Berlin')",
         "select pgbeat.pause('nightly', 'for now'), pgbeat.resume('nightly')",
         "select pgbeat.trigger('nightly'), pgbeat.explain('nightly')",
+        "select pgbeat.cancel_backfill(pgbeat.backfill('nightly', '2026-05-01', '2026-05-31', 'all', 2))",
         "select pgbeat.unschedule('nightly')",
-        "select * from pgbeat.job, pgbeat.status, pgbeat.overdue, pgbeat.upcoming, pgbeat.node",
+        "select * from pgbeat.job, pgbeat.status, pgbeat.overdue, pgbeat.upcoming, pgbeat.node, pgbeat.backfill",
     ],
     "reader": [
         "select * from pgbeat.job",
@@ -152,6 +182,7 @@ ALLOWED = {
         "select * from pgbeat.upcoming",
         "select * from pgbeat.node",
         "select * from pgbeat.blackout",
+        "select * from pgbeat.backfill",
         "select name, task, schedule, next_run_at from pgbeat.periodic_task",
         "select pgbeat.explain('nightly')",
     ],
@@ -175,6 +206,15 @@ MATRIX = {
     "a reader schedules": ("reader", "select pgbeat.schedule('x', 'app.probe')"),
     "a reader pauses": ("reader", "select pgbeat.pause('nightly')"),
     "a reader starts a job": ("reader", "select pgbeat.trigger('nightly')"),
+    "a stranger fills a range": ("public", "select pgbeat.backfill('nightly', '2026-05-01', '2026-05-31')"),
+    "a reader fills a range": ("reader", "select pgbeat.backfill('nightly', '2026-05-01', '2026-05-31')"),
+    "a reader cancels a backfill": ("reader", "select pgbeat.cancel_backfill(gen_random_uuid())"),
+    "an author writes a backfill": (
+        "author",
+        "insert into pgbeat.backfill (periodic_task, since, until) values ('nightly', now(), now())",
+    ),
+    "an author drops what somebody asked for": ("author", "delete from pgbeat.backfill"),
+    "a worker writes a backfill": ("worker", "update pgbeat.backfill set max_active = 1000"),
     "a reader removes": ("reader", "select pgbeat.unschedule('nightly')"),
     "an author writes a job": (
         "author",
@@ -210,6 +250,8 @@ MATRIX = {
     "a worker reads all arguments": ("worker", "select args from pgbeat.periodic_task"),
     "a worker changes a message": ("worker", "update pgbeat.active_job set message = '{}'"),
     "a worker changes a job's task": ("worker", "update pgbeat.active_job set task = 'os.system'"),
+    "a worker reads what code declares": ("worker", "select hash from pgbeat.declaration"),
+    "a worker gives up what code declares": ("worker", "delete from pgbeat.declaration"),
     "a worker removes": ("worker", "delete from pgbeat.periodic_task"),
     "a worker starts a job": ("worker", "select pgbeat.trigger('nightly')"),
     "a beat removes": ("beat", "delete from pgbeat.periodic_task"),
@@ -299,6 +341,9 @@ def test_what_acts_for_the_owner_looks_names_up_in_pg_catalog_alone(owner: Sessi
     assert {
         "explain": ["search_path=pg_catalog, pg_temp"],
         "trigger": ["search_path=pg_catalog, pg_temp"],
+        "backfill": ["search_path=pg_catalog, pg_temp"],
+        "cancel_backfill": ["search_path=pg_catalog, pg_temp"],
+        "is_backfilled": ["search_path=pg_catalog, pg_temp"],
         "make_days": ["search_path=pg_catalog, pg_temp"],
         "prune": ["search_path=pg_catalog, pg_temp"],
     } == {

@@ -101,6 +101,13 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
         "resume": ("resume", "nightly"),
         "trigger": ("trigger", "nightly"),
         "explain": ("explain", "nightly"),
+        "backfill": ("backfill", "nightly", "2026-05-01", "2026-05-31"),
+        "backfills": ("backfills",),
+        "cancel-backfill": ("cancel-backfill",),
+        "limit-group": ("limit-group", "reports", "2"),
+        "pause-group": ("pause-group", "reports", "--reason", "stocktaking"),
+        "groups": ("groups",),
+        "resume-group": ("resume-group", "reports"),
         "jobs": ("jobs",),
         "import": ("import", str(lines)),
         "upcoming": ("upcoming",),
@@ -119,7 +126,8 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
                 "update pgbeat.periodic_task set next_run_at = pgbeat.now() - interval '1 hour' where name = 'nightly'"
             )
             session.rows("update pgbeat.active_job set state = 'running', started_at = pgbeat.now()")
-        result = run(*line, "--json")
+        begun = [session.value("select id from pgbeat.backfill")] if command == "cancel-backfill" else []
+        result = run(*line, *begun, "--json")
         printed = json.loads(result.stdout)
         assert printed, command
         faults[command] = fault(SHAPES[command], printed)
@@ -164,6 +172,7 @@ def test_every_column_can_be_given(run: Run, beat: PgBeat) -> None:
         "catchup-window": "1h",
         "catchup-limit": "7",
         "min-gap": "55s",
+        "pause-after-failures": "3",
         "max-run-time": "50%",
         "blackout-action": "skip",
         "submitter": "anna",
@@ -174,7 +183,8 @@ def test_every_column_can_be_given(run: Run, beat: PgBeat) -> None:
     options = [word for column, value in given.items() for word in (f"--{column}", value)]
     windows = ("--blackout", "cron: 0 0 * * sat P2D", "--blackout", "RRULE:FREQ=DAILY;BYHOUR=0 PT30S")
 
-    done(run("add", "all", "--task", "mail.poll", "--schedule", "every 5m", *options, *windows, "--managed-by", "ops"))
+    whole = (*options, *windows, "--sensitive", "--managed-by", "ops")
+    done(run("add", "all", "--task", "mail.poll", "--schedule", "every 5m", *whole))
 
     row = beat.get("all")
     assert ([1, "a"], {"box": 1}, 7, {"expires": 60}) == (row.args, row.kwargs, row.priority, row.options)
@@ -184,7 +194,9 @@ def test_every_column_can_be_given(run: Run, beat: PgBeat) -> None:
     )
     assert (5, timedelta(minutes=2), timedelta(seconds=150)) == (row.max_runs, row.jitter, row.max_run_time)
     assert ["cron: 0 0 * * sat P2D", "RRULE:FREQ=DAILY;BYHOUR=0 PT30S"] == row.blackout
+    assert row.sensitive
     assert ("ops", "rerun", "send", "buffer_one") == (row.managed_by, row.on_lost, row.tracking, row.overlap)
+    assert 3 == row.pause_after_failures
 
 
 def test_a_row_of_another_owner_is_taken_over_only_when_told(run: Run, session: Session) -> None:
@@ -493,10 +505,14 @@ def well(session: Session) -> Session:
     """A database with nodes that live."""
     announce(session, "a-beat")
     announce(session, "a-worker", "worker", tracking=True)
+    session.rows("revoke create on schema public from public")  # which before Postgres 15 everybody had
     return session
 
 
 def test_where_all_is_well_the_doctor_finds_only_that_versions_differ(run: Run, well: Session) -> None:
+    if "off" == well.value("show autovacuum"):
+        pytest.skip("autovacuum is off in this server, and the doctor would say so")
+
     result = run("doctor", "--json")
 
     assert 0 == result.exit_code
@@ -534,11 +550,13 @@ def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
     for name, state in (("unsent", "pending"), ("silent", "submitted"), ("endless", "running"), ("alone", "buffered")):
         well.rows(
             "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
-            "on_lost, tracking, pickup_deadline, busy_until, created_at, started_at) values (gen_random_uuid(), %s, "
+            "on_lost, tracking, pickup_deadline, busy_until, created_at, waits_for, started_at) "
+            "values (gen_random_uuid(), %s, "
             "pgbeat.now(), 'schedule', %s, false, 'x', '{}', 'mark', 'full', '1 hour', "
             "case when %s = 'silent' then pgbeat.now() - interval '1 hour' else 'infinity' end, "
-            "pgbeat.now() - interval '2 days', case when %s = 'endless' then pgbeat.now() - interval '2 days' end)",
-            *(name, state, name, name),
+            "pgbeat.now() - interval '2 days', case when %s = 'alone' then 'turn' end, "
+            "case when %s = 'endless' then pgbeat.now() - interval '2 days' end)",
+            *(name, state, name, name, name),
         )
 
     result = run("doctor", "--json")
@@ -556,6 +574,16 @@ def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
         "warning: Running for more than a day without a max_run_time: 1 job",
         "error: Buffered, and waiting for nothing: 1 job",
     ] == heads
+
+
+def test_the_doctor_finds_a_table_that_nobody_vacuums(run: Run, well: Session) -> None:
+    well.rows("alter table pgbeat.node set (autovacuum_enabled = off)")
+
+    (found,) = [one for one in json.loads(run("doctor", "--json").stdout)["findings"] if "'node'" in one["what"]]
+
+    assert "Autovacuum is off for the table 'node'." == found["what"]
+    well.rows(found["mend"].partition("(")[2].rpartition(")")[0])
+    assert "'node'" not in run("doctor").stdout
 
 
 def test_the_doctor_reads_the_history_s_days(run: Run, well: Session) -> None:
@@ -604,6 +632,46 @@ def test_the_doctor_compares_the_rules_of_the_zones(run: Run, well: Session, mon
     (found,) = findings(run("doctor", "--json"))["zones"]
 
     assert "Postgres have different rules for 'Europe/Berlin', first at" in found
+
+
+def test_the_doctor_finds_that_strangers_may_create_functions_in_the_search_path(run: Run, well: Session) -> None:
+    assert "search path" not in findings(run("doctor", "--json"))
+    well.rows("grant create on schema public to public")
+
+    result = run("doctor", "--json")
+
+    (found,) = [one for one in json.loads(result.stdout)["findings"] if one["check"] == "search path"]
+    assert (1, "warning") == (result.exit_code, found["severity"])
+    assert "Everybody may create functions in the schema public" in found["what"]
+    for statement in found["mend"].removeprefix("Take that right away, as its owner: ").split("; or the path: "):
+        well.rows("begin")
+        well.rows(statement)
+        well.rows("rollback")
+    well.rows("revoke create on schema public from public")
+    assert "search path" not in findings(run("doctor", "--json"))
+
+
+def test_a_schema_outside_of_the_search_path_may_be_anybodys(role: Role, well: Session) -> None:
+    well.rows("grant create on schema public to public")
+
+    def checks(path: str) -> set[str]:
+        role.set("search_path", path)
+        return set(findings(CliRunner().invoke(main, ["--url", role.url(), "doctor", "--json"])))
+
+    assert "search path" in checks("public")
+    assert "search path" not in checks("")
+
+
+def test_the_doctor_finds_that_others_than_its_owner_may_create_objects_in_our_schema(
+    run: Run, role: Role, well: Session
+) -> None:
+    well.rows(f"grant create on schema pgbeat to {role.name}")
+
+    (found,) = findings(run("doctor", "--json"))["search path"]
+
+    assert f"warning: In our schema pgbeat not only its owner may create objects: {role.name}." == found
+    well.rows(f"revoke create on schema pgbeat from {role.name}")
+    assert "search path" not in findings(run("doctor", "--json"))
 
 
 def test_the_doctor_says_what_a_user_may_not_do(role: Role, well: Session) -> None:

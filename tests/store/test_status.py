@@ -15,11 +15,6 @@ ROWS = 2_000  # periodic tasks of the plan test
 ALSO_PLANNED: dict[str, Any] = {"next_run_at": NOON + HOUR}
 
 
-@pytest.fixture
-def situation(migrated_database: str) -> Situation:
-    return Situation(migrated_database)
-
-
 @pytest.mark.parametrize(
     ("columns", "state"),
     [
@@ -54,6 +49,7 @@ def test_a_row_without_a_job_says_in_words_what_it_waits_for(
         ({"state": "running", "busy_until": ago(seconds=1)}, "silent"),
         ({"state": "retrying"}, "retrying"),
         ({"state": "buffered"}, "waiting for its turn"),
+        ({"state": "buffered", "waits_for": "place", "group_name": "g"}, "waiting for a place in its group"),
     ],
 )
 def test_a_row_with_a_job_says_what_the_job_does(situation: Situation, columns: dict[str, Any], state: str) -> None:
@@ -69,6 +65,13 @@ def test_of_several_jobs_the_one_that_runs_counts(situation: Situation) -> None:
     situation.job("running", max_run_time="1 hour")
 
     assert "running" == situation.status()["state"]
+
+
+def test_a_row_whose_group_is_paused_says_so(situation: Situation) -> None:
+    situation.plan(group_name="g")
+    situation.session.rows("select pgbeat.pause_group('g')")
+
+    assert ("group paused", None) == (situation.status()["state"], situation.status()["lateness"])
 
 
 def test_a_row_that_is_paused_while_its_job_runs_says_both(situation: Situation) -> None:

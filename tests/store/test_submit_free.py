@@ -27,8 +27,10 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[Decision], Decision]]] = {
             "queue": "q",
             "priority": 3,
             "options": {"expires": 60},
+            "sensitive": True,
             "max_run_time": "30m",
             "min_gap": "5m",
+            "pause_after_failures": 3,
             "timezone": "Europe/Berlin",
             "on_lost": "rerun",
             "tracking": "send",
@@ -67,7 +69,7 @@ def due_decision(store: Store, name: str, change: Callable[[Decision], Decision]
 def left_behind(store: Store, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the row and its jobs, without what is each one's own."""
     row = {column: value for column, value in row_of(store, name).items() if column not in OWN}
-    for column in ("planned_from", "schedule_set_at", "last_run_at"):
+    for column in ("planned_from", "schedule_set_at", "failures_from", "last_run_at"):
         row.pop(column)
     found = [job for job in jobs(store) if job["periodic_task"] == name]
     shown = [{column: value for column, value in job.items() if column not in OWN} for job in found]

@@ -73,6 +73,20 @@ def schemas(database: Database) -> set[str]:
 # What is sent.
 
 
+def test_a_range_is_filled_by_the_beat_that_is_moved_by_hand(make: Make) -> None:
+    with make(nightly(), finishing=False) as kit:
+        kit.beat.pause("nightly")
+        backfill = kit.beat.backfill("nightly", at("2026-03-01T00:00Z"), at("2026-03-04T00:00Z"), max_active=2)
+
+        first = kit.tick()
+        kit.finish(first[0])
+        then = kit.tick()
+
+        assert [("backfill", 1), ("backfill", 2)] == [(sent.origin, sent.scheduled_for.day) for sent in first]
+        assert [3] == [sent.scheduled_for.day for sent in then]
+        assert ("finished", 3) == (kit.beat.backfills(id=backfill.id)[0].state, kit.beat.backfills()[0].submitted)
+
+
 @pytest.mark.parametrize(
     ("since", "until"),
     [
@@ -348,6 +362,23 @@ def test_a_start_within_the_min_gap_is_dropped(make: Make) -> None:
     with make(shop({"hourly": entry("0 * * * *", min_gap="90m")})) as kit:
         assert 3 == len(kit.advance("3h"))
         kit.assert_skipped("hourly", reason="min_gap", scheduled_for=["2026-03-28 14:00 Europe/Berlin"])
+
+
+def test_a_row_whose_runs_fail_is_paused_at_its_limit_and_goes_on_when_it_is_resumed(make: Make) -> None:
+    with make(nightly(pause_after_failures=3), finishing=False) as kit:
+        for ending in ("failed", "failed", "succeeded", "failed", "failed", "failed"):
+            (sent,) = kit.advance("1d")
+            kit.finish(sent, ending)
+        assert [] == kit.advance("5d")
+        row = kit.beat.get("nightly")
+        assert (False, "pgbeat") == (row.enabled, row.paused_by)
+        assert f"3 failed jobs in a row, the last at 2026-04-03 11:00:00Z: {sent.id}" == row.pause_reason
+
+        kit.beat.resume("nightly")
+        for _ in range(3):
+            (sent,) = kit.advance("1d")
+            kit.finish(sent, "failed")
+        assert [] == kit.advance("5d")
 
 
 def test_a_job_ends_once_and_in_a_state_that_there_is(make: Make) -> None:

@@ -40,7 +40,10 @@ def test_a_look_tells_whether_there_is_anything_to_ask_about(store: Store) -> No
 
 def test_asked_about_is_what_stands_in_the_way_or_has_been_silent_for_too_long(store: Store, session: Session) -> None:
     first, second, third = (sent(store, name) for name in "abc")
-    session.rows("update pgbeat.active_job set busy_until = pgbeat.now() - interval '1 s' where id = %s", str(third))
+    session.rows(
+        "update pgbeat.active_job set check_at = 'epoch', busy_until = pgbeat.now() - interval '1 s' where id = %s",
+        str(third),
+    )
 
     assert {first, third} == set(store.unreported(10, ["a"]))
     assert {third} == set(store.unreported(10))
@@ -69,7 +72,7 @@ def test_a_job_that_a_worker_reports_on_is_not_settled(store: Store, session: Se
 
 def test_a_job_that_nobody_reports_on_is_never_sent_again(store: Store, session: Session) -> None:
     sent(store, "a")
-    session.rows("update pgbeat.active_job set busy_until = pgbeat.now() - interval '1 s'")
+    session.rows("update pgbeat.active_job set check_at = 'epoch', busy_until = pgbeat.now() - interval '1 s'")
 
     (verdict,) = store.judge(10, resending=True)
 

@@ -627,6 +627,8 @@ def test_a_column_of_the_wrong_shape_is_refused_by_its_name(
         ("max_runs", 0),
         ("catchup_limit", 0),
         ("catchup_limit", -5),
+        ("pause_after_failures", 0),
+        ("pause_after_failures", -1),
         ("priority", 256),
     ],
 )

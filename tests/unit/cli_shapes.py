@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, get_args, get_type_hints
 from uuid import UUID
 
-from celery_pgbeat.api import Job, PeriodicTask
+from celery_pgbeat.api import Backfill, Job, PeriodicTask
+from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 
 NUMBER = (int, float)
 
@@ -79,6 +80,8 @@ def _of_columns(row: type) -> dict[str, Any]:
 
 PERIODIC_TASK = _of_columns(PeriodicTask)
 JOB = _of_columns(Job)
+BACKFILL = _of_columns(Backfill)
+GROUP = _of_columns(TaskGroup)
 CHANGES = each({"from": (str, int, float, list, dict, type(None)), "to": (str, int, float, list, dict, type(None))})
 CHECK = {"ok": maybe(bool), "detail": str}
 NODE = {
@@ -130,6 +133,13 @@ SHAPES: dict[str, Any] = {
         "finished": bool,
     },
     "trigger": {"periodic_task": str, "job": uuid},
+    "groups": [_of_columns(GroupStatus)],
+    "limit-group": GROUP,
+    "pause-group": GROUP,
+    "resume-group": GROUP,
+    "backfill": BACKFILL,
+    "backfills": [BACKFILL],
+    "cancel-backfill": BACKFILL,
     "import": {
         "managed_by": maybe(str),
         "applied": bool,

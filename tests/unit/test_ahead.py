@@ -13,26 +13,10 @@ import pytest
 from celery_pgbeat.api import Upcoming
 from celery_pgbeat.api.ahead import coming_runs
 from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.planning import Decision, Definition, Due, Rules, decide, plan
+from celery_pgbeat.planning import Decision, Definition, Due, decide, plan
+from tests.unit.planning.rows import MARKED, RULES
 
-RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32))
 NIGHT = ["0 0 * * * PT5H"]
-
-
-MARKED: dict[str, Any] = {
-    "task": "app.probe",
-    "args": "[]",
-    "kwargs": "{}",
-    "queue": None,
-    "priority": None,
-    "options": "{}",
-    "catchup": "latest",
-    "catchup_window": None,
-    "catchup_limit": None,
-    "max_run_time": None,
-    "taken_over": False,
-    "created_at": datetime(2026, 1, 1, tzinfo=timezone.utc),
-}
 
 
 def at(text: str) -> datetime:

@@ -37,6 +37,7 @@ def row(**columns: Any) -> PeriodicTask:
         "args": [AT],
         "kwargs": {},
         "options": {},
+        "sensitive": False,
         "schedule": "0 3 * * *",
         "enabled": True,
         "next_run_at": AT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from celery_pgbeat.cli import doctor as command
 from celery_pgbeat.cli import main
-from celery_pgbeat.cli.doctor import Examination, app, work
+from celery_pgbeat.cli.doctor import Examination, app, schema, storage, work
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
 from celery_pgbeat.cli.output import number
 from celery_pgbeat.errors import DatabaseUnavailable, SchemaMissing
@@ -128,6 +129,30 @@ def test_a_task_that_a_worker_knows_is_well(monkeypatch: pytest.MonkeyPatch) -> 
     ] == found
 
 
+def test_a_schema_in_which_strangers_may_create_objects_is_a_warning_that_says_how_to_mend_it() -> None:
+    rows = [
+        {"schema": "public", "ours": False, "grantees": ["public"], "role": "shop"},
+        {"schema": "pgbeat", "ours": True, "grantees": ["anna", "bert"], "role": "shop"},
+        {"schema": "pgbeat", "ours": True, "grantees": ["bert", "public"], "role": "shop"},
+    ]
+
+    found = list(schema.search_path(Told(open_schemas=rows)))  # type: ignore[arg-type]
+
+    assert [
+        "warning: Everybody may create functions in the schema public, which is in the search_path of the user shop: "
+        "one that fits better than Postgres' own runs in its place, with the rights of this user.",
+        "warning: In our schema pgbeat not only its owner may create objects: anna, bert.",
+        "warning: In our schema pgbeat not only its owner may create objects: everybody.",
+    ] == brief(found)
+    assert [
+        "Take that right away, as its owner: revoke create on schema public from public; or the path: alter role shop "
+        "set search_path = ''",
+        "Take that right away, as its owner: revoke create on schema pgbeat from anna, bert",
+        "Take that right away, as its owner: revoke create on schema pgbeat from bert, public",
+    ] == [finding.mend for finding in found]
+    assert [] == list(schema.search_path(Told(open_schemas=[])))  # type: ignore[arg-type]
+
+
 def test_workers_that_answer_and_do_not_track_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     here = shop("memory://")
     monkeypatch.setattr(here.control, "ping", lambda **_: [{"a": 1}, {"b": 1}])
@@ -151,7 +176,7 @@ def test_a_number_has_its_noun() -> None:
 
 def test_every_kind_of_what_hangs_is_told() -> None:
     row = {"number": 2, "name": "x", "since": None, "detail": "why"}
-    told = [say(row) for say in work.KINDS.values()]
+    told = [hang.found(row) for hang in work.KINDS.values()]
 
     assert len(told) == len({finding.what for finding in told})
     assert all("2 " in finding.what and finding.mend.strip() for finding in told)
@@ -227,3 +252,11 @@ def test_the_patience_with_what_hangs_is_beyond_what_counts_as_on_time() -> None
 
     assert [] == list(work.stuck(operators, Settings()))  # type: ignore[arg-type]
     assert [Settings().on_time + work.PATIENCE] == asked
+
+
+def test_a_server_without_autovacuum_is_one_finding_not_one_for_each_table() -> None:
+    table = {"live": 10, "dead": 0, "autovacuum": False, "vacuumed_by_itself": True}
+    told = Told(tables=[{**table, "name": "node"}, {**table, "name": "alert"}], oldest_transaction=None)
+    told.database = SimpleNamespace(schema="pgbeat")
+
+    assert ["warning: Autovacuum is off in the whole server."] == brief(storage.bloat(told))

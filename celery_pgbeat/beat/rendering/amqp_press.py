@@ -21,7 +21,7 @@ from amqp.method_framing import frame_writer
 from amqp.serialization import dumps
 
 from celery_pgbeat.beat.clock import boottime
-from celery_pgbeat.beat.rendering.fields import HEADERS, OUR_HEADER, PROPERTIES, Fields, fields_in
+from celery_pgbeat.beat.rendering.fields import OUR_HEADER, PROPERTIES, Fields, fields_in, gap_of, headers_in
 from celery_pgbeat.beat.rendering.genuine import comes_from
 from celery_pgbeat.beat.rendering.recording import Inexact, Reference
 
@@ -66,6 +66,8 @@ class AmqpTemplate:
             b"correlation_id": _short(fields.id),
             b"expiration": _short(fields.expiration or ""),
         }
+        if fields.trace:
+            gaps.update((gap_of(place).encode(), _text(value)) for place, value in enumerate(fields.trace.values()))
         ours = self.ours % gaps
         gaps[b"pgbeat"] = pack(">cI", b"F", len(ours)) + ours
         headers = self.headers % gaps
@@ -113,7 +115,7 @@ class AmqpPress:
         ours = table.get("pgbeat")
         headers = b"".join(
             _key(key) + b"%(pgbeat)b" if key == "pgbeat" and isinstance(ours, dict) else _item(key, value, places)
-            for places in (fields_in(table, HEADERS, fields),)
+            for places in (headers_in(table, fields),)
             for key, value in table.items()
         )
         before, after = _around_headers(properties, fields_in(properties, PROPERTIES, fields))

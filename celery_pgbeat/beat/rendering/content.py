@@ -80,6 +80,7 @@ class Content:
             eta=None if self.countdown is None else (moment.database + self.countdown).isoformat(),
             expires=expires,
             expiration=expiration,
+            trace=job.trace,
         )
 
     def say(self, args_text: str, kwargs_text: str) -> Said:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from celery.utils.saferepr import saferepr
@@ -20,6 +21,7 @@ class Fields(NamedTuple):
     eta: str | None
     expires: str | None
     expiration: str | None  # milliseconds
+    trace: Mapping[str, str] | None = None  # headers, whose names are of the shape
 
 
 # Where they stand. A place is rendered only if the reference message holds the field's very value there.
@@ -43,6 +45,18 @@ def fields_in(table: dict[str, Any], places: dict[str, str], fields: Fields) -> 
         for key, field in places.items()
         if key in table and table[key] is not None and table[key] == getattr(fields, field)
     }
+
+
+def headers_in(table: dict[str, Any], fields: Fields) -> dict[str, str]:
+    """Return which headers of a message are to be rendered, and from which field or gap."""
+    trace = enumerate((fields.trace or {}).items())
+    ours = {name: gap_of(place) for place, (name, value) in trace if table.get(name) == value}
+    return {**fields_in(table, HEADERS, fields), **ours}
+
+
+def gap_of(place: int) -> str:
+    """Return the name of the gap for a header of the trace, by its place among those."""
+    return f"trace {place}"
 
 
 class Shown(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any
 
 from kombu.utils.json import dumps
 
-from celery_pgbeat.beat.rendering.fields import HEADERS, OUR_HEADER, PROPERTIES, Fields, fields_in
+from celery_pgbeat.beat.rendering.fields import OUR_HEADER, PROPERTIES, Fields, fields_in, gap_of, headers_in
 from celery_pgbeat.beat.rendering.genuine import comes_from
 from celery_pgbeat.beat.rendering.recording import Inexact, Reference
 
@@ -75,13 +75,13 @@ class RedisPress:
         key, text = self._pushed(reference)
         message = json.loads(text)
         headers, properties = message["headers"], message["properties"]
-        _cut(headers, fields_in(headers, HEADERS, fields))
+        _cut(headers, headers_in(headers, fields))
         if isinstance(ours := headers.get("pgbeat"), dict):
             _cut(ours, fields_in(ours, OUR_HEADER, fields))
         _cut(properties, {**fields_in(properties, PROPERTIES, fields), "delivery_tag": "delivery_tag"})
         _cut(message, {"body": "body"})
         text = dumps(message).replace("%", "%%")
-        for field in (*Fields._fields, "delivery_tag"):
+        for field in (*Fields._fields, *map(gap_of, range(len(fields.trace or ()))), "delivery_tag"):
             text = text.replace(quoted(_gap(field)), f"%({field})s")
         return RedisTemplate(key, text, self.channel, self._delivery_tags)
 
@@ -153,7 +153,7 @@ def _cut(table: dict[str, Any], places: Mapping[str, str]) -> None:
 
 def _gaps(fields: Fields, body: str, delivery_tag: str) -> dict[str, str]:
     identity = f'"{fields.id}"'
-    return {
+    gaps = {
         "id": identity,
         "periodic_task": quoted(fields.periodic_task),
         "scheduled_for": quoted(fields.scheduled_for),
@@ -165,3 +165,6 @@ def _gaps(fields: Fields, body: str, delivery_tag: str) -> dict[str, str]:
         "expiration": f'"{fields.expiration}"',
         "delivery_tag": f'"{delivery_tag}"',
     }
+    if fields.trace:
+        gaps.update((gap_of(place), quoted(value)) for place, value in enumerate(fields.trace.values()))
+    return gaps

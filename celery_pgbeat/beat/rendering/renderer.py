@@ -168,7 +168,9 @@ class Renderer:
             )
             return error
         except Exception:
-            logger.debug("The shape of %r was not learnt from %r", job.task, job.periodic_task, exc_info=True)
+            logger.debug(
+                "The shape of %r was not learnt from %r", job.task, job.periodic_task, exc_info=not job.sensitive
+            )
             return None
 
 

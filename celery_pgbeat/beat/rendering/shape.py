@@ -55,7 +55,8 @@ class Shape:
 def key_of(job: Job) -> Hashable:
     """Return what jobs of one shape have in common."""
     options = repr(job.options) if job.options else ""
-    return (job.task, job.queue, job.priority, job.origin, job.run, job.max_run_time, options)
+    trace = tuple(job.trace) if job.trace else ()
+    return (job.task, job.queue, job.priority, job.origin, job.run, job.max_run_time, job.sensitive, options, trace)
 
 
 def learn(sender: Sender, press: Press, way: Way, job: Job, moment: Moment) -> Shape:
@@ -135,6 +136,7 @@ def _other(job: Job) -> Job:
         scheduled_for=datetime.fromtimestamp(1, timezone.utc),
         args=json.dumps(ARGS),
         kwargs=json.dumps(KWARGS),
+        trace=dict.fromkeys(job.trace, ODD) if job.trace else None,
     )
 
 

@@ -106,6 +106,7 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
     checks: list[tuple[str, Callable[[], Iterable[Any]] | str]] = [
         ("schema", lambda: schema.version(operators)),
         ("grants", lambda: schema.grants(operators)),
+        ("search path", lambda: schema.search_path(operators)),
         ("clock", lambda: clocks.node_clock(operators)),
         ("zones", lambda: clocks.zones(operators)),
         ("nodes", lambda: work.nodes(operators, settings)),

@@ -38,3 +38,24 @@ def grants(operators: Operators) -> Iterator[Finding]:
             f"Grant it, as the schema's owner: grant {shown[0].replace(' on table ', ' on ')} to {role}; or let beats "
             "connect as another user.",
         )
+
+
+def search_path(operators: Operators) -> Iterator[Finding]:
+    """Look whether others may put a function of theirs in the place of one of Postgres'."""
+    for row in operators.open_schemas():
+        schema, grantees, role = row["schema"], row["grantees"], row["role"]
+        revoke = f"revoke create on schema {schema} from {', '.join(grantees)}"
+        if row["ours"]:
+            who = "everybody" if "public" in grantees else ", ".join(grantees)
+            yield Finding(
+                WARNING,
+                f"In our schema {schema} not only its owner may create objects: {who}.",
+                f"Take that right away, as its owner: {revoke}",
+            )
+        else:
+            yield Finding(
+                WARNING,
+                f"Everybody may create functions in the schema {schema}, which is in the search_path of the user "
+                f"{role}: one that fits better than Postgres' own runs in its place, with the rights of this user.",
+                f"Take that right away, as its owner: {revoke}; or the path: alter role {role} set search_path = ''",
+            )

@@ -15,18 +15,22 @@ DAYS_AHEAD = 7  # of the 14 that beats make; fewer mean that for a week nobody c
 FEW_DEAD = 10_000  # rows; Postgres clears up when there are more than some share of the table
 DEAD_SHARE = 0.5  # of all rows; queries slow down from there on
 LONG_TRANSACTION = timedelta(hours=1)
+DEAD_ROWS = "each run of a task leaves dead rows behind."
 
 
 def bloat(operators: Operators) -> Iterator[Finding]:
     """Look for dead rows that nobody clears away."""
     schema = operators.database.schema
-    for table in operators.tables():
+    tables = operators.tables()
+    if not all(table["autovacuum"] for table in tables):
+        yield Finding(WARNING, "Autovacuum is off in the whole server.", f"Turn it on: {DEAD_ROWS}")
+    for table in tables:
         dead, live = table["dead"], table["live"]
-        if not table["autovacuum"]:
+        if not table["vacuumed_by_itself"]:
             yield Finding(
                 WARNING,
                 f"Autovacuum is off for the table {table['name']!r}.",
-                "Turn it on: each run of a task leaves dead rows behind.",
+                f"Turn it on (alter table {schema}.{table['name']} reset (autovacuum_enabled)): {DEAD_ROWS}",
             )
         if dead > FEW_DEAD and dead > DEAD_SHARE * (dead + live):
             yield Finding(

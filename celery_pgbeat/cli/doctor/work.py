@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from celery_pgbeat import __version__
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
@@ -13,7 +13,6 @@ from celery_pgbeat.postgres.operators import Operators
 from celery_pgbeat.settings import Settings
 
 PATIENCE = timedelta(minutes=1)  # beyond the time at which a beat should have dealt with it
-Row = dict[str, Any]
 
 
 def nodes(operators: Operators, settings: Settings) -> Iterator[Finding]:
@@ -44,96 +43,83 @@ def nodes(operators: Operators, settings: Settings) -> Iterator[Finding]:
 def stuck(operators: Operators, settings: Settings) -> Iterator[Finding]:
     """Look for what nobody deals with."""
     found = operators.stuck(settings.on_time + PATIENCE)
-    for kind, say in KINDS.items():
+    for kind, hang in KINDS.items():
         if kind in found:
-            yield say(found[kind])
+            yield hang.found(found[kind])
 
 
-def _late(row: Row) -> Finding:
-    return Finding(
+class Hang(NamedTuple):
+    """How one kind of hanging is told: of how many rows or jobs, the first of them, and what to do about it."""
+
+    severity: str
+    word: str
+    what: str
+    mend: str
+
+    def found(self, row: dict[str, Any]) -> Finding:
+        """Return the finding; `row` has how many there are, and the first: its name, since when, and more of it."""
+        said = {
+            "number": number(row["number"], self.word),
+            "first": f"the first is {row['name']!r} since {instant(row['since'])}",
+            "name": row["name"],
+            "detail": text(row["detail"] or ""),
+        }
+        return Finding(self.severity, self.what.format_map(said), self.mend)
+
+
+KINDS = {
+    "late": Hang(
         ERROR,
-        f"Long due and not sent: {_shown(row, 'row')}.",
+        "row",
+        "Long due and not sent: {number}, {first}.",
         "Look at the logs of the beats, and whether the broker is there: without it beats wait.",
-    )
-
-
-def _late_lazy(row: Row) -> Finding:
-    return Finding(
+    ),
+    "late_lazy": Hang(
         WARNING,
-        f"Due, with lazy arguments that no beat's code declares: {_shown(row, 'row')}.",
+        "row",
+        "Due, with lazy arguments that no beat's code declares: {number}, {first}.",
         "Start a beat with the app that declares them, or remove the rows.",
-    )
-
-
-def _late_marked(row: Row) -> Finding:
-    return Finding(
+    ),
+    "late_marked": Hang(
         ERROR,
-        f"Marked and not sent: {_shown(row, 'row')}, by {text(row['detail'])}.",
+        "row",
+        "Marked and not sent: {number}, {first}, by {detail}.",
         "A mark lapses by itself, and any live beat takes it over: look whether a beat lives, and at its log.",
-    )
-
-
-def _unplanned(row: Row) -> Finding:
-    return Finding(
+    ),
+    "unplanned": Hang(
         ERROR,
-        f"Not planned: {_shown(row, 'row')}.",
+        "row",
+        "Not planned: {number}, {first}.",
         "Look whether a beat lives, and at its log.",
-    )
-
-
-def _problem(row: Row) -> Finding:
-    return Finding(
+    ),
+    "problem": Hang(
         ERROR,
-        f"Cannot be planned: {number(row['number'], 'row')}, {row['name']!r}: {row['detail']}.",
+        "row",
+        "Cannot be planned: {number}, {name!r}: {detail}.",
         "Mend the definitions, or pause the rows: celery-pgbeat list --with-problem",
-    )
-
-
-def _unsent(row: Row) -> Finding:
-    return Finding(
+    ),
+    "unsent": Hang(
         ERROR,
-        f"Not at the broker yet: {_shown(row, 'job')}.",
+        "job",
+        "Not at the broker yet: {number}, {first}.",
         "Look whether the broker is there, and at the logs of the beats.",
-    )
-
-
-def _silent(row: Row) -> Finding:
-    return Finding(
+    ),
+    "silent": Hang(
         ERROR,
-        f"Silent past busy_until, and not judged: {_shown(row, 'job')}.",
+        "job",
+        "Silent past busy_until, and not judged: {number}, {first}.",
         "Look whether a beat lives: one that has seen the database for pgbeat_dead_after judges them.",
-    )
-
-
-def _endless(row: Row) -> Finding:
-    return Finding(
+    ),
+    "endless": Hang(
         WARNING,
-        f"Running for more than a day without a max_run_time: {_shown(row, 'job')}.",
+        "job",
+        "Running for more than a day without a max_run_time: {number}, {first}.",
         "Give the row a max_run_time, or end the task: while it runs, the next runs are skipped or wait.",
-    )
-
-
-def _forgotten(row: Row) -> Finding:
-    return Finding(
+    ),
+    "forgotten": Hang(
         ERROR,
-        f"Buffered, and waiting for nothing: {_shown(row, 'job')}.",
+        "job",
+        "Buffered, and waiting for nothing: {number}, {first}.",
         "A live beat releases them with each sign of life: look whether one lives, and at its log.",
-    )
-
-
-def _shown(row: Row, word: str) -> str:
-    """Return how many there are, the first of them, and since when."""
-    return f"{number(row['number'], word)}, the first is {row['name']!r} since {instant(row['since'])}"
-
-
-KINDS: dict[str, Callable[[Row], Finding]] = {
-    "late": _late,
-    "late_lazy": _late_lazy,
-    "late_marked": _late_marked,
-    "unplanned": _unplanned,
-    "problem": _problem,
-    "unsent": _unsent,
-    "silent": _silent,
-    "endless": _endless,
-    "forgotten": _forgotten,
+    ),
 }

@@ -677,6 +677,7 @@ begin
         {schema}.not_a_short_text('queue', task.queue),
         {schema}.not_a_short_text('submitter', task.submitter),
         {schema}.not_a_short_text('subject', task.subject),
+        case when task.sensitive is null then 'sensitive is null, not true or false' end,
         {schema}.not_one_of('dst', task.dst, 'default', 'skip', 'once', 'all'),
         case when task.end_at < task.start_at then
             format('end_at %s is before start_at %s', to_json(task.end_at) #>> '{}', to_json(task.start_at) #>> '{}')
@@ -691,9 +692,26 @@ begin
         {schema}.not_a_span('min_gap', task.min_gap, false, 360),
         {schema}.not_a_span('max_run_time', task.max_run_time, false, 360),
         {schema}.not_one_of('blackout_action', task.blackout_action, 'defer', 'skip'),
+        case when char_length(task.group_name) not between 1 and 200 then
+            format('group_name has %s characters, not 1 to 200', char_length(task.group_name))
+        end,
+        case when task.pause_after_failures < 1 then
+            format('pause_after_failures is %s, not at least 1', task.pause_after_failures)
+        end,
         {schema}.not_one_of('on_lost', task.on_lost, 'mark', 'rerun'),
         {schema}.not_one_of('tracking', task.tracking, 'full', 'result', 'send'));
 end
+$$;
+
+-- Arguments as an error may show them: those of a sensitive row not at all.
+create or replace function {schema}.shown_arguments(task {schema}.periodic_task, given jsonb) returns text
+language sql stable parallel safe
+as $$
+    select case
+        when given is null then 'null'
+        when task.sensitive is not false then '<sensitive>'
+        else left(given::text, 80)
+    end
 $$;
 
 -- The whole definition of a periodic task. Called by the row's trigger, so it speaks before the CHECKs do.
@@ -714,11 +732,11 @@ begin
     end if;
     if jsonb_typeof(task.args) is distinct from 'array' then
         raise exception using errcode = 'invalid_parameter_value',
-            message = format('args is %s, not a JSON array', coalesce(left(task.args::text, 80), 'null'));
+            message = format('args is %s, not a JSON array', {schema}.shown_arguments(task, task.args));
     end if;
     if jsonb_typeof(task.kwargs) is distinct from 'object' then
         raise exception using errcode = 'invalid_parameter_value',
-            message = format('kwargs is %s, not a JSON object', coalesce(left(task.kwargs::text, 80), 'null'));
+            message = format('kwargs is %s, not a JSON object', {schema}.shown_arguments(task, task.kwargs));
     end if;
     size := octet_length(task.args::text) + octet_length(task.kwargs::text);
     if size > 65536 then

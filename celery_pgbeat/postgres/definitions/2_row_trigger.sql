@@ -34,11 +34,13 @@ begin
         new.planned_revision := case when new.schedule is null or new.next_run_at is not null then 1 else 0 end;
         new.schedule_set_at := now;
         new.planned_from := now;
+        new.failures_from := now;
         new.planned_for := null;
         new.declared_timezone := new.timezone;
         if new.blackout is not null then
             new.windows_used := {schema}.windows_used_by(new.blackout);
         end if;
+        new.group_paused := {schema}.is_paused(new.group_name);
         new.marked_by := null;
         new.marked_at := null;
         new.taken_over := false;
@@ -54,17 +56,21 @@ begin
          old.jitter, old.blackout, old.blackout_action);
     windows_changed := new.windows_revision <> old.windows_revision and not times_changed;
     definition_changed := times_changed or windows_changed
-        or (new.name, new.task, new.args, new.kwargs, new.queue, new.priority, new.options, new.overlap,
+        or (new.name, new.task, new.args, new.kwargs, new.queue, new.priority, new.options, new.sensitive, new.overlap,
             new.catchup, new.catchup_window, new.catchup_limit, new.min_gap, new.max_run_time, new.on_lost, new.tracking,
-            new.lazy)
+            new.group_name, new.pause_after_failures, new.lazy)
         is distinct from
-        (old.name, old.task, old.args, old.kwargs, old.queue, old.priority, old.options, old.overlap,
+        (old.name, old.task, old.args, old.kwargs, old.queue, old.priority, old.options, old.sensitive, old.overlap,
          old.catchup, old.catchup_window, old.catchup_limit, old.min_gap, old.max_run_time, old.on_lost, old.tracking,
-         old.lazy);
+         old.group_name, old.pause_after_failures, old.lazy);
     -- Who clears next_run_at together with a new schedule wants it planned, not ended.
     run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
 
-    if not (definition_changed or run_set or new.enabled <> old.enabled) then
+    if new.group_name is distinct from old.group_name or new.group_name is null then
+        new.group_paused := {schema}.is_paused(new.group_name);
+    end if;
+
+    if not (definition_changed or run_set or new.enabled <> old.enabled or new.group_paused <> old.group_paused) then
         if new is distinct from old then
             new.updated_at := now;
         end if;
@@ -100,18 +106,27 @@ begin
         new.declared_timezone := new.timezone;
     end if;
 
+    if new.enabled and not old.enabled or new.name <> old.name
+        or old.pause_after_failures is null and new.pause_after_failures is not null
+    then
+        -- The failures so far are of the past. Each such beginning has an instant of its own, whatever the clock shows.
+        new.failures_from := greatest(now, old.failures_from + interval '1 microsecond');
+    end if;
+
     if new.enabled and not old.enabled then
         new.pause_reason := null;
         new.paused_by := null;
         new.paused_until := null;
-        if not times_changed and old.paused_until <= now then
+        if not times_changed and not old.group_paused and old.paused_until <= now then
             -- The pause was over at its time, not when a beat saw it: what comes at that very instant counts.
             counts_from := greatest(old.paused_until - interval '1 microsecond', old.updated_at);
         end if;
-        -- Time while paused is never caught up, nor is what was to be planned when the pause began.
-        times_changed := times_changed or coalesce(new.next_run_at <= now, new.planned_revision <> new.revision);
     elsif old.enabled and not new.enabled then
         new.paused_by := coalesce(new.paused_by, session_user);
+    end if;
+    if new.enabled and not new.group_paused and (not old.enabled or old.group_paused) then
+        -- Time while paused is never caught up, nor is what was to be planned when the pause began.
+        times_changed := times_changed or coalesce(new.next_run_at <= now, new.planned_revision <> new.revision);
     end if;
 
     if run_set then
@@ -147,10 +162,11 @@ create trigger periodic_task_inserted
 drop trigger if exists periodic_task_updated on {schema}.periodic_task;
 create trigger periodic_task_updated
     before update of
-        name, task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at,
+        name, task, args, kwargs, queue, priority, options, sensitive,
+        schedule, timezone, anchor, dst, start_at, end_at,
         max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-        windows_revision, submitter, subject, enabled, pause_reason, paused_by, paused_until, on_lost, tracking,
-        next_run_at, managed_by, lazy
+        windows_revision, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
+        tracking, next_run_at, managed_by, group_name, group_paused, lazy
     on {schema}.periodic_task
     for each row
     when (old.planned_revision = new.planned_revision

@@ -61,6 +61,7 @@ create or replace function {schema}.schedule(
     queue text default null,
     priority int default null,
     options jsonb default '{}',
+    sensitive boolean default false,
     timezone text default null,
     anchor timestamptz default null,
     dst text default 'default',
@@ -76,8 +77,10 @@ create or replace function {schema}.schedule(
     max_run_time interval default null,
     blackout text[] default null,
     blackout_action text default 'defer',
+    group_name text default null,
     submitter text default null,
     subject text default null,
+    pause_after_failures int default null,
     on_lost text default 'mark',
     tracking text default 'full',
     managed_by text default 'sql',
@@ -96,16 +99,17 @@ begin
         select next_run_at into kept
         from {schema}.periodic_task as stored
         where stored.name = schedule.name
-            and (task, schedule, args, kwargs, queue, priority, options, declared_timezone, anchor, dst, start_at,
-                 end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
-                 blackout_action, submitter, subject, on_lost, tracking, managed_by)
+            and (task, schedule, args, kwargs, queue, priority, options, sensitive, declared_timezone, anchor, dst,
+                 start_at, end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
+                 blackout_action, group_name, submitter, subject, pause_after_failures, on_lost, tracking, managed_by)
                 is distinct from
                 (schedule.task, schedule.schedule, schedule.args, schedule.kwargs, schedule.queue, schedule.priority,
-                 schedule.options, schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
+                 schedule.options, schedule.sensitive,
+                 schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
                  schedule.end_at, schedule.max_runs, schedule.jitter, schedule.overlap, schedule.catchup,
                  schedule.catchup_window, schedule.catchup_limit, schedule.min_gap, schedule.max_run_time, schedule.blackout,
-                 schedule.blackout_action, schedule.submitter, schedule.subject, schedule.on_lost,
-                 schedule.tracking, schedule.managed_by)
+                 schedule.blackout_action, schedule.group_name, schedule.submitter, schedule.subject,
+                 schedule.pause_after_failures, schedule.on_lost, schedule.tracking, schedule.managed_by)
         for no key update;
         if found then
             update {schema}.periodic_task as stored
@@ -116,6 +120,7 @@ begin
                 queue = schedule.queue,
                 priority = schedule.priority,
                 options = schedule.options,
+                sensitive = schedule.sensitive,
                 timezone = case
                     when schedule.timezone is null and declared_timezone is null then timezone
                     else schedule.timezone
@@ -135,8 +140,10 @@ begin
                 max_run_time = schedule.max_run_time,
                 blackout = schedule.blackout,
                 blackout_action = schedule.blackout_action,
+                group_name = schedule.group_name,
                 submitter = schedule.submitter,
                 subject = schedule.subject,
+                pause_after_failures = schedule.pause_after_failures,
                 on_lost = schedule.on_lost,
                 tracking = schedule.tracking,
                 managed_by = schedule.managed_by
@@ -157,16 +164,17 @@ begin
         end if;
 
         insert into {schema}.periodic_task (
-            name, task, schedule, args, kwargs, queue, priority, options, timezone, anchor, dst, start_at,
+            name, task, schedule, args, kwargs, queue, priority, options, sensitive, timezone, anchor, dst, start_at,
             end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
-            blackout_action, submitter, subject, on_lost, tracking, managed_by)
+            blackout_action, group_name, submitter, subject, pause_after_failures, on_lost, tracking, managed_by)
         values (
             schedule.name, schedule.task, schedule.schedule, schedule.args, schedule.kwargs, schedule.queue,
-            schedule.priority, schedule.options, schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
+            schedule.priority, schedule.options, schedule.sensitive,
+            schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
             schedule.end_at, schedule.max_runs, schedule.jitter, schedule.overlap, schedule.catchup,
             schedule.catchup_window, schedule.catchup_limit, schedule.min_gap, schedule.max_run_time, schedule.blackout,
-            schedule.blackout_action, schedule.submitter, schedule.subject, schedule.on_lost,
-            schedule.tracking, schedule.managed_by)
+            schedule.blackout_action, schedule.group_name, schedule.submitter, schedule.subject,
+            schedule.pause_after_failures, schedule.on_lost, schedule.tracking, schedule.managed_by)
         on conflict do nothing
         returning * into declared;
         if found then
@@ -244,7 +252,8 @@ $$;
 --
 -- Taking the mark off comes first and is lock and fence in one: a submit that is under way for this row changes
 -- nothing, and the next one waits for nobody but steps over the row until the caller's transaction has ended.
--- It acts for the owner, so that who may call it needs no right to write jobs, whose messages nobody validates.
+-- It acts for the owner, so that who may call it needs no right to write jobs, whose messages nobody validates. Where its
+-- group has a limit the job waits for a place: taking one here would keep it from others until the caller commits.
 create or replace function {schema}.trigger(name text, force boolean default false) returns uuid
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -255,6 +264,7 @@ declare
     other {schema}.active_job;
     job uuid;
     patience interval;
+    limited boolean;
 begin
     update {schema}.periodic_task as stored
     set marked_by = null, marked_at = null
@@ -264,6 +274,7 @@ begin
         perform {schema}.refuse_unknown(trigger.name);
     end if;
     patience := coalesce(definition.pickup_deadline, interval '1 day');
+    limited := {schema}.is_limited(definition.group_name);
 
     loop
         select * into other from {schema}.active_job
@@ -278,13 +289,19 @@ begin
         end if;
         insert into {schema}.active_job (
             id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking,
-            min_gap, max_run_time, pickup_deadline, busy_until)
+            group_name, slot, waits_for, min_gap, max_run_time, pause_after_failures, pickup_deadline, busy_until,
+            check_at)
         values (
-            gen_random_uuid(), definition.name, {schema}.now(), 'manual', 'pending',
+            gen_random_uuid(), definition.name, {schema}.now(), 'manual', case when limited then 'buffered' else 'pending' end,
             definition.overlap <> 'allow' and other.id is null, definition.task, definition.queue,
             jsonb_build_object('args', definition.args, 'kwargs', definition.kwargs, 'priority', definition.priority,
-                               'options', definition.options, 'schedule', definition.schedule, 'timezone', definition.timezone),
-            definition.on_lost, definition.tracking, definition.min_gap, definition.max_run_time, patience, {schema}.now() + patience)
+                               'options', definition.options, 'sensitive', definition.sensitive,
+                               'schedule', definition.schedule, 'timezone', definition.timezone),
+            definition.on_lost, definition.tracking, definition.group_name,
+            case when definition.group_name is not null and not limited then 0 end, case when limited then 'place' end,
+            definition.min_gap, definition.max_run_time, definition.pause_after_failures, patience,
+            case when limited then 'infinity' else {schema}.now() + patience end,
+            case when limited then timestamptz 'infinity' else '-infinity' end)
         on conflict do nothing
         returning id into job;
         exit when found;

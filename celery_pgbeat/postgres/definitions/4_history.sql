@@ -4,12 +4,18 @@ create or replace view {schema}.job as
 select id, periodic_task, scheduled_for, null::timestamptz as last_scheduled_for, 1 as occurrences, origin, state,
        null::text as reason, null::uuid as blocked_by, task, queue, created_at, submitted_at, started_at,
        null::timestamptz as finished_at, attempt, sends, beat, worker, error,
-       -- Who waits is as busy as those in the way.
-       case when state <> 'buffered' then busy_until else (
-           select coalesce(max(other.busy_until), job.created_at + job.pickup_deadline)
-           from {schema}.active_job as other
-           where other.periodic_task = job.periodic_task and other.state <> 'buffered'
-       ) end as busy_until
+       -- Who waits is as busy as those in the way; who waits for a place, as the first of those who have one.
+       case
+           when waits_for is null then busy_until
+           when waits_for = 'turn' then (
+               select coalesce(max(other.busy_until), job.created_at + job.pickup_deadline)
+               from {schema}.active_job as other
+               where other.periodic_task = job.periodic_task and other.state <> 'buffered')
+           else (
+               select coalesce(min(other.busy_until), job.created_at + job.pickup_deadline)
+               from {schema}.active_job as other
+               where other.group_name = job.group_name and other.slot is not null)
+       end as busy_until
 from {schema}.active_job as job
 union all
 select id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state,
@@ -21,16 +27,17 @@ from {schema}.finished_job;
 create or replace view {schema}.upcoming as
 select name, next_run_at, planned_for
 from {schema}.periodic_task
-where enabled and problem is null and next_run_at is not null;
+where enabled and not group_paused and problem is null and next_run_at is not null;
 
 -- What a lost job that never started needs to start after all.
 create or replace function {schema}.revival_of(job {schema}.active_job) returns jsonb
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-    select jsonb_build_object('exclusive', job.exclusive, 'message', job.message, 'on_lost', job.on_lost,
+    select jsonb_build_object('exclusive', job.exclusive, 'group_name', job.group_name, 'message', job.message, 'on_lost', job.on_lost,
                               'tracking', job.tracking, 'min_gap', job.min_gap, 'max_run_time', job.max_run_time,
-                              'pickup_deadline', job.pickup_deadline)
+                              'pause_after_failures', job.pause_after_failures, 'pickup_deadline', job.pickup_deadline,
+                              'backfill', job.backfill)
 $$;
 
 -- The periodic tasks for which jobs wait, by one probe of the index for each.
@@ -38,11 +45,11 @@ create or replace function {schema}.waited_for() returns text[]
 language sql stable
 as $$
     with recursive waited_for as (
-        (select periodic_task from {schema}.active_job where state = 'buffered' order by periodic_task limit 1)
+        (select periodic_task from {schema}.active_job where waits_for = 'turn' order by periodic_task limit 1)
         union all
         select (
             select periodic_task from {schema}.active_job
-            where state = 'buffered' and periodic_task > waited_for.periodic_task
+            where waits_for = 'turn' and periodic_task > waited_for.periodic_task
             order by periodic_task
             limit 1)
         from waited_for
@@ -52,7 +59,7 @@ as $$
 $$;
 
 -- Release the first buffered job of each of these periodic tasks for which no other job is under way; answers how many.
--- Where the overlap has become `allow` meanwhile, all of them.
+-- Where the overlap has become `allow` meanwhile, all of them. Where its group has a limit, it waits for a place next.
 create or replace function {schema}.release_of(names text[]) returns int
 language plpgsql
 as $$
@@ -61,32 +68,47 @@ declare
     rest int;
 begin
     update {schema}.active_job as job
-    set state = 'pending', exclusive = true, waited = true, busy_until = {schema}.now() + job.pickup_deadline
-    where job.id = any (array(
-        select id from {schema}.active_job
-        where state = 'buffered' and id = any (array(
-            select head.id
+    set state = case when head.limited then 'buffered' else 'pending' end,
+        waits_for = case when head.limited then 'place' end,
+        slot = case when job.group_name is not null and not head.limited then 0 end,
+        exclusive = true,
+        waited = true,
+        busy_until = case when head.limited then 'infinity' else {schema}.now() + job.pickup_deadline end,
+        check_at = case when head.limited then timestamptz 'infinity' else '-infinity' end
+    from (
+        select id, {schema}.is_limited(group_name) as limited from {schema}.active_job
+        where waits_for = 'turn' and id = any (array(
+            select first_in_line.id
             from unnest(names) as waited_for (name)
             cross join lateral (
                 select waiting.id from {schema}.active_job as waiting
-                where waiting.periodic_task = waited_for.name and waiting.state = 'buffered'
+                where waiting.periodic_task = waited_for.name and waiting.waits_for = 'turn'
                 order by waiting.scheduled_for, waiting.created_at
                 limit 1
-            ) as head
+            ) as first_in_line
             where not exists (
                 select from {schema}.active_job as other
-                where other.periodic_task = waited_for.name and other.state <> 'buffered')))
+                where other.periodic_task = waited_for.name and other.waits_for is distinct from 'turn')))
         order by id
-        for no key update skip locked));
+        for no key update skip locked
+    ) as head
+    where job.id = head.id;
     get diagnostics first = row_count;
     update {schema}.active_job as job
-    set state = 'pending', waited = true, busy_until = {schema}.now() + job.pickup_deadline
-    where job.id = any (array(
-        select waiting.id from {schema}.active_job as waiting
-        where waiting.state = 'buffered' and waiting.periodic_task = any (array(
+    set state = case when head.limited then 'buffered' else 'pending' end,
+        waits_for = case when head.limited then 'place' end,
+        slot = case when job.group_name is not null and not head.limited then 0 end,
+        waited = true,
+        busy_until = case when head.limited then 'infinity' else {schema}.now() + job.pickup_deadline end,
+        check_at = case when head.limited then timestamptz 'infinity' else '-infinity' end
+    from (
+        select waiting.id, {schema}.is_limited(waiting.group_name) as limited from {schema}.active_job as waiting
+        where waiting.waits_for = 'turn' and waiting.periodic_task = any (array(
             select name from {schema}.periodic_task where name = any (names) and overlap = 'allow'))
         order by waiting.id
-        for no key update skip locked));
+        for no key update skip locked
+    ) as head
+    where job.id = head.id;
     get diagnostics rest = row_count;
     if first + rest > 0 then
         perform pg_notify({channel}, '');
@@ -122,7 +144,8 @@ begin
 end
 $$;
 
--- The end of a job is the turn of the next one that waits.
+-- The end of a job is the turn of the next one that waits. A beat is woken where it frees a place that one waits for, or
+-- makes room for a backfill.
 create or replace function {schema}.active_job_gone() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -132,10 +155,19 @@ declare
         select distinct gone.periodic_task from gone
         where exists (
             select from {schema}.active_job as waiting
-            where waiting.periodic_task = gone.periodic_task and waiting.state = 'buffered'));
+            where waiting.periodic_task = gone.periodic_task and waiting.waits_for = 'turn'));
 begin
     if names <> '{}' then
         perform {schema}.release(names);
+    end if;
+    if exists (
+        select from gone
+        where slot is not null and exists (
+            select from {schema}.active_job as waiting
+            where waiting.waits_for = 'place' and waiting.group_name = gone.group_name))
+        or {schema}.is_backfilled(array(select periodic_task from gone))
+    then
+        perform pg_notify({channel}, '');
     end if;
     return null;
 end
@@ -181,7 +213,8 @@ begin
 end
 $$;
 
--- Drop the days of the history that are wholly older than the retention; answers how many it dropped.
+-- Drop the days of the history that are wholly older than the retention, and backfills that were over by then; answers
+-- how many days it dropped.
 create or replace function {schema}.prune(retention interval) returns int
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -206,6 +239,7 @@ begin
         dropped := dropped + 1;
     end loop;
     delete from {schema}.finished_job_default where created_at < keep_from;
+    delete from {schema}.backfill where state <> 'running' and finished_at < keep_from;
     return dropped;
 end
 $$;

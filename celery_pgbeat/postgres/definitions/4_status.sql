@@ -115,7 +115,7 @@ as $$
             limit 1
         ), (
             select scheduled_for from {schema}.active_job
-            where periodic_task = job.periodic_task and state = 'buffered' and id <> job.id
+            where periodic_task = job.periodic_task and waits_for = 'turn' and id <> job.id
             order by scheduled_for
             limit 1
         )) as held_up
@@ -148,6 +148,26 @@ as $$
     ) as known
 $$;
 
+-- What a job waits for that has no place in its group yet.
+create or replace function {schema}.place_in_words(group_name text) returns text
+language sql stable
+as $$
+    select 'waits for a place in its group ' || {schema}.quoted(place_in_words.group_name) || coalesce(
+        (
+            select format(' (%s of %s taken%s)', (
+                    select count(*) from {schema}.active_job as other
+                    where other.group_name = known.name and other.slot is not null), known.max_active,
+                (
+                    select ', the longest by job ' || other.id || ' of ' || {schema}.quoted(other.periodic_task)
+                    from {schema}.active_job as other
+                    where other.group_name = known.name and other.slot is not null
+                    order by other.created_at
+                    limit 1))
+            from {schema}.task_group as known
+            where known.name = place_in_words.group_name and known.max_active is not null
+        ), ', which has no limit any more')
+$$;
+
 -- What a job that is not final does or waits for. `waiting_since`: what waits was put there at busy_until minus
 -- pickup_deadline, or has its start due then.
 create or replace function {schema}.job_in_words(job {schema}.active_job, no_tracker text) returns text
@@ -163,7 +183,7 @@ as $$
                 when job.refusals = 0 then ''
                 else format(', the broker has refused it (%s of 3 times: %s)', job.refusals, left(job.error, 200))
             end
-        when 'buffered' then 'waits for its turn'
+        when 'buffered' then case when job.waits_for = 'place' then {schema}.place_in_words(job.group_name) else 'waits for its turn' end
         else
             case
                 when waiting_since > {schema}.now() then 'is with the broker, to start at '
@@ -200,6 +220,9 @@ as $$
         when not task.enabled
         then 'it is paused' || coalesce(' by ' || task.paused_by, '')
             || coalesce(' until ' || {schema}.shown(task.paused_until), '') || coalesce(' (' || task.pause_reason || ')', '')
+        when task.group_paused
+        then 'its group ' || {schema}.quoted(task.group_name) || ' is paused' || coalesce((
+            select ' (' || pause_reason || ')' from {schema}.task_group where name = task.group_name), '')
         when task.problem is not null then 'it cannot be planned: ' || rtrim(task.problem, '.')
         when task.next_run_at <= {schema}.now()
         then concat_ws('; ', 'its run has been due since ' || {schema}.shown(task.next_run_at),
@@ -258,9 +281,29 @@ language sql immutable
 as $$
     select case
         when task.enabled
-        then task.problem is null and (task.next_run_at is not null or task.planned_revision <> task.revision)
+        then not task.group_paused and task.problem is null
+            and (task.next_run_at is not null or task.planned_revision <> task.revision)
         else task.paused_until is not null
     end
+$$;
+
+-- What of a row's past is being filled in; null where nothing is.
+create or replace function {schema}.backfills_in_words(name text) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select case
+        when running.number = 1 then format('a backfill of it, from %s to %s, %s',
+            {schema}.shown(running.since), {schema}.shown(running.until),
+            coalesce('has decided ' || running.decided || ' of ' || running.total || ' occurrences', 'has not begun'))
+        when running.number > 1 then format('%s backfills of it are running', running.number)
+    end
+    from (
+        select count(*) as number, min(since) as since, min(until) as until, sum(total) as total,
+            sum(submitted + passed_over) as decided
+        from {schema}.backfill
+        where periodic_task = backfills_in_words.name and state = 'running'
+    ) as running
 $$;
 
 -- One sentence: why a periodic task is, or is not, running now. It acts for the owner, so that who may ask needs no right
@@ -292,6 +335,7 @@ begin
             {schema}.job_in_words(job, nodes.no_tracker),
             case when others > 0 then format('other jobs of it that are not final: %s', others) end,
             {schema}.row_in_words(task, nodes.no_beat, nodes.beat_seen),
+            {schema}.backfills_in_words(task.name),
             case when job.id is null then {schema}.last_in_words(task.name) end,
             case when job.id is not null or {schema}.waits_for_a_beat(task) then nodes.no_beat end)
         || '.';
@@ -314,11 +358,13 @@ as $$
                 then 'running past its next run without max_run_time'
                 when job.state = 'submitted' then 'queued'
                 when job.state = 'pending' then 'to be sent'
+                when job.waits_for = 'place' then 'waiting for a place in its group'
                 when job.state = 'buffered' then 'waiting for its turn'
                 else job.state
             end as job_words,
             case
                 when not task.enabled then 'paused' || coalesce(' until ' || {schema}.shown(task.paused_until), '')
+                when task.group_paused then 'group paused'
                 when task.problem is not null then 'problem'
                 when task.next_run_at < {schema}.now() - {schema}.patience(task.mark_lease) then 'overdue'
                 when task.next_run_at <= {schema}.now() then 'due'
@@ -339,7 +385,7 @@ select stored.name,
     last.state as last_state,
     last.scheduled_for as last_scheduled_for,
     case
-        when stored.enabled and stored.problem is null and stored.next_run_at <= {schema}.now()
+        when stored.enabled and not stored.group_paused and stored.problem is null and stored.next_run_at <= {schema}.now()
         then {schema}.now() - stored.next_run_at
     end as lateness,
     coalesce(failing.times, 0) as failures,
@@ -396,7 +442,7 @@ set jit = off
 set search_path = pg_catalog, pg_temp
 as $$
     select name, updated_at, mark_lease from {schema}.periodic_task
-    where enabled and problem is null and planned_revision <> revision and next_run_at is null
+    where enabled and not group_paused and problem is null and planned_revision <> revision and next_run_at is null
 $$;
 
 -- What should have happened and has not: each run, resumption or plan that is late by more than 2 x (lease + poll).
@@ -414,7 +460,7 @@ from {schema}.nodes_in_words() as nodes
 cross join lateral (
     select stored.name, stored.next_run_at as due_at, stored as task, null::{schema}.active_job as job, null as what
     from {schema}.periodic_task as stored
-    where stored.enabled and stored.problem is null and stored.next_run_at < {schema}.now()
+    where stored.enabled and not stored.group_paused and stored.problem is null and stored.next_run_at < {schema}.now()
         and stored.next_run_at < {schema}.now() - {schema}.patience(stored.mark_lease)
     union all
     select unplanned.name, unplanned.updated_at, null, null, 'no beat has planned its next run'
@@ -431,6 +477,8 @@ cross join lateral (
     cross join lateral (
         select case
             when job.state = 'pending' then job.busy_until - job.pickup_deadline
+            -- In a group that is full it waits as it should; where there is room no beat has let it in.
+            when job.waits_for = 'place' and job.group_name in (select {schema}.groups_with_room()) then job.created_at
             when job.state = 'buffered' then null
             when job.busy_until < {schema}.now() - {schema}.patience(job.mark_lease) then job.busy_until
             when job.state = 'running' then case

@@ -10,6 +10,8 @@ comment on column {schema}.periodic_task.queue is 'The queue; NULL: where the ap
 comment on column {schema}.periodic_task.priority is 'The broker''s priority, 0 to 255.';
 comment on column {schema}.periodic_task.options is
     'Every other apply_async option, as a JSON object: expires, time_limit, headers, exchange, … The keys that are allowed are in known_options().';
+comment on column {schema}.periodic_task.sensitive is
+    'Its arguments are masked wherever messages, events, logs and commands show them, and the errors of its jobs say only the exception''s class. The table and the message itself hold the arguments as they are.';
 comment on column {schema}.periodic_task.schedule is
     'When: cron (*/5 * * * *), an interval (every 30s), ISO 8601 (R/PT1H, 2026-12-09), a calendar event (Mon..Fri 09:00), an RRULE. NULL: no times of its own, it is started by trigger(), or once when next_run_at is set.';
 comment on column {schema}.periodic_task.timezone is
@@ -39,8 +41,12 @@ comment on column {schema}.periodic_task.blackout is
     'When nothing may start: windows, each a schedule that opens it and an ISO duration (cron: 0 0 * * sat P2D), with ; between several; window: name refers to the table blackout. A recurrence rule stands alone in its element.';
 comment on column {schema}.periodic_task.blackout_action is
     'What becomes of an occurrence within a window: defer (it runs when the window closes) or skip.';
+comment on column {schema}.periodic_task.group_name is
+    'The group with which it is paused and limited, see the table task_group; a group that has no row there has no limit.';
 comment on column {schema}.periodic_task.submitter is 'Who wants it; free text.';
 comment on column {schema}.periodic_task.subject is 'What it is for; free text.';
+comment on column {schema}.periodic_task.pause_after_failures is
+    'Pauses after so many failed jobs in a row; NULL: never. A success, a resume and a new name begin the count anew; backfill does not count.';
 comment on column {schema}.periodic_task.enabled is 'False: paused.';
 comment on column {schema}.periodic_task.pause_reason is 'Why it is paused.';
 comment on column {schema}.periodic_task.paused_by is 'Who paused it.';
@@ -76,6 +82,20 @@ comment on column {schema}.periodic_task.declared_timezone is
     'Internal: the zone as its author gave it; NULL where a beat filled in the app''s.';
 comment on column {schema}.periodic_task.windows_used is 'Internal: the named windows in blackout.';
 comment on column {schema}.periodic_task.windows_revision is 'Internal: how often one of the named windows was changed.';
+comment on column {schema}.periodic_task.failures_from is
+    'Internal: what failed under another instant than this one is no longer counted for pause_after_failures.';
+
+comment on column {schema}.periodic_task.group_paused is
+    'Whether its group is paused: one UPDATE of task_group sets it for all rows of the group.';
+
+comment on table {schema}.task_group is
+    'What holds for all periodic tasks of a group. One UPDATE pauses or resumes them all; max_active limits their jobs in the whole cluster. A group needs a row only for that.';
+comment on column {schema}.task_group.name is 'The group, as in the column group_name of its periodic tasks; up to 200 characters.';
+comment on column {schema}.task_group.max_active is
+    'At most so many jobs of the group are under way at a time (sent, queued, running or retrying); the others are buffered and take their turn by scheduled_for. NULL: no limit. A lower limit ends no job.';
+comment on column {schema}.task_group.paused is
+    'True: none of its periodic tasks runs, and what waits for a place is skipped when its turn comes. Time while paused is never caught up.';
+comment on column {schema}.task_group.pause_reason is 'Why it is paused; gone when it is resumed.';
 
 comment on table {schema}.blackout is
     'Blackout windows with a name, for the column blackout of many periodic tasks: window: name. A change plans those that use it anew; what is wrong is refused with SQLSTATE 22023.';
@@ -121,6 +141,13 @@ comment on column {schema}.alert.raised_by is 'The beat that raised it, and told
 comment on table {schema}.periodic_task_state is 'What workers know of a periodic task, apart from its definition.';
 comment on column {schema}.periodic_task_state.name is 'The periodic task.';
 comment on column {schema}.periodic_task_state.last_started_at is 'When a job of it last started, kept where it has a min_gap.';
+comment on column {schema}.periodic_task_state.failures_in_row is
+    'How many of its jobs have failed since one last succeeded, kept where it has pause_after_failures.';
+comment on column {schema}.periodic_task_state.failures_from is
+    'The failures_from of the periodic task for which they were counted; where that has moved on, the next failure is the first.';
+comment on column {schema}.periodic_task_state.last_failed_at is 'When the last of them failed.';
+comment on column {schema}.periodic_task_state.last_failed_job is 'The last of them.';
+comment on column {schema}.periodic_task_state.pause_due is 'Whether a beat has to pause it, for so many have failed.';
 
 comment on view {schema}.job is
     'Every submission of a periodic task, active or final; its id is the Celery task id.';
@@ -179,6 +206,31 @@ comment on column {schema}.declaration_in_force.app is 'Who declares it: the man
 comment on column {schema}.declaration_in_force.hash is 'The declaration.';
 comment on column {schema}.declaration_in_force.revision is 'How often another one has come into force.';
 
+comment on table {schema}.backfill is
+    'The backfills: ranges of occurrences that somebody has asked for. backfill() makes one, cancel_backfill() ends one; they are kept for the retention.';
+comment on column {schema}.backfill.id is 'What backfill() returned.';
+comment on column {schema}.backfill.periodic_task is 'The periodic task, by its name.';
+comment on column {schema}.backfill.since is 'The first instant of the range; inclusive.';
+comment on column {schema}.backfill.until is 'The last instant of the range; inclusive.';
+comment on column {schema}.backfill.mode is
+    'missing: occurrences that never had a job (skipped is none). failed: those whose jobs failed, were lost or expired, and of which none succeeded or is under way. all: every one, again.';
+comment on column {schema}.backfill.max_active is 'At most so many of its jobs are under way at once.';
+comment on column {schema}.backfill.state is
+    'running; finished: every occurrence is decided; cancelled: what was not decided then is dropped.';
+comment on column {schema}.backfill.reached is 'Up to where it is decided; NULL: not begun.';
+comment on column {schema}.backfill.next_at is
+    'The next occurrence to be decided; of an enabled row it waits until the ordinary way has decided it.';
+comment on column {schema}.backfill.total is 'How many occurrences the range has; NULL: not begun.';
+comment on column {schema}.backfill.submitted is 'How many jobs it has made.';
+comment on column {schema}.backfill.passed_over is 'How many occurrences needed none, by its mode.';
+comment on column {schema}.backfill.problem is 'Why it could not go on, where it was not cancelled by a person.';
+comment on column {schema}.backfill.created_at is 'When it was asked for.';
+comment on column {schema}.backfill.created_by is 'By whom: the user of the session.';
+comment on column {schema}.backfill.finished_at is 'When the last occurrence was decided, or it was cancelled.';
+comment on column {schema}.backfill.marked_by is 'The beat that decides its next occurrences.';
+comment on column {schema}.backfill.marked_at is 'Since when; the mark lapses after the lease.';
+comment on column {schema}.backfill.mark_lease is 'Internal: how long the beat that marked it is believed.';
+
 comment on table {schema}.schema_version is 'The version of this schema; one row.';
 comment on column {schema}.schema_version.version is 'The last migration that was applied.';
 comment on column {schema}.schema_version.min_compatible is 'Packages that know at least this version may work with the schema.';
@@ -187,8 +239,9 @@ comment on function {schema}.now() is 'The one clock: everything that decides ab
 comment on function {schema}.known_options() is 'The apply_async options that a periodic task may carry.';
 comment on function {schema}.reserved_headers() is 'The headers that the options of a periodic task may not hold: Celery''s own.';
 comment on function {schema}.schedule(
-    text, text, text, jsonb, jsonb, text, int, jsonb, text, timestamptz, text, timestamptz, timestamptz, int, interval,
-    text, text, interval, int, interval, interval, text[], text, text, text, text, text, text, boolean) is
+    text, text, text, jsonb, jsonb, text, int, jsonb, boolean, text, timestamptz, text, timestamptz, timestamptz, int,
+    interval, text, text, interval, int, interval, interval, text[], text, text, text, text,
+    int, text, text, text, boolean) is
     'Declare a periodic task: insert it, or change what differs; returns the row. What is omitted becomes the default, except enabled and the pause columns, next_run_at and the state. An equal definition writes nothing. keep_next_run keeps next_run_at even when the schedule changes. To change one column use UPDATE.';
 comment on function {schema}.unschedule(text) is
     'Remove a periodic task; returns whether there was one. What the broker has already, runs.';
@@ -196,8 +249,18 @@ comment on function {schema}.pause(text, text, timestamptz) is
     'Pause a periodic task, until a time or until somebody resumes it; returns the row. SQLSTATE P0002 of an unknown name.';
 comment on function {schema}.resume(text) is
     'Resume a paused periodic task; returns the row. Paused time is never caught up. SQLSTATE P0002 of an unknown name.';
+comment on function {schema}.limit_group(text, int) is
+    'Set how many jobs of a group may be under way at a time, NULL for no limit; returns the group.';
+comment on function {schema}.pause_group(text, text) is
+    'Pause all periodic tasks of a group; returns the group. What the broker has, runs. SQLSTATE P0002 of an unknown group.';
+comment on function {schema}.resume_group(text) is
+    'Resume a paused group; returns it. Time while paused is never caught up. SQLSTATE P0002 of an unknown group.';
 comment on function {schema}.trigger(text, boolean) is
-    'Start a job now, of a paused, finished or schedule-less row too; returns its id. It reaches the broker after the caller''s commit and never moves next_run_at. A job of the name that is not final refuses it (SQLSTATE 55006), unless overlap is allow or force is given, which sends beside it.';
+    'Start a job now, of a paused, finished or schedule-less row too; returns its id. It reaches the broker after the caller''s commit, and when its group has a place for it, and never moves next_run_at. A job of the name that is not final refuses it (SQLSTATE 55006), unless overlap is allow or force is given, which sends beside it.';
+comment on function {schema}.backfill(text, timestamptz, timestamptz, text, int) is
+    'Submit the occurrences of a range, both ends included, as jobs of their own: those that are missing, that failed, or all. A paused or finished row is filled too. At most max_active of the jobs are under way at once, and unless overlap is allow none beside another job of the name. Returns the id of the backfill; the beats begin after the caller''s commit. SQLSTATE P0002 of an unknown name.';
+comment on function {schema}.cancel_backfill(uuid) is
+    'Cancel a backfill: what it has not decided yet is dropped, the jobs that it has made go on; returns the row. SQLSTATE 42704 of an unknown id, 55000 if it was over already.';
 comment on function {schema}.explain(text) is
     'Say in one sentence why a periodic task is, or is not, running now. Instants are in UTC. SQLSTATE P0002 of an unknown name.';
 comment on function {schema}.validate_schedule(text) is
@@ -206,4 +269,4 @@ comment on function {schema}.validate_timezone(text) is 'Refuse, with SQLSTATE 2
 comment on function {schema}.validate_windows(text, text[]) is
     'Refuse, with SQLSTATE 22023, blackout windows that can never work; field is blackout, or windows for those of a name. What passes may still be refused by a beat, in the column problem.';
 comment on function {schema}.make_days(int) is 'Make the history''s partitions of today and the coming days; returns how many.';
-comment on function {schema}.prune(interval) is 'Drop the days of the history that are older than the retention; returns how many.';
+comment on function {schema}.prune(interval) is 'Drop the days of the history that are older than the retention, and old backfills; returns how many days.';

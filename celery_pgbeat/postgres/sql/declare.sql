@@ -7,13 +7,13 @@ with fence as materialized (
     select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
 )
 insert into {schema}.periodic_task (
-    name, task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
-    jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action, submitter, subject,
-    on_lost, tracking, lazy, managed_by, declared, next_run_at)
+    name, task, args, kwargs, queue, priority, options, sensitive, schedule, timezone, anchor, dst, start_at, end_at,
+    max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
+    group_name, submitter, subject, pause_after_failures, on_lost, tracking, lazy, managed_by, declared, next_run_at)
 select
-    given.name, task, args, kwargs, queue, priority, options, schedule, timezone, anchor, dst, start_at, end_at, max_runs,
-    jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action, submitter, subject,
-    on_lost, tracking, lazy, %(manager)s, definition,
+    given.name, task, args, kwargs, queue, priority, options, sensitive, schedule, timezone, anchor, dst, start_at, end_at,
+    max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
+    group_name, submitter, subject, pause_after_failures, on_lost, tracking, lazy, %(manager)s, definition,
     case when given.name = any (%(running_first)s::text[]) then {schema}.now() end
 from jsonb_array_elements(%(definitions)s::jsonb) as definition
 cross join lateral jsonb_populate_record(null::{schema}.periodic_task, definition) as given

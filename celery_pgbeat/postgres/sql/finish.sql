@@ -2,6 +2,8 @@
 --
 -- Only the start that bears this token may say so; a row that a failover set back bears none yet. A job that was
 -- asked to end and failed is revoked: that is why it failed, as far as anybody can tell.
+-- Where failures in a row are to pause the periodic task, it counts: in a condition that all others pass without a call,
+-- for what is planned anew with each statement costs more than what is done.
 with gone as (
     delete from {schema}.active_job
     where id = %(job)s and run = %(run)s
@@ -17,4 +19,7 @@ select id, periodic_task, scheduled_for, origin,
     {schema}.now(), run, %(attempt)s, sends, beat, coalesce(worker, %(worker)s),
     coalesce('asked to ' || ask || ': ', '') || %(error)s::text, busy_until
 from gone
+where pause_after_failures is null or origin = 'backfill'
+    or {schema}.count_end(periodic_task, id, case when ask is null or %(state)s::text <> 'failed' then %(state)s::text end)
+        is not null
 returning id

@@ -6,10 +6,10 @@
 with told as materialized (
     select * from unnest(%(jobs)s::uuid[], %(runs)s::int[], %(attempts)s::int[], %(tokens)s::uuid[], %(workers)s::text[],
                          %(states)s::text[], %(errors)s::text[])
-        as told (id, run, attempt, token, worker, state, error)
+        with ordinality as told (id, run, attempt, token, worker, state, error, place)
 ),
 held as materialized (
-    select job.id, told.attempt, told.worker, told.state, told.error
+    select job.id, told.attempt, told.worker, told.state, told.error, told.place
     from {schema}.active_job as job
     join told on told.id = job.id
     where job.id = any (%(jobs)s::uuid[]) and job.run = told.run
@@ -22,7 +22,16 @@ gone as (
     using held
     where job.id = held.id
     returning job.*, held.attempt as told_attempt, held.worker as told_worker, held.state as told_state,
-        held.error as told_error
+        held.error as told_error, held.place
+),
+-- Those with pause_after_failures, in the order in which they were told, and name by name, as everybody does who counts.
+counted as materialized (
+    select {schema}.count_end(periodic_task, id, told_state)
+    from (
+        select periodic_task, id, told_state from gone
+        where pause_after_failures is not null and origin <> 'backfill' and (ask is null or told_state = 'succeeded')
+        order by periodic_task, place
+    ) as ended
 ),
 finished as (
     insert into {schema}.finished_job (
@@ -34,6 +43,7 @@ finished as (
         {schema}.now(), run, told_attempt, sends, beat, coalesce(worker, told_worker),
         coalesce('asked to ' || ask || ': ', '') || told_error, busy_until
     from gone
+    where (select count(*) from counted) >= 0
 )
 select job.id
 from {schema}.active_job as job

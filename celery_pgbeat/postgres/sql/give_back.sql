@@ -1,9 +1,10 @@
 -- Give unsent jobs back, so that any other beat sends them at once; without a list, all that this beat holds.
 --
+-- What this beat has marked is looked at before its lease ends: so much of the index is read, and no more.
 -- Late, only those whose mark has lapsed: what this beat has marked anew meanwhile it is going to send.
 update {schema}.active_job
-set marked_by = null, marked_at = null
-where state = 'pending' and marked_by = %(beat)s
+set marked_by = null, marked_at = null, check_at = '-infinity'
+where check_at <= {schema}.now() + make_interval(secs => %(lease)s) and state = 'pending' and marked_by = %(beat)s
     and (%(jobs)s::uuid[] is null or id = any (%(jobs)s::uuid[]))
     and (not %(late)s or mark_lease is null or marked_at < {schema}.now() - mark_lease)
 returning id

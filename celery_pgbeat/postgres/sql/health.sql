@@ -14,7 +14,7 @@ select
     ) as last_seen_at,
     (
         select next_run_at from {schema}.periodic_task
-        where enabled and problem is null and next_run_at <= {schema}.now()
+        where enabled and not group_paused and problem is null and next_run_at <= {schema}.now()
             and (marked_at is null
                 or marked_at not between {schema}.now() - make_interval(secs => %(lease)s)
                                      and {schema}.now() + make_interval(secs => %(lease)s))

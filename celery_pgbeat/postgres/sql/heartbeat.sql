@@ -24,6 +24,10 @@ set state = 'running',
     busy_until = least(
         {schema}.now() + make_interval(secs => %(dead_after)s),
         coalesce(job.attempt_at, {schema}.now())
+            + least(job.max_run_time * 2, job.max_run_time + interval '60 seconds', interval '10 years') + interval '30 seconds'),
+    check_at = least(nullif(job.check_at, '-infinity'), 
+        {schema}.now() + make_interval(secs => %(dead_after)s),
+        coalesce(job.attempt_at, {schema}.now())
             + least(job.max_run_time * 2, job.max_run_time + interval '60 seconds', interval '10 years') + interval '30 seconds')
 from held
 where job.id = held.id

@@ -11,8 +11,8 @@ with silent as materialized (
             else 'lost'
         end as verdict
     from {schema}.active_job
-    where busy_until < {schema}.now() and state <> 'pending'
-    order by busy_until
+    where check_at > '-infinity' and check_at <= {schema}.now() and busy_until < {schema}.now() and state <> 'pending'
+    order by check_at
     limit %(batch)s
     for update skip locked
 ),
@@ -22,6 +22,7 @@ again as (
         marked_by = null,
         marked_at = null,
         busy_until = {schema}.now() + job.pickup_deadline,
+        check_at = '-infinity',
         token = null,
         resends = case when silent.verdict = 'resend' then job.resends + 1 else 0 end,
         run = case when silent.verdict = 'rerun' then job.run + 1 else job.run end,

@@ -8,6 +8,7 @@ with wanted (relation, privileges) as (
         ('declaration', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
         ('declaration_in_force', array['SELECT', 'INSERT', 'UPDATE']),
         ('alert', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+        ('backfill', array['SELECT', 'UPDATE']),
         ('blackout', array['SELECT']),
         ('overdue', array['SELECT']),
         ('schema_version', array['SELECT'])
@@ -21,7 +22,7 @@ union all
 select current_user::text, 'function ' || proc.oid::regprocedure::text, 'EXECUTE'
 from pg_proc as proc
 where proc.pronamespace = '{schema}'::regnamespace and proc.prokind = 'f' and proc.prorettype <> 'trigger'::regtype
-    and (not proc.prosecdef or proc.proname in ('make_days', 'prune'))
+    and (not proc.prosecdef or proc.proname in ('make_days', 'prune', 'is_backfilled'))
     and not has_function_privilege(proc.oid, 'EXECUTE')
 union all
 select current_user::text, 'schema ' || {channel}, 'USAGE'

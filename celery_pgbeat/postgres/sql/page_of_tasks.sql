@@ -8,6 +8,7 @@ where name > %(after)s
     and (%(task)s::text is null or task = %(task)s::text)
     and (%(queue)s::text is null or queue = %(queue)s::text)
     and (%(managed_by)s::text is null or managed_by = %(managed_by)s::text)
+    and (%(group_name)s::text is null or group_name = %(group_name)s::text)
     and (%(enabled)s::boolean is null or enabled = %(enabled)s::boolean)
     and (%(with_problem)s::boolean is null or (problem is not null) = %(with_problem)s::boolean)
 order by name

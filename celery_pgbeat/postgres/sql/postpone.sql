@@ -15,7 +15,7 @@ fenced as materialized (
         and task.marked_by = postponed.beat
         and task.marked_at = postponed.marked_at
         and task.next_run_at = postponed.due_at
-        and task.enabled
+        and task.enabled and not task.group_paused
     order by task.name
     for no key update of task skip locked
 )

@@ -2,6 +2,7 @@
 --
 -- The primary key decides which of two beats raises it. Both insert in the order of the names, so neither waits for
 -- who waits for it; what another beat is ending is stepped over.
+-- Where the clock says something else than the beat expects, it has just been set: then nothing is raised.
 -- A hundred overdue periodic tasks are enough of a sign: more are never looked for, however many there are.
 with ended as materialized (
     select kind, name from {schema}.alert
@@ -33,6 +34,7 @@ found as materialized (
 raised as (
     insert into {schema}.alert (kind, name, due_at, reason, raised_by)
     select kind, name, due_at, reason, %(beat)s from found
+    where abs(extract(epoch from {schema}.now() - %(now)s::timestamptz)) <= %(step)s
     order by kind, name, due_at
     on conflict do nothing
     returning kind, name, due_at, reason

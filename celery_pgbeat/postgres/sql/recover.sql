@@ -9,7 +9,10 @@ with candidates as materialized (
         case
             when job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0 then null
             when task.name is null then 'deleted'
-            when not task.enabled then 'paused'
+            when not task.enabled or task.group_paused then 'paused'
+            when task.pause_after_failures is not null
+                and {schema}.pause_is_due(task.name, task.failures_from, task.pause_after_failures)
+                then 'paused'
             when {schema}.now() - coalesce(job.due_at, job.scheduled_for) > make_interval(secs => %(on_time)s)
                 and (task.catchup = 'none' and not job.waited
                     or {schema}.now() - coalesce(job.due_at, job.scheduled_for) > task.catchup_window
@@ -18,12 +21,12 @@ with candidates as materialized (
         end as reason
     from {schema}.active_job as job
     left join {schema}.periodic_task as task on task.name = job.periodic_task
-    where job.state = 'pending'
+    where job.check_at <= {schema}.now() and job.state = 'pending'
         and (job.marked_at is null
             or job.marked_at not between {schema}.now() - coalesce(job.mark_lease, make_interval(secs => %(lease)s))
                                      and {schema}.now() + coalesce(job.mark_lease, make_interval(secs => %(lease)s)))
         and (task.name is null or not task.lazy or task.name = any (%(lazy_names)s::text[]))
-    order by job.created_at
+    order by job.check_at, job.created_at
     limit %(batch)s
     for update of job skip locked
 ),
@@ -43,7 +46,8 @@ recorded as (
 taken as (
     update {schema}.active_job as job
     set marked_by = %(beat)s, marked_at = {schema}.now(), mark_lease = make_interval(secs => %(lease)s), beat = %(beat)s, sends = job.sends + 1,
-        busy_until = {schema}.now() + job.pickup_deadline
+        busy_until = {schema}.now() + job.pickup_deadline,
+        check_at = {schema}.now() + make_interval(secs => %(lease)s)
     from candidates
     where job.id = candidates.id and candidates.reason is null
     returning job.*

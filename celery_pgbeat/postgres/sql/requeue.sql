@@ -12,7 +12,11 @@ requeued as (
     set state = case when %(resend)s then 'pending' else 'submitted' end,
         token = null,
         error = %(error)s,
-        busy_until = {schema}.now() + pickup_deadline
+        busy_until = {schema}.now() + pickup_deadline,
+        check_at = case
+            when %(resend)s then '-infinity'
+            else least(nullif(job.check_at, '-infinity'), {schema}.now() + pickup_deadline)
+        end
     from held
     where job.id = held.id and held.ask is null
     returning job.id

@@ -12,7 +12,8 @@ retried as (
         attempt = %(attempt)s + 1,
         token = null,
         error = %(error)s,
-        busy_until = {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline
+        busy_until = {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline,
+        check_at = least(nullif(job.check_at, '-infinity'), {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline)
     from held
     where job.id = held.id and held.ask is null
     returning job.id

@@ -1,4 +1,4 @@
--- Take nodes that have ended off the list.
+-- Take beats that have ended off the list.
 --
 -- When the last beat has ended, no declaration in code has one any more. While a beat is left, a declaration is given up
 -- only when it has been silent for a while: a node that is merely

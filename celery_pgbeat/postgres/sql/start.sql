@@ -4,17 +4,8 @@
 -- `retrying`), or an equal attempt that does not run, or this very start's own token (the answer to the
 -- first try may have been lost). Everything else is a second copy. A job that is asked to end makes no further
 -- attempt. One with a min_gap is for start_spaced.sql.
-update {schema}.active_job
-set state = 'running',
-    attempt = %(attempt)s,
-    token = %(token)s,
-    worker = %(worker)s,
-    started_at = coalesce(started_at, {schema}.now()),
-    attempt_at = {schema}.now(),
-    marked_by = null,
-    marked_at = null,
-    busy_until = {schema}.now() + make_interval(secs => %(dead_after)s)
-where id = %(job)s and run = %(run)s and min_gap is null
-    and (token = %(token)s
-        or ask is null and (attempt < %(attempt)s or attempt = %(attempt)s and state not in ('running', 'buffered')))
-returning id
+-- As in the confirm, the only column that an index names is `check_at`: it moves where the job has waited for longer than
+-- the lease.
+select id from {schema}.start(
+    %(job)s::uuid, %(run)s::int, %(attempt)s::int, %(token)s::uuid, %(worker)s::text, %(dead_after)s::double precision)
+    as started (id)

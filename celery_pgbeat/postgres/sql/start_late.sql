@@ -1,8 +1,9 @@
 -- Start a job that was given up for lost before it ever started, if nothing of its name has started since.
 --
 -- It takes, in one statement, the place of the job that waits, which is recorded as superseded: a queue that
--- is hours behind must not starve a schedule. A manual job is never superseded, and then this one stays lost; so
--- does one that would start within its min_gap, as start_spaced.sql has it.
+-- is hours behind must not starve a schedule. A manual or backfill job is never superseded, and then this one
+-- stays lost; so does one that would start within its min_gap, as start_spaced.sql has it. Where its group has a limit it
+-- takes the place of the job that waits, else one that is free; where there is none, it stays lost.
 -- A job that is made or started at the same moment trips the unique index, and nothing has happened: the
 -- caller asks again. (Doing nothing on that conflict would delete the lost job and put nothing in its place.)
 -- The waiting job is locked before the last start is looked at, as start_spaced.sql does: no circle.
@@ -13,7 +14,7 @@ with patience as materialized (
 ),
 late as materialized (
     select job.id, job.created_at, job.periodic_task, job.origin,
-        (job.revival ->> 'min_gap')::interval as min_gap
+        (job.revival ->> 'min_gap')::interval as min_gap, job.revival ->> 'group_name' as group_name
     from {schema}.finished_job as job
     cross join patience
     where job.id = %(job)s and job.state = 'lost' and job.started_at is null and job.revival is not null
@@ -21,7 +22,7 @@ late as materialized (
         and not exists (
             select from {schema}.active_job as other
             where other.periodic_task = job.periodic_task
-                and (other.started_at is not null or other.origin = 'manual' or other.id = job.id))
+                and (other.started_at is not null or other.origin in ('manual', 'backfill') or other.id = job.id))
         and not exists (
             select from {schema}.finished_job as other
             where other.periodic_task = job.periodic_task and other.created_at >= job.created_at
@@ -29,21 +30,43 @@ late as materialized (
     for update of job
 ),
 waiting as materialized (
-    select job.id
+    select job.id, job.group_name, job.slot
     from {schema}.active_job as job
     join late on late.periodic_task = job.periodic_task
     where job.exclusive and job.state in ('pending', 'submitted', 'buffered')
     for update of job
 ),
+placed as materialized (
+    select case when known.max_active is not null then coalesce(inherited.slot, free.slot) else 0 end as slot
+    from late
+    left join {schema}.task_group as known on known.name = late.group_name
+    left join lateral (
+        select slot from waiting where waiting.group_name = late.group_name and waiting.slot > 0
+    ) as inherited on true
+    left join lateral (
+        select slot
+        from (
+            select count(*)::int as taken from {schema}.active_job as other
+            where other.group_name = late.group_name and other.slot is not null
+        ) as under_way
+        cross join generate_series(1, under_way.taken + 1) as slot
+        where under_way.taken < known.max_active and not exists (
+            select from {schema}.active_job as other
+            where other.group_name = late.group_name and other.slot = slot.slot)
+        order by slot
+        limit 1
+    ) as free on true
+    where known.max_active is null or inherited.slot is not null or free.slot is not null
+),
 remembered as (
     insert into {schema}.periodic_task_state as known (name, last_started_at)
     select periodic_task, {schema}.now() from late
-    where min_gap is not null and (select count(*) from waiting) >= 0
+    where min_gap is not null and exists (select from placed)
     on conflict (name) do update
     set last_started_at = excluded.last_started_at
     where known.last_started_at is null or exists (
         select from late
-        where origin = 'manual' or %(run)s > 0 or %(attempt)s > 0
+        where origin in ('manual', 'backfill') or %(run)s > 0 or %(attempt)s > 0
             or known.last_started_at <= {schema}.now() - min_gap
             or known.last_started_at >= {schema}.now() + min_gap)
     returning name
@@ -52,6 +75,7 @@ lost as (
     delete from {schema}.finished_job as job
     using late
     where job.id = late.id and job.created_at = late.created_at
+        and exists (select from placed)
         and (late.min_gap is null or exists (select from remembered))
     returning job.*
 ),
@@ -70,14 +94,17 @@ recorded as (
     from superseded
 )
 insert into {schema}.active_job (
-    id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking, min_gap,
-    max_run_time, pickup_deadline, created_at, submitted_at, started_at, attempt_at, busy_until, run, attempt, sends,
-    token, beat, worker)
+    id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking, group_name, slot,
+    min_gap, max_run_time, pause_after_failures, pickup_deadline, created_at, submitted_at, started_at, attempt_at,
+    busy_until, check_at, run, attempt, sends, token, beat, worker, backfill)
 select id, periodic_task, scheduled_for, origin, 'running', (revival ->> 'exclusive')::boolean, task, queue,
-    revival -> 'message', revival ->> 'on_lost', revival ->> 'tracking', (revival ->> 'min_gap')::interval,
-    (revival ->> 'max_run_time')::interval, (revival ->> 'pickup_deadline')::interval, created_at, submitted_at,
-    {schema}.now(), {schema}.now(), {schema}.now() + make_interval(secs => %(dead_after)s), run, attempt, sends,
-    %(token)s, beat, %(worker)s
+    revival -> 'message', revival ->> 'on_lost', revival ->> 'tracking', revival ->> 'group_name',
+    (select slot from placed where revival ->> 'group_name' is not null), (revival ->> 'min_gap')::interval,
+    (revival ->> 'max_run_time')::interval, (revival ->> 'pause_after_failures')::int,
+    (revival ->> 'pickup_deadline')::interval, created_at, submitted_at,
+    {schema}.now(), {schema}.now(), {schema}.now() + make_interval(secs => %(dead_after)s),
+    {schema}.now() + make_interval(secs => %(dead_after)s), run, attempt, sends, %(token)s, beat, %(worker)s,
+    (revival ->> 'backfill')::uuid
 from lost
 where (select count(*) from superseded) >= 0
 returning id

@@ -1,13 +1,13 @@
 -- Start a job whose periodic task has a min_gap, unless its last start was too short a time ago.
 --
 -- Which copy may start is decided as in start.sql. Too early can only be the first start of a job that nobody
--- started by hand; it is recorded as skipped. Each start is remembered in one row a name, and that row's lock
+-- asked for by hand; it is recorded as skipped. Each start is remembered in one row a name, and that row's lock
 -- decides between two that come at the same moment: the second one sees what the first has written. Who asks again
 -- with the token of a start that was heard is not measured against itself. A last start that lies further ahead
 -- than the gap comes from a clock that was set back, and counts as none.
 with candidate as materialized (
     select id, periodic_task, min_gap, token is not distinct from %(token)s as heard,
-        %(attempt)s = 0 and run = 0 and started_at is null and origin <> 'manual' as first
+        %(attempt)s = 0 and run = 0 and started_at is null and origin not in ('manual', 'backfill') as first
     from {schema}.active_job
     where id = %(job)s and run = %(run)s and min_gap is not null
         and (token = %(token)s
@@ -36,7 +36,8 @@ started as (
         attempt_at = {schema}.now(),
         marked_by = null,
         marked_at = null,
-        busy_until = {schema}.now() + make_interval(secs => %(dead_after)s)
+        busy_until = {schema}.now() + make_interval(secs => %(dead_after)s),
+        check_at = least(nullif(check_at, '-infinity'), {schema}.now() + make_interval(secs => %(dead_after)s))
     from candidate
     where job.id = candidate.id and (candidate.heard or exists (select from remembered))
     returning job.id, job.periodic_task, job.min_gap

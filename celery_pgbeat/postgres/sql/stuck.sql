@@ -4,11 +4,11 @@
 -- how many there are, one of them, and since when.
 with late as (
     select name, next_run_at, marked_by, marked_at, lazy from {schema}.periodic_task
-    where enabled and problem is null and next_run_at < {schema}.now() - make_interval(secs => %(patience)s)
+    where enabled and not group_paused and problem is null and next_run_at < {schema}.now() - make_interval(secs => %(patience)s)
 ),
 unplanned as (
     select name, updated_at from {schema}.periodic_task
-    where enabled and problem is null and planned_revision <> revision
+    where enabled and not group_paused and problem is null and planned_revision <> revision
         and updated_at < {schema}.now() - make_interval(secs => %(patience)s)
 ),
 problems as (
@@ -32,10 +32,14 @@ endless as (
 ),
 forgotten as (
     select periodic_task, created_at from {schema}.active_job as job
-    where state = 'buffered' and created_at < {schema}.now() - make_interval(secs => %(patience)s)
+    where waits_for = 'turn' and created_at < {schema}.now() - make_interval(secs => %(patience)s)
         and not exists (
             select from {schema}.active_job as other
-            where other.periodic_task = job.periodic_task and other.state <> 'buffered')
+            where other.periodic_task = job.periodic_task and other.waits_for is distinct from 'turn')
+    union all
+    select periodic_task, created_at from {schema}.active_job as job
+    where waits_for = 'place' and created_at < {schema}.now() - make_interval(secs => %(patience)s)
+        and group_name in (select {schema}.groups_with_room())
 )
 select 'late' as kind, count(*) as number, (array_agg(name order by next_run_at))[1] as name, min(next_run_at) as since,
     null::text as detail

@@ -5,7 +5,8 @@
 -- what stands in the way) -> withdrawn, asked (what a later occurrence replaces leaves, what runs is asked to end) ->
 -- made (the new jobs) -> skipped (what was wanted but found a job in the way) -> passed (what was never wanted) ->
 -- advanced. A row that somebody holds is stepped over and tried again by the same beat while its lease lasts. So is one
--- whose job is being sent at this moment and final with that: it is in nobody's way.
+-- whose job is being sent at this moment and final with that: it is in nobody's way. A job whose group has a limit is
+-- buffered, and `admit` gives it its place.
 --   `made` reads `lapsed` and `withdrawn` in full: nothing else orders two data-modifying CTEs, and unordered the
 -- insert runs first, meets the lapsed job in the unique index, and the tick is skipped for nothing.
 --   decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row says.
@@ -23,9 +24,10 @@ with planned as materialized (
                     next_run_at, planned_for, decided_until, pickup_deadline)
 ),
 fenced as materialized (
-    select task.name, task.task, task.args, task.kwargs, task.queue, task.priority, task.options, task.schedule,
-        coalesce(task.timezone, %(timezone)s) as timezone, task.max_runs, task.run_count, task.overlap, task.catchup, task.min_gap, task.max_run_time,
-        task.on_lost, case when task.tracking = 'full' then %(full_acts_as)s else task.tracking end as tracking,
+    select task.name, task.task, task.args, task.kwargs, task.queue, task.priority, task.options, task.sensitive, task.schedule,
+        coalesce(task.timezone, %(timezone)s) as timezone, task.max_runs, task.run_count, task.overlap, task.catchup, task.group_name,
+        {schema}.is_limited(task.group_name) as limited, task.min_gap, task.max_run_time,
+        task.pause_after_failures, task.on_lost, case when task.tracking = 'full' then %(full_acts_as)s else task.tracking end as tracking,
         planned.marked_at, task.mark_lease, planned.job, planned.scheduled_for, planned.job_due_at, planned.origin,
         planned.passed_first, planned.passed_last, planned.passed_count, planned.passed_reason,
         planned.next_run_at, planned.planned_for, planned.decided_until,
@@ -36,7 +38,9 @@ fenced as materialized (
         and task.marked_by = planned.beat
         and task.marked_at = planned.marked_at
         and task.next_run_at = planned.due_at
-        and task.enabled
+        and task.enabled and not task.group_paused
+        and (task.pause_after_failures is null
+            or not {schema}.pause_is_due(task.name, task.failures_from, task.pause_after_failures))
         and planned.decided_until > coalesce(task.last_run_at, '-infinity')
         and (task.overlap = 'allow' or planned.job is null or not exists (
             select from {schema}.active_job as other
@@ -81,7 +85,7 @@ fated as materialized (
         end as fate
     from fenced
     cross join lateral (
-        select count(*) as jobs, count(*) filter (where other.state = 'buffered') as waiting,
+        select count(*) as jobs, count(*) filter (where other.waits_for = 'turn') as waiting,
             (array_agg(other.id order by other.state = 'buffered', other.created_at))[1] as first
         from {schema}.active_job as other
         where fenced.job is not null and fenced.overlap <> 'allow' and other.periodic_task = fenced.name
@@ -129,19 +133,24 @@ asked as (
 made as (
     insert into {schema}.active_job (
         id, periodic_task, scheduled_for, due_at, origin, state, exclusive, task, queue, message, on_lost, tracking,
-        min_gap, max_run_time, pickup_deadline, busy_until, sends, marked_by, marked_at, mark_lease, beat)
-    select job, name, scheduled_for, job_due_at, origin, case when waits then 'buffered' else 'pending' end,
+        group_name, slot, waits_for, min_gap, max_run_time, pause_after_failures, pickup_deadline, busy_until,
+        check_at, sends, marked_by, marked_at, mark_lease, beat)
+    select job, name, scheduled_for, job_due_at, origin, case when waits_for is null then 'pending' else 'buffered' end,
         overlap <> 'allow' and not waits, task, queue,
         jsonb_build_object('args', args, 'kwargs', kwargs, 'priority', priority, 'options', options,
-                           'schedule', schedule, 'timezone', timezone),
-        on_lost, tracking, min_gap, max_run_time, pickup_deadline,
-        case when waits then 'infinity' else {schema}.now() + pickup_deadline end, (not waits)::int,
-        case when not waits then %(beat)s end, case when not waits then marked_at end, mark_lease, %(beat)s
+                           'sensitive', sensitive, 'schedule', schedule, 'timezone', timezone),
+        on_lost, tracking, group_name, case when group_name is not null and waits_for is null then 0 end, waits_for,
+        min_gap, max_run_time, pause_after_failures, pickup_deadline,
+        case when waits_for is null then {schema}.now() + pickup_deadline else 'infinity' end,
+        case when waits_for is null then least(marked_at, {schema}.now()) + mark_lease else 'infinity' end,
+        (waits_for is null)::int,
+        case when waits_for is null then %(beat)s end, case when waits_for is null then marked_at end, mark_lease, %(beat)s
     from fated
     cross join lateral (
         select fate = 'wait'
             or fate = 'replace' and others > (select count(*) from withdrawn where periodic_task = fated.name) as waits
     ) as turn
+    cross join lateral (select case when waits then 'turn' when limited then 'place' end as waits_for) as line
     where fate in ('send', 'wait', 'replace')
         and (select count(*) from lapsed) >= 0
         and (select count(*) from withdrawn) >= 0
@@ -189,7 +198,7 @@ advanced as (
                 -- What waited and is replaced has not run.
                 case when fate = 'replace' then (
                     select count(*) from withdrawn
-                    where periodic_task = name and state = 'buffered' and origin <> 'manual'
+                    where periodic_task = name and state = 'buffered' and origin not in ('manual', 'backfill')
                 ) else 0 end as superseded
             from fated
         ) as fated

@@ -2,7 +2,7 @@
 --
 -- What `submit` does in many steps for any row, in the few steps that such a row takes: Postgres plans a statement anew
 -- each time, and that took longer than the work. A row that this leaves untouched (a job stands in the way or came in
--- between, or somebody holds the row) is `submit`'s. The fence, the order of locks and the answer are the same.
+-- between, its group has a limit, or somebody holds the row) is `submit`'s. The fence, the order of locks and the answer are the same.
 with planned as materialized (
     select planned.*, %(beat)s::text as beat from unnest(
         %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],
@@ -14,9 +14,9 @@ with planned as materialized (
                     next_run_at, planned_for, decided_until, pickup_deadline)
 ),
 fenced as materialized (
-    select task.name, task.task, task.args, task.kwargs, task.queue, task.priority, task.options, task.schedule,
-        coalesce(task.timezone, %(timezone)s) as timezone, task.overlap <> 'allow' as exclusive, task.min_gap, task.max_run_time,
-        task.on_lost, case when task.tracking = 'full' then %(full_acts_as)s else task.tracking end as tracking,
+    select task.name, task.task, task.args, task.kwargs, task.queue, task.priority, task.options, task.sensitive, task.schedule,
+        coalesce(task.timezone, %(timezone)s) as timezone, task.overlap <> 'allow' as exclusive, task.group_name, task.min_gap, task.max_run_time,
+        task.pause_after_failures, task.on_lost, case when task.tracking = 'full' then %(full_acts_as)s else task.tracking end as tracking,
         (task.run_count + (planned.job is not null)::int < task.max_runs) is not false as goes_on,
         planned.marked_at, task.mark_lease, planned.job, planned.scheduled_for, planned.job_due_at, planned.origin,
         planned.passed_first, planned.passed_last, planned.passed_count, planned.passed_reason,
@@ -28,21 +28,28 @@ fenced as materialized (
         and task.marked_by = planned.beat
         and task.marked_at = planned.marked_at
         and task.next_run_at = planned.due_at
-        and task.enabled
+        and task.enabled and not task.group_paused
+        and (task.pause_after_failures is null
+            or not {schema}.pause_is_due(task.name, task.failures_from, task.pause_after_failures))
         and planned.decided_until > coalesce(task.last_run_at, '-infinity')
         and (task.overlap = 'allow' or planned.job is null
             or not exists (select from {schema}.active_job as other where other.periodic_task = task.name))
+        and (task.group_name is null or planned.job is null
+            or not exists (select from {schema}.task_group where name = task.group_name and max_active is not null))
     order by task.name
     for no key update of task skip locked
 ),
 made as (
     insert into {schema}.active_job (
         id, periodic_task, scheduled_for, due_at, origin, state, exclusive, task, queue, message, on_lost, tracking,
-        min_gap, max_run_time, pickup_deadline, busy_until, sends, marked_by, marked_at, mark_lease, beat)
+        group_name, slot, min_gap, max_run_time, pause_after_failures, pickup_deadline, busy_until, check_at, sends,
+        marked_by, marked_at, mark_lease, beat)
     select job, name, scheduled_for, job_due_at, origin, 'pending', exclusive, task, queue,
         jsonb_build_object('args', args, 'kwargs', kwargs, 'priority', priority, 'options', options,
-                           'schedule', schedule, 'timezone', timezone),
-        on_lost, tracking, min_gap, max_run_time, pickup_deadline, {schema}.now() + pickup_deadline, 1,
+                           'sensitive', sensitive, 'schedule', schedule, 'timezone', timezone),
+        on_lost, tracking, group_name, case when group_name is not null then 0 end, min_gap, max_run_time,
+        pause_after_failures, pickup_deadline, {schema}.now() + pickup_deadline,
+        least(marked_at, {schema}.now()) + mark_lease, 1,
         %(beat)s, marked_at, mark_lease, %(beat)s
     from fenced
     where job is not null

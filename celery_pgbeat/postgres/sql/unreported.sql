@@ -1,6 +1,11 @@
--- Read the jobs that stand in the way of these periodic tasks, or are past busy_until, and whose end nobody reports.
-select id from {schema}.active_job
+-- Read the jobs whose end nobody reports, and that stand in somebody's way, or are past busy_until.
+--
+-- In the way of these periodic tasks, or of what waits for a place in their group.
+select id from {schema}.active_job as job
 where tracking = 'result' and state = 'submitted'
-    and (periodic_task = any (%(names)s::text[]) or busy_until < {schema}.now())
+    and (periodic_task = any (%(names)s::text[]) or busy_until < {schema}.now()
+        or slot is not null and exists (
+            select from {schema}.active_job as waiting
+            where waiting.waits_for = 'place' and waiting.group_name = job.group_name))
 order by busy_until
 limit %(batch)s

@@ -55,6 +55,16 @@ def test_after_a_step_of_the_databases_clock_judging_starts_anew(time: Time, ste
     assert watch.may_judge
 
 
+@pytest.mark.parametrize(("step", "set_back"), [(0.0, False), (3600.0, False), (-1.0, False), (-3.0, True)])
+def test_a_beat_sees_that_the_databases_clock_was_set_back(time: Time, step: float, set_back: bool) -> None:
+    watch = Watch(DEAD_AFTER)
+    time.passes(watch, 5)
+    watch.lost()
+    time.boot += 60
+
+    assert watch.saw(time.database + timedelta(seconds=60 + step)) is set_back
+
+
 def test_after_an_outage_judging_starts_anew(time: Time) -> None:
     watch = Watch(DEAD_AFTER)
     time.passes(watch, 40)

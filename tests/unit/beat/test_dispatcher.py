@@ -28,9 +28,39 @@ class Table:
         self.due = 0
         self.batches: list[int] = []
         self.busy: DatabaseBusy | None = None
+        self.failing = False
+        self.paused: list[list[tuple[str, str | None]]] = []
+        self.now = NOW
+        self.in_time = self.lapsed = False
+        self.rechecks: list[str] = []
 
     def look(self, _lazy_names: Sequence[str]) -> View:
-        return View(NOW, self.due > 0, None, False, False, False, False, False)
+        return View(
+            now=self.now,
+            due=self.due > 0,
+            next_run_at=None,
+            unplanned=False,
+            unsent=False,
+            admissible=False,
+            unreported=False,
+            lapsed=self.lapsed,
+            in_time=self.in_time,
+            resumes=False,
+            failing=self.failing,
+            backfills=False,
+        )
+
+    def recheck(self, _batch: int) -> int:
+        self.rechecks.append("passed")
+        self.in_time = False
+        return 1
+
+    def recheck_ahead(self) -> int:
+        self.rechecks.append("ahead")
+        return 0
+
+    def pause_failing(self, _batch: int) -> list[tuple[str, str | None]]:
+        return self.paused.pop(0)
 
     def mark(self, batch: int, _lazy_names: Sequence[str], _fresh: int) -> list[Due]:
         self.batches.append(batch)
@@ -92,3 +122,43 @@ def test_a_busy_postgres_gets_smaller_batches(beat: Dispatcher, table: Table) ->
             beat.turn()
 
     assert [250, 125, 62, 31, 15, 10, 10, 10] == table.batches
+
+
+def test_what_cannot_be_paused_because_somebody_holds_it_is_tried_again_ever_more_slowly(
+    beat: Dispatcher, table: Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    table.failing, table.paused = True, [[], [], [], [("row-1", "3 failed jobs in a row"), ("row-2", None)], []]
+
+    assert [0.05, 0.1, 0.2, 0.0, 0.05] == [beat.turn() for _ in range(5)]
+
+    assert [("WARNING", "Paused 'row-1': 3 failed jobs in a row")] == [
+        (record.levelname, record.message) for record in caplog.records
+    ]
+
+
+def test_jobs_that_are_in_time_are_moved_on_and_looked_at_again_at_once(beat: Dispatcher, table: Table) -> None:
+    beat.turn()
+    table.in_time, table.rechecks = True, []
+
+    assert 0 == beat.turn()
+    assert ["passed"] == table.rechecks
+    assert beat.turn() > 0
+
+
+def test_jobs_of_the_future_are_looked_for_at_the_start_and_when_the_clock_goes_back(
+    beat: Dispatcher, table: Table
+) -> None:
+    beat.turn()
+    beat.turn()
+    assert ["ahead"] == table.rechecks
+
+    table.now -= timedelta(hours=1)
+    beat.turn()
+    beat.turn()
+    assert ["ahead", "ahead"] == table.rechecks
+
+
+def test_what_has_lapsed_makes_no_busy_loop_of_a_beat_that_may_not_judge_yet(beat: Dispatcher, table: Table) -> None:
+    table.lapsed = True
+
+    assert [1.0, 1.0] == [beat.turn(), beat.turn()]

@@ -87,6 +87,7 @@ def test_jobs_of_one_shape_differ_in_what_is_a_field_alone() -> None:
         {"priority": 1},
         {"origin": "manual"},
         {"run": 1},
+        {"sensitive": True},
         {"max_run_time": timedelta(minutes=1)},
         {"options": {"expires": 1}},
     ],

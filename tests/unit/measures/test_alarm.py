@@ -52,6 +52,7 @@ def alarm(database: Database | None = None, *, may_judge: bool = True, webhook: 
         dead_after=timedelta(seconds=30),
         every=timedelta(milliseconds=10),
         may_judge=lambda: may_judge,
+        now=lambda: datetime.now(timezone.utc),
         webhook=webhook,
     )
 

@@ -48,23 +48,24 @@ def definition(**changes: Any) -> Definition:
     return Definition(**{**COLUMNS, **changes})
 
 
+# What a mark adds to the columns above, but for the instants.
+MARKED: dict[str, Any] = {
+    "task": "app.probe",
+    "args": "[]",
+    "kwargs": "{}",
+    "queue": None,
+    "priority": None,
+    "options": "{}",
+    "sensitive": False,
+    "catchup": "latest",
+    "catchup_window": None,
+    "catchup_limit": None,
+    "max_run_time": None,
+    "taken_over": False,
+    "created_at": NEW_YEAR,
+}
+
+
 def due(now: datetime, next_run_at: datetime, **changes: Any) -> Due:
-    marked = {
-        "task": "app.probe",
-        "args": "[]",
-        "kwargs": "{}",
-        "queue": None,
-        "priority": None,
-        "options": "{}",
-        "catchup": "latest",
-        "catchup_window": None,
-        "catchup_limit": None,
-        "max_run_time": None,
-        "next_run_at": next_run_at,
-        "planned_for": next_run_at,
-        "last_run_at": None,
-        "marked_at": now,
-        "taken_over": False,
-        "created_at": NEW_YEAR,
-    }
-    return Due(**{**COLUMNS, **marked, **changes})
+    instants = {"next_run_at": next_run_at, "planned_for": next_run_at, "last_run_at": None, "marked_at": now}
+    return Due(**{**COLUMNS, **MARKED, **instants, **changes})

@@ -1,0 +1,120 @@
+"""What a backfill would do, told in advance by the rules that the beats go by; and the range that it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from celery_pgbeat.api.rows import BackfillPreview
+from celery_pgbeat.declare.columns import read_instant
+from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.planning import NOTHING, Definition, History, Rules, range_of
+from celery_pgbeat.planning.backfill import MODES
+from celery_pgbeat.postgres.doors import Doors
+from celery_pgbeat.postgres.store import recalled
+
+SHOWN = 10  # occurrences that a preview names
+PAGE = 10_000  # jobs of the history that are read at once
+MOST_ACTIVE = 1000
+MICROSECOND = timedelta(microseconds=1)
+
+
+def read_range(since: Any, until: Any) -> tuple[datetime, datetime]:
+    """Return the ends of a range in UTC.
+
+    Raises:
+        InvalidPeriodicTask: one is no datetime, carries no zone, or is too far away.
+    """
+    ends = []
+    for field, value in (("since", since), ("until", until)):
+        if read_instant(field, value).tzinfo is None:
+            raise InvalidPeriodicTask(
+                f"{field} is {value!r}, without a zone: a row and its app may be in different ones, so say which, "
+                f"such as {value!r}.replace(tzinfo=timezone.utc)"
+            )
+        ends.append(value.astimezone(timezone.utc))
+    return ends[0], ends[1]
+
+
+def check_terms(mode: Any, max_active: Any) -> None:
+    """Refuse what is no mode and no number of jobs, before Postgres is asked for a function of such arguments.
+
+    Raises:
+        InvalidPeriodicTask: names the value.
+    """
+    if mode not in MODES:
+        raise InvalidPeriodicTask(f"mode is {mode!r}: it is one of {', '.join(MODES)}")
+    if isinstance(max_active, bool) or not isinstance(max_active, int) or not 1 <= max_active <= MOST_ACTIVE:
+        raise InvalidPeriodicTask(f"max_active is {max_active!r}: it is a whole number from 1 to {MOST_ACTIVE}")
+
+
+def preview(
+    doors: Doors,
+    connection: Any,
+    row: Mapping[str, Any],
+    rules: Rules,
+    since: datetime,
+    until: datetime,
+    mode: str,
+    max_active: int,
+) -> BackfillPreview:
+    """Return what a backfill of a row, as `foresee_backfill.sql` has read it, would do if it were begun now.
+
+    Raises:
+        InvalidPeriodicTask: an argument is wrong, as the function in SQL would find.
+        InvalidSchedule: the row cannot be planned as it is.
+    """
+    record = {column: _in_utc(value) for column, value in row.items()}
+    _check(record, since, until)
+    definition = Definition(**{**{field.name: record[field.name] for field in fields(Definition)}, "windows": {}})
+    span = range_of(definition, since, until, mode, rules)
+    undecided_from = record["undecided_from"]
+    end = span.end if undecided_from is None else min(span.end, undecided_from - MICROSECOND)
+    total, undecided = span.count(), span.line.count(max(end, span.begin), span.end)
+    first: list[datetime] = []
+    to_submit, after = 0, span.begin
+    while after < end:
+        history = _recall(doors, connection, definition.name, after, end) if span.asks_history else NOTHING
+        until_known = min(end, history.until or end)
+        wanted = span.count_wanted(after, history, until_known)
+        if wanted and len(first) < SHOWN:
+            first += span.step(after, history, SHOWN - len(first), undecided_from).jobs
+        to_submit += wanted
+        after = until_known
+    return BackfillPreview(
+        periodic_task=definition.name,
+        since=since,
+        until=until,
+        mode=mode,
+        max_active=max_active,
+        total=total,
+        to_submit=to_submit,
+        passed_over=total - undecided - to_submit,
+        undecided=undecided,
+        first=tuple(first),
+        history_since=record["history_since"],
+    )
+
+
+def _recall(doors: Doors, connection: Any, name: str, after: datetime, until: datetime) -> History:
+    rows = doors.run("recall", connection, periodic_task=name, after=after, until=until, most=PAGE)
+    return recalled([(row["scheduled_for"], row["failed"], row["known_until"]) for row in rows])
+
+
+def _check(record: Mapping[str, Any], since: datetime, until: datetime) -> None:
+    """Refuse the ranges that backfill() in SQL refuses, in its words."""
+    wrong = None
+    if record["schedule"] is None:
+        wrong = f"{record['name']!r} has no schedule, so no occurrences to be filled in: trigger() starts a job of it"
+    elif since > until:
+        wrong = f"since is {since.isoformat()}, later than until, {until.isoformat()}: give the earlier end first"
+    elif until > record["now"]:
+        wrong = f"until is {until.isoformat()}, which is still to come: end the range at {record['now'].isoformat()}"
+    if wrong is not None:
+        raise InvalidPeriodicTask(wrong)
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(timezone.utc) if isinstance(value, datetime) else value

@@ -1,0 +1,133 @@
+"""`backfill`: submit the occurrences of a range."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import click
+
+from celery_pgbeat.cli import confirmation
+from celery_pgbeat.cli.backfills import SUMMARY, as_pairs
+from celery_pgbeat.cli.confirmation import with_yes
+from celery_pgbeat.cli.failure import DoorCommand, Failure
+from celery_pgbeat.cli.instants import read_instant
+from celery_pgbeat.cli.output import as_json, instant, number, print_json, print_pairs, row_as_dict
+from celery_pgbeat.cli.progress import Progress
+from celery_pgbeat.cli.target import Target
+
+if TYPE_CHECKING:
+    from celery_pgbeat.api import Backfill, BackfillPreview, PgBeat
+
+MANY = 1_000  # jobs from which on a person is asked
+LOOK_EVERY = 0.5  # seconds between two looks at how far it has come
+
+
+@click.command(cls=DoorCommand)
+@click.argument("name")
+@click.argument("since", metavar="SINCE", callback=read_instant)
+@click.argument("until", metavar="UNTIL", callback=read_instant)
+@click.option(
+    "--mode",
+    type=click.Choice(("missing", "failed", "all")),
+    default="missing",
+    show_default=True,
+    help="Which occurrences: those without a job, those that failed, or all of them, again.",
+)
+@click.option(
+    "--max-active",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="At most so many of its jobs are under way at once.",
+)
+@click.option("--dry-run", is_flag=True, help="Only show what it would do.")
+@click.option("--wait", is_flag=True, help="Show how far it has come until it and its jobs are over.")
+@with_yes
+@as_json
+def backfill(
+    name: str,
+    since: datetime,
+    until: datetime,
+    mode: str,
+    max_active: int,
+    dry_run: bool,
+    wait: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Submit the occurrences from SINCE to UNTIL, both included, each as a job of its own, the oldest first.
+
+    SINCE and UNTIL are in ISO 8601; without an offset in the app's zone, without an app in UTC. It also works for a
+    paused or finished row, and leaves the row's next run and its count of runs where they are. What is older than
+    pgbeat_retention counts as missing.
+
+    Exit codes: 0 begun, or with --wait finished; 1 refused, somebody said no, with --wait: it was cancelled, could not
+    go on, or Ctrl-C has ended the waiting.
+    """
+    target = Target.current()
+    beat = target.beat()
+    zone = ZoneInfo(target.timezone)
+    since, until = (end if end.tzinfo is not None else end.replace(tzinfo=zone) for end in (since, until))
+    if dry_run:
+        _show_preview(beat.backfill(name, since, until, mode, max_active, dry_run=True), as_json)
+        return
+    if not yes and confirmation.is_terminal():
+        jobs = beat.backfill(name, since, until, mode, max_active, dry_run=True).to_submit
+        confirmation.confirm(f"Submit {number(jobs, 'job')} of {name!r}?", yes=jobs <= MANY)
+    made = beat.backfill(name, since, until, mode, max_active)
+    if not as_json:
+        click.echo(f"Began to backfill {name!r}: {made.id}")
+    if wait:
+        made = _wait(beat, made)
+    if as_json:
+        print_json(row_as_dict(made))
+    elif wait:
+        print_pairs(as_pairs(made, SUMMARY))
+    if wait and made.state == "cancelled":
+        raise Failure(f"The backfill was cancelled before its end{f': {made.problem}' if made.problem else ''}")
+
+
+def _wait(beat: PgBeat, made: Backfill) -> Backfill:
+    """Return the backfill as it is when it is over, and all its jobs are."""
+    progress: Progress | None = None
+    try:
+        while made.state == "running" or made.active:
+            if progress is None and made.total is not None:
+                progress = Progress(f"of {made.total} occurrences decided")
+            if progress is not None:
+                progress(made.submitted + made.passed_over)
+            time.sleep(LOOK_EVERY)
+            (made,) = beat.backfills(id=made.id)
+    except KeyboardInterrupt:
+        raise Failure(f"Not waited for: it goes on. To end it: celery-pgbeat cancel-backfill {made.id}") from None
+    finally:
+        if progress is not None:
+            progress.clear()
+    return made
+
+
+def _show_preview(found: BackfillPreview, as_json: bool) -> None:
+    if as_json:
+        print_json(row_as_dict(found))
+        return
+    pairs = [
+        ("occurrences", str(found.total)),
+        ("to submit", str(found.to_submit)),
+        ("passed over", str(found.passed_over)),
+    ]
+    if found.undecided:
+        pairs.append(("undecided", f"{found.undecided}: their turn comes when the schedule has decided them"))
+    pairs.append(("first", _in_short(found.first, found.to_submit)))
+    print_pairs(pairs)
+    if found.history_since is None or found.history_since > found.since:
+        begin = "is empty" if found.history_since is None else f"begins at {instant(found.history_since)}"
+        click.echo(f"The history {begin}: what is older counts as missing.", err=True)
+
+
+def _in_short(occurrences: Sequence[datetime], count: int) -> str:
+    shown = ", ".join(instant(occurrence) for occurrence in occurrences) or "-"
+    return f"{shown}, …" if count > len(occurrences) else shown

@@ -1,0 +1,55 @@
+"""`backfills`: what is filled in, and how far each has come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, row_as_dict, text
+from celery_pgbeat.cli.target import Target
+
+if TYPE_CHECKING:
+    from celery_pgbeat.api import Backfill
+
+SUMMARY = ("state", "total", "submitted", "passed_over", "active", "problem")
+COLOURS = {"finished": "green", "cancelled": "yellow"}
+
+
+@click.command(cls=DoorCommand)
+@click.argument("name", required=False)
+@click.option("--state", type=click.Choice(("running", "finished", "cancelled")), help="Only those in this state.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@as_json
+def backfills(name: str | None, state: str | None, limit: int, as_json: bool) -> None:
+    """List the backfills, the latest first; with NAME only those of that periodic task."""
+    found = Target.current().beat().backfills(name, state, limit)
+    if as_json:
+        print_json([row_as_dict(one) for one in found])
+        return
+    headings = ("BACKFILL", "PERIODIC TASK", "SINCE", "UNTIL", "MODE", "DECIDED", "SUBMITTED", "ACTIVE", "STATE")
+    cells = [
+        (
+            str(one.id),
+            text(one.periodic_task),
+            instant(one.since),
+            instant(one.until),
+            one.mode,
+            f"{one.submitted + one.passed_over} of {text(one.total)}",
+            str(one.submitted),
+            str(one.active),
+            f"{one.state} ({text(one.problem)})" if one.problem else one.state,
+        )
+        for one in found
+    ]
+    print_table(headings, cells, COLOURS)
+    if len(found) == limit:
+        click.echo("There may be more: give a higher --limit", err=True)
+
+
+def as_pairs(one: Backfill, columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Return what a backfill has in these columns, without those that are empty."""
+    values = [(column, getattr(one, column)) for column in columns]
+    return [(column.replace("_", " "), text(value)) for column, value in values if value is not None]

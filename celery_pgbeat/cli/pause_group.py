@@ -1,0 +1,24 @@
+"""`pause-group`: keep the periodic tasks of a group from running."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.target import Target
+
+
+@click.command("pause-group", cls=DoorCommand)
+@click.argument("name")
+@click.option("--reason", metavar="TEXT", help="Why; shown to whoever wonders.")
+@as_json
+def pause_group(name: str, reason: str | None, as_json: bool) -> None:
+    """Pause all periodic tasks of a group. What the broker has already, runs."""
+    group = Target.current().beat().pause_group(name, reason)
+    if as_json:
+        print_json(asdict(group))
+    else:
+        click.echo(f"Paused the group {name!r} until somebody resumes it.")

@@ -1,0 +1,46 @@
+"""Loads what needs the extra `opentelemetry`, where `pgbeat_opentelemetry` asks for it; else none of it is imported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from celery_pgbeat.errors import MissingExtra
+from celery_pgbeat.settings import Settings
+
+if TYPE_CHECKING:
+    from celery_pgbeat.measures.job_span import JobSpan
+    from celery_pgbeat.measures.spans import Spans
+
+
+def spans_of(settings: Settings) -> Spans | None:
+    """Return the spans of a beat, None where nobody wants them.
+
+    Raises:
+        MissingExtra: the extra is not installed.
+    """
+    if not settings.opentelemetry:
+        return None
+    try:
+        from celery_pgbeat.measures.spans import Spans
+    except ImportError as error:
+        raise _missing(error) from error
+    return Spans()
+
+
+def job_span_of(settings: Settings) -> JobSpan | None:
+    """Return what describes jobs in a worker, None where nobody wants it.
+
+    Raises:
+        MissingExtra: the extra is not installed.
+    """
+    if not settings.opentelemetry:
+        return None
+    try:
+        from celery_pgbeat.measures.job_span import JobSpan
+    except ImportError as error:
+        raise _missing(error) from error
+    return JobSpan()
+
+
+def _missing(error: ImportError) -> MissingExtra:
+    return MissingExtra(f"pgbeat_opentelemetry is on, but {error}: pip install 'celery-pgbeat[opentelemetry]'")

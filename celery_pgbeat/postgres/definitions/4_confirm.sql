@@ -1,0 +1,58 @@
+-- Confirm that the broker took these jobs' messages; answers which are confirmed, and which somebody held.
+--
+-- A function, because that keeps its plan. A plan that was made while the table was small must serve when it has grown, so
+-- it may only use indexes, and there are no joins: a thousand jobs would be compared with a thousand.
+create or replace function {schema}.confirm(jobs uuid[], delays jsonb, beat text) returns table (id uuid, held boolean)
+language plpgsql rows 10
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+begin
+    return query
+    with found as materialized (
+        select id, tracking, state from {schema}.active_job
+        where id = any (confirm.jobs) and marked_by = confirm.beat
+        order by id
+        for no key update skip locked
+    ),
+    held as materialized (
+        select id, tracking from found where state = 'pending'
+    ),
+    ended as (
+        delete from {schema}.active_job
+        where id = any (array(select id from held where tracking = 'send'))
+        returning *
+    ),
+    kept as (
+        insert into {schema}.finished_job (
+            id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, finished_at,
+            run, sends, beat, busy_until)
+        select id, periodic_task, scheduled_for, origin, 'submitted', task, queue, created_at, {schema}.now(), {schema}.now(),
+            run, sends, beat, busy_until
+        from ended
+    ),
+    confirmed as (
+        update {schema}.active_job
+        set state = 'submitted',
+            submitted_at = {schema}.now(),
+            busy_until = {schema}.now() + pickup_deadline
+                + make_interval(secs => coalesce((confirm.delays ->> id::text)::float8, 0)),
+            check_at = least(nullif(check_at, '-infinity'), {schema}.now() + pickup_deadline
+                + make_interval(secs => coalesce((confirm.delays ->> id::text)::float8, 0))),
+            marked_by = null,
+            marked_at = null
+        where id = any (array(select id from held where tracking <> 'send'))
+        returning id
+    )
+    select id, false as held from confirmed
+    union all
+    select id, true from (
+        select id, state from {schema}.active_job
+        where (select count(*) from found) < cardinality(confirm.jobs)
+            and id = any (confirm.jobs) and marked_by = confirm.beat and id not in (select id from found)
+        offset 0) as other
+    where state = 'pending';
+end
+$$;

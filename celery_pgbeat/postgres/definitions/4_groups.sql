@@ -1,0 +1,245 @@
+-- Groups: what a write to `task_group` means, and who gets a place in a group that has a limit.
+
+-- Whether a group lets only so many jobs run at a time. A group that has no row has no limit.
+create or replace function {schema}.is_limited(group_name text) returns boolean
+language sql stable
+as $$
+    select group_name is not null
+        and exists (select from {schema}.task_group where name = group_name and max_active is not null)
+$$;
+
+-- Whether a group is paused, as far as is committed. Who pauses a group at the very moment at which a periodic task
+-- joins it does not see that row, nor is he seen: `regroup` makes that good.
+create or replace function {schema}.is_paused(group_name text) returns boolean
+language sql stable
+as $$ select group_name is not null and exists (select from {schema}.task_group where name = group_name and paused) $$;
+
+-- The groups in which a job waits that may have a place, by one probe of the index for each group and each place.
+create or replace function {schema}.groups_with_room() returns setof text
+language sql stable rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+    with recursive waited_for as (
+        (select group_name from {schema}.active_job where waits_for = 'place' order by group_name limit 1)
+        union all
+        select (
+            select group_name from {schema}.active_job
+            where waits_for = 'place' and group_name > waited_for.group_name
+            order by group_name
+            limit 1)
+        from waited_for
+        where group_name is not null
+    )
+    select waited_for.group_name
+    from waited_for
+    left join {schema}.task_group as known on known.name = waited_for.group_name
+    where waited_for.group_name is not null
+        and (known.max_active is null or known.max_active > (
+            select count(*) from {schema}.active_job as other
+            where other.group_name = waited_for.group_name and other.slot is not null))
+$$;
+
+-- Give the free places of groups to the jobs that wait for one, in the order of their instants; answers how many.
+--
+-- The row of a group is locked first, and what is under way is counted after that, in a statement of its own that sees
+-- what the last holder of the lock has done. A group whose row somebody holds is stepped over. The places have numbers,
+-- and a unique index has the last word on them.
+create or replace function {schema}.admit(most int default 1000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    room constant text[] := array(select {schema}.groups_with_room());
+    limited text[];
+    admitted int := 0;
+    freed int;
+begin
+    limited := array(
+        select name from {schema}.task_group
+        where name = any (room) and max_active is not null
+        order by name
+        for no key update skip locked);
+    if limited <> '{}' then
+        begin
+            update {schema}.active_job as job
+            set state = 'pending', waits_for = null, slot = given.slot, waited = true,
+                busy_until = {schema}.now() + job.pickup_deadline, check_at = '-infinity'
+            from (
+                select head.id, place.slot
+                from unnest(limited) as member (group_name)
+                join {schema}.task_group as known on known.name = member.group_name
+                cross join lateral (
+                    select count(*) as taken from {schema}.active_job as other
+                    where other.group_name = known.name and other.slot is not null
+                ) as under_way
+                cross join lateral (
+                    select waiting.id,
+                        row_number() over (order by waiting.scheduled_for, waiting.created_at, waiting.id) as turn
+                    from (
+                        select id, scheduled_for, created_at from {schema}.active_job
+                        where waits_for = 'place' and group_name = known.name
+                        order by scheduled_for, created_at, id
+                        limit greatest(least(known.max_active - under_way.taken, most), 0)
+                        for no key update skip locked
+                    ) as waiting
+                ) as head
+                -- Among so many numbers as there will be jobs, there is one for each.
+                join lateral (
+                    select slot, row_number() over (order by slot) as turn
+                    from generate_series(1, least(known.max_active, under_way.taken + most)::int) as slot
+                    where not exists (
+                        select from {schema}.active_job as other
+                        where other.group_name = known.name and other.slot = slot.slot)
+                ) as place on place.turn = head.turn
+            ) as given
+            where job.id = given.id;
+            get diagnostics admitted = row_count;
+        exception when unique_violation then
+            null;  -- A lost job has turned up at this very moment and taken a place: the next look counts it.
+        end;
+    end if;
+
+    update {schema}.active_job as job
+    set state = 'pending', waits_for = null, slot = 0, waited = true, busy_until = {schema}.now() + job.pickup_deadline, check_at = '-infinity'
+    where job.id = any (array(
+        select waiting.id
+        from {schema}.active_job as waiting
+        where waiting.waits_for = 'place' and waiting.group_name = any (array(
+            select name from unnest(room) as name where not {schema}.is_limited(name)))
+        order by waiting.scheduled_for, waiting.created_at
+        limit most
+        for no key update skip locked));
+    get diagnostics freed = row_count;
+    return admitted + freed;
+end
+$$;
+
+-- A reason is that of a pause.
+create or replace function {schema}.task_group_written() returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if not new.paused then
+        new.pause_reason := null;
+    end if;
+    return new;
+end
+$$;
+
+drop trigger if exists task_group_written on {schema}.task_group;
+create trigger task_group_written
+    before insert or update on {schema}.task_group
+    for each row execute function {schema}.task_group_written();
+
+-- Bring the rows of groups in line with whether these are paused; answers how many it changed. In name order, as
+-- everybody does who writes to many rows. Each row's own trigger says what its resumption means.
+create or replace function {schema}.regroup_members(name text, paused boolean) returns int
+language plpgsql
+as $$
+declare
+    changed int;
+begin
+    perform from {schema}.periodic_task as member
+    where member.group_paused = not regroup_members.paused and member.group_name = regroup_members.name
+    order by member.name
+    for no key update;
+    update {schema}.periodic_task as member
+    set group_paused = regroup_members.paused
+    where member.group_paused = not regroup_members.paused and member.group_name = regroup_members.name;
+    get diagnostics changed = row_count;
+    return changed;
+end
+$$;
+
+-- What is written to a group reaches its rows at once, and what waits for a place may find one.
+create or replace function {schema}.task_group_changed() returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if tg_op <> 'INSERT' and (tg_op = 'DELETE' or new.name <> old.name) then
+        perform {schema}.regroup_members(old.name, false);
+    end if;
+    if tg_op <> 'DELETE' then
+        perform {schema}.regroup_members(new.name, new.paused);
+    end if;
+    perform pg_notify({channel}, '');
+    return null;
+end
+$$;
+
+drop trigger if exists task_group_changed on {schema}.task_group;
+create trigger task_group_changed
+    after insert or update or delete on {schema}.task_group
+    for each row execute function {schema}.task_group_changed();
+
+-- Say that there is no such group.
+create or replace function {schema}.refuse_unknown_group(name text) returns void
+language plpgsql
+as $$
+begin
+    raise exception using errcode = 'no_data_found', table = 'task_group',
+        message = format('No group is named %s.', {schema}.quoted(refuse_unknown_group.name)),
+        hint = 'A group is named by the column group_name of a periodic task, or by limit_group().';
+end
+$$;
+
+-- Set how many jobs of a group may be under way at a time, NULL for no limit.
+create or replace function {schema}.limit_group(name text, max_active int) returns {schema}.task_group
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    limited {schema}.task_group;
+begin
+    insert into {schema}.task_group as known (name, max_active)
+    values (limit_group.name, limit_group.max_active)
+    on conflict (name) do update set max_active = excluded.max_active
+    returning known.* into limited;
+    return limited;
+end
+$$;
+
+-- Pause all periodic tasks of a group. What waits for a place is skipped when its turn comes; what the broker has, runs.
+create or replace function {schema}.pause_group(name text, reason text default null) returns {schema}.task_group
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    paused {schema}.task_group;
+begin
+    if not exists (select from {schema}.periodic_task as member
+                   where member.group_paused in (true, false) and member.group_name = pause_group.name)
+        and not exists (select from {schema}.task_group as known where known.name = pause_group.name)
+    then
+        perform {schema}.refuse_unknown_group(pause_group.name);
+    end if;
+    insert into {schema}.task_group as known (name, paused, pause_reason)
+    values (pause_group.name, true, pause_group.reason)
+    on conflict (name) do update set paused = true, pause_reason = excluded.pause_reason
+    returning known.* into paused;
+    return paused;
+end
+$$;
+
+-- Resume a paused group: the next run of each of its rows is the next occurrence after now.
+create or replace function {schema}.resume_group(name text) returns {schema}.task_group
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    resumed {schema}.task_group;
+begin
+    update {schema}.task_group as known set paused = false
+    where known.name = resume_group.name
+    returning known.* into resumed;
+    if not found then
+        perform {schema}.refuse_unknown_group(resume_group.name);
+    end if;
+    return resumed;
+end
+$$;

@@ -1,0 +1,90 @@
+-- Mark due periodic tasks for a beat: up to `batch`, of which `fresh` are those due last.
+--
+-- A function, because that keeps its plan: planning such a statement anew takes as long as marking ten rows. A plan that
+-- was made while the table was small must serve when it has grown, so it may only use indexes.
+--   `= any (array(...))` and not `in (...)`: at 1,000 of 100,000 rows the planner scans the whole table for the latter.
+-- `no key update`: a plain `for update` hides a row while somebody inserts one that refers to it.
+--   Nobody waits for the disk here: a mark that is lost when Postgres crashes fences off the submit of who bore it, and
+-- the next beat decides the same.
+create or replace function {schema}.mark(
+    beat text, lease double precision, batch int, fresh int, lazy_names text[]
+) returns table (
+    name text,
+    schedule text,
+    timezone text,
+    anchor timestamptz,
+    dst text,
+    start_at timestamptz,
+    end_at timestamptz,
+    max_runs int,
+    run_count int,
+    jitter interval,
+    blackout text[],
+    blackout_action text,
+    windows text,
+    held_back timestamptz,
+    revision bigint,
+    planned_from timestamptz,
+    task text,
+    args text,
+    kwargs text,
+    queue text,
+    priority smallint,
+    options text,
+    sensitive boolean,
+    catchup text,
+    catchup_window interval,
+    catchup_limit int,
+    max_run_time interval,
+    next_run_at timestamptz,
+    planned_for timestamptz,
+    last_run_at timestamptz,
+    marked_at timestamptz,
+    taken_over boolean,
+    created_at timestamptz
+)
+language plpgsql rows 10
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+    own_lease constant interval := make_interval(secs => lease);
+begin
+    perform set_config('synchronous_commit', 'off', true);
+    return query
+    update {schema}.periodic_task as task
+    set marked_by = mark.beat,
+        marked_at = {schema}.now(),
+        mark_lease = own_lease,
+        taken_over = task.marked_by is not null
+    where task.name = any (array(
+        select name from {schema}.periodic_task
+        where enabled and not group_paused and problem is null and next_run_at <= {schema}.now()
+            and (marked_at is null
+                or marked_at not between {schema}.now() - coalesce(mark_lease, own_lease)
+                                         and {schema}.now() + coalesce(mark_lease, own_lease))
+            and (not lazy or name = any (mark.lazy_names))
+        order by next_run_at
+        limit mark.batch - mark.fresh
+        for no key update skip locked)
+        || array(
+        select name from {schema}.periodic_task
+        where enabled and not group_paused and problem is null and next_run_at <= {schema}.now()
+            and (marked_at is null
+                or marked_at not between {schema}.now() - coalesce(mark_lease, own_lease)
+                                         and {schema}.now() + coalesce(mark_lease, own_lease))
+            and (not lazy or name = any (mark.lazy_names))
+        order by next_run_at desc
+        limit mark.fresh
+        for no key update skip locked))
+    returning name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at,
+        max_runs, run_count, jitter, blackout, blackout_action,
+        case when windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
+        null::timestamptz as held_back, revision, planned_from,
+        task, args::text, kwargs::text, queue, priority, options::text, sensitive,
+        catchup, catchup_window, catchup_limit, max_run_time,
+        next_run_at, planned_for, last_run_at, marked_at, taken_over, created_at;
+end
+$$;

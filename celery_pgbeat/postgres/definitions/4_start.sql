@@ -1,0 +1,32 @@
+-- Start a job, if this copy of its message is the one that may; answers its id, or nothing.
+--
+-- A function, because that keeps its plan, and a task waits for the answer. A plan that was made while the table was small
+-- must serve when it has grown, so it may only use indexes.
+create or replace function {schema}.start(
+    job uuid, run int, attempt int, token uuid, worker text, dead_after double precision
+) returns setof uuid
+language plpgsql rows 1
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+begin
+    return query
+    update {schema}.active_job
+    set state = 'running',
+        attempt = start.attempt,
+        token = start.token,
+        worker = start.worker,
+        started_at = coalesce(started_at, {schema}.now()),
+        attempt_at = {schema}.now(),
+        marked_by = null,
+        marked_at = null,
+        busy_until = {schema}.now() + make_interval(secs => dead_after),
+        check_at = least(nullif(check_at, '-infinity'), {schema}.now() + make_interval(secs => dead_after))
+    where id = start.job and run = start.run and min_gap is null
+        and (token = start.token
+            or ask is null
+                and (attempt < start.attempt or attempt = start.attempt and state not in ('running', 'buffered')))
+    returning id;
+end
+$$;

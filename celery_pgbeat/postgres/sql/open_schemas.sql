@@ -1,0 +1,19 @@
+-- Read the schemas in which others than their owner may put a function in the place of one of Postgres' own.
+--
+-- One in this user's search_path, if everybody may create objects in it, and ours, if anybody may but its owner. That
+-- pg_catalog stands first helps only against a function with the very same arguments: one that fits better is taken
+-- wherever it stands. A schema without a list of grants is its owner's alone.
+with granted as (
+    select namespace.nspname, namespace.oid = {channel}::regnamespace as ours,
+        case when acl.grantee = 0 then 'public' else acl.grantee::regrole::text end as grantee
+    from pg_namespace as namespace
+    cross join aclexplode(namespace.nspacl) as acl
+    where acl.privilege_type = 'CREATE' and acl.grantee <> namespace.nspowner
+        and (namespace.oid = {channel}::regnamespace
+            or acl.grantee = 0 and namespace.nspname = any (current_schemas(false)))
+)
+select quote_ident(nspname) as schema, ours, array_agg(grantee order by grantee) as grantees,
+    quote_ident(current_user) as role
+from granted
+group by nspname, ours
+order by ours, nspname

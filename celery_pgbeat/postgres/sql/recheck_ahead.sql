@@ -1,0 +1,12 @@
+-- Find the unsent jobs that were marked before the clock was set back.
+--
+-- They are to be sent now, and the instant at which they are looked at would not come for long.
+-- Reads all jobs that are not final, which a beat does when it starts and when it sees the clock go back.
+update {schema}.active_job as job
+set check_at = '-infinity'
+where job.id = any (array(
+    select id from {schema}.active_job
+    where state = 'pending' and check_at > {schema}.now()
+        and marked_at > {schema}.now() + coalesce(mark_lease, make_interval(secs => %(lease)s))
+    for update skip locked))
+returning job.id

@@ -1,0 +1,2 @@
+-- Resume a paused group.
+select * from {schema}.resume_group(%(name)s)

@@ -1,0 +1,75 @@
+"""`pause_after_failures` with a real beat and worker: what fails again and again is paused and starts no more."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.acceptance.rows import insert, jobs, row, sql
+from tests.acceptance.sending import APP, worker
+from tests.harness.broker import both_brokers
+from tests.harness.processes import Cluster
+from tests.harness.wait import eventually
+
+
+def ends(cluster: Cluster, name: str) -> list[str]:
+    """Return how the jobs that have started ended, or what they do. (A busy machine may skip an occurrence.)"""
+    return [job["state"] for job in jobs(cluster.database, name) if job["started_at"]]
+
+
+def paused(cluster: Cluster, name: str) -> dict[str, Any]:
+    eventually(lambda: not row(cluster.database, name)["enabled"], 40, f"the pause of {name}")
+    return row(cluster.database, name)
+
+
+@both_brokers
+def test_a_row_that_fails_three_times_is_paused_and_has_no_fourth_run(cluster: Cluster) -> None:
+    worker(cluster)
+    beat = cluster.beat()
+    insert(cluster.database, "x", "every 1s", args=["x", 0, True], pause_after_failures=3)
+    insert(cluster.database, "control", "every 1s", args=["control", 0, True])
+
+    found = paused(cluster, "x")
+
+    third = jobs(cluster.database, "x")[-1]
+    reason = f"3 failed jobs in a row, the last at {third['finished_at']:%Y-%m-%d %H:%M:%S}Z: {third['id']}"
+    assert (reason, "pgbeat", None) == (found["pause_reason"], found["paused_by"], found["paused_until"])
+    assert timedelta(0) <= found["updated_at"] - third["finished_at"] < timedelta(seconds=2)
+    assert f"Paused 'x': {reason}" in beat.log
+    since = len(cluster.probe.runs("control"))
+    eventually(lambda: len(cluster.probe.runs("control")) >= since + 3, 30, "three more runs of the control")
+    assert ["failed"] * 3 == ends(cluster, "x")
+    assert 3 == len(cluster.probe.runs("x"))
+
+
+@pytest.mark.slow
+def test_a_success_in_between_begins_the_count_anew_and_so_does_a_resume(cluster: Cluster) -> None:
+    worker(cluster)
+    cluster.beat(app=APP)
+    insert(cluster.database, "x", "every 1s", task="app.fail_but", args=["x", [3]], pause_after_failures=3)
+
+    paused(cluster, "x")
+    before = ["failed", "failed", "succeeded", "failed", "failed", "failed"]
+    assert before == ends(cluster, "x")
+
+    sql(cluster.database, "select pgbeat.resume('x')")
+    paused(cluster, "x")
+    assert before + ["failed"] * 3 == ends(cluster, "x")
+
+
+@pytest.mark.slow
+def test_no_job_that_waits_starts_after_the_third_failure(cluster: Cluster) -> None:
+    worker(cluster)
+    cluster.beat()
+    insert(cluster.database, "x", "every 1s", args=["x", 2.5, True], overlap="buffer_all", pause_after_failures=3)
+
+    paused(cluster, "x")
+    eventually(
+        lambda: not [job for job in jobs(cluster.database, "x") if job["finished_at"] is None], 20, "nothing waits"
+    )
+
+    assert ["failed"] * 3 == ends(cluster, "x")
+    others = [(job["state"], job["reason"]) for job in jobs(cluster.database, "x") if not job["started_at"]]
+    assert {("skipped", "paused")} == set(others)

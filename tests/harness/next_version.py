@@ -1,0 +1,39 @@
+"""The package one version on: a copy of it whose schema has a migration more."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from celery_pgbeat.postgres.migrate import latest
+from tests.harness.processes import ROOT
+
+NEXT = "next"  # the version that the copy says it is
+
+MIGRATION = """-- What the next version knows of a periodic task. May run before the new code.
+alter table {schema}.periodic_task add column note text;
+"""
+DEFINITION = """
+comment on column {schema}.periodic_task.note is 'What people should know.';
+"""
+
+
+def next_version(folder: Path, min_compatible: int) -> dict[str, str]:
+    """Make a copy of the package whose schema is one version on; return the environment of nodes that run it."""
+    package = folder / "celery_pgbeat"
+    shutil.copytree(ROOT / "celery_pgbeat", package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "postgres" / "migrations" / f"{latest() + 1:04}_note.sql").write_text(MIGRATION)
+    with (package / "postgres" / "definitions" / "5_comments.sql").open("a") as comments:
+        comments.write(DEFINITION)
+    assign(package / "postgres" / "migrate.py", "MIN_COMPATIBLE", min_compatible)
+    assign(package / "__init__.py", "__version__", NEXT)
+    return {"PYTHONPATH": f"{folder}:{ROOT}"}
+
+
+def assign(module: Path, name: str, value: Any) -> None:
+    """Give a module's constant another value."""
+    text, times = re.subn(rf"^{name} = .*", f"{name} = {value!r}", module.read_text(), flags=re.MULTILINE)
+    assert 1 == times
+    module.write_text(text)

@@ -1,0 +1,577 @@
+"""Groups: of whose jobs only so many are under way at a time, and that are paused and resumed in one statement."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.postgres.store import Store
+from tests.race.transactions import Attempt, Transaction
+from tests.store.jobs import bury, make_job
+from tests.store.session import Session
+from tests.store.ticks import beat, decided, insert, jobs, make_due, row_of, submit
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def session(migrated_database: str) -> Session:
+    return Session(migrated_database)
+
+
+@pytest.fixture
+def store(migrated_database: str) -> Store:
+    return beat(migrated_database)
+
+
+@contextmanager
+def in_transaction(url: str) -> Iterator[Session]:
+    """Yield somebody whose statements are done and seen by nobody until the end."""
+    somebody = Session(url)
+    somebody.rows("begin")
+    yield somebody
+    somebody.rows("commit")
+
+
+def limit(session: Session, max_active: int | None, name: str = "g") -> None:
+    session.rows("select pgbeat.limit_group(%s, %s)", name, max_active)
+
+
+def tick(store: Store, *names: str, **columns: Any) -> None:
+    """Have rows of the group that are due, each with a job of its own."""
+    for name in names:
+        make_due(store, name, **{"group_name": "g", **columns})
+    submit(store, store.mark(100))
+
+
+def active(store: Store) -> list[dict[str, Any]]:
+    rows = store.database.execute("select * from pgbeat.active_job order by scheduled_for, created_at, periodic_task")
+    return [dict(row._mapping) for row in rows]
+
+
+def places(store: Store) -> dict[str, tuple[str, int | None]]:
+    return {job["periodic_task"]: (job["state"], job["slot"]) for job in active(store)}
+
+
+def end(session: Session, name: str) -> None:
+    session.rows("delete from pgbeat.active_job where periodic_task = %s", name)
+
+
+def test_a_group_that_has_no_limit_keeps_nobody_waiting(store: Store, session: Session) -> None:
+    make_due(store, "a", group_name="g")
+    (row,) = store.mark(10)
+
+    (answer,) = store.submit_free([decided(row)], "UTC")
+
+    assert (True, False) == (answer.made, answer.waits)
+    assert {"a": ("pending", 0)} == places(store)
+    assert not store.look().admissible
+
+
+def test_where_there_is_a_limit_the_short_submit_leaves_the_row_to_the_other(store: Store, session: Session) -> None:
+    limit(session, 1)
+    make_due(store, "a", group_name="g")
+    (row,) = store.mark(10)
+
+    assert [] == store.submit_free([decided(row)], "UTC")
+    (answer,) = store.submit([decided(row)], "UTC", True, True)
+
+    assert (True, True) == (answer.made, answer.waits)
+    assert {"a": ("buffered", None)} == places(store)
+    assert store.look().admissible
+
+
+def test_only_so_many_get_a_place_and_the_oldest_first(store: Store, session: Session) -> None:
+    limit(session, 2)
+    tick(store, "a", "b", "c")
+
+    assert 2 == store.admit(10)
+    assert {"a": ("pending", 1), "b": ("pending", 2), "c": ("buffered", None)} == places(store)
+    assert 0 == store.admit(10)
+    assert not store.look().admissible
+    assert ["a", "b"] == [job.periodic_task for job in store.recover(10, DAY)]
+
+
+def test_the_end_of_a_job_wakes_a_beat_and_frees_its_place(store: Store, session: Session) -> None:
+    limit(session, 1)
+    tick(store, "a", "b")
+    store.admit(10)
+
+    assert session.notified_by(lambda: end(session, "a"))
+    assert store.look().admissible
+    assert 1 == store.admit(10)
+    assert {"b": ("pending", 1)} == places(store)
+
+
+def test_the_end_of_a_job_whose_group_nobody_waits_for_wakes_nobody(store: Store, session: Session) -> None:
+    limit(session, 2)
+    tick(store, "a")
+    store.admit(10)
+
+    assert not session.notified_by(lambda: end(session, "a"))
+
+
+def test_a_limit_counts_what_was_under_way_before_it(store: Store, session: Session) -> None:
+    tick(store, "a", "b")
+    limit(session, 2)
+    tick(store, "c")
+
+    assert 0 == store.admit(10)
+    end(session, "a")
+    assert 1 == store.admit(10)
+    assert ("pending", 1) == places(store)["c"]
+
+
+def test_a_lower_limit_ends_nothing_and_admits_nobody_until_it_holds(store: Store, session: Session) -> None:
+    limit(session, 3)
+    tick(store, "a", "b", "c")
+    store.admit(10)
+    limit(session, 1)
+    tick(store, "d")
+
+    for name in ("a", "b"):
+        end(session, name)
+        assert 0 == store.admit(10)
+    end(session, "c")
+
+    assert 1 == store.admit(10)
+
+
+def test_a_free_number_is_given_again(store: Store, session: Session) -> None:
+    limit(session, 3)
+    tick(store, "a", "b", "c", "d")
+    store.admit(10)
+    end(session, "b")
+
+    store.admit(10)
+
+    assert {"a": 1, "c": 3, "d": 2} == {name: slot for name, (_, slot) in places(store).items()}
+
+
+@pytest.mark.parametrize("statement", ["select pgbeat.limit_group('g', null)", "delete from pgbeat.task_group"])
+def test_a_limit_that_is_gone_lets_all_go(store: Store, session: Session, statement: str) -> None:
+    limit(session, 1)
+    tick(store, "a", "b", "c")
+    store.admit(10)
+
+    assert session.notified_by(lambda: session.rows(statement))
+    assert 2 == store.admit(10)
+    assert {"pending"} == {state for state, _ in places(store).values()}
+
+
+def test_one_group_does_not_keep_another_waiting(store: Store, session: Session) -> None:
+    limit(session, 1)
+    limit(session, 1, "h")
+    tick(store, "a", "b")
+    tick(store, "c", group_name="h")
+
+    assert 2 == store.admit(10)
+    assert {"a", "c"} == {name for name, (state, _) in places(store).items() if state == "pending"}
+
+
+def test_two_beats_at_once_admit_no_more_than_one_would(store: Store, session: Session, migrated_database: str) -> None:
+    limit(session, 1)
+    tick(store, "a", "b")
+    other = beat(migrated_database, "beat-b")
+
+    with in_transaction(migrated_database) as holder:
+        holder.rows("select pgbeat.admit()")
+        assert 0 == other.admit(10), "the group is stepped over, not waited for"
+    assert 0 == other.admit(10)
+    assert ["buffered", "pending"] == sorted(state for state, _ in places(store).values())
+
+
+def test_an_author_who_holds_the_group_keeps_nobody_else_waiting(
+    store: Store, session: Session, migrated_database: str
+) -> None:
+    limit(session, 1)
+    limit(session, 1, "h")
+    tick(store, "a")
+    tick(store, "c", group_name="h")
+
+    with in_transaction(migrated_database) as author:
+        author.rows("update pgbeat.task_group set max_active = 5 where name = 'g'")
+        assert 1 == store.admit(10)
+        assert "pending" == places(store)["c"][0]
+    assert 1 == store.admit(10)
+
+
+def test_the_database_itself_refuses_two_jobs_in_one_place(store: Store, session: Session) -> None:
+    limit(session, 1)
+    tick(store, "a", "b")
+    store.admit(10)
+
+    error = session.refusal(
+        "update pgbeat.active_job set state = 'pending', waits_for = null, slot = 1 where periodic_task = 'b'"
+    )
+
+    assert "job_in_its_place" in str(error)
+
+
+def test_the_next_occurrence_of_who_waits_for_a_place_is_decided_by_its_overlap(store: Store, session: Session) -> None:
+    limit(session, 1)
+    tick(store, "a", "b")
+    store.admit(10)
+    session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now() where name = 'b'")
+    (waits,) = [job for job in active(store) if job["periodic_task"] == "b"]
+
+    (answer,) = store.submit([decided(row) for row in store.mark(10)], "UTC", True, True)
+
+    assert (False, waits["id"]) == (answer.made, answer.blocked_by)
+    assert [("skipped", "overlap")] == [
+        (job["state"], job["reason"]) for job in jobs(store) if job["state"] == "skipped"
+    ]
+
+
+@pytest.mark.parametrize("overlap", ["buffer_one", "buffer_all"])
+def test_what_has_waited_for_its_turn_waits_for_a_place_next(store: Store, session: Session, overlap: str) -> None:
+    limit(session, 1)
+    tick(store, "a", overlap=overlap)
+    store.admit(10)
+    session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
+    submit(store, store.mark(10))
+    tick(store, "b")
+    session.rows(
+        "update pgbeat.active_job set scheduled_for = scheduled_for - interval '1 hour' where waits_for = 'place'"
+    )
+
+    session.rows("delete from pgbeat.active_job where state = 'pending'")
+
+    assert {"place"} == {job["waits_for"] for job in active(store)}
+    assert 1 == store.admit(10)
+    assert ("pending", 1) == places(store)["b"], "it was for an earlier instant"
+
+
+def test_a_trigger_takes_its_turn_and_keeps_no_place_from_others_while_it_is_open(
+    store: Store, session: Session, migrated_database: str
+) -> None:
+    limit(session, 1)
+    insert(store, "manual", schedule=None, group_name="g")
+    tick(store, "a")
+
+    with in_transaction(migrated_database) as author:
+        author.rows("select pgbeat.trigger('manual')")
+        assert 1 == store.admit(10)
+    assert {"a": ("pending", 1), "manual": ("buffered", None)} == places(store)
+    end(session, "a")
+    assert 1 == store.admit(10)
+    assert {"manual": ("pending", 1)} == places(store)
+
+
+def test_a_lost_job_leaves_its_place(store: Store, session: Session) -> None:
+    limit(session, 1)
+    tick(store, "a", "b")
+    store.admit(10)
+    store.confirm([(job.id, 0.0) for job in store.recover(10, DAY)])
+    session.rows(
+        "update pgbeat.active_job set check_at = 'epoch', "
+        "busy_until = pgbeat.now() - interval '1 s' where periodic_task = 'a'"
+    )
+
+    store.judge(10, resending=False)
+
+    assert 1 == store.admit(10)
+    assert {"b": ("pending", 1)} == places(store)
+
+
+@pytest.mark.parametrize("state", ["running", "retrying"])
+def test_a_rerun_keeps_its_place(store: Store, session: Session, state: str) -> None:
+    limit(session, 1)
+    tick(store, "a", on_lost="rerun")
+    tick(store, "b")
+    store.admit(10)
+    session.rows(
+        "update pgbeat.active_job set check_at = 'epoch', "
+        "state = %s, busy_until = pgbeat.now() - interval '1 s' where periodic_task = 'a'",
+        state,
+    )
+
+    store.judge(10, resending=True)
+
+    assert 0 == store.admit(10)
+    assert ("pending", 1) == places(store)["a"]
+
+
+class TestALostJobThatTurnsUp:
+    """It was given up before it ever started; its message comes after all."""
+
+    @pytest.fixture
+    def lost(self, store: Store) -> uuid.UUID:
+        job = make_job(store.database, periodic_task="a", group_name="g", slot=1)
+        bury(store.database, job)
+        return job
+
+    def turn_up(self, store: Store, job: uuid.UUID) -> bool:
+        return Reports(store.database).start_late(Start(job, 0, 0, uuid.uuid4(), "worker"), timedelta(seconds=30))
+
+    def test_it_takes_a_free_place(self, store: Store, session: Session, lost: uuid.UUID) -> None:
+        limit(session, 1)
+
+        assert self.turn_up(store, lost)
+        assert {"a": ("running", 1)} == places(store)
+
+    def test_it_stays_lost_where_the_group_is_full(self, store: Store, session: Session, lost: uuid.UUID) -> None:
+        limit(session, 1)
+        tick(store, "b")
+        store.admit(10)
+
+        assert not self.turn_up(store, lost)
+        assert {"b": ("pending", 1)} == places(store)
+
+    def test_it_takes_the_place_of_the_one_that_it_supersedes(
+        self, store: Store, session: Session, lost: uuid.UUID
+    ) -> None:
+        limit(session, 2)
+        tick(store, "b", "a")
+        store.admit(10)
+        before = places(store)["a"][1]
+
+        assert self.turn_up(store, lost)
+        assert {"a": ("running", before), "b": ("pending", 3 - (before or 0))} == places(store)
+
+    def test_it_may_take_the_very_place_that_is_being_given_away(
+        self, store: Store, session: Session, migrated_database: str, lost: uuid.UUID
+    ) -> None:
+        limit(session, 1)
+        tick(store, "b")
+        late = Transaction(migrated_database)
+
+        assert late.reports.start_late(Start(lost, 0, 0, uuid.uuid4(), "worker"), timedelta(seconds=30))
+        admission = Attempt(lambda: store.admit(10)).waits_for(late, Database(migrated_database))
+        late.commit()
+
+        assert 0 == admission.answer()
+        assert {"a": ("running", 1), "b": ("buffered", None)} == places(store)
+
+    def test_without_a_limit_it_just_starts(self, store: Store, lost: uuid.UUID) -> None:
+        assert self.turn_up(store, lost)
+        assert {"a": ("running", 0)} == places(store)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_the_result_backend_is_asked_about_a_job_whose_place_another_wants(
+    store: Store, session: Session, waits: bool
+) -> None:
+    limit(session, 1)
+    tick(store, "a", tracking="result")
+    store.admit(10)
+    (quiet,) = store.recover(10, DAY)
+    store.confirm([(quiet.id, 0.0)])
+    tick(store, "b", group_name="g" if waits else "h")
+
+    assert ([quiet.id] if waits else []) == store.unreported(10)
+
+
+def test_under_send_a_place_is_free_when_the_broker_has_the_job(store: Store, session: Session) -> None:
+    limit(session, 1)
+    tick(store, "a", tracking="send")
+    tick(store, "b")
+    store.admit(10)
+
+    store.confirm([(job.id, 0.0) for job in store.recover(10, DAY)])
+
+    assert 1 == store.admit(10)
+
+
+def paused(session: Session, name: str = "g", reason: str | None = None) -> None:
+    session.rows("select pgbeat.pause_group(%s, %s)", name, reason)
+
+
+def test_one_update_pauses_and_resumes_all_rows_of_a_group(store: Store, session: Session) -> None:
+    limit(session, None)
+    for name in ("a", "b"):
+        make_due(store, name, group_name="g")
+    make_due(store, "other")
+
+    session.rows("update pgbeat.task_group set paused = true, pause_reason = 'stocktaking'")
+    assert ["other"] == [row.name for row in store.mark(10)]
+    assert [True, True] == [row_of(store, name)["group_paused"] for name in ("a", "b")]
+
+    session.rows("update pgbeat.task_group set paused = false")
+    assert [None] == [row["pause_reason"] for row in session.rows("select pause_reason from pgbeat.task_group")]
+    assert {"a", "b"} == {row.name for row in store.unplanned(10)}, "time while paused is never caught up"
+
+
+def test_what_is_paused_is_not_even_in_the_index_of_what_is_due(store: Store, session: Session) -> None:
+    make_due(store, "a", group_name="g")
+    paused(session)
+
+    view = store.look()
+
+    assert (False, None, False) == (view.due, view.next_run_at, view.unplanned)
+    assert [] == session.rows("select * from pgbeat.upcoming")
+
+
+def test_a_resumed_row_whose_next_run_is_still_to_come_keeps_it(store: Store, session: Session) -> None:
+    insert(store, "a", group_name="g")
+    session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now() + interval '1 hour'")
+    before = row_of(store, "a")["next_run_at"]
+
+    paused(session)
+    session.rows("select pgbeat.resume_group('g')")
+
+    assert before == row_of(store, "a")["next_run_at"]
+
+
+def test_a_pause_of_the_group_takes_the_mark_off(store: Store, session: Session) -> None:
+    make_due(store, "a", group_name="g")
+    (row,) = store.mark(10)
+
+    paused(session)
+
+    assert [] == store.submit_free([decided(row)], "UTC")
+    assert [] == store.submit([decided(row)], "UTC", True, True)
+    assert [] == jobs(store)
+
+
+def test_a_row_that_is_paused_by_itself_stays_so_when_its_group_is_resumed(store: Store, session: Session) -> None:
+    make_due(store, "a", group_name="g")
+    session.rows("select pgbeat.pause('a', 'mine')")
+    paused(session)
+
+    session.rows("select pgbeat.resume_group('g')")
+
+    assert (False, False, "mine") == tuple(
+        row_of(store, "a")[column] for column in ("enabled", "group_paused", "pause_reason")
+    )
+    assert not store.look().due
+
+
+def test_a_row_that_is_resumed_while_its_group_is_paused_waits_for_that(store: Store, session: Session) -> None:
+    make_due(store, "a", group_name="g")
+    session.rows("select pgbeat.pause('a')")
+    paused(session)
+    session.rows("select pgbeat.resume('a')")
+    assert not store.look().due
+
+    session.rows("select pgbeat.resume_group('g')")
+
+    assert ["a"] == [row.name for row in store.unplanned(10)]
+
+
+def test_a_row_takes_the_pause_of_the_group_that_it_joins_and_leaves_that_of_the_one_it_leaves(
+    store: Store, session: Session
+) -> None:
+    insert(store, "x", group_name="g")
+    paused(session)
+
+    insert(store, "a", group_name="g")
+    insert(store, "b")
+    session.rows("update pgbeat.periodic_task set group_name = 'g' where name = 'b'")
+    session.rows("update pgbeat.periodic_task set group_name = null where name = 'x'")
+
+    assert {"a": True, "b": True, "x": False} == {name: row_of(store, name)["group_paused"] for name in "abx"}
+
+
+def test_a_row_that_joins_as_its_group_is_paused_is_paused_by_the_next_sign_of_life(
+    store: Store, session: Session, migrated_database: str
+) -> None:
+    limit(session, None)
+    with in_transaction(migrated_database) as author:
+        author.rows("select pgbeat.schedule('a', 'app.probe', 'every 1h', group_name => 'g')")
+        paused(session)
+    assert not row_of(store, "a")["group_paused"], "neither has seen the other"
+
+    assert ["a"] == store.regroup()
+    assert row_of(store, "a")["group_paused"]
+    assert [] == store.regroup()
+
+
+def test_a_row_that_joins_as_its_group_is_resumed_is_resumed_by_the_next_sign_of_life(
+    store: Store, session: Session, migrated_database: str
+) -> None:
+    insert(store, "x", group_name="g")
+    paused(session)
+    with in_transaction(migrated_database) as author:
+        author.rows("select pgbeat.schedule('a', 'app.probe', 'every 1h', group_name => 'g')")
+        session.rows("select pgbeat.resume_group('g')")
+    assert row_of(store, "a")["group_paused"]
+
+    assert ["a"] == store.regroup()
+    assert not row_of(store, "a")["group_paused"]
+
+
+def test_a_row_of_no_group_is_paused_by_none(store: Store, session: Session) -> None:
+    insert(store, "a", group_name="g")
+    paused(session)
+
+    session.rows("update pgbeat.periodic_task set group_name = null, group_paused = true")
+    assert not row_of(store, "a")["group_paused"]
+    session.rows("update pgbeat.periodic_task set group_paused = true")
+    assert not row_of(store, "a")["group_paused"]
+
+
+def test_the_rows_of_a_group_that_is_deleted_or_renamed_run_again(store: Store, session: Session) -> None:
+    for group in ("g", "h"):
+        insert(store, group, group_name=group)
+        paused(session, group)
+
+    session.rows("delete from pgbeat.task_group where name = 'g'")
+    session.rows("update pgbeat.task_group set name = 'i' where name = 'h'")
+
+    assert [False, False] == [row_of(store, name)["group_paused"] for name in ("g", "h")]
+
+
+def test_what_waits_for_a_place_in_a_group_that_is_paused_is_skipped_when_its_turn_comes(
+    store: Store, session: Session
+) -> None:
+    limit(session, 1)
+    tick(store, "a", "b")
+    store.admit(10)
+    paused(session)
+    end(session, "a")
+
+    store.admit(10)
+    (recovered,) = store.recover(10, DAY)
+
+    assert ("b", "paused") == (recovered.periodic_task, recovered.reason)
+
+
+def test_a_manual_job_runs_in_a_paused_group(store: Store, session: Session) -> None:
+    insert(store, "a", group_name="g")
+    paused(session)
+    session.rows("select pgbeat.trigger('a')")
+
+    (recovered,) = store.recover(10, DAY)
+
+    assert recovered.reason is None
+
+
+def test_who_waits_for_a_place_is_as_busy_as_the_first_who_has_one(store: Store, session: Session) -> None:
+    limit(session, 2)
+    tick(store, "a", "b", "c")
+    store.admit(10)
+    session.rows("update pgbeat.active_job set busy_until = busy_until + interval '1 hour' where periodic_task = 'b'")
+
+    busy = {job["periodic_task"]: job["busy_until"] for job in jobs(store)}
+
+    assert busy["a"] == busy["c"] < busy["b"]
+
+
+@pytest.mark.parametrize("call", ["pause_group('nigthly')", "resume_group('nigthly')"])
+def test_an_unknown_group_is_refused_by_its_name(session: Session, call: str) -> None:
+    error = session.refusal(f"select pgbeat.{call}")
+
+    assert "P0002" == error.pgcode
+    assert "No group is named 'nigthly'." in str(error)
+
+
+@pytest.mark.parametrize("wrong", ["max_active = 0", "max_active = -1", "name = ''"])
+def test_a_wrong_limit_or_name_is_refused(session: Session, wrong: str) -> None:
+    limit(session, 1)
+
+    assert "23514" == session.refusal(f"update pgbeat.task_group set {wrong}").pgcode
+
+
+def test_a_wrong_group_name_is_refused_by_both_doors(session: Session) -> None:
+    error = session.refusal("select pgbeat.schedule('a', 'app.probe', 'every 1h', group_name => %s)", "g" * 201)
+
+    assert "22023" == error.pgcode
+    assert "group_name has 201 characters, not 1 to 200" in str(error)

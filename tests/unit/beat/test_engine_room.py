@@ -1,0 +1,106 @@
+"""What a beat says of an outage, and what it does with its errors: one line while it lasts, one when it is over."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from celery_pgbeat.beat.engine_room import EngineRoom
+from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.settings import Settings
+
+NOWHERE = "postgresql://127.0.0.1:1/nowhere"
+
+
+class Turns:
+    """A dispatcher whose delivery goes wrong in the background: what a turn raises is the fault of the one before."""
+
+    def __init__(self) -> None:
+        self.is_well = True
+        self.faults: list[Exception | None] = []
+        self.checked = 0
+
+    def turn(self) -> float:
+        fault = self.faults.pop(0) if self.faults else None
+        if fault is not None:
+            raise fault
+        return 0.0
+
+    def finish(self, _within: float) -> bool:
+        return True
+
+    def check(self) -> None:
+        self.checked += 1
+        raise RuntimeError("the last confirm failed")
+
+
+@pytest.fixture
+def turns() -> Turns:
+    return Turns()
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def room(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineRoom]:
+    app = Celery("room", broker="memory://", set_as_current=False)
+    app.conf.pgbeat_url = NOWHERE
+    sender: Any = Scheduler(app, lazy=True)
+    made = EngineRoom(sender, Settings(url=NOWHERE), 1.0)
+    janitor = SimpleNamespace(turn=lambda: None, stop=lambda: None, workers_track=False)
+    for part, stand_in in (("_dispatcher", turns), ("_janitor", janitor), ("_bell_wait", waits.append)):
+        monkeypatch.setattr(made, part, stand_in)
+    for step in ("_check_schema", "_sync_code"):
+        monkeypatch.setattr(made, step, lambda: None)
+    yield made
+    made._bell.close()
+
+
+def test_a_delivery_that_goes_on_failing_is_told_once_and_its_end_once(
+    room: EngineRoom, turns: Turns, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.engine_room")
+    turns.is_well = False
+    turns.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
+    for _ in range(5):
+        room._guarded(room._turn)
+    assert ["A turn failed; trying again"] == caplog.messages
+
+    turns.is_well = True
+    room._guarded(room._turn)
+    assert ["A turn failed; trying again", "Working again"] == caplog.messages
+
+
+def test_the_pause_grows_until_a_delivery_has_gone_well(
+    room: EngineRoom, turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("celery_pgbeat.beat.engine_room.random.uniform", lambda _low, high: high)
+    turns.is_well = False
+    turns.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
+    for _ in range(5):
+        room._guarded(room._turn)
+    first, second, third = waits
+    assert (first * 2, first * 4) == (second, third)
+
+    turns.is_well = True
+    room._guarded(room._turn)
+    turns.faults = [RuntimeError("no confirm")]
+    room._guarded(room._turn)
+    assert first == waits[-1]
+
+
+def test_what_goes_wrong_with_the_last_delivery_is_told_when_the_beat_stops(
+    room: EngineRoom, turns: Turns, caplog: pytest.LogCaptureFixture
+) -> None:
+    room._guarded(room._hand_back)
+
+    assert 1 == turns.checked
+    assert ["A turn failed; trying again"] == caplog.messages

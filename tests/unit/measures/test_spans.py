@@ -1,0 +1,259 @@
+"""Who asks for no spans pays nothing for them, and who does is told at the start what is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from celery import Celery
+from opentelemetry import trace
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+
+from celery_pgbeat.beat.engine_room import EngineRoom
+from celery_pgbeat.beat.publisher import Publisher
+from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.tracing_publisher import TracingPublisher
+from celery_pgbeat.errors import MissingExtra
+from celery_pgbeat.measures.instruments import Instruments
+from celery_pgbeat.measures.job_span import JobSpan
+from celery_pgbeat.measures.spans import MOST_OPEN, Spans
+from celery_pgbeat.measures.tally import Tally
+from celery_pgbeat.measures.tracing import TracingCountingStore, TracingStore
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.settings import Settings
+from celery_pgbeat.worker.agent import Agent
+from tests.harness.exported import Exported, counts, exported
+from tests.harness.outbox import job, jobs
+
+NOWHERE = "postgresql://localhost:1/nowhere"
+ON = {"pgbeat_url": NOWHERE, "pgbeat_opentelemetry": True}
+NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture
+def seen() -> Iterator[Exported]:
+    with exported() as made:
+        yield made
+
+
+def instruments(**settings: Any) -> Instruments:
+    read = Settings.from_mapping({"pgbeat_url": NOWHERE, **settings})
+    return Instruments(None, read, Database(NOWHERE), lambda: NOON, lambda: True)
+
+
+def publisher_of(**settings: Any) -> type[Publisher]:
+    app = Celery("room", broker="memory://", set_as_current=False)
+    sender: Any = Scheduler(app, lazy=True)
+    room = EngineRoom(sender, Settings.from_mapping({"pgbeat_url": NOWHERE, **settings}), 1.0)
+    room.stop(0)
+    return type(room._publisher)
+
+
+def test_who_does_not_ask_for_spans_pays_nothing_for_them() -> None:
+    assert Store is type(instruments().store("beat-a"))
+    assert Publisher is publisher_of()
+    code = """
+import sys
+from celery import Celery
+import celery_pgbeat.worker.installation, celery_pgbeat.worker.guard
+from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.settings import Settings
+from celery_pgbeat.worker.agent import Agent
+app = Celery("shop", broker="memory://")
+app.conf.pgbeat_url = "postgresql://localhost:1/nowhere"
+assert Scheduler(app)._room._instruments.spans is None
+assert Agent(app, Settings.from_mapping(app.conf)).job_span is None
+print(sorted(name for name in sys.modules if "opentelemetry" in name or name.endswith("tracing_publisher")))
+"""
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "[]" == seen.stdout.strip()
+
+
+def test_who_asks_for_spans_has_its_statements_and_its_messages_traced() -> None:
+    assert TracingStore is type(instruments(**ON).store("beat-a"))
+    assert TracingCountingStore is type(instruments(pgbeat_metrics_port=1, **ON).store("beat-a"))
+    assert TracingPublisher is publisher_of(**ON)
+
+
+@pytest.mark.parametrize("module", ["spans", "job_span"])
+def test_without_the_extra_neither_a_beat_nor_a_worker_starts_and_both_say_how_to_get_it(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, f"celery_pgbeat.measures.{module}", None)
+    monkeypatch.delattr(f"celery_pgbeat.measures.{module}", raising=False)
+    app = Celery("shop", broker="memory://", set_as_current=False)
+    app.conf.update(ON)
+
+    with pytest.raises(MissingExtra, match=r"pip install 'celery-pgbeat\[opentelemetry\]'"):
+        Scheduler(app) if module == "spans" else Agent(app, Settings.from_mapping(app.conf))
+
+
+def test_a_tick_ends_with_the_last_phase_of_its_last_job(seen: Exported) -> None:
+    spans = Spans()
+    ids = [uuid.uuid4(), uuid.uuid4()]
+    tick = spans.begin("tick", "mark", 1, NOON, {"due": 2})
+    spans.submitted(tick, dict.fromkeys(ids, NOON))
+    spans.turn_over()
+    spans.settle(ids[:1])
+    assert ["pgbeat mark"] == seen.names
+
+    with spans.phase(tick, "confirm", {"jobs": 1}):
+        pass
+    spans.settle(ids[1:])
+    spans.settle(ids)  # a second time, as of jobs that are given back late
+
+    assert ["pgbeat mark", "pgbeat confirm", "pgbeat tick"] == seen.names
+    assert (1, seen.one("pgbeat confirm").end_time) == (tick_span(seen).start_time, tick_span(seen).end_time)
+    assert {"due": 2, "jobs": 2} == counts(tick_span(seen))
+
+
+def test_a_tick_without_jobs_ends_with_its_turn(seen: Exported) -> None:
+    spans = Spans()
+    spans.begin("tick", "mark", 1, NOON, {"due": 1})
+
+    spans.turn_over()
+
+    assert {"due": 1, "jobs": 0} == counts(tick_span(seen))
+
+
+def test_what_no_delivery_ever_ends_is_ended_by_newer_ticks_and_by_the_end_of_the_beat(seen: Exported) -> None:
+    spans = Spans()
+    for n in range(MOST_OPEN + 1):
+        spans.submitted(spans.begin("tick", "mark", 1, NOON + n * SECOND, {"due": 1}), {uuid.UUID(int=n): NOON})
+    assert [1] == [counts(span)["unsettled"] for span in seen.named("pgbeat tick")]
+    assert [None] == [spans.tick_of(uuid.UUID(int=n)) for n in range(MOST_OPEN + 1) if n == 0]
+    assert spans.tick_of(uuid.UUID(int=1)) is not None
+
+    spans.close()
+    spans.close()
+
+    assert MOST_OPEN + 1 == len(seen.named("pgbeat tick"))
+
+
+def test_a_phase_that_fails_tells_the_type_of_the_error_and_not_its_text(seen: Exported) -> None:
+    spans = Spans()
+    tick = spans.begin("tick", "mark", 1, NOON, {"due": 1})
+
+    with pytest.raises(ValueError), spans.phase(tick, "submit", {}):
+        raise ValueError("s3cret")
+
+    failed = seen.one("pgbeat submit")
+    assert {"error.type": "ValueError"} == dict(failed.attributes or {})
+    assert (False, None, ()) == (failed.status.is_ok, failed.status.description, tuple(failed.events))
+
+
+def test_a_job_begins_a_trace_of_its_own_that_links_to_its_tick_and_goes_on_in_the_message(seen: Exported) -> None:
+    spans = Spans()
+    given = job(args='["s3cret"]', kwargs='{"key": "s3cret"}', options={"headers": {"token": "s3cret"}})
+    tick = spans.begin("tick", "mark", 1, NOON, {"due": 1})
+    spans.submitted(tick, {given.id: NOON - SECOND})
+
+    with trace.get_tracer("other").start_as_current_span("somebody else's"):
+        made = spans.begin_jobs([given], NOON, "redis", ["mail"])
+    spans.end_jobs(made, {given.id}, {})
+    spans.turn_over()
+    spans.settle([given.id])
+
+    span = seen.one("create shop.probe")
+    assert span.parent is None
+    assert [tick_span(seen).context] == [link.context for link in span.links]
+    assert given.trace is not None
+    traceparent, flags = given.trace["traceparent"].rsplit("-", 1)
+    assert (f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}", 1) == (traceparent, int(flags, 16) & 1)
+    assert trace.SpanKind.PRODUCER is span.kind
+    assert {
+        "messaging.system": "redis",
+        "messaging.operation.type": "create",
+        "messaging.operation.name": "create",
+        "messaging.message.id": str(given.id),
+        "messaging.destination.name": "mail",
+        "celery.task_name": "shop.probe",
+        "celery_pgbeat.job": str(given.id),
+        "celery_pgbeat.periodic_task": "nightly",
+        "celery_pgbeat.scheduled_for": "2026-12-07T12:00:00+00:00",
+        "celery_pgbeat.origin": "schedule",
+        "celery_pgbeat.run": 0,
+        "celery_pgbeat.lateness": 1.0,
+        "celery_pgbeat.outcome": "sent",
+    } == dict(span.attributes or {})
+    assert "s3cret" not in "".join(each.to_json() for each in seen.spans)
+
+
+def test_a_job_tells_what_became_of_its_message(seen: Exported) -> None:
+    spans = Spans()
+    sent, unsent, refused = given = jobs(3)
+
+    made = spans.begin_jobs(given, NOON, "redis", [None] * 3)
+    spans.end_jobs(made, {sent.id}, {refused.id: TypeError("takes no 's3cret'")})
+
+    told = {counts(span)["job"]: (counts(span)["outcome"], span.status.is_ok) for span in seen.spans}
+    assert {str(sent.id): ("sent", True), str(unsent.id): ("unsent", True), str(refused.id): ("refused", False)} == told
+    assert "s3cret" not in "".join(each.to_json() for each in seen.spans)
+
+
+def test_what_no_sampler_wants_is_nowhere_but_in_the_message_which_says_so() -> None:
+    with exported(ALWAYS_OFF) as seen:
+        spans, given = Spans(), job()
+        tick = spans.begin("tick", "mark", 1, NOON, {"due": 1})
+        spans.submitted(tick, {given.id: NOON})
+        with spans.phase(tick, "publish", {}):
+            spans.end_jobs(spans.begin_jobs([given], NOON, "redis", [None]), {given.id}, {})
+        spans.settle([given.id])
+        spans.close()
+
+    assert given.trace is not None
+    assert 0 == int(given.trace["traceparent"].rsplit("-", 1)[1], 16) & 1
+    assert [] == seen.spans
+
+
+def test_without_an_sdk_there_are_no_spans_and_no_headers() -> None:
+    spans, given = Spans(), job()
+    tick = spans.begin("tick", "mark", 1, NOON, {"due": 1})
+    spans.submitted(tick, {given.id: NOON})
+
+    spans.end_jobs(spans.begin_jobs([given], NOON, "redis", [None]), {given.id}, {})
+    spans.close()
+
+    assert given.trace is None
+
+
+def test_a_worker_tells_the_current_span_whose_job_it_is_and_that_it_is_dropped(seen: Exported) -> None:
+    header = {
+        "job": "7",
+        "periodic_task": "x" * 1000,
+        "scheduled_for": "2026-12-07T12:00:00+00:00",
+        "origin": ["schedule"],
+        "run": 2,
+        "further": "s3cret",
+    }
+    with trace.get_tracer("instrumentation").start_as_current_span("run/app.probe"):
+        JobSpan().describe(header)
+        JobSpan().describe("no header of ours")
+        JobSpan().drop("duplicate")
+
+    told = counts(seen.one("run/app.probe"))
+    assert {"job", "periodic_task", "scheduled_for", "run", "dropped"} == set(told)
+    assert ("7", 250, 2, "duplicate") == (told["job"], len(told["periodic_task"]), told["run"], told["dropped"])
+
+
+def test_a_worker_where_nobody_traces_is_not_disturbed() -> None:
+    JobSpan().describe({"job": "7"})
+    JobSpan().drop("duplicate")
+
+
+def test_traced_statements_are_counted_too() -> None:
+    made = instruments(pgbeat_metrics_port=1, **ON).store("beat-a")
+
+    assert isinstance(made, TracingCountingStore)
+    assert isinstance(made._tally, Tally)
+
+
+def tick_span(seen: Exported) -> Any:
+    return seen.one("pgbeat tick")
