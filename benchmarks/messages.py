@@ -65,6 +65,7 @@ def jobs(count: int) -> list[Job]:
             queue=QUEUE,
             priority=None,
             options={"expires": 3600} if number % len(TASKS) == 0 else {},
+            sensitive=False,
             max_run_time=None,
             schedule="every 1m",
             timezone="UTC",

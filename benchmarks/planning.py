@@ -51,6 +51,7 @@ def due(number: int, schedule: str, zone: str | None = None, anchor: datetime = 
         queue=None,
         priority=None,
         options="{}",
+        sensitive=False,
         catchup="latest",
         catchup_window=None,
         catchup_limit=None,

@@ -77,7 +77,7 @@ def draw(path: Path, runs: Sequence[Run]) -> bool:
     axes.bar_label(bars, labels=[written(median) for median in medians], padding=6)
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlim(1, max(max(rate.values) for rate in rates) * 4)
+    axes.set_xlim(1, max(max(rate.values) for rate in rates) * 8)
     axes.set_xlabel("messages a second (median, least and most)")
     drawing.savefig(path, metadata={"Date": None})
     pyplot.close(drawing)

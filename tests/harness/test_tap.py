@@ -23,6 +23,7 @@ HEADER = {"periodic_task": "nightly", "job": "x", "scheduled_for": INSTANT.isofo
 
 def send(broker: str, count: int, **options: Any) -> list[str]:
     with Celery(broker=broker, set_as_current=False) as app:
+        app.conf.broker_transport_options = {"confirm_publish": True}  # a message that was sent is one that is there
         return [app.send_task("app.probe", (number,), {"word": "ü"}, **options).id for number in range(count)]
 
 
