@@ -21,7 +21,7 @@ BUSY = ("40001", "40P01", "55P03", "57014")
 
 # What every job waits for goes straight to the driver: SQLAlchemy's part in a statement costs a process as much as all
 # the rest of it. Of these, `start` is answered the same if it is said twice.
-STRAIGHT = frozenset({"mark", "submit_free", "confirm", "start"})
+STRAIGHT = frozenset({"mark", "submit_free", "confirm", "start", "finish_many"})
 SAID_AGAIN = frozenset({"start"})
 
 

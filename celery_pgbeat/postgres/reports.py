@@ -88,7 +88,8 @@ class Reports:
 
         `silence` is how long the start may go without a heartbeat before it counts as dead.
         """
-        return self._changed("start", **_named(start), dead_after=silence.total_seconds())
+        ((started,),) = self.database.run("start", **_named(start), dead_after=silence.total_seconds())
+        return bool(started)
 
     def start_spaced(self, start: Start, silence: timedelta) -> bool | TooEarly:
         """Start a job whose periodic task has a min_gap, unless its last start was too short a time ago."""
@@ -132,7 +133,7 @@ class Reports:
             states=[finish.state for finish in finishes],
             errors=[finish.error for finish in finishes],
         )
-        return {row.id for row in rows}
+        return {job for (job,) in rows}
 
     def overrule(self, start: Start, error: str) -> bool:
         """Overrule `failed` by `revoked`: a terminated child reports a failure before its parent can speak."""

@@ -12,10 +12,10 @@ from celery_pgbeat.postgres.statements import statement
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """Statements of `sql/`, or one function of the schema, with another text in a place of each.
+    """Statements of `sql/` and functions of the schema, with another text in a place of each.
 
     Attributes:
-        where: the statements' names, or the function's.
+        where: the statements' and the functions' names.
         text: what is replaced, wherever it stands; white space counts as any white space.
         by: what stands there instead.
     """
@@ -75,22 +75,22 @@ MUTANTS = {
         ("release_of",), "where not exists (", "where true or not exists ("
     ),
 }
-FUNCTIONS = {"release_of", "start", "mark", "confirm"}
+FUNCTIONS = {"release_of", "start", "mark", "confirm", "submit_free"}
 
 
 def mutate(mutant: Mutant, database: Database) -> Callable[[str, str], str]:
-    """Mutate a function in the database, or return how statements are loaded from now on."""
-    if set(mutant.where) <= FUNCTIONS:
+    """Mutate functions in the database, and return how statements are loaded from now on."""
+    functions = FUNCTIONS.intersection(mutant.where)
+    for name in functions:
         (row,) = database.execute(
             "select pg_get_functiondef(oid) as text from pg_proc "
             "where proname = %(name)s and pronamespace = 'pgbeat'::regnamespace",
-            {"name": mutant.where[0]},
+            {"name": name},
         )
         database.execute(mutant.of(row.text).replace("%", "%%"))
-        return statement
 
     def mutated(name: str, schema: str) -> str:
         original = statement(name, schema)
-        return mutant.of(original) if name in mutant.where else original
+        return mutant.of(original) if name in mutant.where and name not in functions else original
 
     return mutated

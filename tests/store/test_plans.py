@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
+from celery_pgbeat.postgres.reports import Finish, Reports, Start
+from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.store import Store
 from tests.store.reads import read_by
 from tests.store.session import Session
-from tests.store.ticks import beat
+from tests.store.ticks import beat, decided
 
 ROWS = 5_000
 
@@ -34,6 +41,22 @@ def store(migrated_database: str) -> Store:
     for table in ("periodic_task", "active_job", "periodic_task_state"):
         store.database.execute(f"vacuum analyze pgbeat.{table}")
     return store
+
+
+def said(session: Session, by: Store | Reports, saying: Callable[[], object]) -> str:
+    """Return what it would say to Postgres."""
+    texts: list[str] = []
+
+    def heard(name: str, **parameters: Any) -> list[Any]:
+        with session.connection.cursor() as cursor:
+            texts.append(cursor.mogrify(statement(name, "pgbeat"), parameters).decode())
+        return []
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(by.database, "run", heard)
+        saying()
+    (text,) = texts
+    return text
 
 
 def explained(store: Store, sql: str, **parameters: object) -> str:
@@ -94,6 +117,41 @@ def test_p11_a_confirm_reads_the_jobs_that_it_confirms(store: Store, migrated_da
 
     assert {} == found["as a whole"]
     assert 200 <= found["rows"] < 350
+
+
+@pytest.mark.parametrize("due", [3, 300])
+def test_p11_a_submit_reads_the_rows_that_it_submits(store: Store, migrated_database: str, due: int) -> None:
+    store.database.execute(
+        f"update pgbeat.periodic_task set next_run_at = pgbeat.now() where substr(name, 5)::int between 6 and {due + 5}"
+    )
+    decisions = [decided(row) for row in store.mark(1000)]
+    session = Session(migrated_database)
+    for _ in range(10):
+        session.rows(said(session, store, lambda: store.submit_free([], "UTC")))
+
+    found = read_by(session, said(session, store, lambda: store.submit_free(decisions, "UTC")))
+
+    assert {} == found["as a whole"]
+    assert 2 * due <= found["rows"] < 3 * due + 20
+
+
+@pytest.mark.parametrize("ended", [3, 300])
+def test_p11_finishes_read_the_jobs_that_they_finish(store: Store, migrated_database: str, ended: int) -> None:
+    store.database.execute("update pgbeat.active_job set state = 'submitted', waits_for = null")
+    store.database.execute("vacuum analyze pgbeat.active_job")
+    rows = store.database.execute(f"select id from pgbeat.active_job limit {ended}")
+    reports = Reports(store.database)
+    starts = [Start(row.id, 0, 0, uuid.uuid4(), "worker-a") for row in rows]
+    assert all(reports.start(start, timedelta(minutes=1)) for start in starts)
+    session = Session(migrated_database)
+    for _ in range(10):
+        session.rows(said(session, reports, lambda: reports.finish_many([])))
+
+    finishes = [Finish(start, "succeeded") for start in starts]
+    found = read_by(session, said(session, reports, lambda: reports.finish_many(finishes)))
+
+    assert {} == found["as a whole"]
+    assert 3 * ended <= found["rows"] < 5 * ended + 20
 
 
 def test_a_mark_waits_for_no_disk_and_what_is_said_after_it_does(migrated_database: str) -> None:

@@ -684,7 +684,6 @@ OF_ONE_JOB = [
     "start_spaced",
     "state_of",
     "finish",
-    "finish_many",
     "retry",
     "requeue",
     "lose",
@@ -704,7 +703,6 @@ def test_what_is_said_of_a_job_finds_it_by_its_id_among_many(reports: Reports) -
     start = start_of(make_job(reports.database))
     one: dict[str, Any] = {"job": start.job, "run": 0, "attempt": 0, "token": start.token, "worker": "w", "error": "x"}
     one |= {"state": "failed", "reason": None, "delay": 1.0, "resend": False, "dead_after": 30.0}
-    one |= {"workers": ["w"], "states": ["failed"], "errors": ["x"]}
     one |= {"jobs": [start.job], "runs": [0], "attempts": [0], "tokens": [start.token]}
     for name in OF_ONE_JOB:
         wanted = {parameter: one[parameter] for parameter in parameters(name)}

@@ -1,17 +1,16 @@
--- Start a job, if this copy of its message is the one that may; answers its id, or nothing.
+-- Start a job, if this copy of its message is the one that may; answers whether it is.
 --
 -- A function, because that keeps its plan, and a task waits for the answer. A plan that was made while the table was small
 -- must serve when it has grown, so it may only use indexes.
 create or replace function {schema}.start(
     job uuid, run int, attempt int, token uuid, worker text, dead_after double precision
-) returns setof uuid
-language plpgsql rows 1
+) returns boolean
+language plpgsql
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 #variable_conflict use_column
 begin
-    return query
     update {schema}.active_job
     set state = 'running',
         attempt = start.attempt,
@@ -26,7 +25,7 @@ begin
     where id = start.job and run = start.run and min_gap is null
         and (token = start.token
             or ask is null
-                and (attempt < start.attempt or attempt = start.attempt and state not in ('running', 'buffered')))
-    returning id;
+                and (attempt < start.attempt or attempt = start.attempt and state not in ('running', 'buffered')));
+    return found;
 end
 $$;

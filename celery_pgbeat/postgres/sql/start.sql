@@ -6,6 +6,5 @@
 -- attempt. One with a min_gap is for start_spaced.sql.
 -- As in the confirm, the only column that an index names is `check_at`: it moves where the job has waited for longer than
 -- the lease.
-select id from {schema}.start(
-    %(job)s::uuid, %(run)s::int, %(attempt)s::int, %(token)s::uuid, %(worker)s::text, %(dead_after)s::double precision)
-    as started (id)
+select {schema}.start(
+    %(job)s::uuid, %(run)s, %(attempt)s, %(token)s::uuid, %(worker)s, %(dead_after)s) as started
