@@ -1,4 +1,4 @@
-"""Processes that say to Postgres what a worker says, one start and one finish for each job, and run no tasks."""
+"""Processes that say to Postgres what a worker says, a start for each job and their ends together, and run no tasks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import redis
 
 from benchmarks.consumer import headers, take
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.postgres.reports import Finish, Reports, Start
 
-AT_ONCE = 10  # jobs that a finisher takes in one go
+AT_ONCE = 10  # jobs that a finisher takes in one go, and whose ends it writes together
 SILENCE = timedelta(minutes=1)  # that a start may go without a heartbeat
 
 
@@ -40,7 +40,8 @@ def finish(database: str, broker: str, queue: str, number: int) -> None:
     client = redis.Redis.from_url(broker)
     reports = Reports(Database(database))
     while True:
-        for raw in take(client, queue, AT_ONCE):
-            start = Start(uuid.UUID(headers(raw)["id"]), 0, 0, uuid.uuid4(), f"finisher-{number}")
-            if reports.start(start, SILENCE):
-                reports.finish(start, "succeeded")
+        copies = [
+            Start(uuid.UUID(headers(raw)["id"]), 0, 0, uuid.uuid4(), f"finisher-{number}")
+            for raw in take(client, queue, AT_ONCE)
+        ]
+        reports.finish_many([Finish(copy, "succeeded") for copy in copies if reports.start(copy, SILENCE)])

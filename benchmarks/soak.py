@@ -1,8 +1,8 @@
 """Soak: so many a second for many minutes, each job started and finished; what grows, and what becomes late.
 
-The finishers say to Postgres what a worker says (one start and one finish for each job) and run no task: two cores
-have no room for so many. Lateness is taken in front of them. Sizes are those at the end of each minute; the history
-(`finished_job`) grows by every job until its day is dropped, everything else must not.
+The finishers say to Postgres what a worker says (a start for each job, and their ends together) and run no task: two
+cores have no room for so many. Lateness is taken in front of them. Sizes are those at the end of each minute; the
+history (`finished_job`) grows by every job until its day is dropped, everything else must not.
 """
 
 from __future__ import annotations

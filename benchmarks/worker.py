@@ -3,8 +3,8 @@
 What counts is how fast the full queue shrinks between its first and its last tenth, so neither the start of the worker
 nor what it holds in advance is in it. With tracking each task is one start in Postgres, which it waits for, and one of
 the finishes that the worker writes together; "reported late" is how long after the last task was taken its end stood
-there. "Starts and finishes alone" is what as many connections can do that run nothing and write each start and each
-finish by itself.
+there. "Starts and finishes alone" is what as many connections can do that run nothing and write each start by itself
+and the ends of ten jobs together.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def arguments_of(args: str, kwargs: str) -> tuple[Any, Any]:
 
 def instant_text(instant: datetime) -> str:
     """Write an instant as our header has it."""
-    return instant.astimezone(timezone.utc).isoformat()
+    return (instant if instant.tzinfo is timezone.utc else instant.astimezone(timezone.utc)).isoformat()
 
 
 def options_of(job: Job, now: datetime) -> dict[str, Any]:

@@ -14,7 +14,10 @@ from celery.app.task import Task
 from celery.utils.saferepr import saferepr
 from hypothesis import given
 from hypothesis import strategies as st
+from kombu.exceptions import SerializerNotInstalled
+from kombu.serialization import codec, dumps, registry
 
+from celery_pgbeat.beat.rendering.content import Content
 from celery_pgbeat.beat.rendering.fields import HEADERS, Fields, Shown, fields_in
 from celery_pgbeat.beat.rendering.genuine import comes_from, is_plain_task
 from celery_pgbeat.beat.rendering.redis_press import _random_uuids
@@ -55,6 +58,26 @@ def test_plain_arguments_are_shown_without_asking_celery(value: Any, monkeypatch
     monkeypatch.delattr("celery_pgbeat.beat.rendering.fields.saferepr")
 
     assert repr(value) == Shown(1024, 3)(json.dumps(value, ensure_ascii=False), value)
+
+
+def content(serializer: str) -> Content:
+    plain = dict.fromkeys(("check", "embed", "compression", "countdown", "expires_after", "eta"))
+    return Content(serializer=serializer, show_args=Shown(1024, 3), show_kwargs=Shown(1024, 3), **plain)
+
+
+@given(st.lists(VALUES, max_size=3), st.dictionaries(TEXTS, VALUES, max_size=3))
+def test_a_body_is_serialized_as_kombu_serializes_it(args: list[Any], kwargs: dict[str, Any]) -> None:
+    said = content("json").say(json.dumps(args, ensure_ascii=False), json.dumps(kwargs, ensure_ascii=False))
+
+    assert dumps((args or (), kwargs, None), serializer="json")[2] == said.body
+
+
+def test_what_somebody_has_put_in_the_place_of_kombus_json_serializes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._encoders, "json", codec("application/json", "utf-8", lambda _: "theirs"))
+
+    assert "theirs" == content("json").say("[]", "{}").body
+    with pytest.raises(SerializerNotInstalled, match="unheard-of"):
+        content("unheard-of").say("[]", "{}")
 
 
 def test_a_place_where_something_else_stands_is_left_as_it_is() -> None:
