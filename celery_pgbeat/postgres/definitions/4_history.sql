@@ -145,10 +145,12 @@ end
 $$;
 
 -- The end of a job is the turn of the next one that waits. A beat is woken where it frees a place that one waits for, or
--- makes room for a backfill.
+-- makes room for a backfill. A statement that joins by hash alone, for its own plan's sake, is not to have that done here:
+-- few are gone, among many.
 create or replace function {schema}.active_job_gone() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_nestloop = on
 as $$
 declare
     names constant text[] := array(
