@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from celery_pgbeat.beat.clock import boottime
 
 EVERY = 60.0  # seconds between two complaints about one row
@@ -9,7 +11,7 @@ MOST = 10_000  # rows that are remembered
 
 
 class Complaints:
-    """Remembers which rows were complained of lately.
+    """Remembers which rows were complained of lately, for all threads of a beat.
 
     Example:
         >>> complaints = Complaints()
@@ -19,14 +21,16 @@ class Complaints:
 
     def __init__(self) -> None:
         self._made_at: dict[str, float] = {}
+        self._lock = threading.Lock()
 
     def is_due(self, name: str) -> bool:
         """Tell whether nothing was said about a row for a while, and take it as said now."""
         now = boottime()
-        if now - self._made_at.get(name, float("-inf")) < EVERY:
-            return False
-        self._made_at.pop(name, None)  # so that the oldest stays in front
-        self._made_at[name] = now
-        if len(self._made_at) > MOST:
-            del self._made_at[next(iter(self._made_at))]
-        return True
+        with self._lock:
+            if now - self._made_at.get(name, float("-inf")) < EVERY:
+                return False
+            self._made_at.pop(name, None)  # so that the oldest stays in front
+            self._made_at[name] = now
+            if len(self._made_at) > MOST:
+                del self._made_at[next(iter(self._made_at))]
+            return True
