@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add this measure's options."""
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--per-second", type=int, default=2000)
-    parser.add_argument("--finishers", type=int, default=4, help="processes")
+    parser.add_argument("--finishers", type=int, default=12, help="processes")
     parser.add_argument("--sample", type=float, default=60.0, help="seconds between two looks")
 
 

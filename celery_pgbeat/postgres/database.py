@@ -122,18 +122,23 @@ class Database:
         origin = getattr(error, "orig", None)
         code = sqlstate(origin)
         if code is not None and code.startswith(BUSY):
-            return DatabaseBusy(f"Postgres at {self.shown_url} ended a statement: {' '.join(str(origin).split())}")
+            return DatabaseBusy(f"Postgres at {self.shown_url} ended a statement: {_reason(origin)}")
         broken = isinstance(error, TimeoutError) or getattr(error, "connection_invalidated", False)
         # A connection that could not even be made carries no SQLSTATE.
         unmade = code is None and type(origin).__name__ in ("OperationalError", "InterfaceError", "ConnectionTimeout")
         if broken or unmade or (code is not None and code.startswith(PASSING)):
-            reason = " ".join(str(origin or error).split())
-            return DatabaseUnavailable(f"Postgres at {self.shown_url} is not usable: {reason}")
+            return DatabaseUnavailable(f"Postgres at {self.shown_url} is not usable: {_reason(origin or error)}")
         return error
 
     def close(self) -> None:
         """Close all connections; the next statement makes new ones."""
         self.engine.dispose()
+
+
+def _reason(error: BaseException | None) -> str:
+    """Return what went wrong in one line, without the statement, which Postgres tells of an error in a function."""
+    told = getattr(getattr(error, "diag", None), "message_primary", None)
+    return " ".join(str(told or error).split())
 
 
 def sqlstate(error: BaseException | None) -> str | None:

@@ -12,12 +12,21 @@ LOOK = "select * from pgbeat.look(15, '{}')"
 def read_by(session: Session, statement: str = LOOK) -> dict[str, Any]:
     """Return which tables it has read as a whole, how often, and how many rows it has fetched by an index."""
     session.rows("begin")
+    before = _counted(session)
     session.rows(statement)
-    tables = session.rows(
-        "select relname, seq_scan, idx_tup_fetch from pg_stat_xact_user_tables where schemaname = 'pgbeat'"
-    )
+    after = _counted(session)
     session.rows("rollback")
+    scans = {table: scans - before[table][0] for table, (scans, _) in after.items()}
     return {
-        "as a whole": {table["relname"]: table["seq_scan"] for table in tables if table["seq_scan"]},
-        "rows": sum(table["idx_tup_fetch"] or 0 for table in tables),
+        "as a whole": {table: count for table, count in scans.items() if count},
+        "rows": sum(fetched - before[table][1] for table, (_, fetched) in after.items()),
     }
+
+
+def _counted(session: Session) -> dict[str, tuple[int, int]]:
+    """Return for each table how often it was read as a whole and how many rows by an index, of late."""
+    rows = session.rows(
+        "select relname, seq_scan, coalesce(idx_tup_fetch, 0) as fetched from pg_stat_xact_user_tables "
+        "where schemaname = 'pgbeat'"
+    )
+    return {row["relname"]: (row["seq_scan"], row["fetched"]) for row in rows}

@@ -161,6 +161,61 @@ def test_p11_finishes_read_the_jobs_that_they_finish_and_those_that_waited_for_t
     assert 3 * ended <= found["rows"] < 15 * ended + 20
 
 
+# What makes plans in a session: the functions themselves, and what shares their triggers with them.
+BEFORE = (
+    "delete from pgbeat.active_job where id = gen_random_uuid()",
+    "select pgbeat.release('{}')",
+    "select pgbeat.count_end('nobody', gen_random_uuid(), 'failed')",
+    "select pgbeat.pause_is_due(name, failures_from, 3) from pgbeat.periodic_task",
+)
+
+
+@pytest.mark.parametrize("first", ["itself", "others"])
+def test_p11_plans_that_were_kept_since_the_tables_were_small_serve_when_they_have_grown(
+    migrated_database: str, first: str
+) -> None:
+    session, store = Session(migrated_database), beat(migrated_database)
+    reports = Reports(store.database)
+    session.rows(
+        "insert into pgbeat.periodic_task (name, task, schedule, next_run_at, overlap, pause_after_failures) "
+        "select 'due-' || n, 'app.probe', 'every 1h', pgbeat.now(), 'skip', 3 from generate_series(1, 10) n"
+    )
+    for table in ("periodic_task", "active_job", "periodic_task_state"):
+        session.rows(f"alter table pgbeat.{table} set (autovacuum_enabled = false)")
+        session.rows(f"vacuum analyze pgbeat.{table}")  # none of them again, or plans were made anew
+    itself = [
+        said(session, store, lambda: store.submit_free([], "UTC")),
+        said(session, reports, lambda: reports.finish_many([])),
+    ]
+    for text in [*itself, *BEFORE] if first == "itself" else [*BEFORE, *itself]:
+        for _ in range(8):
+            session.rows(text)
+    session.rows(
+        "insert into pgbeat.periodic_task (name, task, schedule, next_run_at) select 'row-' || n, 'app.probe', "
+        "'every 1h', pgbeat.now() + n * interval '1 minute' from generate_series(1, 3000) n"
+    )
+    session.rows("insert into pgbeat.periodic_task_state (name) select 'row-' || n from generate_series(1, 3000) n")
+    session.rows(
+        "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
+        "on_lost, tracking, pickup_deadline, busy_until, check_at, waits_for, pause_after_failures) "
+        "select gen_random_uuid(), 'row-' || n / 2, pgbeat.now(), 'schedule', "
+        "(array['submitted', 'buffered'])[1 + mod(n, 2)], false, 'app.probe', '{}', 'mark', 'full', '1 hour', "
+        "'infinity', 'infinity', (array[null, 'turn'])[1 + mod(n, 2)], 3 from generate_series(2, 6001) n"
+    )
+    decisions = [decided(row) for row in store.mark(3)]
+    ids = session.rows("select id from pgbeat.active_job where state = 'submitted' limit 3")
+    starts = [Start(row["id"], 0, 0, uuid.uuid4(), "worker-a") for row in ids]
+    assert all(reports.start(start, timedelta(minutes=1)) for start in starts)
+    ends = [Finish(start, "failed", "ValueError") for start in starts]
+
+    submitted = read_by(session, said(session, store, lambda: store.submit_free(decisions, "UTC")))
+    finished = read_by(session, said(session, reports, lambda: reports.finish_many(ends)))
+
+    assert [{}, {}] == [submitted["as a whole"], finished["as a whole"]]
+    assert submitted["rows"] < 50
+    assert finished["rows"] < 200
+
+
 def test_a_mark_waits_for_no_disk_and_what_is_said_after_it_does(migrated_database: str) -> None:
     """A mark that a crash of Postgres takes away fences off the submit of who bore it."""
     session = Session(migrated_database)

@@ -10,6 +10,7 @@ create or replace function {schema}.pause_is_due(name text, failures_from timest
 returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
     select exists (
         select from {schema}.periodic_task_state as state
@@ -23,6 +24,7 @@ $$;
 create or replace function {schema}.count_end(name text, job uuid, state text) returns boolean
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare

@@ -1,7 +1,7 @@
 -- Finish many jobs at once; answers those to be told again, whose rows somebody else holds.
 --
--- A function, because that keeps its plan: planning this anew took longer than finishing ten. As in submit_free, the plan
--- must serve any size of table and of batch.
+-- A function, because that keeps its plan: planning this anew took longer than finishing ten. As in submit_free, the
+-- plan must serve any size of table and of batch.
 create or replace function {schema}.finish_many(
     jobs uuid[], runs int[], attempts int[], tokens uuid[], workers text[], states text[], errors text[]
 ) returns table (id uuid)
@@ -11,6 +11,7 @@ set enable_seqscan = off
 set enable_nestloop = off
 set enable_mergejoin = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 begin

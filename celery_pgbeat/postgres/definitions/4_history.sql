@@ -60,24 +60,22 @@ $$;
 
 -- Release the first buffered job of each of these periodic tasks for which no other job is under way; answers how many.
 -- Where the overlap has become `allow` meanwhile, all of them. Where its group has a limit, it waits for a place next.
+-- A plan that is kept may be older than the data: jobs are looked up by id, and joined to what was read of them by hash.
+-- `is not distinct from` is in no index, so that those looked up by id are not sought among all that wait.
 create or replace function {schema}.release_of(names text[]) returns int
 language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_nestloop = off
+set enable_mergejoin = off
 as $$
 declare
     first int;
     rest int;
 begin
-    update {schema}.active_job as job
-    set state = case when head.limited then 'buffered' else 'pending' end,
-        waits_for = case when head.limited then 'place' end,
-        slot = case when job.group_name is not null and not head.limited then 0 end,
-        exclusive = true,
-        waited = true,
-        busy_until = case when head.limited then 'infinity' else {schema}.now() + job.pickup_deadline end,
-        check_at = case when head.limited then timestamptz 'infinity' else '-infinity' end
-    from (
+    with head as materialized (
         select id, {schema}.is_limited(group_name) as limited from {schema}.active_job
-        where waits_for = 'turn' and id = any (array(
+        where waits_for is not distinct from 'turn' and id = any (array(
             select first_in_line.id
             from unnest(names) as waited_for (name)
             cross join lateral (
@@ -88,12 +86,31 @@ begin
             ) as first_in_line
             where not exists (
                 select from {schema}.active_job as other
-                where other.periodic_task = waited_for.name and other.waits_for is distinct from 'turn')))
+                where other.periodic_task = waited_for.name and other.waits_for is distinct from 'turn'
+                offset 0)))
         order by id
         for no key update skip locked
-    ) as head
-    where job.id = head.id;
+    )
+    update {schema}.active_job as job
+    set state = case when head.limited then 'buffered' else 'pending' end,
+        waits_for = case when head.limited then 'place' end,
+        slot = case when job.group_name is not null and not head.limited then 0 end,
+        exclusive = true,
+        waited = true,
+        busy_until = case when head.limited then 'infinity' else {schema}.now() + job.pickup_deadline end,
+        check_at = case when head.limited then timestamptz 'infinity' else '-infinity' end
+    from head
+    where job.id = any (array(select id from head)) and job.id = head.id;
     get diagnostics first = row_count;
+    with head as materialized (
+        select id, {schema}.is_limited(group_name) as limited from {schema}.active_job
+        where waits_for is not distinct from 'turn' and id = any (array(
+            select waiting.id from {schema}.active_job as waiting
+            where waiting.waits_for = 'turn' and waiting.periodic_task = any (array(
+                select name from {schema}.periodic_task where name = any (names) and overlap = 'allow'))))
+        order by id
+        for no key update skip locked
+    )
     update {schema}.active_job as job
     set state = case when head.limited then 'buffered' else 'pending' end,
         waits_for = case when head.limited then 'place' end,
@@ -101,14 +118,8 @@ begin
         waited = true,
         busy_until = case when head.limited then 'infinity' else {schema}.now() + job.pickup_deadline end,
         check_at = case when head.limited then timestamptz 'infinity' else '-infinity' end
-    from (
-        select waiting.id, {schema}.is_limited(waiting.group_name) as limited from {schema}.active_job as waiting
-        where waiting.waits_for = 'turn' and waiting.periodic_task = any (array(
-            select name from {schema}.periodic_task where name = any (names) and overlap = 'allow'))
-        order by waiting.id
-        for no key update skip locked
-    ) as head
-    where job.id = head.id;
+    from head
+    where job.id = any (array(select id from head)) and job.id = head.id;
     get diagnostics rest = row_count;
     if first + rest > 0 then
         perform pg_notify({channel}, '');
@@ -145,19 +156,21 @@ end
 $$;
 
 -- The end of a job is the turn of the next one that waits. A beat is woken where it frees a place that one waits for, or
--- makes room for a backfill. A statement that joins by hash alone, for its own plan's sake, is not to have that done here:
--- few are gone, among many.
+-- makes room for a backfill. Which plan is kept here depends neither on what had its plan made first, nor on the settings
+-- of the statement that ended the jobs: few or many are gone, each is looked up by index.
 create or replace function {schema}.active_job_gone() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_nestloop = on
+set enable_seqscan = off
+set plan_cache_mode = auto
 as $$
 declare
     names constant text[] := array(
-        select distinct gone.periodic_task from gone
+        select ended.periodic_task from (select distinct periodic_task from gone) as ended
         where exists (
             select from {schema}.active_job as waiting
-            where waiting.periodic_task = gone.periodic_task and waiting.waits_for = 'turn'));
+            where waiting.periodic_task = ended.periodic_task and waiting.waits_for = 'turn'
+            offset 0));
 begin
     if names <> '{}' then
         perform {schema}.release(names);
@@ -166,7 +179,8 @@ begin
         select from gone
         where slot is not null and exists (
             select from {schema}.active_job as waiting
-            where waiting.waits_for = 'place' and waiting.group_name = gone.group_name))
+            where waiting.waits_for = 'place' and waiting.group_name = gone.group_name
+            offset 0))
         or {schema}.is_backfilled(array(select periodic_task from gone))
     then
         perform pg_notify({channel}, '');

@@ -2,7 +2,8 @@
 --
 -- A function, because that keeps its plan: planning this anew took as long as submitting ten rows. The plan knows
 -- neither the table's size nor the batch's, and must serve any: rows are found by index, and what was decided is joined
--- to them by hash, never a thousand compared with a thousand.
+-- to them by hash, never a thousand compared with a thousand. It is kept from the first time on, for one row as well. An
+-- `exists` with `offset 0` is asked of each row: made while the tables are small, it would read all jobs into a hash.
 create or replace function {schema}.submit_free(
     beat text, timezone text, full_acts_as text,
     names text[], marked_ats timestamptz[], due_ats timestamptz[],
@@ -17,6 +18,7 @@ set enable_seqscan = off
 set enable_nestloop = off
 set enable_mergejoin = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 begin
@@ -54,9 +56,13 @@ begin
                 or not {schema}.pause_is_due(task.name, task.failures_from, task.pause_after_failures))
             and planned.decided_until > coalesce(task.last_run_at, '-infinity')
             and (task.overlap = 'allow' or planned.job is null
-                or not exists (select from {schema}.active_job as other where other.periodic_task = task.name))
+                or not exists (
+                    select from {schema}.active_job as other where other.periodic_task = task.name
+                    offset 0))
             and (task.group_name is null or planned.job is null
-                or not exists (select from {schema}.task_group where name = task.group_name and max_active is not null))
+                or not exists (
+                    select from {schema}.task_group where name = task.group_name and max_active is not null
+                    offset 0))
         order by task.name
         for no key update of task skip locked
     ),
