@@ -45,8 +45,9 @@ class Bell:
             return
 
     def wait(self, seconds: float) -> bool:
-        """Wait until something rings, at most `seconds`; tell whether it did."""
-        self._listen()
+        """Wait until something rings, at most `seconds`; tell whether it did, or may have before anybody listened."""
+        if self._listen():
+            return True
         connection = self._connection
         watched: list[Any] = [self._inner]
         if connection is not None:
@@ -73,9 +74,10 @@ class Bell:
         self._inner.close()
         self._outer.close()
 
-    def _listen(self) -> None:
+    def _listen(self) -> bool:
+        """Tell whether it listens from now on, and has not before."""
         if self._connection is not None or time.monotonic() < self._retry_at:
-            return
+            return False
         try:
             fairy = self.database.engine.raw_connection()
             connection: Any = fairy.driver_connection
@@ -85,9 +87,10 @@ class Bell:
             cursor.close()
         except Exception as error:  # noqa: BLE001  whatever a driver raises: we can still poll
             self._miss(error)
-            return
+            return False
         self._connection = connection
         self._pause = FIRST_PAUSE
+        return True
 
     def _heed(self, connection: Any) -> None:
         self._heeded_at = time.monotonic()

@@ -39,6 +39,15 @@ def test_a_notification_ends_the_wait_and_silence_does_not(bell: Bell, session: 
     assert waited(bell, 5) < 1
 
 
+def test_who_begins_to_listen_does_not_wait_for_what_was_said_before(migrated_database: str) -> None:
+    bell = Bell(Database(migrated_database))
+
+    assert bell.wait(5)
+    assert not bell.wait(0.1)
+    bell.close()
+    bell.database.close()
+
+
 def test_another_thread_ends_the_wait(bell: Bell) -> None:
     threading.Timer(0.1, bell.ring).start()
     assert waited(bell, 5) < 1
