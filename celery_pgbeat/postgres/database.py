@@ -19,8 +19,8 @@ PASSING = ("08", "53", "57P", "25006")
 # The statement was ended in favour of another one: serialisation failure, deadlock, lock or statement time-out.
 BUSY = ("40001", "40P01", "55P03", "57014")
 
-# What every job waits for goes straight to the driver: SQLAlchemy's part in a statement costs a process as much as all
-# the rest of it. Of these, `start` is answered the same if it is said twice.
+# What is said for every job goes straight to the driver: SQLAlchemy's part in a statement costs a process as much as
+# all the rest of it. Of these, `start` is answered the same if it is said twice.
 STRAIGHT = frozenset({"mark", "submit_free", "confirm", "start", "finish_many"})
 SAID_AGAIN = frozenset({"start"})
 
