@@ -154,8 +154,12 @@ class EngineRoom:
     def _open(self) -> None:
         if self._settings.auto_migrate:
             migrate.migrate(self._database.engine, self._settings.schema)
-        else:
-            migrate.check(self._database.engine, self._settings.schema)
+        elif not migrate.check(self._database.engine, self._settings.schema).has_our_definitions:
+            logger.warning(
+                "The functions and views of the schema %r are not those of this package: run `celery-pgbeat migrate`",
+                self._settings.schema,
+                extra={"action": "start"},
+            )
         node = NodeId.mine()
         store = self._instruments.store(str(node))
         janitor = Janitor(store, self._settings, node)

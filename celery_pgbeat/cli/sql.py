@@ -30,7 +30,9 @@ def sql(version: int, roles: bool, as_json: bool) -> None:
     schema's, and grants each what it needs. Run it after each migration, as a superuser or as who owns the schema and
     may create roles.
 
-    Exit codes: 0 done; 1 there is nothing beyond VERSION.
+    A schema at this package's version gets its functions and views anew.
+
+    Exit codes: 0 done; 1 VERSION is newer than this package.
     """
     from celery_pgbeat.postgres import script
     from celery_pgbeat.postgres.migrate import latest
@@ -44,8 +46,8 @@ def sql(version: int, roles: bool, as_json: bool) -> None:
         else:
             click.echo(grants, nl=False)
         return
-    if version >= latest():
-        raise Failure(f"This package knows the schema up to version {latest()}: nothing is lacking from {version} on.")
+    if version > latest():
+        raise Failure(f"This package knows the schema up to version {latest()}: it has nothing for version {version}.")
     parts = list(script.parts(schema, version))
     if as_json:
         print_json([{"name": part.name, "sql": part.sql} for part in parts])

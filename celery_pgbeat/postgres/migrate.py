@@ -4,17 +4,22 @@ A schema that is current takes one plain read. Only a schema that is behind take
 version is read again: of ten beats that start on an empty database one migrates and nine wait for it.
 
 `migrations/` holds what has data in it: numbered, applied once, never changed again. `definitions/` holds what can be
-made anew at any time (functions, triggers, views, comments): its files are applied whenever any migration is, so each
-function stands in one place. A definition that changes comes with a migration, if only to drop what cannot be replaced.
+made anew at any time (functions, triggers, views, comments), so each function stands in one place. Its files are
+applied with each migration, and also where the schema is at this package's version but has other definitions: the
+schema keeps their checksum. A migration is needed only to drop what `create or replace` cannot replace, and in a
+release: packages of one version must agree, or each that starts would replace the other's definitions by its own.
 """
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import random
 import time
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
@@ -26,8 +31,10 @@ from celery_pgbeat.errors import SchemaMissing, SchemaTooNew
 from celery_pgbeat.postgres.database import BUSY, sqlstate
 from celery_pgbeat.postgres.statements import checked_schema, rendered
 
+logger = logging.getLogger(__name__)
+
 # The oldest package version (as a schema version) that works beside nodes of this schema.
-MIN_COMPATIBLE = 18
+MIN_COMPATIBLE = 19
 TRIES = 5  # before a lock that is not to be had is an error
 # `create schema if not exists` asks for the right to make one even where there is one.
 SCHEMA = """
@@ -51,10 +58,16 @@ lock table {schema}.active_job in access exclusive mode;
 
 
 class Version(NamedTuple):
-    """What the database says of itself; (0, 0) where there is no schema yet."""
+    """What the database says of itself; (0, 0, None) where there is no schema yet."""
 
     version: int
     min_compatible: int
+    definitions: str | None = None  # the checksum of what was applied; None before schemas kept one
+
+    @property
+    def has_our_definitions(self) -> bool:
+        """Whether a schema of this package's version has its functions, triggers and views too."""
+        return self.version != latest() or self.definitions == checksum()
 
 
 def migrations() -> Iterator[tuple[int, str]]:
@@ -81,6 +94,12 @@ def latest() -> int:
     return max(number for number, _ in migrations())
 
 
+@cache
+def checksum() -> str:
+    """Return the checksum of this package's definitions."""
+    return hashlib.sha256("\0".join(definitions()).encode()).hexdigest()
+
+
 def current(connection: Connection, schema: str) -> Version:
     """Return the version of the schema in the database, without taking a lock."""
     # Not to_regclass: behind the lock it may answer from what it knew before the wait.
@@ -90,10 +109,11 @@ def current(connection: Connection, schema: str) -> Version:
     ).scalar_one()
     if not found:
         return Version(0, 0)
-    row = connection.exec_driver_sql(
-        f'select coalesce(max(version), 0), coalesce(max(min_compatible), 0) from "{schema}".schema_version'  # noqa: S608
-    ).one()
-    return Version(row[0], row[1])
+    # By way of JSON: the table has had the column `definitions` since version 19 only.
+    known = f'"{schema}".schema_version as known'
+    versions = "coalesce(max(version), 0), coalesce(max(min_compatible), 0), max(to_jsonb(known) ->> 'definitions')"
+    row = connection.exec_driver_sql(f"select {versions} from {known}").one()  # noqa: S608
+    return Version(*row)
 
 
 def check(engine: Engine, schema: str) -> Version:
@@ -122,13 +142,15 @@ def check(engine: Engine, schema: str) -> Version:
 def migrate(engine: Engine, schema: str = "pgbeat") -> int:
     """Apply what is missing, in one transaction; return how many migrations were applied.
 
+    Definitions that differ from this package's are applied anew, also where no migration is missing.
+
     Raises:
         SchemaTooNew: a newer package has made the schema incompatible with this one.
         DBAPIError: Postgres refused it, or somebody holds the tables for long.
     """
     with suppress(SchemaMissing):
-        check(engine, schema)
-        return 0
+        if check(engine, schema).has_our_definitions:
+            return 0
     for _ in range(TRIES - 1):
         try:
             return _apply(engine, checked_schema(schema))
@@ -144,9 +166,10 @@ def _apply(engine: Engine, schema: str) -> int:
     with transactional.begin() as connection:
         lock = zlib.crc32(f"celery-pgbeat migrate {schema}".encode())
         connection.exec_driver_sql("select pg_advisory_xact_lock(%(lock)s)", {"lock": lock})
-        found = current(connection, schema).version
+        known = current(connection, schema)
+        found = known.version
         missing = [(number, text) for number, text in migrations() if number > found]
-        if not missing:
+        if not missing and known.has_our_definitions:
             return 0
         # Without parameters a driver takes many statements in one text and leaves % alone.
         plainly = {"no_parameters": True}
@@ -155,8 +178,10 @@ def _apply(engine: Engine, schema: str) -> int:
             connection.exec_driver_sql(rendered(text, schema), execution_options=plainly)
         connection.exec_driver_sql(f'delete from "{schema}".schema_version')  # noqa: S608
         connection.exec_driver_sql(
-            f'insert into "{schema}".schema_version (version, min_compatible) '  # noqa: S608
-            "values (%(version)s, %(min_compatible)s)",
-            {"version": missing[-1][0], "min_compatible": MIN_COMPATIBLE},
+            f'insert into "{schema}".schema_version (version, min_compatible, definitions) '  # noqa: S608
+            "values (%(version)s, %(min_compatible)s, %(definitions)s)",
+            {"version": latest(), "min_compatible": MIN_COMPATIBLE, "definitions": checksum()},
         )
+    if not missing:
+        logger.info("Brought the functions and views of the schema %r up to date", schema, extra={"action": "migrate"})
     return len(missing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from celery_pgbeat.postgres.migrate import LOCK, MIN_COMPATIBLE, SCHEMA, definitions, latest, migrations
+from celery_pgbeat.postgres.migrate import LOCK, MIN_COMPATIBLE, SCHEMA, checksum, definitions, latest, migrations
 from celery_pgbeat.postgres.statements import rendered
 
 
@@ -33,7 +33,8 @@ def parts(schema: str, version: int = 0) -> Iterator[Part]:
         "version",
         rendered(
             "delete from {schema}.schema_version;\n"  # noqa: S608  numbers of our own
-            f"insert into {{schema}}.schema_version (version, min_compatible) values ({known}, {MIN_COMPATIBLE});",
+            "insert into {schema}.schema_version (version, min_compatible, definitions)\n"
+            f"values ({known}, {MIN_COMPATIBLE}, '{checksum()}');",
             schema,
         ),
     )

@@ -16,7 +16,17 @@ from sqlalchemy.engine import Engine
 
 from celery_pgbeat.errors import SchemaMissing, SchemaTooNew
 from celery_pgbeat.postgres.engine import create_engine
-from celery_pgbeat.postgres.migrate import Version, check, current, definitions, latest, migrate, migrations
+from celery_pgbeat.postgres.migrate import (
+    MIN_COMPATIBLE,
+    Version,
+    check,
+    checksum,
+    current,
+    definitions,
+    latest,
+    migrate,
+    migrations,
+)
 from celery_pgbeat.postgres.statements import rendered
 from tests.harness.wait import eventually
 from tests.store.session import Session
@@ -52,7 +62,7 @@ def version(engine: Engine, schema: str = "pgbeat") -> Version:
 
 
 def test_an_empty_database_has_no_version(engine: Engine) -> None:
-    assert version(engine) == (0, 0)
+    assert version(engine) == Version(0, 0)
     with pytest.raises(SchemaMissing, match="'pgbeat' is at version 0, this package needs"):
         check(engine, "pgbeat")
 
@@ -126,7 +136,7 @@ def test_a_schema_that_a_newer_package_made_incompatible_is_refused(database: st
         f"The pgbeat schema 'pgbeat' is at version {latest() + 2} and needs packages from {latest() + 1} on, "
         f"this package knows up to {latest()}: upgrade celery-pgbeat on this node."
     )
-    assert version(engine) == (latest() + 2, latest() + 1)
+    assert version(engine) == (latest() + 2, latest() + 1, checksum())
 
 
 def test_a_newer_schema_that_is_compatible_is_left_as_it_is(database: str, engine: Engine) -> None:
@@ -135,6 +145,31 @@ def test_a_newer_schema_that_is_compatible_is_left_as_it_is(database: str, engin
 
     assert migrate(engine) == 0
     assert version(engine).version == latest() + 1
+
+
+def test_a_schema_of_this_version_with_other_definitions_gets_those_of_this_package(
+    database: str, engine: Engine
+) -> None:
+    migrate(engine)
+    session = Session(database)
+    session.rows("drop function pgbeat.finish_many")
+    session.rows("update pgbeat.schema_version set definitions = null")
+    assert not check(engine, "pgbeat").has_our_definitions
+
+    assert migrate(engine) == 0
+
+    assert session.value("select count(*) from pg_proc where proname = 'finish_many'") == 1
+    assert version(engine) == (latest(), MIN_COMPATIBLE, checksum())
+
+
+def test_a_newer_schema_keeps_its_definitions(database: str, engine: Engine) -> None:
+    migrate(engine)
+    session = Session(database)
+    session.rows("update pgbeat.schema_version set version = version + 1, definitions = 'newer'")
+
+    assert migrate(engine) == 0
+
+    assert version(engine).definitions == "newer"
 
 
 def test_a_migration_that_fails_leaves_nothing(database: str, engine: Engine) -> None:

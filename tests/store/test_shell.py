@@ -734,8 +734,16 @@ def test_there_is_no_sql_beyond_the_last_version(run: Run) -> None:
     assert ["locks", f"migration {last}"] == [
         part["name"] for part in answer(run("sql", "--from", str(last - 1), "--json"))
     ][:2]
-    result = run("sql", "--from", str(last))
-    assert (1, True) == (result.exit_code, "nothing is lacking" in result.stderr)
+    again = [part["name"] for part in answer(run("sql", "--from", str(last), "--json"))]
+    assert ("locks", "definitions 1", "version") == (again[0], again[1], again[-1])
+    result = run("sql", "--from", str(last + 1))
+    assert (1, True) == (result.exit_code, f"has nothing for version {last + 1}" in result.stderr)
+
+
+def test_doctor_sees_functions_that_are_not_of_this_package(run: Run, session: Session) -> None:
+    session.rows("update pgbeat.schema_version set definitions = 'others'")
+
+    assert "are not those of this package" in run("doctor").stdout
 
 
 def test_one_frame_shows_beats_rates_and_what_is_late(run: Run, well: Session) -> None:

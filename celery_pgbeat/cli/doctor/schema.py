@@ -16,10 +16,18 @@ def version(operators: Operators) -> Iterator[Finding]:
     database = operators.database
     try:
         with translating(database):
-            migrate.check(database.engine, database.schema)
+            found = migrate.check(database.engine, database.schema)
     except (SchemaMissing, SchemaTooNew) as error:
         what, _, mend = str(error).rpartition(": ")
         yield Finding(ERROR, f"{what}.", f"{mend[:1].upper()}{mend[1:].rstrip('.')}.")
+        return
+    if not found.has_our_definitions:
+        yield Finding(
+            WARNING,
+            f"The functions and views of the schema {database.schema!r} are not those of this package.",
+            "Run `celery-pgbeat migrate`, or apply what `celery-pgbeat sql` prints with --from "
+            f"{found.version}, as the schema's owner.",
+        )
 
 
 def grants(operators: Operators) -> Iterator[Finding]:

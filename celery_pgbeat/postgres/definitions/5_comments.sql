@@ -234,6 +234,7 @@ comment on column {schema}.backfill.mark_lease is 'Internal: how long the beat t
 comment on table {schema}.schema_version is 'The version of this schema; one row.';
 comment on column {schema}.schema_version.version is 'The last migration that was applied.';
 comment on column {schema}.schema_version.min_compatible is 'Packages that know at least this version may work with the schema.';
+comment on column {schema}.schema_version.definitions is 'The checksum of the functions and views that were applied last.';
 
 comment on function {schema}.now() is 'The one clock: everything that decides about time asks it.';
 comment on function {schema}.known_options() is 'The apply_async options that a periodic task may carry.';
