@@ -6,6 +6,7 @@ import importlib.util
 from typing import Any
 
 import sqlalchemy
+from sqlalchemy import event
 from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -60,15 +61,15 @@ def normalise_url(url: str) -> URL:
 def create_engine(url: str) -> Engine:
     """Make an engine of a few autocommitting connections; nothing connects yet.
 
-    No pre-ping: it would cost a round trip a statement and prove nothing about the next one. No session
-    settings: behind PgBouncer in transaction mode they would belong to somebody else.
+    No pre-ping: it would cost a round trip a statement and prove nothing about the next one. No statement relies on
+    session settings: behind PgBouncer in transaction mode they would belong to another client.
     """
     parsed = normalise_url(url)
     arguments = dict(PATIENCE)
     if parsed.get_driver_name() == "psycopg":
         arguments["prepare_threshold"] = None  # prepared statements do not survive PgBouncer's transaction mode
     arguments = {name: value for name, value in arguments.items() if name not in parsed.query}
-    return sqlalchemy.create_engine(
+    engine = sqlalchemy.create_engine(
         # Its errors would show the parameters, and with them people's arguments.
         parsed,
         hide_parameters=True,
@@ -78,6 +79,22 @@ def create_engine(url: str) -> Engine:
         pool_timeout=10,
         connect_args=arguments,
     )
+    event.listen(engine, "connect", _without_jit)
+    return engine
+
+
+def _without_jit(connection: Any, _: object) -> None:
+    """Switch JIT off for a new connection, unless a pooler lends it to others as well.
+
+    Our statements take milliseconds; compiling one takes up to a second where a large table raises its estimated cost.
+    Behind a pooler the process id that the driver was given is not that of the backend. There the functions that each
+    tick, each job and each sign of life call still have the setting themselves.
+    """
+    given = connection.get_backend_pid() if hasattr(connection, "get_backend_pid") else connection.info.backend_pid
+    before, connection.autocommit = connection.autocommit, True
+    with connection.cursor() as cursor:
+        cursor.execute("select set_config('jit', 'off', false) where pg_backend_pid() = %s", (given,))
+    connection.autocommit = before
 
 
 def masked(url: URL) -> str:

@@ -11,6 +11,7 @@ returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+set jit = off
 as $$
     select exists (
         select from {schema}.periodic_task_state as state
@@ -25,6 +26,7 @@ create or replace function {schema}.count_end(name text, job uuid, state text) r
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+set jit = off
 as $$
 #variable_conflict use_column
 declare

@@ -58,23 +58,42 @@ as $$
     select array_agg(periodic_task) from waited_for where periodic_task is not null
 $$;
 
+-- What becomes of a job whose turn has come: it is to be sent at once, or waits for a place in its group.
+create or replace function {schema}.released(group_name text, pickup_deadline interval) returns table (
+    state text, waits_for text, slot int, busy_until timestamptz, check_at timestamptz
+)
+language sql stable rows 1
+as $$
+    select case when limited then 'buffered' else 'pending' end,
+        case when limited then 'place' end,
+        case when released.group_name is not null and not limited then 0 end,
+        case when limited then 'infinity' else {schema}.now() + released.pickup_deadline end,
+        case when limited then timestamptz 'infinity' else '-infinity' end
+    from {schema}.is_limited(released.group_name) as limited
+$$;
+
 -- Release the first buffered job of each of these periodic tasks for which no other job is under way; answers how many.
 -- Where the overlap has become `allow` meanwhile, all of them. Where its group has a limit, it waits for a place next.
--- A plan that is kept may be older than the data: jobs are looked up by id, and joined to what was read of them by hash.
+-- A plan that is kept may be older than the data, so each step looks up ids or names in an index and nothing is joined.
 -- `is not distinct from` is in no index, so that those looked up by id are not sought among all that wait.
 create or replace function {schema}.release_of(names text[]) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
-set enable_nestloop = off
-set enable_mergejoin = off
+set jit = off
 as $$
 declare
     first int;
     rest int;
 begin
-    with head as materialized (
-        select id, {schema}.is_limited(group_name) as limited from {schema}.active_job
+    update {schema}.active_job as job
+    set (state, waits_for, slot, busy_until, check_at) = (
+            select state, waits_for, slot, busy_until, check_at
+            from {schema}.released(job.group_name, job.pickup_deadline)),
+        exclusive = true,
+        waited = true
+    where job.id = any (array(
+        select id from {schema}.active_job
         where waits_for is not distinct from 'turn' and id = any (array(
             select first_in_line.id
             from unnest(names) as waited_for (name)
@@ -89,37 +108,21 @@ begin
                 where other.periodic_task = waited_for.name and other.waits_for is distinct from 'turn'
                 offset 0)))
         order by id
-        for no key update skip locked
-    )
-    update {schema}.active_job as job
-    set state = case when head.limited then 'buffered' else 'pending' end,
-        waits_for = case when head.limited then 'place' end,
-        slot = case when job.group_name is not null and not head.limited then 0 end,
-        exclusive = true,
-        waited = true,
-        busy_until = case when head.limited then 'infinity' else {schema}.now() + job.pickup_deadline end,
-        check_at = case when head.limited then timestamptz 'infinity' else '-infinity' end
-    from head
-    where job.id = any (array(select id from head)) and job.id = head.id;
+        for no key update skip locked));
     get diagnostics first = row_count;
-    with head as materialized (
-        select id, {schema}.is_limited(group_name) as limited from {schema}.active_job
+    update {schema}.active_job as job
+    set (state, waits_for, slot, busy_until, check_at) = (
+            select state, waits_for, slot, busy_until, check_at
+            from {schema}.released(job.group_name, job.pickup_deadline)),
+        waited = true
+    where job.id = any (array(
+        select id from {schema}.active_job
         where waits_for is not distinct from 'turn' and id = any (array(
             select waiting.id from {schema}.active_job as waiting
             where waiting.waits_for = 'turn' and waiting.periodic_task = any (array(
                 select name from {schema}.periodic_task where name = any (names) and overlap = 'allow'))))
         order by id
-        for no key update skip locked
-    )
-    update {schema}.active_job as job
-    set state = case when head.limited then 'buffered' else 'pending' end,
-        waits_for = case when head.limited then 'place' end,
-        slot = case when job.group_name is not null and not head.limited then 0 end,
-        waited = true,
-        busy_until = case when head.limited then 'infinity' else {schema}.now() + job.pickup_deadline end,
-        check_at = case when head.limited then timestamptz 'infinity' else '-infinity' end
-    from head
-    where job.id = any (array(select id from head)) and job.id = head.id;
+        for no key update skip locked));
     get diagnostics rest = row_count;
     if first + rest > 0 then
         perform pg_notify({channel}, '');
@@ -162,6 +165,7 @@ create or replace function {schema}.active_job_gone() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+set jit = off
 set plan_cache_mode = auto
 as $$
 declare
