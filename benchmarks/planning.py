@@ -22,7 +22,7 @@ ROWS = 10_000
 QUESTIONS = 1000  # to croniter, in a round
 MADE = datetime(2026, 1, 1, tzinfo=timezone.utc)
 DUE = datetime(2026, 12, 7, 8, tzinfo=timezone.utc)  # 09:00 in Berlin, a Monday
-RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32))
+RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
 MICROSECOND = timedelta(microseconds=1)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
 
+import hypothesis
 import pytest
 import redis
 
@@ -30,6 +31,10 @@ from tests.harness.probe import Probe
 from tests.harness.processes import Cluster
 from tests.harness.rabbitmq import RabbitMQ
 from tests.harness.role import Role
+
+# How long one example takes says more about what else the machine does than about us.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 POSTGRES_OPTIONS = {"max_connections": "300"}
 REDIS_DATABASES = 512  # of the private server

@@ -401,6 +401,7 @@ class PgBeat(GroupDoor, BackfillDoor):
         return Rules(
             timezone=self._timezone,
             on_time=self.settings.on_time,
+            lease=self.settings.lease,
             pickup_deadline=self.settings.pickup_deadline,
             min_interval=self.settings.min_interval,
         )

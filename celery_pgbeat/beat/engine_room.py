@@ -62,6 +62,7 @@ class EngineRoom:
         self._rules = Rules(
             timezone=str(sender.app.timezone),
             on_time=settings.on_time,
+            lease=settings.lease,
             pickup_deadline=settings.pickup_deadline,
             min_interval=settings.min_interval,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from .catchup import Missed, chosen_of
 from .identity import job_id
@@ -14,7 +14,8 @@ def decide(row: Due, rules: Rules) -> Decision | Postponed:
     """Decide about the occurrence that is due, and about those that were missed since.
 
     What is on time is decided by itself, oldest first: the next one in line becomes the row's next run even if
-    it is due already. What is older is decided by `catchup`. Nothing starts inside a blackout window.
+    it is due already. What is older is decided by `catchup`. Nothing starts inside a blackout window, and nothing
+    goes out later than the row's `catchup_window`, if it has one.
 
     Raises:
         InvalidSchedule: the row can never be planned as it is.
@@ -29,9 +30,10 @@ def decide(row: Due, rules: Rules) -> Decision | Postponed:
     if not line.moves and line.covers(row.next_run_at if row.planned_for is None else line.spread(nominal)):
         return _passed_over(row, rules, line, nominal)
     due_at = line.free_from(row.next_run_at) if row.planned_for is None else line.due(nominal)
-    if row.taken_over or row.now - max(due_at, nominal) <= rules.on_time:
-        return _on_time(row, rules, line, nominal)
-    return _caught_up(row, rules, line, nominal)
+    on_time = _on_time_for(row, rules)
+    if row.now - max(due_at, nominal) <= on_time:
+        return _decided_by_itself(row, rules, line, nominal)
+    return _caught_up(row, rules, line, nominal, on_time)
 
 
 def nominal_instant(row: Due) -> datetime:
@@ -45,6 +47,16 @@ def nominal_instant(row: Due) -> datetime:
     return nominal
 
 
+def _on_time_for(row: Due, rules: Rules) -> timedelta:
+    """Return for how long after its due time the row's occurrence is on time, so that `catchup` is not asked.
+
+    A beat that had marked the row in time and then died held it up for its lease. A `catchup_window` that somebody has
+    set is the last word, also where it is shorter.
+    """
+    on_time = rules.on_time + rules.lease if row.taken_over else rules.on_time
+    return on_time if row.catchup_window is None else min(on_time, row.catchup_window)
+
+
 def _passed_over(row: Due, rules: Rules, line: Timeline, nominal: datetime) -> Decision:
     """Record an occurrence that fell into a window, with all others up to the window's end."""
     last = nominal
@@ -54,7 +66,7 @@ def _passed_over(row: Due, rules: Rules, line: Timeline, nominal: datetime) -> D
     return _decided(row, rules, line, None, last, passed)
 
 
-def _on_time(row: Due, rules: Rules, line: Timeline, nominal: datetime) -> Decision:
+def _decided_by_itself(row: Due, rules: Rules, line: Timeline, nominal: datetime) -> Decision:
     """Decide one occurrence, together with those that a window has moved to the same instant."""
     if not line.moves or row.planned_for is None or not line.covers(line.spread(nominal)):
         return _decided(row, rules, line, nominal, nominal, None)
@@ -63,8 +75,8 @@ def _on_time(row: Due, rules: Rules, line: Timeline, nominal: datetime) -> Decis
     return _decided(row, rules, line, last, last, _held_back(line, nominal, last))
 
 
-def _caught_up(row: Due, rules: Rules, line: Timeline, nominal: datetime) -> Decision:
-    boundary = row.now - rules.on_time
+def _caught_up(row: Due, rules: Rules, line: Timeline, nominal: datetime, on_time: timedelta) -> Decision:
+    boundary = row.now - on_time
     # Time before the definition in force is never caught up, even behind a next run that SQL set into the past.
     since = max(nominal, row.counts_after)
     newest = nominal

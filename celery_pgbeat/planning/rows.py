@@ -19,6 +19,7 @@ class Rules:
 
     timezone: str  # of rows that name none: the app's
     on_time: timedelta  # an occurrence decided within this of its due time never asks `catchup`
+    lease: timedelta  # as much longer it may take where a beat that had marked the row died
     pickup_deadline: timedelta | None = None  # None: from the gap to the next occurrence
     min_interval: timedelta = timedelta(seconds=1)
 

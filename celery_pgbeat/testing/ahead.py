@@ -108,6 +108,7 @@ def upcoming(
     rules = Rules(
         timezone=app_timezone(app),
         on_time=settings.on_time,
+        lease=settings.lease,
         pickup_deadline=settings.pickup_deadline,
         min_interval=settings.min_interval,
     )

@@ -144,6 +144,7 @@ class PgBeatTest(Claims):
         rules = Rules(
             timezone=app_timezone(self.app),
             on_time=settings.on_time,
+            lease=settings.lease,
             pickup_deadline=settings.pickup_deadline,
             min_interval=settings.min_interval,
         )

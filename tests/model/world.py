@@ -22,7 +22,9 @@ BEGIN = datetime(2026, 12, 7, 11, 58, 30, tzinfo=timezone.utc)
 LEASE = timedelta(seconds=15)
 DEAD_AFTER = timedelta(seconds=30)
 MOMENT = timedelta(milliseconds=1)  # that every step takes: no two of them are at one instant
-RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32), pickup_deadline=timedelta(minutes=5))
+RULES = Rules(
+    timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15), pickup_deadline=timedelta(minutes=5)
+)
 BATCH = 10
 GROUP, LIMIT = "g", 1  # of whose jobs so many may be under way
 

@@ -47,7 +47,7 @@ def active(store: Store) -> list[tuple[str, str]]:
 def backfiller(store: Store) -> Backfiller:
     delivery: Any = SimpleNamespace(wait_for_place=lambda: True, deliver=lambda *_: None)
     submitter: Any = SimpleNamespace(full_acts_as=lambda: "full")
-    rules = Rules(timezone="UTC", on_time=timedelta(seconds=32))
+    rules = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
     return Backfiller(store, delivery, submitter, Settings(), rules)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -87,7 +88,7 @@ def test_a_release_beside_the_end_of_the_job_in_the_way_does_nothing_and_the_end
     assert 1 == exclusive(store)
 
 
-def test_a_job_that_is_buffered_while_the_one_in_the_way_ends_is_released_by_the_sweep(
+def test_the_end_of_a_job_waits_for_the_submit_that_buffers_the_next_one_and_releases_it(
     store: Store, reports: Reports, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="buffer_one")
@@ -95,11 +96,29 @@ def test_a_job_that_is_buffered_while_the_one_in_the_way_ends_is_released_by_the
     submitting = open_transaction()
     submit_next(store, submitting.store())
 
-    assert at_once(lambda: reports.finish(start, "succeeded"))
+    ending = Attempt(lambda: reports.finish(start, "succeeded")).waits_for(submitting, store.database)
     submitting.commit()
 
-    assert ["succeeded", "buffered"] == states(store)
-    assert 1 == store.release(["a"])
+    assert ending.answer()
+    assert ["succeeded", "pending"] == states(store)
+
+
+@pytest.mark.parametrize("overlap", ["skip", "buffer_one", "cancel_other"])
+def test_a_submit_leaves_a_row_whose_job_ends_at_that_moment_and_then_sends(
+    store: Store, reports: Reports, open_transaction: Open, overlap: str
+) -> None:
+    make_due(store, "a", overlap=overlap)
+    start = running(store, reports, submit_next(store))
+    ending = open_transaction()
+    assert ending.reports.finish(start, "succeeded")
+    (row,) = store.mark(10)
+    submit = partial(store.submit, [decided(row)], "UTC", True, True)
+
+    assert [] == at_once(submit)
+    assert {"a"} == store.still_marked(["a"])
+    ending.commit()
+
+    assert [True] == [answer.made for answer in submit()]
     assert ["succeeded", "pending"] == states(store)
 
 
@@ -108,10 +127,9 @@ def test_of_two_releases_at_once_one_releases_and_the_other_does_nothing(
 ) -> None:
     make_due(store, "a", overlap="buffer_all")
     start = running(store, reports, submit_next(store))
-    submitting = open_transaction()
-    submit_next(store, submitting.store())
+    submit_next(store)
+    store.database.execute("alter table pgbeat.active_job disable trigger active_job_gone")
     reports.finish(start, "succeeded")
-    submitting.commit()
     releasing = open_transaction()
     assert 1 == releasing.store().release()
 
@@ -141,24 +159,6 @@ def test_a_release_beside_a_forced_job_of_an_open_transaction_waits_for_nobody(
 
 
 # A job's end, and a later occurrence that replaces it.
-
-
-def test_a_submit_that_asks_a_running_job_to_end_waits_for_the_end_that_is_under_way(
-    store: Store, reports: Reports, open_transaction: Open
-) -> None:
-    make_due(store, "a", overlap="cancel_other")
-    start = running(store, reports, submit_next(store))
-    ending = open_transaction()
-    assert ending.reports.finish(start, "succeeded")
-
-    submitting = Attempt(lambda: submit_next(store)).waits_for(ending, store.database)
-    ending.commit()
-    submitting.answer()
-
-    # The new one has seen the old one in its way, so it waits, and the beat that submitted it asks for its turn.
-    assert ["succeeded", "buffered"] == states(store)
-    assert 1 == store.release(["a"])
-    assert ["succeeded", "pending"] == states(store)
 
 
 def test_the_end_of_a_job_that_is_asked_to_end_at_that_moment_waits_and_releases_the_next(
@@ -192,22 +192,106 @@ def test_a_start_of_a_job_that_is_withdrawn_at_that_moment_starts_nothing(
     assert ["revoked", "pending"] == states(store)
 
 
-def test_a_job_that_starts_at_that_moment_is_waited_for_and_asked_to_end(
+def test_a_submit_leaves_a_row_whose_job_starts_at_that_moment_and_then_asks_it_to_end(
     store: Store, reports: Reports, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="cancel_other")
     job = submit_next(store)
     store.confirm([(job, 0.0)])
+    (row,) = store.mark(10)
+    submit = partial(store.submit, [decided(row)], "UTC", True, True)
     starting = open_transaction()
     assert starting.reports.start(start_of(job), SILENCE)
 
-    submitting = Attempt(lambda: submit_next(store)).waits_for(starting, store.database)
+    assert [] == at_once(submit)
     starting.commit()
-    submitting.answer()
+    assert [True] == [answer.waits for answer in submit()]
 
     assert ["running", "buffered"] == states(store)
     assert [("cancel",), (None,)] == store.database.execute("select ask from pgbeat.active_job order by created_at")
     assert 1 == exclusive(store)
+
+
+@pytest.mark.parametrize("overlap", ["cancel_other", "terminate_other"])
+def test_a_job_that_is_confirmed_at_that_moment_is_withdrawn_and_not_asked_to_end(
+    store: Store, open_transaction: Open, overlap: str
+) -> None:
+    """Asked to end while it does not run it would never end, and the next one would wait for it."""
+    make_due(store, "a", overlap=overlap)
+    job = submit_next(store)
+    (row,) = store.mark(10)
+    submit = partial(store.submit, [decided(row)], "UTC", True, True)
+    confirming = open_transaction()
+    assert confirming.store().confirm([(job, 0.0)]).jobs == {job}
+
+    assert [] == at_once(submit)
+    confirming.commit()
+    assert [True] == [answer.made for answer in submit()]
+    assert ["revoked", "pending"] == states(store)
+
+
+# An occurrence and the older job in its way: at most one of them is dropped for the other.
+
+
+def unsent_late(store: Store) -> uuid.UUID:
+    """Row `a` with a job that is nobody's and too late, and its next occurrence due."""
+    job = submit_next(store)
+    store.give_back([job])
+    store.database.execute(
+        "update pgbeat.active_job set scheduled_for = now() - interval '2 hours', due_at = now() - interval '2 hours'"
+    )
+    return job
+
+
+def test_a_tick_is_not_skipped_for_an_unsent_job_that_is_dropped_for_it_at_that_moment(
+    store: Store, open_transaction: Open
+) -> None:
+    make_due(store, "a")
+    unsent_late(store)
+    (row,) = store.mark(10)
+    submit = partial(store.submit, [decided(row)], "UTC", True, True)
+    recovering = open_transaction()
+    (dropped,) = recovering.store("beat-b").recover(10, timedelta(seconds=32))
+    assert "too_late" == dropped.reason
+
+    assert [] == at_once(submit)
+    recovering.commit()
+
+    assert [True] == [answer.made for answer in submit()]
+    assert ["skipped", "pending"] == states(store)
+
+
+def test_an_unsent_job_is_not_dropped_for_a_tick_that_is_skipped_for_it_at_that_moment(
+    store: Store, open_transaction: Open
+) -> None:
+    make_due(store, "a")
+    job = unsent_late(store)
+    (row,) = store.mark(10)
+    submitting = open_transaction()
+    (answer,) = submitting.store().submit([decided(row)], "UTC", True, True)
+    assert (False, job) == (answer.made, answer.blocked_by)
+
+    assert [] == at_once(lambda: store.recover(10, timedelta(seconds=32)))
+    submitting.commit()
+
+    assert [None] == [taken.reason for taken in store.recover(10, timedelta(seconds=32))]
+    assert ["pending", "skipped"] == states(store)
+
+
+def test_a_tick_is_not_skipped_for_a_silent_job_that_is_given_up_at_that_moment(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    silent(store, reports)
+    (row,) = store.mark(10)
+    submit = partial(store.submit, [decided(row)], "UTC", True, True)
+    judging = open_transaction()
+    assert 1 == len(judging.store().judge(10, True))
+
+    assert [] == at_once(submit)
+    judging.commit()
+
+    assert [True] == [answer.made for answer in submit()]
+    assert ["lost", "pending"] == states(store)
 
 
 # Two copies of a message; a silent job and its sign of life.
@@ -340,6 +424,22 @@ def test_a_submit_beside_a_lost_job_that_turns_up_waits_for_it_and_is_skipped(
 
     assert ["running", "skipped"] == states(store)
     assert row_of(store, "a")["last_run_at"] == jobs(store)[1]["scheduled_for"]
+
+
+def test_a_forced_job_that_was_lost_and_turns_up_keeps_the_next_tick_away_too(
+    store: Store, open_transaction: Open
+) -> None:
+    """It was not exclusive as it was made; beside a tick there would be two."""
+    job = lost(store)
+    store.database.execute("update pgbeat.finished_job set revival = revival || '{\"exclusive\": false}'")
+    starting = open_transaction()
+    assert starting.reports.start_late(start_of(job), SILENCE)
+
+    submitting = Attempt(lambda: submit_next(store)).waits_for(starting, store.database)
+    starting.commit()
+    submitting.answer()
+
+    assert ["running", "skipped"] == states(store)
 
 
 def test_without_the_unique_index_both_would_be_under_way(store: Store, open_transaction: Open) -> None:

@@ -20,7 +20,7 @@ from tests.store.session import reason
 from tests.store.situations import NOON, Situation
 from tests.store.ticks import LEASE, beat, decided
 
-RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32))
+RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
 HOUR = timedelta(hours=1)
 PATIENCE = timedelta(hours=1)
 

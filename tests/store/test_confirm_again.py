@@ -56,7 +56,7 @@ def test_what_was_sent_while_somebody_held_its_job_is_confirmed_in_the_next_turn
         "watch": Watch(settings.dead_after),
         "code": SimpleNamespace(lazy_names=[]),
     }
-    rules = Rules(timezone="UTC", on_time=timedelta(seconds=32))
+    rules = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
     dispatcher = Dispatcher(store, settings=settings, rules=rules, **parts)
     other = Transaction(migrated_database)
     other.execute("select from pgbeat.active_job for update")

@@ -137,6 +137,18 @@ def test_an_unsent_job_that_is_no_longer_on_time_is_decided_by_catchup(
     assert (None if sent else "too_late") == recovered.reason
 
 
+def test_an_unsent_job_that_is_on_time_is_too_late_for_a_shorter_catchup_window(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    submitted(store, catchup_window="5 seconds")
+    store.database.execute(
+        "update pgbeat.active_job set check_at = 'epoch', marked_at = null, due_at = due_at - interval '6 seconds'"
+    )
+
+    (recovered,) = store.recover(10, ON_TIME)
+
+    assert "too_late" == recovered.reason
+
+
 def test_a_manual_job_of_a_paused_row_goes_out(migrated_database: str) -> None:
     store = beat(migrated_database)
     insert(store, "a", enabled=False)

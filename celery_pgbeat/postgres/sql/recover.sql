@@ -13,10 +13,10 @@ with candidates as materialized (
             when task.pause_after_failures is not null
                 and {schema}.pause_is_due(task.name, task.failures_from, task.pause_after_failures)
                 then 'paused'
+            when {schema}.now() - coalesce(job.due_at, job.scheduled_for) > task.catchup_window then 'too_late'
             when {schema}.now() - coalesce(job.due_at, job.scheduled_for) > make_interval(secs => %(on_time)s)
-                and (task.catchup = 'none' and not job.waited
-                    or {schema}.now() - coalesce(job.due_at, job.scheduled_for) > task.catchup_window
-                    or task.catchup = 'latest' and not job.waited and task.next_run_at <= {schema}.now())
+                and not job.waited
+                and (task.catchup = 'none' or task.catchup = 'latest' and task.next_run_at <= {schema}.now())
                 then 'too_late'
         end as reason
     from {schema}.active_job as job

@@ -6,6 +6,8 @@
 -- takes the place of the job that waits, else one that is free; where there is none, it stays lost.
 -- A job that is made or started at the same moment trips the unique index, and nothing has happened: the
 -- caller asks again. (Doing nothing on that conflict would delete the lost job and put nothing in its place.)
+-- It is exclusive now, whatever it was made as (a forced one was not): nothing else is under way, and a tick that is made at
+-- the same moment must meet it.
 -- The waiting job is locked before the last start is looked at, as start_spaced.sql does: no circle.
 -- An author may have triggered a job in a transaction that is open for minutes, and the unique index would wait for its
 -- end: so nobody is waited for much longer than a statement takes.
@@ -97,7 +99,10 @@ insert into {schema}.active_job (
     id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking, group_name, slot,
     min_gap, max_run_time, pause_after_failures, pickup_deadline, created_at, submitted_at, started_at, attempt_at,
     busy_until, check_at, run, attempt, sends, token, beat, worker, backfill)
-select id, periodic_task, scheduled_for, origin, 'running', (revival ->> 'exclusive')::boolean, task, queue,
+select id, periodic_task, scheduled_for, origin, 'running',
+    (revival ->> 'exclusive')::boolean or (
+        select overlap <> 'allow' from {schema}.periodic_task where name = lost.periodic_task) is true,
+    task, queue,
     revival -> 'message', revival ->> 'on_lost', revival ->> 'tracking', revival ->> 'group_name',
     (select slot from placed where revival ->> 'group_name' is not null), (revival ->> 'min_gap')::interval,
     (revival ->> 'max_run_time')::interval, (revival ->> 'pause_after_failures')::int,

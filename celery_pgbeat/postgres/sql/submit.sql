@@ -1,12 +1,18 @@
 -- Submit the decided occurrences: write the jobs and move the next runs on, fenced by this very mark.
 --
--- One statement, in this order of data: fenced (rows that still bear this mark and this next run) ->
--- lapsed (jobs past busy_until that nothing can mend leave the way) -> fated (what the overlap policy says about
+-- One statement, in this order of data: marked (rows that still bear this mark and this next run) -> standing (the jobs
+-- in their way) -> fenced (the rows whose jobs in the way stay as they are until this statement has committed) -> lapsed (jobs past busy_until that nothing can mend leave the way) -> fated (what the overlap policy says about
 -- what stands in the way) -> withdrawn, asked (what a later occurrence replaces leaves, what runs is asked to end) ->
 -- made (the new jobs) -> skipped (what was wanted but found a job in the way) -> passed (what was never wanted) ->
--- advanced. A row that somebody holds is stepped over and tried again by the same beat while its lease lasts. So is one
--- whose job is being sent at this moment and final with that: it is in nobody's way. A job whose group has a limit is
--- buffered, and `admit` gives it its place.
+-- advanced. A row that another transaction has locked is stepped over and tried again by the same beat while its lease
+-- lasts. So is one whose job is being sent at this moment and final with that: it is not in the way. A job whose group
+-- has a limit is buffered, and `admit` gives it its place.
+--   What is decided about a row rests on the jobs that stand there, so these are locked too. `recover` drops a job because
+-- a newer tick is due, and `judge` gives one up: a tick that was skipped for such a job, at the same moment, would leave
+-- nothing to run. A key share lock is enough against them: it conflicts with what deletes a job, and neither a start nor
+-- a heartbeat waits for it or steps over it. What replaces a job must also keep out what changes it, so it takes the
+-- stronger lock. A job that has changed since this statement took its snapshot (its ctid tells) is as good as locked by
+-- another transaction.
 --   `made` reads `lapsed` and `withdrawn` in full: nothing else orders two data-modifying CTEs, and unordered the
 -- insert runs first, meets the lapsed job in the unique index, and the tick is skipped for nothing.
 --   decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row says.
@@ -23,7 +29,7 @@ with planned as materialized (
         as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin, passed_first, passed_last, passed_count, passed_reason,
                     next_run_at, planned_for, decided_until, pickup_deadline)
 ),
-fenced as materialized (
+marked as materialized (
     select task.name, task.task, task.args, task.kwargs, task.queue, task.priority, task.options, task.sensitive, task.schedule,
         coalesce(task.timezone, %(timezone)s) as timezone, task.max_runs, task.run_count, task.overlap, task.catchup, task.group_name,
         {schema}.is_limited(task.group_name) as limited, task.min_gap, task.max_run_time,
@@ -48,6 +54,32 @@ fenced as materialized (
                 and other.marked_at between {schema}.now() - other.mark_lease and {schema}.now() + other.mark_lease))
     order by task.name
     for no key update of task skip locked
+),
+standing as materialized (
+    select id, periodic_task, ctid::text as version from {schema}.active_job
+    where periodic_task = any (array(select name from marked where job is not null and overlap <> 'allow'))
+),
+kept as materialized (
+    select id, ctid::text as version from {schema}.active_job
+    where id = any (array(
+        select id from standing
+        where periodic_task not in (select name from marked where overlap in ('cancel_other', 'terminate_other'))))
+    order by id
+    for key share skip locked
+),
+kept_to_replace as materialized (
+    select id, ctid::text as version from {schema}.active_job
+    where id = any (array(
+        select id from standing
+        where periodic_task in (select name from marked where overlap in ('cancel_other', 'terminate_other'))))
+    order by id
+    for no key update skip locked
+),
+fenced as materialized (
+    select * from marked
+    where name not in (
+        select periodic_task from standing
+        where (id, version) not in (select id, version from kept union all select id, version from kept_to_replace))
 ),
 lapsed as (
     delete from {schema}.active_job as job
@@ -116,8 +148,6 @@ withdrawn_recorded as (
     from withdrawn
     join fated on fated.name = withdrawn.periodic_task
 ),
--- Waits for a lock, as nobody else does here: only single statements hold one, and what is not asked now (because it
--- starts at this very moment, for instance) never is.
 asked as (
     update {schema}.active_job as job
     set ask = case when fated.overlap = 'terminate_other' then 'terminate' else coalesce(job.ask, 'cancel') end
@@ -125,10 +155,8 @@ asked as (
     where fated.fate = 'replace' and job.periodic_task = fated.name
         and job.id = any (array(
             select id from {schema}.active_job
-            where periodic_task = any (array(select name from fated where fate = 'replace')) and state <> 'buffered'
-                and id not in (select id from lapsed) and id not in (select id from withdrawn)
-            order by id
-            for no key update))
+            where periodic_task = any (array(select name from fated where fate = 'replace')) and state = 'running'
+                and id not in (select id from lapsed)))
 ),
 made as (
     insert into {schema}.active_job (

@@ -8,7 +8,7 @@ from typing import Any
 from celery_pgbeat import planning
 from celery_pgbeat.planning import Decision, Definition, Due, Rules
 
-RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32))
+RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 

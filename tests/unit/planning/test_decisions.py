@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.planning import Rules, job_id, plan
+from celery_pgbeat.planning import Passed, Rules, job_id, plan
 from tests.unit.planning.rows import NEW_YEAR, RULES, at, decide, definition, due
 
 
@@ -48,7 +48,7 @@ def test_the_bounds_are_inclusive() -> None:
 
 
 def test_the_zone_of_the_row_wins_over_the_apps() -> None:
-    rules = Rules(timezone="America/New_York", on_time=timedelta(seconds=32))
+    rules = Rules(timezone="America/New_York", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
     row = definition(schedule="0 9 * * *", planned_from=at("00:00"))
 
     assert at("14:00") == plan(row, rules).next_run_at
@@ -122,10 +122,47 @@ def test_catchup_earliest_sends_the_oldest_that_the_window_allows() -> None:
     assert [decision.passed.count for decision in (unbounded, bounded) if decision.passed] == [71, 71]
 
 
-def test_a_lapsed_marks_own_tick_always_counts_as_on_time() -> None:
-    decision = decide(due(at("12:02"), at("06:05"), catchup="none", taken_over=True))
+def test_a_lapsed_marks_own_tick_is_on_time_for_a_lease_longer() -> None:
+    """The beat that had marked it died, and held it up for its lease of 15 s; 32 s are on time for all."""
+    late = {"catchup": "none", "last_run_at": at("11:55")}
+    in_time = decide(due(at("12:00:47"), at("12:00"), taken_over=True, **late))
+    after = decide(due(at("12:00:48"), at("12:00"), taken_over=True, **late))
+    never_marked = decide(due(at("12:00:33"), at("12:00"), **late))
 
-    assert (at("06:05"), at("06:10"), None) == (decision.scheduled_for, decision.next_run_at, decision.passed)
+    assert (at("12:00"), at("12:05"), None) == (in_time.scheduled_for, in_time.next_run_at, in_time.passed)
+    for decision in (after, never_marked):
+        assert (None, Passed(at("12:00"), at("12:00"), 1, "too_late")) == (decision.scheduled_for, decision.passed)
+
+
+def test_a_mark_of_this_morning_makes_nothing_on_time() -> None:
+    """Marked at 09:00 by a beat that died; the next one comes at 15:00."""
+    morning = {"schedule": "0 9 * * *", "taken_over": True}
+    for policy in ({"catchup": "none"}, {"catchup_window": timedelta(hours=1)}):
+        decision = decide(due(at("15:00"), at("09:00"), **morning, **policy))
+
+        assert (None, Passed(at("09:00"), at("09:00"), 1, "too_late")) == (decision.scheduled_for, decision.passed)
+    latest = decide(due(at("15:00"), at("09:00"), **morning))
+    assert (at("09:00"), "catchup") == (latest.scheduled_for, latest.origin)
+
+
+@pytest.mark.parametrize("catchup", ["none", "latest", "earliest", "all"])
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_a_catchup_window_is_the_last_word_also_on_what_is_on_time(catchup: str, taken_over: bool) -> None:
+    policy = {"catchup": catchup, "catchup_window": timedelta(seconds=1), "taken_over": taken_over}
+    within = decide(due(at("12:00:01"), at("12:00"), **policy))
+    beyond = decide(due(at("12:00:02"), at("12:00"), **policy))
+
+    assert at("12:00") == within.scheduled_for
+    assert (None, Passed(at("12:00"), at("12:00"), 1, "too_late")) == (beyond.scheduled_for, beyond.passed)
+    assert at("12:05") == beyond.next_run_at
+
+
+def test_what_a_short_window_drops_is_one_record_however_many_they_are() -> None:
+    window = {"schedule": "every 1s", "catchup_window": timedelta(seconds=2), "last_run_at": at("12:00")}
+    decision = decide(due(at("12:00:10"), at("12:00:01"), **window))
+
+    assert Passed(at("12:00:01"), at("12:00:07"), 7, "too_late") == decision.passed
+    assert (None, at("12:00:08")) == (decision.scheduled_for, decision.next_run_at)
 
 
 def test_a_run_set_by_sql_goes_out_and_the_grid_goes_on() -> None:

@@ -117,6 +117,7 @@ def rows(draw: st.DrawFn) -> tuple[Due, Rules]:
     rules = Rules(
         timezone=draw(st.sampled_from(["UTC", "America/New_York"])),
         on_time=timedelta(seconds=32),
+        lease=timedelta(seconds=15),
         pickup_deadline=draw(st.sampled_from([None, timedelta(hours=3)])),
         min_interval=draw(st.sampled_from([timedelta(0), timedelta(seconds=1), timedelta(hours=1)])),
     )
