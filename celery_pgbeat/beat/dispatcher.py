@@ -29,7 +29,9 @@ another owner, and it reads its own clock before it publishes: the lease runs fr
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -42,9 +44,9 @@ from celery_pgbeat.beat.outcomes import Outcomes
 from celery_pgbeat.beat.planner import Planner
 from celery_pgbeat.beat.publisher import Publisher
 from celery_pgbeat.beat.submitter import Submitter
-from celery_pgbeat.errors import DatabaseBusy
-from celery_pgbeat.planning import Decision, Due, Postponed, Rules, decide
-from celery_pgbeat.postgres.store import Store, View
+from celery_pgbeat.errors import DatabaseBusy, InvalidSchedule
+from celery_pgbeat.planning import Decision, Due, Postponed, Rules, decide, windows_of
+from celery_pgbeat.postgres.store import Recovered, Store, View
 from celery_pgbeat.settings import Settings
 
 if TYPE_CHECKING:
@@ -250,9 +252,12 @@ class Dispatcher:
             return False
         lease_ends = boottime() + self._settings.lease.total_seconds()
         recovered = self._store.recover(self._batch, self._settings.on_time, self._code.lazy_names)
+        held = self._hold_back(recovered)
         orders = []
         forbidden = []
         for row in recovered:
+            if row.id in held:
+                continue
             if row.reason is not None:
                 logger.info(
                     "Skipped %r for %s: %s",
@@ -271,6 +276,37 @@ class Dispatcher:
             logger.info("Recovered %d unsent jobs", len(orders), extra={"action": "recover"})
             self._delivery.deliver(orders, lease_ends)
         return bool(recovered)
+
+    def _hold_back(self, recovered: Sequence[Recovered]) -> set[uuid.UUID]:
+        """Keep back what would start inside a blackout window; return these jobs, and those whose windows are bad."""
+        held: list[tuple[uuid.UUID, datetime]] = []
+        bad: list[tuple[uuid.UUID, str]] = []
+        now = self._watch.database_time
+        for row in recovered:
+            if row.reason is not None or not row.blackout:
+                continue
+            try:
+                windows = windows_of(row.blackout, row.windows, row.timezone or self._rules.timezone)
+                free = now if windows is None else windows.defer(now)
+            except InvalidSchedule as error:
+                bad.append((row.id, str(error)))
+                continue
+            if free is None:
+                bad.append((row.id, "the blackout windows never leave a free moment from here on"))
+            elif free > now:
+                held.append((row.id, free))
+                logger.info(
+                    "Held %r for %s back to %s, out of a blackout window",
+                    row.periodic_task,
+                    row.scheduled_for.isoformat(),
+                    free.isoformat(),
+                    extra={"action": "hold"},
+                )
+        if held:
+            self._store.hold_back(held)
+        if bad:
+            self._store.refuse(bad)
+        return {job for job, _ in held} | {job for job, _ in bad}
 
     def _pause_failing(self) -> bool:
         """Pause what has failed too often in a row; tell whether there was any to be had."""

@@ -16,7 +16,7 @@ from .decide import decide
 from .first import plan
 from .identity import job_id
 from .rows import Decision, Definition, Due, Passed, Planned, Postponed, Rules
-from .timeline import Timeline, timeline_of
+from .timeline import Timeline, timeline_of, windows_of
 
 __all__ = [
     "NOTHING",
@@ -37,4 +37,5 @@ __all__ = [
     "plan",
     "range_of",
     "timeline_of",
+    "windows_of",
 ]

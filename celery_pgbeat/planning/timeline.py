@@ -7,6 +7,7 @@ spreading never passes the next occurrence, and of two instants in one window bo
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -129,7 +130,7 @@ def timeline_of(row: Definition, rules: Rules) -> Timeline:
         row.counts_after,
         row.end_at,
         row.jitter,
-        _windows_of(row, rules),
+        windows_of(row.blackout, row.windows, row.timezone or rules.timezone),
         row.blackout_action == "defer",
     )
 
@@ -147,9 +148,15 @@ def pickup_after(line: Timeline, occurrence: datetime | None, rules: Rules) -> t
     return wait if wait < LONGEST_PICKUP else LONGEST_PICKUP
 
 
-def _windows_of(row: Definition, rules: Rules) -> Windows | None:
-    if not row.blackout:
+def windows_of(
+    blackout: Sequence[str] | None, windows: Mapping[str, tuple[Sequence[str], str | None]], zone: str
+) -> Windows | None:
+    """Compile a row's windows and the named ones that they refer to; None for a row that has none.
+
+    Raises:
+        InvalidSchedule: a text is wrong, or names a window that is not there.
+    """
+    if not blackout:
         return None
-    zone = row.timezone or rules.timezone
-    named = {name: parse_windows(list(texts), own or zone) for name, (texts, own) in row.windows.items()}
-    return parse_windows(list(row.blackout), zone, named=named)
+    named = {name: parse_windows(list(texts), own or zone) for name, (texts, own) in windows.items()}
+    return parse_windows(list(blackout), zone, named=named)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, cast
 
@@ -71,6 +71,10 @@ class Recovered:
     max_run_time: timedelta | None
     run: int
     reason: str | None
+    # The blackout windows of its row, where they are asked about it, with what they are read by.
+    blackout: Sequence[str] | None = None
+    timezone: str | None = None
+    windows: Mapping[str, tuple[Sequence[str], str | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +254,15 @@ class Store:
             on_time=on_time.total_seconds(),
             lazy_names=list(lazy_names),
         )
-        return [Recovered(**{**record, "id": _uuid(record["id"])}) for record in _records(rows)]
+        return [
+            Recovered(**{**record, "id": _uuid(record["id"]), "windows": json.loads(record["windows"] or "{}")})
+            for record in _records(rows)
+        ]
+
+    def hold_back(self, held: Sequence[tuple[uuid.UUID, datetime]]) -> int:
+        """Hold jobs back that this beat has taken over and may not send yet, each until an instant."""
+        jobs, untils = [str(job) for job, _ in held], [until for _, until in held]
+        return len(self._run("hold_back", beat=self.beat, jobs=jobs, untils=untils))
 
     def mark_backfill(
         self, default_timezone: str, lazy_names: Sequence[str] = (), but: Iterable[uuid.UUID] = ()

@@ -39,6 +39,8 @@ select least(
      where not enabled and paused_until > {schema}.now() and isfinite(paused_until)),
     (select min(marked_at + mark_lease) + interval '1 microsecond' from {schema}.active_job
      where state = 'pending' and marked_at + mark_lease >= {schema}.now()),
+    (select min(check_at) from {schema}.active_job
+     where state = 'pending' and marked_at is null and check_at > {schema}.now()),
     (select min(busy_until) + interval '1 microsecond' from {schema}.active_job
      where state <> 'pending' and busy_until >= {schema}.now() and isfinite(busy_until)))
 """

@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from celery_pgbeat.postgres.store import Store
-from tests.store.ticks import beat, insert, jobs, make_due, submit
+from tests.harness.clock import Clock
+from tests.store.ticks import HOUR, beat, insert, jobs, make_due, submit
 
 ON_TIME = timedelta(seconds=32)
 
@@ -117,6 +118,17 @@ def test_an_unsent_job_of_a_row_that_is_gone_or_paused_is_recorded_not_sent(
     [
         ({"catchup": "latest"}, "next_run_at = statement_timestamp()", False),
         ({"catchup": "latest"}, "next_run_at = statement_timestamp() + interval '1 hour'", True),
+        (
+            {"catchup": "latest", "blackout": "{0 0 1 1 * PT1H}", "blackout_action": "defer"},
+            "next_run_at = statement_timestamp()",
+            False,
+        ),
+        # The newer one may be passed over, and then nothing would run.
+        (
+            {"catchup": "latest", "blackout": "{0 0 1 1 * PT1H}", "blackout_action": "skip"},
+            "next_run_at = statement_timestamp()",
+            True,
+        ),
         ({"catchup": "none"}, "next_run_at = statement_timestamp() + interval '1 hour'", False),
         ({"catchup_window": "1 minute"}, "next_run_at = statement_timestamp() + interval '1 hour'", False),
         ({"catchup_window": "1 hour"}, "next_run_at = statement_timestamp() + interval '1 hour'", True),
@@ -147,6 +159,45 @@ def test_an_unsent_job_that_is_on_time_is_too_late_for_a_shorter_catchup_window(
     (recovered,) = store.recover(10, ON_TIME)
 
     assert "too_late" == recovered.reason
+
+
+def test_the_windows_of_a_row_come_with_its_unsent_job_but_not_with_a_manual_one(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    store.database.execute("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], 'Europe/Berlin')")
+    submitted(store, blackout="{window: night}", timezone="Asia/Tokyo", overlap="allow")
+    store.give_back()
+    store.database.execute("select pgbeat.trigger('a')")
+
+    found = {job.origin: (job.blackout, job.timezone, job.windows) for job in store.recover(10, ON_TIME)}
+
+    assert (["window: night"], "Asia/Tokyo", {"night": [["0 0 * * * PT5H"], "Europe/Berlin"]}) == found["schedule"]
+    assert None is found["manual"][0]
+
+
+def test_a_job_that_is_held_back_is_nobodys_until_its_instant_and_then_anybodys(migrated_database: str) -> None:
+    store, clock = beat(migrated_database), Clock(migrated_database)
+    submitted(store)
+    store.give_back()
+    (taken,) = store.recover(10, ON_TIME)
+    now = store.look().now
+
+    assert 1 == store.hold_back([(taken.id, now + HOUR)])
+
+    assert (False, []) == (store.look().unsent, store.recover(10, ON_TIME))
+    clock.stand_at(now + HOUR - timedelta(seconds=1))
+    assert not store.look().unsent
+    clock.stand_at(now + HOUR)
+    assert store.look().unsent
+    assert [taken.id] == [job.id for job in beat(migrated_database, "beat-b").recover(10, 2 * HOUR)]
+
+
+def test_a_job_that_another_beat_has_taken_over_is_not_held_back(migrated_database: str) -> None:
+    first, second = beat(migrated_database, "beat-a"), beat(migrated_database, "beat-b")
+    submitted(first)
+    first.give_back()
+    (taken,) = second.recover(10, ON_TIME)
+
+    assert 0 == first.hold_back([(taken.id, taken.scheduled_for + HOUR)])
 
 
 def test_a_manual_job_of_a_paused_row_goes_out(migrated_database: str) -> None:

@@ -87,6 +87,26 @@ def test_a_range_is_filled_by_the_beat_that_is_moved_by_hand(make: Make) -> None
         assert ("finished", 3) == (kit.beat.backfills(id=backfill.id)[0].state, kit.beat.backfills()[0].submitted)
 
 
+@pytest.mark.parametrize("action", ["defer", "skip"])
+def test_a_job_that_waited_until_a_blackout_window_had_opened_is_sent_when_it_closes(make: Make, action: str) -> None:
+    """Made at 12:00, released at 13:00, and from 12:30 to 17:30 nothing may start."""
+    waits = {"overlap": "buffer_one", "blackout": "30 12 * * * PT5H", "blackout_action": action}
+    app = shop({"hourly": entry("0 11,12 * * *", **waits)})
+    with make(app, "2026-03-28 10:30 Europe/Berlin", finishing=False) as kit:
+        (first,) = kit.run_until("2026-03-28 12:05 Europe/Berlin")
+        assert kit.start(first)
+        assert [] == kit.run_until("2026-03-28 13:00 Europe/Berlin")
+        kit.finish(first)
+
+        assert [] == kit.run_until("2026-03-28 17:29 Europe/Berlin")
+        explained = kit.beat.explain("hourly")
+        (second,) = kit.run_until("2026-03-28 18:00 Europe/Berlin")
+
+    assert "is held back by its blackout windows until 2026-03-28 16:30" in explained
+    assert at("2026-03-28 12:00 Europe/Berlin") == second.scheduled_for
+    assert at("2026-03-28 17:30 Europe/Berlin") <= second.sent_at < at("2026-03-28 17:31 Europe/Berlin")
+
+
 @pytest.mark.parametrize(
     ("since", "until"),
     [

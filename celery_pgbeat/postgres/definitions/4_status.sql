@@ -177,7 +177,11 @@ as $$
     select 'job ' || job.id || ' ' || case job.state
         when 'running' then {schema}.run_in_words(job)
         when 'pending' then
-            'has waited to be sent since ' || {schema}.shown(waiting_since)
+            case
+                when job.marked_by is null and job.check_at > {schema}.now() then 'is held back by its blackout windows until '
+                else 'has waited to be sent since '
+            end
+            || {schema}.shown(waiting_since)
             || coalesce(': ' || {schema}.mark_in_words(job.marked_by, job.marked_at, job.mark_lease), '')
             || case
                 when job.refusals = 0 then ''

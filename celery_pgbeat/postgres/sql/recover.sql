@@ -3,7 +3,8 @@
 -- What is under way is looked at again before it is sent: a job whose row is gone or paused, or whose time
 -- has passed, is recorded instead. Manual and backfill jobs go out all the same, and so does what the broker
 -- has had before (sent again, run again). A job that has waited for its turn is late by design: only its
--- catchup_window is asked.
+-- catchup_window is asked. Nothing is dropped for a newer occurrence that may itself be passed over in a blackout window.
+--   Whether a window covers this moment only the beat can tell, so the windows of such a row come with its job.
 with candidates as materialized (
     select job.id,
         case
@@ -16,9 +17,16 @@ with candidates as materialized (
             when {schema}.now() - coalesce(job.due_at, job.scheduled_for) > task.catchup_window then 'too_late'
             when {schema}.now() - coalesce(job.due_at, job.scheduled_for) > make_interval(secs => %(on_time)s)
                 and not job.waited
-                and (task.catchup = 'none' or task.catchup = 'latest' and task.next_run_at <= {schema}.now())
+                and (task.catchup = 'none'
+                    or task.catchup = 'latest' and task.next_run_at <= {schema}.now()
+                        and (task.blackout is null or task.blackout_action = 'defer'))
                 then 'too_late'
-        end as reason
+        end as reason,
+        case
+            when not (job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0) then task.blackout
+        end as blackout,
+        task.timezone,
+        task.windows_used
     from {schema}.active_job as job
     left join {schema}.periodic_task as task on task.name = job.periodic_task
     where job.check_at <= {schema}.now() and job.state = 'pending'
@@ -50,10 +58,11 @@ taken as (
         check_at = {schema}.now() + make_interval(secs => %(lease)s)
     from candidates
     where job.id = candidates.id and candidates.reason is null
-    returning job.*
+    returning job.*, candidates.blackout, candidates.timezone,
+        case when candidates.windows_used is not null then {schema}.windows_of(candidates.windows_used)::text end as windows
 )
-select id, periodic_task, scheduled_for, origin, task, queue, message::text, max_run_time, run, null as reason
+select id, periodic_task, scheduled_for, origin, task, queue, message::text, max_run_time, run, null as reason, blackout, timezone, windows
 from taken
 union all
-select id, periodic_task, scheduled_for, origin, task, queue, null, max_run_time, run, reason
+select id, periodic_task, scheduled_for, origin, task, queue, null, max_run_time, run, reason, null, null, null
 from dropped
