@@ -13,7 +13,7 @@ from celery_pgbeat.embedded import Postgres, Server
 from tests.acceptance.rows import jobs, sql
 from tests.faults.conftest import Proof
 from tests.faults.lengths import AWAY, LEASE, MARKS, part, within
-from tests.faults.load import INBOX, SECOND, Load, beats, now, paced, tapped, wait_until
+from tests.faults.load import INBOX, PATIENCE, SECOND, Load, beats, now, paced, tapped, wait_until
 from tests.harness.account import Limits, prove
 from tests.harness.databases import migrate_database
 from tests.harness.processes import Cluster, Node
@@ -138,3 +138,54 @@ def test_a_broker_that_is_away_is_waited_out_and_catchup_says_what_becomes_of_th
         prove(account, IN_THE_AIR)
     assert [] == accounts[everything].recorded
     assert dict.fromkeys(latest.names, 1) == {name: old_ones_sent(latest.url, name, back_at) for name in latest.names}
+
+
+MINUTELY = """
+    insert into pgbeat.periodic_task (name, task, schedule, args, anchor, start_at)
+    select name, 'app.probe', 'every ' || %(every)s || 's', jsonb_build_array(name), %(first)s, %(first)s
+    from (select 'row-' || to_char(number, 'FM0000') as name from generate_series(1, %(rows)s) as number) as named
+"""
+# Rows of which nothing that came due in the outage has been sent, in the end.
+FORGOTTEN = """
+    select task.name from pgbeat.periodic_task as task
+    where not exists (
+        select from pgbeat.job
+        where periodic_task = task.name and scheduled_for between %(first)s and %(last)s and state <> 'skipped')
+"""
+# Occurrences that were skipped for a job that was dropped itself.
+BLAMED = """
+    select periodic_task from pgbeat.finished_job as job
+    where reason = 'overlap' and blocked_by in (select id from pgbeat.finished_job where state = 'skipped')
+"""
+UNDECIDED = """
+    select 1 from pgbeat.periodic_task where next_run_at <= pgbeat.now() or last_run_at is null
+    union all
+    select 1 from pgbeat.active_job where state = 'pending'
+"""
+
+
+def test_rows_whose_tick_met_an_outage_of_the_broker_run_when_it_is_back(
+    cluster: Cluster, own_redis: Server, say: Callable[[str], None]
+) -> None:
+    """One tick is submitted and cannot be sent, the next comes due: neither is dropped for the other's sake."""
+    cluster.broker = own_redis.url
+    cluster.settings = OUTAGE
+    rows, every = part(6000, least=600), max(AWAY, 12)
+    running = beats(cluster, 3)
+    first = now(cluster.database).replace(microsecond=0) + 4 * SECOND
+    sql(cluster.database, MINUTELY, every=str(int(every)), first=first, rows=rows)
+
+    wait_until(cluster.database, first - SECOND / 2)
+    own_redis.freeze()
+    wait_until(cluster.database, first + timedelta(seconds=every * 5 / 3))
+    own_redis.thaw()
+    last = first + timedelta(seconds=int(every))
+    eventually(lambda: not sql(cluster.database, UNDECIDED), PATIENCE, "all is decided and sent")
+
+    unsent = sql(cluster.database, "select count(*) from pgbeat.job where reason = 'too_late'")[0]["count"]
+    forgotten = sql(cluster.database, FORGOTTEN, first=first, last=last)
+    say(f"{rows} rows, {unsent} unsent jobs dropped for the next tick, {len(forgotten)} rows forgotten")
+    assert unsent > 0
+    assert [] == forgotten
+    assert [] == sql(cluster.database, BLAMED)
+    assert all(beat.is_running() for beat in running)
