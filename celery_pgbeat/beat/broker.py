@@ -1,4 +1,8 @@
-"""The beat's own connection to the broker: made carefully, probed while the broker is away, never waited for."""
+"""The beat's own connection to the broker: made carefully, probed while the broker is away.
+
+A broker that hangs takes a connection and says nothing more, for as long as the time-outs last. So the turns have it
+probed in a thread aside, and wait for that no longer than a moment.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from typing import Any, Protocol
 
 from kombu.exceptions import OperationalError
 
+from celery_pgbeat.beat.aside import Aside
 from celery_pgbeat.beat.clock import boottime
 
 logger = logging.getLogger(__name__)
@@ -39,23 +44,42 @@ class Sender(Protocol):
 
 
 class Broker:
-    """One connection, or none; used by the thread that delivers, made by whichever thread first finds it missing.
+    """One connection, or none; used by the thread that delivers, made there or by a probe.
+
+    Args:
+        sender: Celery's scheduler.
+        on_connect: told of each new connection's producer.
+        on_probed: called at the end of each probe, in its thread.
 
     Attributes:
         producer: None while the broker is away.
     """
 
-    def __init__(self, sender: Sender, on_connect: Callable[[Any], None]) -> None:
+    def __init__(
+        self, sender: Sender, on_connect: Callable[[Any], None], on_probed: Callable[[], None] = lambda: None
+    ) -> None:
         self._sender = sender
         self._on_connect = on_connect
+        self._on_probed = on_probed
+        self._prober = Aside("pgbeat-probe")
+        self._probing = False
         self._connection: Any = None
         self._pause = 0.0
         self._probe_at = 0.0
         self._changing = threading.RLock()
         self.producer: Any = None
 
+    def is_ready_within(self, seconds: float) -> bool:
+        """Tell whether the broker is there; has it probed if it was away and it is time to, but waits no longer."""
+        if self._is_connected():
+            return True
+        if boottime() < self._probe_at:
+            return False
+        self._prober.ask(self._probe, seconds)
+        return self._is_connected()
+
     def ready(self) -> bool:
-        """Tell whether the broker is there; probes it if it was away and it is time to."""
+        """Tell whether the broker is there; probes it if it was away and it is time to, for as long as that takes."""
         if self._is_connected():
             return True
         with self._changing:
@@ -75,8 +99,8 @@ class Broker:
 
     @property
     def probe_in(self) -> float:
-        """Seconds until the next probe of a broker that is away."""
-        return max(0.0, self._probe_at - boottime())
+        """Seconds until the next probe of a broker that is away; while one is under way, the most there may be."""
+        return LONGEST_PAUSE if self._probing else max(0.0, self._probe_at - boottime())
 
     def lose(self, error: BaseException | str) -> None:
         """Give the connection up, because of this."""
@@ -99,9 +123,12 @@ class Broker:
             self.ready()
 
     def close(self) -> None:
-        """Drop the connection."""
-        with self._changing:
-            self._drop(lambda connection: connection.release())
+        """Drop the connection; one that another thread is making ends with the process."""
+        if self._changing.acquire(blocking=False):
+            try:
+                self._drop(lambda connection: connection.release())
+            finally:
+                self._changing.release()
 
     def is_connection_error(self, error: BaseException) -> bool:
         """Tell whether an error leaves open what became of the message."""
@@ -120,6 +147,14 @@ class Broker:
         """Tell whether the broker has answered, with a no."""
         connection = self._connection
         return connection is not None and isinstance(error, tuple(connection.channel_errors))
+
+    def _probe(self) -> None:
+        self._probing = True
+        try:
+            self.ready()
+        finally:
+            self._probing = False
+            self._on_probed()
 
     def _is_connected(self) -> bool:
         connection = self._connection

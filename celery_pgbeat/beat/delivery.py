@@ -5,6 +5,10 @@ submitted. Nothing is marked before the last batch has been begun: what is submi
 to the others for a lease, and a lease that runs while its batch waits is soon over. Batches go out in the order in
 which they were submitted, each while its own lease holds.
 
+The thread that makes the turns waits for a place only for a moment. A broker that hangs holds the batch under way for
+many seconds, and the turns give the beat's signs of life: they go on without a place, and this thread rings when it
+has one.
+
 Done in small steps: what a kill or a stop can double is one step at most. What the broker took and somebody held when
 it was to be confirmed is confirmed again in the next turns, until the lease is over: then any beat would send it again.
 """
@@ -29,7 +33,7 @@ from celery_pgbeat.postgres.store import Store
 logger = logging.getLogger(__name__)
 
 STEP = 250  # messages between two confirms
-AGAIN = 0.1  # seconds until who waits for a place looks whether the beat is to stop
+MOMENT = 0.1  # seconds that a turn waits for a place: mostly the batch before it is begun by then
 
 # A submitted job: its id, its periodic task, and what makes it; a row may hold what no message can.
 Order = tuple[uuid.UUID, str, Callable[[], Job]]
@@ -47,15 +51,22 @@ class Delivery:
     """Delivers for one beat."""
 
     def __init__(
-        self, store: Store, publisher: Publisher, complaints: Complaints, stopping: Callable[[], bool]
+        self,
+        store: Store,
+        publisher: Publisher,
+        complaints: Complaints,
+        stopping: Callable[[], bool],
+        ring: Callable[[], None],
     ) -> None:
         self._store = store
         self._publisher = publisher
         self._complaints = complaints
         self._stopping = stopping
+        self._ring = ring
         self._batches: queue.SimpleQueue[tuple[Sequence[Order], float] | None] = queue.SimpleQueue()
         self._begun = threading.Event()  # whether every batch has been begun, so that another one may wait
         self._begun.set()
+        self._refused = False  # whether a turn found no place, and is to be rung for when there is one
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
         self._failing = False  # whether the last batch was not delivered
@@ -76,12 +87,23 @@ class Delivery:
         """Return how many messages are delivered in this time, at the pace of the last ones."""
         return seconds / self._pace if self._pace else math.inf
 
+    @property
+    def is_full(self) -> bool:
+        """Whether a batch waits, so that nothing may be marked."""
+        return not self._begun.is_set()
+
     def wait_for_place(self) -> bool:
-        """Wait until no batch waits; tell whether that is so, and not the end of the beat."""
-        while not self._stopping():
-            if self._begun.wait(AGAIN):
-                return True
-        return False
+        """Wait a moment until no batch waits; tell whether that is so, and not the end of the beat.
+
+        Where it is not so, the beat is rung for when it is, and until then the next call does not wait.
+        """
+        if self._stopping():
+            return False
+        if self._begun.wait(0 if self._refused else MOMENT):
+            self._refused = False
+            return True
+        self._refused = True
+        return self._begun.is_set()  # in between, and it may not have rung
 
     def deliver(self, orders: Sequence[Order], lease_ends: float) -> None:
         """Have a batch delivered, when those before it are."""
@@ -112,6 +134,9 @@ class Delivery:
         while (batch := self._batches.get()) is not None:
             if self._batches.empty():
                 self._begun.set()
+                if self._refused:
+                    self._refused = False
+                    self._ring()
             try:
                 self._deliver(*batch)
                 self._failing = False

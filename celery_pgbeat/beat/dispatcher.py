@@ -59,6 +59,7 @@ SMALLEST_BATCH = 10
 FIRST_BATCH = 250  # of those that are due together; it doubles while there are more, so that beats that wake share them
 LEASE_SHARE = 3  # a batch is as large as can be delivered in one part in so many of its lease: it may wait for another
 AGAIN = 0.05  # seconds until rows that somebody held are tried again, doubled up to the poll
+PROBED_WITHIN = 0.25  # seconds that a turn waits for a probe of the broker: to connect takes less, where it answers
 LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
 
 
@@ -75,6 +76,7 @@ class Dispatcher:
         rules: Rules,
         code: CodeSchedules,
         stopping: Callable[[], bool] = lambda: False,
+        ring: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._publisher = publisher
@@ -86,7 +88,7 @@ class Dispatcher:
         self._stuck = 0.0
         self._complaints = Complaints()
         self._planner = Planner(store, settings, rules)
-        self._delivery = Delivery(store, publisher, self._complaints, stopping)
+        self._delivery = Delivery(store, publisher, self._complaints, stopping, ring)
         self._submitter = Submitter(store, self._delivery, outcomes, watch, rules)
         self._backfiller = Backfiller(store, self._delivery, self._submitter, settings, rules)
         self._ahead = True  # whether there may be jobs that were marked before the clock was set back
@@ -137,7 +139,7 @@ class Dispatcher:
         return self._delivery.finish(within)
 
     def _turn(self) -> float:
-        if boottime() < self._looks_at and self._publisher.ready() and self._drain():
+        if boottime() < self._looks_at and self._publisher.is_ready_within(PROBED_WITHIN) and self._drain():
             return 0.0
         view = self._store.look(self._code.lazy_names)
         if self._watch.saw(view.now):
@@ -155,8 +157,8 @@ class Dispatcher:
             self._settle()
         progress = (self._store.admit(self._batch) > 0 if view.admissible else False) or progress
         if view.due or view.unsent or view.backfills or self._submitter.holds:
-            if not self._publisher.ready():
-                return min(self._publisher.probe_in, self._settings.poll.total_seconds())
+            if not self._publisher.is_ready_within(PROBED_WITHIN):
+                return 0.0 if progress else min(self._publisher.probe_in, self._settings.poll.total_seconds())
             progress = self._submitter.submit_held() or progress
             progress = (self._recover() if view.unsent else False) or progress
             progress = (self._drain() if view.due else False) or progress
@@ -188,7 +190,7 @@ class Dispatcher:
         ):
             self._stuck = min(max(self._stuck * 2, AGAIN), rest)
             rest = self._stuck
-        if view.next_run_at is not None:
+        if view.next_run_at is not None and not self._delivery.is_full:  # else nothing can be marked before it rings
             rest = min(rest, (view.next_run_at - self._watch.database_time).total_seconds())
         return max(rest, 0.0)
 

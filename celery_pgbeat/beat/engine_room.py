@@ -3,6 +3,9 @@
 One thread makes the turns and hears the bell; a second one, the dispatcher's, delivers what a turn has submitted, and
 what went wrong there is raised in the next turn. The others only ask for a turn and ring. An error is logged and
 answered by a pause that grows; an outage is waited out.
+
+The turns give the beat's signs of life, so a turn waits for nothing but Postgres, and never longer for anything than
+until the next sign of life is due.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ class EngineRoom:
         self.entries = Entries(sender.app, self._database)
         self._watch = Watch(settings.dead_after)
         self._code = CodeSchedules(sender.app, self._database, settings)
-        self._outcomes = Outcomes(sender.app)
+        self._outcomes = Outcomes(sender.app, patience=settings.heartbeat_every.total_seconds() / 2)
         self._instruments = Instruments(
             sender.app,
             settings,
@@ -128,7 +131,7 @@ class EngineRoom:
             self._check_at = 0.0
             self._report(error)
             if not self._stopping.is_set():
-                self._bell_wait(self._next_pause())
+                self._bell_wait(min(self._next_pause(), self._settings.heartbeat_every.total_seconds()))
 
     def _turn(self) -> None:
         if self._dispatcher is None or self._janitor is None:
@@ -143,14 +146,16 @@ class EngineRoom:
         if self._dispatcher.is_well:
             self._recovered()
         if rest > 0:
-            self._bell_wait(rest)
+            self._bell_wait(min(rest, self._janitor.announces_in))
 
     def _made_publisher(self, sender: Sender) -> Publisher:
         if self._instruments.spans is None:
-            return Publisher(sender, self._watch, self._code, self._stopping.is_set)
+            return Publisher(sender, self._watch, self._code, self._stopping.is_set, self._ring)
         from celery_pgbeat.beat.tracing_publisher import TracingPublisher
 
-        return TracingPublisher(sender, self._watch, self._code, self._stopping.is_set, spans=self._instruments.spans)
+        return TracingPublisher(
+            sender, self._watch, self._code, self._stopping.is_set, self._ring, spans=self._instruments.spans
+        )
 
     def _open(self) -> None:
         if self._settings.auto_migrate:
@@ -176,6 +181,7 @@ class EngineRoom:
             self._rules,
             self._code,
             self._stopping.is_set,
+            self._ring,
         )
         self._instruments.watch(str(node))
         logger.info("Beat %s works on %r", node, self._database, extra={"action": "start"})
@@ -191,6 +197,9 @@ class EngineRoom:
         if not self._code.settled and boottime() >= self._sync_at:
             self._code.sync()
             self._sync_at = boottime() + self._settings.poll.total_seconds()
+
+    def _ring(self) -> None:
+        self._bell.ring()
 
     def _bell_wait(self, seconds: float) -> None:
         self._bell.wait(min(seconds, self._longest_wait))

@@ -60,6 +60,11 @@ class Janitor:
         if now >= self._housekeeping_at:
             self._keep_house(now)
 
+    @property
+    def announces_in(self) -> float:
+        """Seconds until the next sign of life."""
+        return max(0.0, self._announce_at - boottime())
+
     def stop(self) -> None:
         """Hand back every mark and every unsent job, and take this beat off the list."""
         marks = self._store.unmark()

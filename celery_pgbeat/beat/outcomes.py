@@ -1,20 +1,20 @@
 """Jobs on which no worker reports: what `tracking = full` comes to there, and what the result backend tells.
 
 Both are asked in threads of their own: a broker or a backend that hangs holds up no beat. The invariant: nobody is
-waited for longer than `PATIENCE`; what is not known by then is not known.
+waited for longer than `PATIENCE`, or than the beat's signs of life allow; what is not known by then is not known.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from celery import states
 from celery.backends.base import DisabledBackend
 
+from celery_pgbeat.beat.aside import Aside
 from celery_pgbeat.beat.clock import boottime
 
 logger = logging.getLogger(__name__)
@@ -29,28 +29,12 @@ FINAL = {states.SUCCESS: "succeeded", states.FAILURE: "failed", states.REVOKED: 
 Told = list[tuple[uuid.UUID, str]]
 
 
-class Aside:
-    """A question to somebody who may not answer, in a thread that ends by itself; one at a time."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._thread: threading.Thread | None = None
-
-    def ask(self, question: Callable[[], None], within: float) -> bool:
-        """Ask, and wait so many seconds; tell whether it was answered. An open question is not asked over."""
-        if self._thread is not None and self._thread.is_alive():
-            return False
-        self._thread = threading.Thread(target=question, name=self._name, daemon=True)
-        self._thread.start()
-        self._thread.join(within)
-        return not self._thread.is_alive()
-
-
 class Outcomes:
     """What this beat knows of jobs beyond what the workers report."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, patience: float = PATIENCE) -> None:
         self._app = app
+        self._patience = min(patience, PATIENCE)
         self._workers = Aside("pgbeat-ping")
         self._backend = Aside("pgbeat-results")
         self._ping_at = boottime() + PING_EVERY  # workers that start with the beat have their time
@@ -82,7 +66,7 @@ class Outcomes:
         """Ask the result backend about jobs; return those that have ended, each with its final state."""
         told: Told = []
         if jobs and not isinstance(self._app.backend, DisabledBackend):
-            self._backend.ask(lambda: self._ask_backend(jobs, told), PATIENCE)
+            self._backend.ask(lambda: self._ask_backend(jobs, told), self._patience)
         return list(told)
 
     def _ask_backend(self, jobs: Sequence[uuid.UUID], told: Told) -> None:

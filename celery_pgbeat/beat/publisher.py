@@ -64,14 +64,19 @@ class Publisher:
     """Publishes on a connection of the beat's own."""
 
     def __init__(
-        self, sender: Sender, watch: Watch, code: CodeSchedules, stopping: Callable[[], bool] = lambda: False
+        self,
+        sender: Sender,
+        watch: Watch,
+        code: CodeSchedules,
+        stopping: Callable[[], bool] = lambda: False,
+        ring: Callable[[], None] = lambda: None,
     ) -> None:
         self._sender = sender
         self._watch = watch
         self._code = code
         self._stopping = stopping
         self._renderer = Renderer(sender, lambda name: code.lazy_entry(name) is not None)
-        self._broker = Broker(sender, self._renderer.connect)
+        self._broker = Broker(sender, self._renderer.connect, ring)
         self._together = True  # until Redis refuses a part of a batch
         self._suspects: dict[uuid.UUID, int] = {}  # 1: was among those that broke the connection; 2: it did, alone
         self._sent_since = False
@@ -79,6 +84,10 @@ class Publisher:
     def ready(self) -> bool:
         """Tell whether the broker is there; probes it if it was away and it is time to."""
         return self._broker.ready()
+
+    def is_ready_within(self, seconds: float) -> bool:
+        """Tell whether the broker is there, and wait no longer for a probe, whose end rings."""
+        return self._broker.is_ready_within(seconds)
 
     @property
     def probe_in(self) -> float:

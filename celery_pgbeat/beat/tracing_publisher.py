@@ -36,10 +36,11 @@ class TracingPublisher(Publisher):
         watch: Watch,
         code: CodeSchedules,
         stopping: Callable[[], bool] = lambda: False,
+        ring: Callable[[], None] = lambda: None,
         *,
         spans: Spans,
     ) -> None:
-        super().__init__(sender, watch, code, stopping)
+        super().__init__(sender, watch, code, stopping, ring)
         self._spans = spans
         self._of_jobs: dict[uuid.UUID, Any] = {}
         self._routed = lru_cache(ROUTED)(self._queue_of_task)

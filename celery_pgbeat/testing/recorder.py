@@ -77,6 +77,11 @@ class Nowhere(Broker):
         """Tell that it is there."""
         return True
 
+    def is_ready_within(self, seconds: float) -> bool:
+        """Tell that it is ready, at once."""
+        del seconds
+        return self.ready()
+
     def is_connection_error(self, error: BaseException) -> bool:
         """Tell that there is no connection that could fail."""
         del error

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -189,3 +192,85 @@ def test_rows_whose_tick_met_an_outage_of_the_broker_run_when_it_is_back(
     assert [] == forgotten
     assert [] == sql(cluster.database, BLAMED)
     assert all(beat.is_running() for beat in running)
+
+
+FROZEN = 12.0  # seconds: longer than any time-out that a beat has for a broker, so that one runs out under each of them
+DEAD_AFTER = timedelta(seconds=6)  # half of it: no sign of life may depend on the broker
+LIVELY = {
+    "pgbeat_lease": 2,
+    "pgbeat_poll": 0.5,
+    "pgbeat_heartbeat": 1,
+    "pgbeat_dead_after": DEAD_AFTER.total_seconds(),
+    "pgbeat_alert_after": 3600,
+}
+
+
+class Pulse:
+    """The signs of life that each beat of a cluster has given, as its peers could see them."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, set[datetime]] = defaultdict(set)
+        self.longest: dict[str, timedelta] = defaultdict(timedelta)  # that a sign was old when it was looked at
+        self.fewest = 1_000_000  # beats at one look
+
+    def look(self, url: str) -> None:
+        """Look once."""
+        nodes = sql(url, "select id, last_seen_at, clock_timestamp() - last_seen_at as age from pgbeat.node")
+        for node in nodes:
+            self.seen[node["id"]].add(node["last_seen_at"])
+            self.longest[node["id"]] = max(self.longest[node["id"]], node["age"])
+        self.fewest = min(self.fewest, len(nodes))
+
+
+@contextmanager
+def felt(url: str) -> Iterator[Pulse]:
+    """Look at the signs of life twenty times a second."""
+    pulse, ended = Pulse(), threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.05):
+            pulse.look(url)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield pulse
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("own_broker", ["redis", pytest.param("amqp", marks=pytest.mark.amqp)], indirect=True)
+def test_a_broker_that_hangs_stops_no_sign_of_life_and_nothing_that_needs_no_broker(
+    cluster: Cluster, own_broker: Server, say: Callable[[str], None]
+) -> None:
+    cluster.broker = own_broker.url
+    cluster.settings = LIVELY
+    running = beats(cluster, 3)
+    with tapped(cluster, INBOX, onward="celery") as tap:
+        # Many are due all the time, so that each beat has a batch under way and another one that waits behind it.
+        load = Load(cluster, ROWS, queue=f"'{INBOX}'", catchup="'all'")
+        load.runs_for(3)
+        with tap.shut(), felt(load.url) as pulse:
+            own_broker.freeze()
+            began = now(load.url)
+            wait_until(load.url, began + timedelta(seconds=1))
+            sql(load.url, "insert into pgbeat.periodic_task (name, task, schedule) values ('new', 't', 'every 1h')")
+            planned = "select 1 from pgbeat.periodic_task where name = 'new' and next_run_at is not null"
+            eventually(lambda: sql(load.url, planned), within(2), "a new row is planned while the broker hangs")
+            wait_until(load.url, began + timedelta(seconds=FROZEN))
+            own_broker.thaw()
+            wait_until(load.url, began + timedelta(seconds=FROZEN + 3))
+        account = load.settle(tap, timeout=30)
+        cluster.worker()
+        eventually(lambda: not sql(load.url, "select 1 from pgbeat.active_job"), within(20), "all runs")
+
+    account = replace(account, started=[run for run in cluster.probe.runs() if run.periodic_task in load.names])
+    longest = max(pulse.longest.values())
+    say(f"longest without a sign of life {longest.total_seconds():.1f} s; {account}")
+    prove(account, Limits(doubled_sends=0.05, forgiven=len(load.names)))
+    assert [] == account.recorded
+    assert 3 == len(pulse.seen) == pulse.fewest
+    assert longest < DEAD_AFTER
+    assert all(len(signs) > FROZEN / 2 for signs in pulse.seen.values())
+    assert all(beat.is_running() and "A beat is dead" not in beat.log for beat in running)

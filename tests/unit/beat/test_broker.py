@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -79,3 +81,32 @@ def test_what_a_message_names_and_nobody_knows_is_no_error_of_the_connection() -
     assert not broker("redis://").is_connection_error(raised)
     assert not broker("redis://").is_connection_error(KeyError("by hand"))
     assert broker("redis://").is_connection_error(OperationalError("away"))
+
+
+def test_a_probe_that_hangs_is_waited_for_no_longer_than_a_moment_and_its_end_rings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connect, hanging, answered, rung = Broker._connect, threading.Event(), threading.Event(), threading.Semaphore(0)
+
+    def hang(self: Broker) -> None:
+        hanging.set()
+        assert answered.wait(10)
+        connect(self)
+
+    monkeypatch.setattr(Broker, "_connect", hang)
+    here = Broker(Scheduler(app_of("memory://"), lazy=True), lambda _producer: None, rung.release)
+
+    assert not here.is_ready_within(0.01)
+    assert hanging.wait(10)
+    assert brokers.LONGEST_PAUSE == here.probe_in
+    began = time.monotonic()
+    assert not here.is_ready_within(10)  # it was waited for once
+    here.close()  # the end of the beat does not wait either
+    assert time.monotonic() - began < 5
+    assert not rung.acquire(blocking=False)
+
+    answered.set()
+    assert rung.acquire(timeout=10)
+    assert here.is_ready_within(0)
+    assert 0.0 == here.probe_in
+    here.close()

@@ -56,9 +56,14 @@ def stopping() -> threading.Event:
 
 
 @pytest.fixture
-def delivery(gate: Gate, stopping: threading.Event) -> Iterator[Delivery]:
+def rung() -> threading.Semaphore:
+    return threading.Semaphore(0)
+
+
+@pytest.fixture
+def delivery(gate: Gate, stopping: threading.Event, rung: threading.Semaphore) -> Iterator[Delivery]:
     made: Any = gate
-    yield (line := Delivery(made, made, Complaints(), stopping.is_set))
+    yield (line := Delivery(made, made, Complaints(), stopping.is_set, rung.release))
     for _ in range(10):
         gate.open.release()
     assert line.finish(PATIENCE)
@@ -80,25 +85,49 @@ def test_batches_go_out_in_their_order_and_each_is_confirmed(gate: Gate, deliver
     assert [("confirm", [job], False) for job, _ in made] == gate.told
 
 
-def test_there_is_no_place_while_a_batch_waits_and_none_is_waited_for_at_the_end(
-    gate: Gate, delivery: Delivery, stopping: threading.Event
+def test_there_is_no_place_while_a_batch_waits_and_the_beat_is_rung_when_there_is_one(
+    gate: Gate, delivery: Delivery, rung: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert delivery.wait_for_place()
     delivery.deliver(batch()[1], boottime() + PATIENCE)
     assert gate.entered.acquire(timeout=PATIENCE)
-    assert delivery.wait_for_place()  # the one under way is in nobody's way
+    assert delivery.wait_for_place()  # one under way, none waiting
     delivery.deliver(batch()[1], boottime() + PATIENCE)
-    waiter: list[bool] = []
-    thread = threading.Thread(target=lambda: waiter.append(delivery.wait_for_place()))
-    thread.start()
-    thread.join(0.3)
-    assert thread.is_alive()
+    assert delivery.is_full
+
+    assert not delivery.wait_for_place()  # the broker hangs, and the turn goes on
+    monkeypatch.setattr("celery_pgbeat.beat.delivery.MOMENT", PATIENCE)
+    began = boottime()
+    assert not delivery.wait_for_place()  # it has been waited for once
+    assert boottime() - began < PATIENCE / 2
+    assert not rung.acquire(blocking=False)
 
     gate.open.release()  # the first is done, the second begun
-    thread.join(PATIENCE)
-    assert [True] == waiter
-
+    assert rung.acquire(timeout=PATIENCE)
+    assert delivery.wait_for_place()
     delivery.deliver(batch()[1], boottime() + PATIENCE)
+    gate.open.release()
+    gate.open.release()
+    assert delivery.finish(PATIENCE)
+    assert not rung.acquire(blocking=False)  # it rings for a turn that found no place, and for nothing else
+
+
+def test_a_place_that_is_free_within_a_moment_is_waited_for(
+    gate: Gate, delivery: Delivery, rung: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("celery_pgbeat.beat.delivery.MOMENT", PATIENCE)
+    for _ in range(2):
+        delivery.deliver(batch()[1], boottime() + PATIENCE)
+    opening = threading.Timer(0.1, gate.open.release)
+    opening.start()
+
+    assert delivery.wait_for_place()
+    opening.join()
+    assert not rung.acquire(blocking=False)
+
+
+def test_there_is_no_place_at_the_end_of_the_beat(delivery: Delivery, stopping: threading.Event) -> None:
+    assert delivery.wait_for_place()
     stopping.set()
     assert not delivery.wait_for_place()
 

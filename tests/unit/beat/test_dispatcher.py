@@ -83,7 +83,7 @@ def table() -> Table:
 def beat(table: Table, monkeypatch: pytest.MonkeyPatch) -> Dispatcher:
     monkeypatch.setattr(dispatcher, "LOOK_EVERY", 60.0)
     store: Any = table
-    publisher: Any = SimpleNamespace(ready=lambda: True)
+    publisher: Any = SimpleNamespace(is_ready_within=lambda _seconds: True)
     outcomes: Any = SimpleNamespace(full_acts_as=lambda _: "full")
     code: Any = SimpleNamespace(lazy_names=[])
     watch = Watch(timedelta(seconds=30))
@@ -143,6 +143,34 @@ def test_jobs_that_are_in_time_are_moved_on_and_looked_at_again_at_once(beat: Di
     assert 0 == beat.turn()
     assert ["passed"] == table.rechecks
     assert beat.turn() > 0
+
+
+def test_while_a_batch_waits_for_a_broker_that_hangs_nothing_is_marked_and_all_else_goes_on(
+    beat: Dispatcher, table: Table
+) -> None:
+    beat._delivery._begun.clear()
+    table.due, table.in_time = 100, True
+
+    assert 0 == beat.turn()  # more of what needs no broker may be there
+    assert ["passed", "ahead"] == table.rechecks
+    rests = [beat.turn() for _ in range(3)]
+    assert rests == sorted(rests)
+    assert rests[0] > 0
+    assert [] == table.batches
+
+    beat._delivery._begun.set()
+    assert 0 == beat.turn()
+    assert [100] == [100 - table.due]
+
+
+def test_what_needs_no_broker_goes_on_at_once_while_that_is_away(beat: Dispatcher, table: Table) -> None:
+    away: Any = SimpleNamespace(is_ready_within=lambda _seconds: False, probe_in=5.0)
+    beat._publisher = away
+    table.due, table.in_time = 1, True
+
+    assert 0 == beat.turn()
+    assert 0 < beat.turn() <= Settings().poll.total_seconds()
+    assert [] == table.batches
 
 
 def test_jobs_of_the_future_are_looked_for_at_the_start_and_when_the_clock_goes_back(
