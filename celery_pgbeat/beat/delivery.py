@@ -29,6 +29,7 @@ from celery_pgbeat.beat.complaints import Complaints
 from celery_pgbeat.beat.messages import Job, Refusal
 from celery_pgbeat.beat.publisher import Publisher
 from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
 
@@ -67,8 +68,8 @@ class Delivery:
         self._begun = threading.Event()  # whether every batch has been begun, so that another one may wait
         self._begun.set()
         self._refused = False  # whether a turn found no place, and is to be rung for when there is one
-        self._thread: threading.Thread | None = None
-        self._error: Exception | None = None
+        self._thread = LastingThread(self._run, "pgbeat-delivery")
+        self._error: BaseException | None = None
         self._failing = False  # whether the last batch was not delivered
         self._pace = 0.0  # seconds that a message of the last batch took
         self._unconfirmed: deque[Unconfirmed] = deque()
@@ -109,26 +110,29 @@ class Delivery:
         """Have a batch delivered, when those before it are."""
         if not orders:
             return
-        if self._thread is None:
-            thread = threading.Thread(target=self._run, name="pgbeat-delivery", daemon=True)
-            thread.start()
-            self._thread = thread
+        if not self._thread.is_started:
+            self._thread.start()
         self._begun.clear()
         self._batches.put((orders, lease_ends))
 
     def check(self) -> None:
-        """Raise what went wrong since the last look, if anything did."""
+        """Raise what went wrong since the last look, if anything did; start the thread again if it has ended.
+
+        A batch that was under way is as a killed beat leaves it: sent by any beat when its lease is over.
+        """
+        if self._thread.has_ended_early:
+            if self._batches.empty():
+                self._begun.set()
+            self._thread.mend()
         error, self._error = self._error, None
         if error is not None:
             raise error
 
     def finish(self, within: float) -> bool:
         """End the thread when it has delivered what there is; tell whether it has ended within so many seconds."""
-        if self._thread is None:
-            return True
-        self._batches.put(None)
-        self._thread.join(within)
-        return not self._thread.is_alive()
+        if self._thread.is_alive:
+            self._batches.put(None)
+        return self._thread.join(within)
 
     def _run(self) -> None:
         while (batch := self._batches.get()) is not None:
@@ -140,7 +144,7 @@ class Delivery:
             try:
                 self._deliver(*batch)
                 self._failing = False
-            except Exception as error:  # noqa: BLE001  raised by the next `check`, in the thread that makes the turns
+            except BaseException as error:  # noqa: BLE001  raised by the next `check`, in the thread that makes the turns
                 self._failing = True
                 self._error = self._error or error
             del batch  # else an idle beat would keep its last thousand rows
@@ -152,7 +156,7 @@ class Delivery:
         for job, periodic_task, make in orders:
             try:
                 jobs.append(make())
-            except Exception as error:  # noqa: BLE001  one bad row stops only itself
+            except BaseException as error:  # noqa: BLE001  one bad row stops only itself
                 unmade.append(Refusal(job, periodic_task, error))
         self._refuse(unmade)
         began = boottime()

@@ -117,7 +117,7 @@ class Dispatcher:
         try:
             self.check()
             rest = self._turn()
-        except Exception as error:
+        except BaseException as error:  # the delivery's may be no Exception
             self._looks_at = 0.0
             if isinstance(error, DatabaseBusy):
                 self._batch = max(min(self._batch, self._share) // 2, SMALLEST_BATCH)

@@ -4,6 +4,9 @@ One thread makes the turns and hears the bell; a second one, the dispatcher's, d
 what went wrong there is raised in the next turn. The others only ask for a turn and ring. An error is logged and
 answered by a pause that grows; an outage is waited out.
 
+No thread of a beat ends unseen: each turn starts again what has ended of the other threads, and Celery's thread, which
+asks for the turns, starts again the one that makes them.
+
 The turns give the beat's signs of life, so a turn waits for nothing but Postgres, and never longer for anything than
 until the next sign of life is due.
 """
@@ -32,12 +35,14 @@ from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.listen import Bell
 from celery_pgbeat.postgres.store import Store
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds after an error, doubled with each in a row
 REMIND_EVERY = 60.0  # seconds between two log lines about one and the same outage
 DELIVERY_ENDS_WITHIN = 2.0  # seconds that a batch under way has to end, or to be given back, when the beat stops
+LOOK_AFTER = 1.0  # seconds that a turn may take before it is looked whether its thread still runs
 LAST_WORDS_WITHIN = 1.0  # seconds for handing back on behalf of a turn that hangs
 
 
@@ -76,7 +81,7 @@ class EngineRoom:
         self._check_at = 0.0
         self._pause = 0.0
         self._reminded: tuple[str, float] | None = None
-        self._thread: threading.Thread | None = None
+        self._thread = LastingThread(self._run, "pgbeat")
         self._asked = threading.Semaphore(0)
         self._answered = threading.Semaphore(0)
         self._ended = threading.Event()
@@ -89,18 +94,23 @@ class EngineRoom:
 
     def turn(self) -> None:
         """Have one turn made, and wait for its end. The thread starts with the first: after any fork."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="pgbeat", daemon=True)
+        if not self._thread.is_started:
             self._thread.start()
+        if self._thread.has_ended_early:
+            # What was asked of it, and what it answered last, is not the next one's.
+            self._asked, self._answered = threading.Semaphore(0), threading.Semaphore(0)
+            self._thread.mend()
         self._asked.release()
-        self._answered.acquire()
+        while not self._answered.acquire(timeout=LOOK_AFTER):
+            if not self._thread.is_alive:
+                return
 
     def stop(self, within: float) -> None:
         """Have everything handed back; gives a turn under way some seconds to end first."""
         self._stopping.set()
         self._bell.ring()
         self._asked.release()
-        if self._thread is None:
+        if not self._thread.is_started:
             self._close()
             return
         if self._given_up or self._ended.wait(within):
@@ -112,28 +122,31 @@ class EngineRoom:
         last.join(LAST_WORDS_WITHIN)
 
     def _run(self) -> None:
-        self._guarded(self._instruments.start)
-        gc.freeze()  # what has been loaded by now stays: a busy beat would walk through it with every few batches
-        while True:
-            self._asked.acquire()
-            if self._stopping.is_set():
-                break
-            self._guarded(self._turn)
+        try:
+            self._guarded(self._instruments.start)
+            gc.freeze()  # what has been loaded by now stays: a busy beat would walk through it with every few batches
+            while True:
+                self._asked.acquire()
+                if self._stopping.is_set():
+                    break
+                self._guarded(self._turn)
+                self._answered.release()
+            self._guarded(self._hand_back)
+            self._ended.set()
+        finally:
             self._answered.release()
-        self._guarded(self._hand_back)
-        self._ended.set()
-        self._answered.release()
 
     def _guarded(self, step: Callable[[], None]) -> None:
         try:
             step()
-        except Exception as error:  # noqa: BLE001  the one place where all of a beat's errors end
+        except BaseException as error:  # noqa: BLE001  the one place where all of a beat's errors end
             self._check_at = 0.0
             self._report(error)
             if not self._stopping.is_set():
                 self._bell_wait(min(self._next_pause(), self._settings.heartbeat_every.total_seconds()))
 
     def _turn(self) -> None:
+        self._instruments.mend()
         if self._dispatcher is None or self._janitor is None:
             self._open()
             return
@@ -202,7 +215,11 @@ class EngineRoom:
         self._bell.ring()
 
     def _bell_wait(self, seconds: float) -> None:
-        self._bell.wait(min(seconds, self._longest_wait))
+        try:
+            self._bell.wait(min(seconds, self._longest_wait))
+        except BaseException as error:  # noqa: BLE001  the wait after an error has none above it that would catch its own
+            self._report(error)
+            self._stopping.wait(min(seconds, self._longest_wait))
 
     def _hand_back(self) -> None:
         delivered = True
@@ -229,12 +246,13 @@ class EngineRoom:
         try:
             self._store.database = Database(self._settings.required_url, self._settings.schema)
             self._janitor.stop()
-        except Exception as error:  # noqa: BLE001  nothing is lost: the lease frees what this could not
+        except BaseException as error:  # noqa: BLE001  nothing is lost: the lease frees what this could not
             self._report(error)
 
-    def _report(self, error: Exception) -> None:
+    def _report(self, error: BaseException) -> None:
         """Log an error once a minute for as long as it stays the same."""
-        error = self._database.translated(error)
+        if isinstance(error, Exception):
+            error = self._database.translated(error)
         outage = isinstance(error, (DatabaseUnavailable, SchemaMissing, SchemaTooNew))
         if outage and not isinstance(error, DatabaseBusy):
             self._watch.lost()

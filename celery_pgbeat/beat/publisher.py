@@ -132,7 +132,7 @@ class Publisher:
             return [], jobs
         try:
             return self._renderer.render(jobs, self._watch.database_time)
-        except Exception as error:
+        except BaseException as error:
             foreseen = self._broker.is_connection_error(error) or self._broker.is_refusal(error)
             extra = {"action": "publish"}
             logger.warning("Nothing can be rendered now: %s", error, exc_info=not foreseen, extra=extra)
@@ -219,10 +219,13 @@ class Publisher:
         try:
             now, lazy = self._watch.database_time, self._code.lazy_entry(job.periodic_task)
             entry = JobEntry(job, self._sender.app, now, lazy)
-        except Exception as error:  # noqa: BLE001  a row may hold what no message can
+        except BaseException as error:  # noqa: BLE001  a row may hold what no message can
             answer.refuse(job, error)
             return None
-        self._sender.apply_entry(entry, producer=self._broker.producer)
+        try:
+            self._sender.apply_entry(entry, producer=self._broker.producer)
+        except BaseException as error:  # noqa: BLE001  one who wraps the scheduler may raise what it does not note
+            entry.error = error
         return entry
 
     def _lose(self, error: BaseException, jobs: Sequence[Job]) -> None:

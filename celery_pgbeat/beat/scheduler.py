@@ -82,6 +82,9 @@ class Scheduler(beat.Scheduler):
             # Celery wraps what happened; the cause is what tells a broken connection from a refusal.
             entry.error = error.__cause__ or error.__context__ or error
             return None
+        except BaseException as error:  # noqa: BLE001  likewise: a task's own sys.exit() must not end the beat's thread
+            entry.error = error
+            return None
 
     def close(self) -> None:
         """Hand back every mark and unsent job; safe in a signal handler and as often as anybody likes."""

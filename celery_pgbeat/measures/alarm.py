@@ -23,6 +23,7 @@ from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.measures.webhook import Webhook
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.signals import alert as alert_signal
+from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class Alarm:
         self._now = now
         self._webhook = webhook
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pgbeat-alarm", daemon=True)
+        self._thread = LastingThread(self._run, "pgbeat-alarm")
         self._remind_at = 0.0
 
     def start(self) -> None:
@@ -96,6 +97,12 @@ class Alarm:
         if self._webhook is not None:
             self._webhook.start()
         self._thread.start()
+
+    def mend(self) -> None:
+        """Start again what has ended too early."""
+        self._thread.mend()
+        if self._webhook is not None:
+            self._webhook.mend()
 
     def stop(self) -> None:
         """Look no more."""
@@ -146,17 +153,17 @@ class Alarm:
         wait = self._every
         while not self._stopping.wait(wait):
             began = time.monotonic()
-            if self._may_judge():
-                self._guarded()
+            self._guarded()
             wait = max(self._every, SHARE * (time.monotonic() - began))
 
     def _guarded(self) -> None:
         try:
-            self.tell(self.look())
+            if self._may_judge():
+                self.tell(self.look())
         except DatabaseUnavailable as error:
             # The turns speak of the outage; this is a word for who wonders why there is no alert.
             logger.debug("Nobody can look for what is overdue: %s", error, extra={"action": "alert"})
-        except Exception as error:  # noqa: BLE001  whatever is wrong with alerts, the beat goes on
+        except BaseException as error:  # noqa: BLE001  whatever is wrong with alerts, the beat goes on
             if time.monotonic() >= self._remind_at:
                 self._remind_at = time.monotonic() + REMIND_EVERY
                 logger.warning("Cannot look for what is overdue: %s", error, extra={"action": "alert"})

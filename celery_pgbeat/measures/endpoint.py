@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from celery_pgbeat.measures.gauges import Gauges
 from celery_pgbeat.measures.tally import Tally
+from celery_pgbeat.threads import LastingThread
 
 COUNTERS = {
     "sent": "Messages that the broker took and Postgres knows of.",
@@ -74,18 +75,25 @@ class BeatMetrics(Collector):
         yield GaugeMetricFamily("pgbeat_alerts", "Alerts that are raised and not over.", reading.alerts)
 
 
-def serve(host: str, port: int, tally: Tally, gauges: Gauges) -> Callable[[], None]:
-    """Serve the metrics in a thread; returns what ends that.
+class Endpoint:
+    """A server of metrics, in a thread.
 
     Raises:
         OSError: the address cannot be had.
     """
-    registry = CollectorRegistry()
-    registry.register(BeatMetrics(tally, gauges))
-    server, _ = start_http_server(port, host, registry)
 
-    def close() -> None:
-        server.shutdown()
-        server.server_close()
+    def __init__(self, host: str, port: int, tally: Tally, gauges: Gauges) -> None:
+        registry = CollectorRegistry()
+        registry.register(BeatMetrics(tally, gauges))
+        self._server, thread = start_http_server(port, host, registry)
+        self._thread = LastingThread(self._server.serve_forever, "pgbeat-metrics", thread)
 
-    return close
+    def mend(self) -> None:
+        """Serve on if the thread has ended too early."""
+        self._thread.mend()
+
+    def close(self) -> None:
+        """Serve no more."""
+        if self._thread.is_alive:
+            self._server.shutdown()
+        self._server.server_close()

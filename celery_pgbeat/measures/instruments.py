@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery_pgbeat.measures.alarm import Alarm
 from celery_pgbeat.measures.counting import CountingStore
@@ -17,6 +17,9 @@ from celery_pgbeat.measures.webhook import Webhook
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.store import Store
 from celery_pgbeat.settings import Settings
+
+if TYPE_CHECKING:
+    from celery_pgbeat.measures.endpoint import Endpoint
 
 logger = logging.getLogger(__name__)
 
@@ -54,12 +57,12 @@ class Instruments:
         self._tally = None if settings.metrics_port is None else Tally()
         self.spans = spans_of(settings)
         self._alarm: Alarm | None = None
-        self._close_endpoint: Callable[[], None] | None = None
+        self._endpoint: Endpoint | None = None
 
     def start(self) -> None:
         """Serve the metrics, if asked to: from before the database is there, for its absence is one of them."""
         port = self._settings.metrics_port
-        if self._tally is None or port is None:
+        if self._tally is None or port is None or self._endpoint is not None:
             return
         try:
             from celery_pgbeat.measures import endpoint
@@ -73,7 +76,7 @@ class Instruments:
         host = self._settings.metrics_host
         try:
             gauges = Gauges(self._database, self._settings.dead_after)
-            self._close_endpoint = endpoint.serve(host, port, self._tally, gauges)
+            self._endpoint = endpoint.Endpoint(host, port, self._tally, gauges)
         except OSError as error:
             logger.error(
                 "Cannot serve metrics at %s port %d: %s. Beats of one host need a pgbeat_metrics_port each.",
@@ -124,12 +127,18 @@ class Instruments:
         if self._tally is not None:
             self._tally.turned(broker_up=broker_up)
 
+    def mend(self) -> None:
+        """Start again each thread of theirs that has ended too early."""
+        for part in (self._alarm, self._endpoint):
+            if part is not None:
+                part.mend()
+
     def stop(self) -> None:
         """End what was started; an alert that is on its way gets a moment to arrive."""
         if self._alarm is not None:
             self._alarm.stop()
-        if self._close_endpoint is not None:
-            self._close_endpoint()
-            self._close_endpoint = None
+        if self._endpoint is not None:
+            self._endpoint.close()
+            self._endpoint = None
         if self.spans is not None:
             self.spans.close()

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from celery_pgbeat import __version__
 from celery_pgbeat.settings import masked_webhook
+from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
 
@@ -39,11 +40,15 @@ class Webhook:
         self._pauses = pauses
         self._waiting: queue.Queue[Mapping[str, Any] | None] = queue.Queue(MOST_WAITING + 1)
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pgbeat-webhook", daemon=True)
+        self._thread = LastingThread(self._run, "pgbeat-webhook")
 
     def start(self) -> None:
         """Begin to post."""
         self._thread.start()
+
+    def mend(self) -> None:
+        """Post on if the thread has ended too early."""
+        self._thread.mend()
 
     def post(self, message: Mapping[str, Any]) -> None:
         """Have a message posted; returns at once."""
@@ -55,7 +60,7 @@ class Webhook:
     def stop(self, within: float) -> None:
         """Post what waits, without a second attempt at anything, but for no longer than so many seconds."""
         self._stopping.set()
-        if self._thread.is_alive():
+        if self._thread.is_alive:
             self._waiting.put(None)
             self._thread.join(within)
 

@@ -34,11 +34,11 @@ def served(tally: Tally, reading: Reading | None) -> dict[str, float]:
     from celery_pgbeat.measures import endpoint
 
     port = free_port()
-    close = endpoint.serve("127.0.0.1", port, tally, Known(reading))  # type: ignore[arg-type]
+    server = endpoint.Endpoint("127.0.0.1", port, tally, Known(reading))  # type: ignore[arg-type]
     try:
         return scraped(port)
     finally:
-        close()
+        server.close()
 
 
 def instruments(**settings: Any) -> Instruments:
