@@ -1,13 +1,18 @@
 """Sleep until rung or until time is up.
 
 A notification is a hint with an empty payload; whoever may connect may send one, so all it does is to end a
-wait. Polling is the truth: a lost listening connection, or PgBouncer in transaction mode, costs promptness and
-nothing else. A socket pair lets another thread end the wait at once.
+wait. Polling is the truth: a lost listening connection, or a pooler, costs promptness and nothing else. A socket pair
+lets another thread end the wait at once.
+
+Behind a pooler nothing listens. In transaction mode LISTEN would stay on a server connection that others use next, and
+they would collect our notifications, which they have not asked for. A pooler shows in the process id of the backend:
+Postgres sends its own when a connection is made, a pooler sends another one.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import select
 import socket
 import time
@@ -83,10 +88,18 @@ class Bell:
             connection: Any = fairy.driver_connection
             fairy.detach()  # it is ours for as long as it lives; the pool makes another
             cursor = connection.cursor()
-            cursor.execute(f'listen "{self.database.schema}"')
+            cursor.execute("select pg_backend_pid()")
+            direct = cursor.fetchone()[0] == connection.info.backend_pid
+            if direct:
+                cursor.execute(f'listen "{self.database.schema}"')
             cursor.close()
         except Exception as error:  # noqa: BLE001  whatever a driver raises: we can still poll
             self._miss(error)
+            return False
+        if not direct:
+            connection.close()
+            self._retry_at = math.inf
+            logger.info("Not listening, polling only: there is a pooler before Postgres", extra={"action": "listen"})
             return False
         self._connection = connection
         self._pause = FIRST_PAUSE

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
+import psycopg2
 import pytest
+from sqlalchemy.engine import make_url
 
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.listen import Bell
+from tests.harness.pgbouncer import PgBouncer
 from tests.store.session import Session
 
 
@@ -93,3 +98,26 @@ def test_a_lost_listening_connection_is_made_anew(bell: Bell, session: Session) 
 
     session.rows("notify pgbeat")
     assert waited(bell, 5) < 1
+
+
+@pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
+def test_behind_a_pooler_nothing_listens_and_that_is_said_once(
+    migrated_database: str, pgbouncer: PgBouncer, driver: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="celery_pgbeat.postgres.listen")
+    url = make_url(pgbouncer.url).set(drivername=f"postgresql+{driver}")
+    bell = Bell(Database(url.render_as_string(hide_password=False)))
+    session = Session(migrated_database)
+    for _ in range(2):
+        assert not bell.wait(0.1)
+
+    with closing(psycopg2.connect(pgbouncer.url)) as bystander:
+        bystander.autocommit = True
+        for _ in range(10 * pgbouncer.pool_size):  # each server connection of the pool in turn
+            session.rows("notify pgbeat")
+            with bystander.cursor() as cursor:
+                cursor.execute("select 1")
+        assert [] == bystander.notifies
+    assert ["Not listening, polling only: there is a pooler before Postgres"] == caplog.messages
+    bell.close()
+    bell.database.close()
