@@ -89,6 +89,7 @@ def _texts(folder: str) -> Iterator[tuple[str, str]]:
             yield path.name, path.read_text(encoding="utf-8")
 
 
+@cache  # each heartbeat asks, and a package does not change while it runs
 def latest() -> int:
     """Return the schema version that this package brings."""
     return max(number for number, _ in migrations())

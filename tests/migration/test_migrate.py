@@ -262,3 +262,12 @@ def test_every_migration_is_as_good_for_an_older_client_encoding_and_any_search_
             cursor.execute(rendered(text, "pgbeat"))
         cursor.execute("select pgbeat.schedule('a', 'app.probe', '@daily')")
         connection.rollback()
+
+
+def test_a_check_reads_no_migration_s_text(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    migrate(engine)
+    read: list[str] = []
+    monkeypatch.setattr("celery_pgbeat.postgres.migrate._texts", lambda folder: iter(read.append(folder) or ()))
+
+    check(engine, "pgbeat")
+    assert [] == read

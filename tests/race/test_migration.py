@@ -28,6 +28,7 @@ def _next_version(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let there be one more migration."""
     following = [*migrate.migrations(), (migrate.latest() + 1, "select '100 %'")]
     monkeypatch.setattr(migrate, "migrations", lambda: iter(following))
+    monkeypatch.setattr(migrate, "latest", lambda: following[-1][0])
 
 
 def migration(store: Store) -> Attempt[int]:
