@@ -59,6 +59,11 @@ SMALLEST_BATCH = 10
 FIRST_BATCH = 250  # of those that are due together; it doubles while there are more, so that beats that wake share them
 LEASE_SHARE = 3  # a batch is as large as can be delivered in one part in so many of its lease: it may wait for another
 AGAIN = 0.05  # seconds until rows that somebody held are tried again, doubled up to the poll
+VERDICTS = {  # what is logged of a job that was silent for too long: the level, the action, the text
+    "lost": (logging.WARNING, "lose", "Lost job %s of %r: it was silent for too long"),
+    "rerun": (logging.WARNING, "rerun", "Job %s of %r runs again: it was silent for too long, and on_lost is 'rerun'"),
+    "resend": (logging.INFO, "resend", "Job %s of %r is sent again: no worker started it within its pickup deadline"),
+}
 PROBED_WITHIN = 0.25  # seconds that a turn waits for a probe of the broker: to connect takes less, where it answers
 LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
 
@@ -338,11 +343,6 @@ class Dispatcher:
             self._settle()
         verdicts = self._store.judge(self._batch, self.workers_track)
         for verdict in verdicts:
-            logger.warning(
-                "Recovered job %s of %r, silent for too long: %s",
-                verdict.id,
-                verdict.periodic_task,
-                verdict.verdict,
-                extra={"action": "recover"},
-            )
+            level, action, what = VERDICTS[verdict.verdict]
+            logger.log(level, what, verdict.id, verdict.periodic_task, extra={"action": action})
         return bool(verdicts)

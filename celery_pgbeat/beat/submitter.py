@@ -143,7 +143,7 @@ class Submitter:
 def _log(decision: Decision, answer: Submitted) -> None:
     name = decision.row.name
     if answer.lost is not None:
-        logger.warning("Lost job %s of %r: it was silent for too long", answer.lost, name, extra={"action": "recover"})
+        logger.warning("Lost job %s of %r: it was silent for too long", answer.lost, name, extra={"action": "lose"})
     if decision.job is not None and not answer.made and decision.scheduled_for is not None:
         logger.info(
             "Skipped %r for %s: job %s is not final",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
@@ -14,7 +16,7 @@ from celery_pgbeat.beat.clock import Watch
 from celery_pgbeat.beat.dispatcher import FIRST_BATCH, SMALLEST_BATCH, Dispatcher
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.planning import Decision, Due
-from celery_pgbeat.postgres.store import Submitted, View
+from celery_pgbeat.postgres.store import Submitted, Verdict, View
 from celery_pgbeat.settings import Settings
 from tests.unit.planning import rows
 
@@ -190,3 +192,21 @@ def test_what_has_lapsed_makes_no_busy_loop_of_a_beat_that_may_not_judge_yet(bea
     table.lapsed = True
 
     assert [1.0, 1.0] == [beat.turn(), beat.turn()]
+
+
+def test_the_log_says_what_became_of_a_job_that_was_silent(
+    beat: Dispatcher, table: Table, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.dispatcher")
+    job = uuid.uuid4()
+    verdicts = [Verdict(job, "row", verdict) for verdict in ("lost", "rerun", "resend")]
+    monkeypatch.setattr(table, "judge", lambda *_: verdicts, raising=False)
+
+    assert beat._judge()
+
+    said = [(record.levelname, vars(record)["action"], record.message) for record in caplog.records]
+    assert [
+        ("WARNING", "lose", f"Lost job {job} of 'row': it was silent for too long"),
+        ("WARNING", "rerun", f"Job {job} of 'row' runs again: it was silent for too long, and on_lost is 'rerun'"),
+        ("INFO", "resend", f"Job {job} of 'row' is sent again: no worker started it within its pickup deadline"),
+    ] == said
