@@ -52,7 +52,8 @@ class Watch:
     @property
     def may_judge(self) -> bool:
         """Whether silence can be held against a node now."""
-        return self._since is not None and boottime() - self._since >= self._dead_after.total_seconds()
+        since = self._since  # read once: another thread may be asking while this one notes an outage
+        return since is not None and boottime() - since >= self._dead_after.total_seconds()
 
     @property
     def database_time(self) -> datetime:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from celery_pgbeat.measures.tally import Tally
@@ -13,6 +14,29 @@ from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.store import Confirmed, Recovered, Store, Submitted, Verdict
 
 MOST_UNSENT = 50_000  # jobs whose due time is remembered until they are sent
+
+
+class DueAts:
+    """When the jobs were due that are not sent yet: the turns add to it, the delivery takes from it."""
+
+    def __init__(self) -> None:
+        self._known: dict[uuid.UUID, datetime] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, due_ats: Mapping[uuid.UUID, datetime]) -> None:
+        """Remember some; the oldest make way for what is too many."""
+        with self._lock:
+            self._known.update(due_ats)
+            while len(self._known) > MOST_UNSENT:
+                del self._known[next(iter(self._known))]
+
+    def take(self, jobs: Iterable[uuid.UUID]) -> list[datetime | None]:
+        """Return when each was due, None where that is not known, and forget it."""
+        with self._lock:
+            return [self._known.pop(job, None) for job in jobs]
 
 
 class CountingStore(Store):
@@ -24,7 +48,7 @@ class CountingStore(Store):
         super().__init__(database, beat, lease)
         self._tally = tally
         self._now = now
-        self._due_ats: dict[uuid.UUID, datetime] = {}
+        self._due_ats = DueAts()
 
     def submit_free(
         self, decisions: Sequence[Decision], default_timezone: str, full_acts_as: str = "full"
@@ -51,7 +75,7 @@ class CountingStore(Store):
         """Confirm as the store does, and count; what somebody held is counted when it is confirmed again."""
         now = self._now()
         confirmed = super().confirm(sent)
-        due_ats = [self._due_ats.pop(job, None) for job, _ in sent if job not in confirmed.held]
+        due_ats = self._due_ats.take(job for job, _ in sent if job not in confirmed.held)
         self._tally.count(sent=len(due_ats))
         self._tally.late(max(0.0, (now - due_at).total_seconds()) for due_at in due_ats if due_at is not None)
         return confirmed
@@ -85,6 +109,7 @@ class CountingStore(Store):
     def _count_submitted(self, decisions: Sequence[Decision], answers: Sequence[Submitted]) -> None:
         by_name = {answer.name: answer for answer in answers}
         skipped: Counter[str] = Counter()
+        due_ats: dict[uuid.UUID, datetime] = {}
         for decision in decisions:
             answer = by_name.get(decision.row.name)
             if answer is None:
@@ -96,8 +121,7 @@ class CountingStore(Store):
             if not answer.made:
                 skipped["overlap"] += 1
             elif not answer.waits:
-                self._due_ats[decision.job] = decision.due_at
-        while len(self._due_ats) > MOST_UNSENT:
-            del self._due_ats[next(iter(self._due_ats))]
+                due_ats[decision.job] = decision.due_at
+        self._due_ats.add(due_ats)
         self._tally.skip(skipped)
         self._tally.count(lost=sum(answer.lost is not None for answer in answers))

@@ -55,23 +55,22 @@ class Parcel:
 
 
 class Renderer:
-    """Renders for one beat; each connection has a press of its own, and shapes are learnt anew for it."""
+    """Renders for one beat; each connection has a press of its own, and shapes are learnt anew for it.
+
+    Any thread may connect, one thread renders: a new connection is noted, and taken up with the next rendering.
+    """
 
     def __init__(self, sender: Sender, is_lazy: Callable[[str], bool]) -> None:
         self._sender = sender
         self._is_lazy = is_lazy
-        self._producer: Any = None
-        self._press: Press | None = None
+        self._connected: tuple[Any, Press | None] = (None, None)  # a producer and its press
+        self._producer: Any = None  # the one for which the shapes were learnt
         self._way: Way | None = None
         self._shapes: OrderedDict[Hashable, Shape | Exception | int] = OrderedDict()
 
     def connect(self, producer: Any) -> None:
         """Render for this connection from now on."""
-        self._producer = producer
-        self._press = _press_for(producer.connection)
-        for key, known in list(self._shapes.items()):
-            if isinstance(known, Shape):
-                del self._shapes[key]
+        self._connected = (producer, _press_for(producer.connection))
 
     def render(self, jobs: Sequence[Job], now: datetime) -> tuple[list[Parcel], list[Job]]:
         """Return what to write, and the jobs that go the plain way.
@@ -79,7 +78,7 @@ class Renderer:
         Raises:
             Exception: the connection is lost, or the broker refuses a queue.
         """
-        press = self._press
+        press = self._taken_up()
         current = None if press is None else way(self._sender)
         if press is None or current is None:
             return [], list(jobs)
@@ -111,6 +110,16 @@ class Renderer:
                 parcels[place] = Parcel(press, place)
             parcels[place].add(job, shape.content.delay(moment), message)
         return list(parcels.values()), plain
+
+    def _taken_up(self) -> Press | None:
+        """Return the press of the connection there is; what was learnt for another one is forgotten."""
+        producer, press = self._connected
+        if producer is not self._producer:
+            self._producer = producer
+            for key, known in list(self._shapes.items()):
+                if isinstance(known, Shape):
+                    del self._shapes[key]
+        return press
 
     def _shapes_of(
         self, keyed: Sequence[tuple[Hashable, Job]], press: Press, current: Way, moment: Moment

@@ -99,3 +99,16 @@ def test_the_databases_time_goes_on_while_it_does_not_answer(time: Time) -> None
     time.boot += 7.5
 
     assert time.database + timedelta(seconds=7.5) == watch.database_time
+
+
+def test_an_outage_that_is_noted_while_another_thread_asks_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Watch(DEAD_AFTER)
+    watch.saw(NOON)
+
+    def lost_meanwhile() -> float:
+        watch.lost()
+        return 1e9
+
+    monkeypatch.setattr(clock, "boottime", lost_meanwhile)
+    assert isinstance(watch.may_judge, bool)
+    assert not watch.may_judge

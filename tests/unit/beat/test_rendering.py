@@ -6,6 +6,7 @@ import uuid
 from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,11 +18,12 @@ from hypothesis import strategies as st
 from kombu.exceptions import SerializerNotInstalled
 from kombu.serialization import codec, dumps, registry
 
+from celery_pgbeat.beat.rendering import renderer
 from celery_pgbeat.beat.rendering.content import Content
 from celery_pgbeat.beat.rendering.fields import HEADERS, Fields, Shown, fields_in
 from celery_pgbeat.beat.rendering.genuine import comes_from, is_plain_task
 from celery_pgbeat.beat.rendering.redis_press import _random_uuids
-from celery_pgbeat.beat.rendering.shape import key_of
+from celery_pgbeat.beat.rendering.shape import Shape, key_of
 from tests.harness.outbox import job
 
 ODD = ["'", '"', "\\", "it's", "[{", "\x7f", "\xa0", "\u200b", "\n", "ü", "x" * 40]
@@ -152,3 +154,28 @@ def test_a_task_with_something_of_its_own_about_sending_is_no_plain_one(name: st
     assert is_plain_task(app.tasks["shop.probe"])
     setattr(app.tasks["shop.probe"], name, value)
     assert not is_plain_task(task)
+
+
+def test_a_connection_made_while_messages_are_rendered_is_taken_up_with_the_next_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The thread that renders moves the shapes about; the one that connects must not touch them."""
+    known: list[bool] = []
+
+    def reconnect(_name: str) -> bool:
+        made.connect(SimpleNamespace(connection=None))
+        known.append("shape" in made._shapes)
+        return True
+
+    monkeypatch.setattr(renderer, "_press_for", lambda _: SimpleNamespace())
+    monkeypatch.setattr(renderer, "way", lambda _: "the way")
+    sender: Any = SimpleNamespace(app=Celery("rendering", broker="memory://", set_as_current=False))
+    made, one = renderer.Renderer(sender, reconnect), job()
+    made.connect(SimpleNamespace(connection=None))
+    made.render([], one.scheduled_for)
+    made._shapes["shape"] = object.__new__(Shape)
+
+    made.render([one], one.scheduled_for)
+    assert [True] == known
+    made.render([], one.scheduled_for)
+    assert "shape" not in made._shapes
