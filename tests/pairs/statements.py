@@ -1,0 +1,181 @@
+"""Which statements beats, workers and authors may say in a situation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from uuid import UUID
+
+from celery_pgbeat.postgres.reports import Copy, Finish, Reports, Start
+from celery_pgbeat.postgres.store import Store
+from tests.pairs.saying import Statement, Texts
+from tests.pairs.set_up import RULES, Job, Memory
+from tests.pairs.situations import BACKFILL, NAME, TOKEN, WORKER, A, B, C
+from tests.store.situations import ago
+
+SILENCE = timedelta(seconds=30)
+NEW, COPY = UUID(int=200), UUID(int=201)  # the tokens of two starts that come now
+BATCH = 10
+
+
+def statements_of(texts: Texts, memory: Memory) -> list[Statement]:
+    """Return all that may be said."""
+    return [*_of_ticks(texts, memory), *_of_upkeep(texts), *_of_workers(texts, memory), *_of_authors(texts)]
+
+
+def _of_ticks(texts: Texts, memory: Memory) -> Iterator[Statement]:
+    """What beat A says of what it has marked and of the jobs that it is sending, and what others take over."""
+
+    def said(
+        verb: str,
+        call: Callable[[Store], object],
+        beat: str = A,
+        about: str = "",
+        once: bool = False,
+        beside: str | None = None,
+    ) -> Statement:
+        text = texts.of_beat(beat, call)
+        return Statement(verb, text, about, again=None if once else text, beside=beside)
+
+    decisions = memory.decisions
+    if decisions:
+        submit = said("submit", lambda store: store.submit(decisions, "UTC", True, True))
+        yield submit
+        yield said("submit, not judging", lambda store: store.submit(decisions, "UTC", False, True))
+        free = texts.of_beat(A, lambda store: store.submit_free(decisions, "UTC"))
+        yield Statement("submit_free", free, again=submit.sql)  # what that leaves is submit's
+        yield said("unmark", lambda store: store.unmark())
+        yield said("report_problem", lambda store: store.report_problem(memory.problems), once=True)
+    if memory.postponed:
+        yield said("postpone", lambda store: store.postpone(memory.postponed))
+    yield said("mark", lambda store: store.mark(BATCH), B)
+    yield said("mark, a third beat", lambda store: store.mark(BATCH), C, beside="mark")
+    if memory.planned:
+        yield said("plan", lambda store: store.plan(memory.planned, "UTC"))
+    yield said("recover", lambda store: store.recover(BATCH, RULES.on_time), B)
+    yield said("recover, a third beat", lambda store: store.recover(BATCH, RULES.on_time), C, beside="recover")
+    for job in memory.jobs:
+        if job.state in ("pending", "buffered"):
+            yield from _of_sending(said, job)
+    if memory.filling is not None and memory.step is not None:
+        filling, step, jobs = memory.filling, memory.step, memory.steps
+        minutes = timedelta(minutes=5)
+        yield said("submit_backfill", lambda store: store.submit_backfill(filling, step, jobs, 5, minutes))
+        yield said("end_backfill", lambda store: store.end_backfill(filling, "because"), once=True)
+    yield said("mark_backfill", lambda store: store.mark_backfill("UTC"), B, once=True)
+
+
+def _of_sending(said: Callable[..., Statement], job: Job) -> Iterator[Statement]:
+    held = {"beat": job.holder, "about": job.about}
+    yield said("confirm", lambda store: store.confirm([(job.id, 0.0)]), **held)
+    yield said("refuse", lambda store: store.refuse([(job.id, "refused")]), once=True, **held)
+    yield said("give_back", lambda store: store.give_back([job.id]), once=True, **held)
+    yield said("skip", lambda store: store.skip([job.id], "not_allowed"), once=True, **held)
+    yield said("free", lambda store: store.free([job.holder]), B, job.about, once=True)
+
+
+def _of_upkeep(texts: Texts) -> Iterator[Statement]:
+    calls: dict[str, Callable[[Store], object]] = {
+        "judge": lambda store: store.judge(BATCH, True),
+        "judge, not sending again": lambda store: store.judge(BATCH, False),
+        "recheck": lambda store: store.recheck(BATCH),
+        "release": lambda store: store.release(),
+        "admit": lambda store: store.admit(BATCH),
+        "regroup": lambda store: store.regroup(),
+        "resume_due": lambda store: store.resume_due(),
+        "pause_failing": lambda store: store.pause_failing(BATCH),
+    }
+    for verb, call in calls.items():
+        text = texts.of_beat(B, call)
+        yield Statement(verb, text, again=text)
+    for verb, acts_as in (("untrack, send", "send"), ("untrack, result", "result")):
+        yield Statement(verb, texts.of_beat(B, lambda store, acts_as=acts_as: store.untrack(acts_as)))
+
+
+def _of_workers(texts: Texts, memory: Memory) -> Iterator[Statement]:
+    for job in memory.jobs:
+        if job.state == "buffered":
+            continue
+        yield from _of_starts(texts, job)
+        if job.state != "lost":
+            yield from _of_a_start(texts, job)
+            told = texts.of_beat(B, lambda store, job=job: store.settle([(job.id, "succeeded")]))
+            yield Statement("settle", told, job.about)
+
+
+def _of_starts(texts: Texts, job: Job) -> Iterator[Statement]:
+    verb = "start_late" if job.state == "lost" else "start_spaced" if job.spaced else "start"
+    starts = {verb: (NEW, 0), f"{verb} of a copy": (COPY, 0)}
+    if job.state in ("running", "retrying"):
+        starts["start of the next attempt"] = (NEW, job.attempt + (job.state == "running"))
+    for name, (token, attempt) in starts.items():
+        start = Start(job.id, job.run, attempt, token, WORKER)
+
+        def call(reports: Reports, start: Start = start, verb: str = verb) -> object:
+            return getattr(reports, verb)(start, SILENCE)
+
+        tries = 3 if verb == "start_late" else 1
+        yield Statement(name, texts.of_worker(call), job.about, answered=True, tries=tries)
+
+
+def _of_a_start(texts: Texts, job: Job) -> Iterator[Statement]:
+    """What the start that runs says, or one of which a failover has lost the commit."""
+    start = Start(job.id, job.run, job.attempt, job.token or TOKEN, WORKER)
+    calls: dict[str, Callable[[Reports], object]] = {
+        "finish": lambda reports: reports.finish(start, "succeeded"),
+        "finish, failed": lambda reports: reports.finish(start, "failed", "it failed"),
+        "retry": lambda reports: reports.retry(start, timedelta(minutes=1), "it failed"),
+        "requeue": lambda reports: reports.requeue(start, "stopped"),
+        "requeue, to be sent again": lambda reports: reports.requeue(start, "stopped", resend=True),
+        "lose": lambda reports: reports.lose(start, "killed"),
+        "heartbeat": lambda reports: reports.heartbeat(WORKER, [start], SILENCE),
+        "end_unstarted": lambda reports: reports.end_unstarted(
+            Copy(job.id, job.run, job.attempt), "revoked", WORKER, error="revoked"
+        ),
+    }
+    for verb, call in calls.items():
+        text = texts.of_worker(call)
+        yield Statement(verb, text, job.about, again=text if verb == "heartbeat" else None)
+    many = texts.of_worker(lambda reports: reports.finish_many([Finish(start, "failed", "it failed")]))
+    yield Statement("finish_many", many, job.about, again=many)  # what was held is told again
+
+
+def _of_authors(texts: Texts) -> Iterator[Statement]:
+    row = "update pgbeat.periodic_task set {} where name = 'nightly'"
+    writes = {
+        "set schedule": row.format("schedule = '15 * * * *'"),
+        "set args": row.format("args = '[1]'"),
+        "set next_run_at": row.format("next_run_at = pgbeat.now()"),
+        "set overlap to allow": row.format("overlap = 'allow'"),
+        "set overlap to skip": row.format("overlap = 'skip'"),
+        "set group": row.format("group_name = 'g'"),
+        "rename": row.format("name = 'daily'"),
+        "delete": "delete from pgbeat.periodic_task where name = 'nightly'",
+        "insert": "insert into pgbeat.periodic_task (name, task, schedule) values ('nightly', 'app.p', '0 * * * *')",
+        "set max_active of the group": "update pgbeat.task_group set max_active = 2 where name = 'g'",
+        "delete group": "delete from pgbeat.task_group where name = 'g'",
+    }
+    for verb, sql in writes.items():
+        yield Statement(verb, sql, answered=True, by_author=True)
+    files: dict[str, tuple[str, dict[str, object]]] = {
+        "trigger": ("trigger", {"name": NAME, "force": False}),
+        "trigger, force": ("trigger", {"name": NAME, "force": True}),
+        "pause": ("pause", {"name": NAME, "reason": None, "until": None}),
+        "resume": ("resume", {"name": NAME}),
+        "cancel": ("cancel", {"name": NAME, "reason": "its job wished so", "by": "job"}),
+        "snooze": ("snooze", {"name": NAME, "by": "job", "until": None, "seconds": 60}),
+        "reschedule": (
+            "reschedule",
+            {"name": NAME, "schedule": "45 * * * *", "timezone": None, "anchor": None},
+        ),
+        "limit_group": ("limit_group", {"name": "g", "max_active": 1}),
+        "pause_group": ("pause_group", {"name": "g", "reason": None}),
+        "resume_group": ("resume_group", {"name": "g"}),
+        "backfill": (
+            "backfill",
+            {"name": NAME, "since": ago(hours=20), "until": ago(hours=19), "mode": "missing", "max_active": 1},
+        ),
+        "cancel_backfill": ("cancel_backfill", {"id": str(BACKFILL)}),
+    }
+    for verb, (name, parameters) in files.items():
+        yield Statement(verb, texts.of_file(name, **parameters), answered=True, by_author=True)

@@ -1,0 +1,116 @@
+"""Two statements at one moment come to what they come to one after the other.
+
+`tests/model` says one statement after the other, in any order; here two overlap. See `checker.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from time import monotonic
+
+import pytest
+
+from tests.docs.pages import ROOT
+from tests.model.mutants import mutate
+from tests.pairs.benign import BENIGN
+from tests.pairs.checker import Anomaly, Figures, Meeting
+from tests.pairs.planted import PLANTED
+from tests.pairs.selection import ALL, chosen
+from tests.pairs.situations import SITUATIONS
+from tests.pairs.stage import Stage
+
+PARTS = 4  # that run beside each other
+LONG = pytest.mark.timeout(7200 if ALL else 180)
+# Each of these once came to what neither order comes to: the situation, and the two statements.
+ONCE_WRONG = {
+    "an unsent job and the next tick are dropped for each other": (
+        "late, catchup latest, unsent since long",
+        ("submit", "recover"),
+        ("recover", "submit"),
+    ),
+    "a job that has been sent, and runs nowhere, is asked to end": (
+        "due, cancel_other, being sent",
+        ("confirm", "submit"),
+    ),
+    "a job that will be retried is asked to end": ("due, cancel_other, running", ("retry", "submit")),
+    "a job that goes back to the broker is asked to end": ("due, cancel_other, running", ("requeue", "submit")),
+    "a job that is to be sent again is asked to end": ("due, cancel_other, given back", ("recover", "submit")),
+    "a lost job starts beside the next tick": (
+        "due, skip, lost, not exclusive",
+        ("start_late", "submit_free"),
+        ("submit_free", "start_late"),
+    ),
+    "a lost job starts beside one that is triggered": (
+        "due, skip, lost, not exclusive",
+        ("start_late", "trigger"),
+        ("trigger", "start_late"),
+    ),
+    "a tick is skipped for a job that is judged lost": ("due, skip, running in silence", ("judge", "submit")),
+}
+
+
+@pytest.fixture
+def stage(migrated_database: str) -> Iterator[Stage]:
+    with closing(Stage(migrated_database)) as opened:
+        yield opened
+
+
+def wrong(anomalies: list[Anomaly]) -> list[str]:
+    """Return in words what is not known to be harmless."""
+    return [str(anomaly) for anomaly in anomalies if not any(kind.covers(anomaly) for kind in BENIGN)]
+
+
+@pytest.mark.parametrize("what", ONCE_WRONG)
+def test_no_more(stage: Stage, what: str) -> None:
+    situation, *pairs = ONCE_WRONG[what]
+    meeting, figures = Meeting(stage, situation), Figures()
+    found = [meeting.meet(meeting.named(first), meeting.named(second), figures) for first, second in pairs]
+
+    assert [] == wrong([anomaly for anomaly in found if anomaly is not None])
+
+
+@LONG
+@pytest.mark.parametrize("part", range(PARTS))
+def test_two_statements_at_one_moment_come_to_what_one_of_their_orders_comes_to(
+    stage: Stage, part: int, record_property: Callable[[str, object], None]
+) -> None:
+    figures, began = Figures(), monotonic()
+    for name in list(SITUATIONS)[part::PARTS]:
+        meeting = Meeting(stage, name)
+        figures.situations += 1
+        for first, second in chosen(meeting):
+            anomaly = meeting.meet(first, second, figures)
+            if anomaly is not None:
+                figures.anomalies.append(anomaly)
+    unknown = wrong(figures.anomalies)
+    benign = len(figures.anomalies) - len(unknown)
+    record_property("pairs", f"{figures}, {benign} benign, {len(unknown)} wrong, {monotonic() - began:.0f} s")
+
+    assert figures.pairs > figures.situations
+    assert "" == "\n".join(unknown)
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_the_check_finds_that(stage: Stage, what: str) -> None:
+    planted = PLANTED[what]
+    sound = Meeting(stage, planted.situation)
+    pair = [sound.named(planted.first), sound.named(planted.second)]
+    assert sound.meet(pair[0], pair[1], Figures()) is None
+    raced = Meeting(stage, planted.situation, mutate(planted.mutant, stage.database))
+
+    anomaly = raced.meet(raced.named(planted.first), raced.named(planted.second), Figures())
+
+    assert anomaly is not None
+    assert [str(anomaly)] == wrong([anomaly])
+
+
+def test_the_page_says_what_is_harmless_and_why() -> None:
+    _, _, rest = (
+        (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8").partition("\n## Two statements at one moment\n")
+    )
+    section, _, _ = rest.partition("\n## ")
+    said = [" ".join(item.split()) for item in re.findall(r"^- ((?:.|\n(?!\n|- ))+)", section, re.MULTILINE)]
+
+    assert [kind.because for kind in BENIGN] == said
