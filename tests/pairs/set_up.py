@@ -7,7 +7,19 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from celery_pgbeat.planning import NOTHING, Decision, Filling, Planned, Postponed, Rules, Step, decide, plan, range_of
+from celery_pgbeat.planning import (
+    NOTHING,
+    Decision,
+    Due,
+    Filling,
+    Planned,
+    Postponed,
+    Rules,
+    Step,
+    decide,
+    plan,
+    range_of,
+)
 from celery_pgbeat.postgres.store import Store
 from tests.pairs.saying import LEASE
 from tests.pairs.situations import BACKFILL, NAME, A, Setting
@@ -41,14 +53,14 @@ class Memory:
     step: Step | None = None
     steps: list[UUID] = field(default_factory=list)  # the ids of the step's jobs
     jobs: list[Job] = field(default_factory=list)
-    problems: list[Any] = field(default_factory=list)
+    problems: list[tuple[Due, str]] = field(default_factory=list)
 
 
 def set_up(stage: Stage, setting: Setting) -> Memory:
     """Set it up, and let beat A read, mark and decide."""
     memory = Memory()
     with stage.set_up() as situation:
-        _groups(situation, setting, astray=False)
+        _groups(situation, setting)
         for row in ([setting.row] if setting.row is not None else []) + [*setting.others]:
             columns = dict(row)
             name = columns.pop("name", NAME)
@@ -57,7 +69,7 @@ def set_up(stage: Stage, setting: Setting) -> Memory:
             if written:
                 _paused(situation, name, written)
         situation.clock.stand_at(NOON)
-        if setting.more.get("astray"):
+        if setting.astray:
             situation.session.rows("update pgbeat.periodic_task set group_paused = false")
         for columns in setting.jobs:
             values = {key: value for key, value in columns.items() if key not in ("state", "since")}
@@ -79,7 +91,7 @@ def set_up(stage: Stage, setting: Setting) -> Memory:
     return memory
 
 
-def _groups(situation: Situation, setting: Setting, astray: bool) -> None:
+def _groups(situation: Situation, setting: Setting) -> None:
     for group in setting.groups:
         situation.session.rows(
             "insert into pgbeat.task_group (name, max_active, paused) values (%s, %s, %s)",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import product
 from typing import Any
@@ -40,6 +40,7 @@ class Setting:
         failures: the count of failures, by its columns.
         backfill: the columns of a backfill.
         mark: beat A has marked the row, if it is due.
+        astray: the row joined its group as that was paused, and does not know.
     """
 
     row: Columns | None = None
@@ -50,7 +51,7 @@ class Setting:
     failures: Columns | None = None
     backfill: Columns | None = None
     mark: bool = True
-    more: Columns = field(default_factory=dict)
+    astray: bool = False
 
 
 # How the row stands.
@@ -199,7 +200,7 @@ def _groups() -> dict[str, Setting]:
             {**ON_TIME, "group_name": "g"}, [job("given back")], groups=[{"name": "g", "paused": True}]
         ),
         "group, is astray": Setting(
-            {**ON_TIME, "group_name": "g"}, groups=[{"name": "g", "paused": True}], more={"astray": True}
+            {**ON_TIME, "group_name": "g"}, groups=[{"name": "g", "paused": True}], astray=True
         ),
     }
 

@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from time import monotonic
 
 import pytest
@@ -49,12 +48,6 @@ ONCE_WRONG = {
     ),
     "a tick is skipped for a job that is judged lost": ("due, skip, running in silence", ("judge", "submit")),
 }
-
-
-@pytest.fixture
-def stage(migrated_database: str) -> Iterator[Stage]:
-    with closing(Stage(migrated_database)) as opened:
-        yield opened
 
 
 def wrong(anomalies: list[Anomaly]) -> list[str]:
