@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tests.pairs.differences import differing
+from tests.pairs.differences import differing, row_of
 from tests.pairs.saying import Loader, Statement, Texts, statement
 from tests.pairs.set_up import set_up
 from tests.pairs.situations import SITUATIONS
@@ -61,6 +61,7 @@ class Meeting:
         memory = set_up(stage, SITUATIONS[name])
         self.has_jobs = bool(memory.jobs)
         self.statements = statements_of(Texts(stage.cursor, load), memory)
+        self.before = stage.state()
         self._in_turn: dict[tuple[str, str], Outcome] = {}
 
     def named(self, label: str) -> Statement:
@@ -70,30 +71,44 @@ class Meeting:
     @cached_property
     def moving(self) -> dict[str, State]:
         """What those statements come to that change anything here by themselves."""
-        before = self.stage.state()
         after = {one.label: self.stage.alone(one) for one in self.statements}
-        return {label: state for label, state in after.items() if state != before}
+        return {label: state for label, state in after.items() if state != self.before}
 
     def pairs(self, pruned: bool = True) -> Iterator[tuple[Statement, Statement]]:
         """Iterate over the pairs that may matter; or over all of them, if they are not to be pruned.
 
         The first one has to change something: else it is as if it were not there. So has the second one, at least once
-        the first has been: else it comes to the same whenever it comes. Both may take locks, which at worst has the
-        other step over a row; it comes again. Two authors wait for each other's row, and do not see the jobs: they meet
-        where there are none.
+        the first has been: else it comes to the same whenever it comes. They have to have to do with each other: where
+        they write other rows, and neither order makes either do anything else than it does by itself, the one does not
+        see whether the other has been. Any of these may take locks, which at worst has the other step over a row; it
+        comes again. Two authors wait for each other's row, and do not see the jobs: they meet where there are none.
         """
-        moving = self.moving
         for first in self.statements:
             seconds = [second for second in self.statements if first.meets(second)]
-            if pruned and first.label not in moving:
+            if pruned and first.label not in self.moving:
                 continue
             if pruned and first.by_author and self.has_jobs:
                 seconds = [second for second in seconds if not second.by_author]
             self._say_in_turn(first, seconds)
             for second in seconds:
-                moves = second.label in moving or self._in_turn[first.label, second.label][0] != moving.get(first.label)
-                if moves or not pruned:
+                if pruned and second.label in self.moving:
+                    self._say_in_turn(second, [first])
+                if not pruned or not self._passes_by(first, second):
                     yield first, second
+
+    def _passes_by(self, first: Statement, second: Statement) -> bool:
+        """Return whether the second has nothing to do with the first, which changes something."""
+        state, answers = self._in_turn[first.label, second.label]
+        if second.label not in self.moving:
+            return state == self.moving[first.label]
+        other_state, other_answers = self._in_turn[second.label, first.label]
+        if state != other_state or answers != other_answers[::-1]:
+            return False
+        before = set(self.before)
+        one, two = set(self.moving[first.label]), set(self.moving[second.label])
+        if {row_of(line) for line in one ^ before} & {row_of(line) for line in two ^ before}:
+            return False
+        return set(state) == before - (before - one) - (before - two) | (one - before) | (two - before)
 
     def meet(self, first: Statement, second: Statement, figures: Figures) -> Anomaly | None:
         """Let them overlap; return what is wrong with that."""

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from tests.pairs.stage import State
 
-KEYS = {"active_job": "id", "finished_job": "id", "periodic_task": "name", "periodic_task_state": "name"}
+KEYS = {
+    "active_job": "id",
+    "finished_job": "id",
+    "periodic_task": "name",
+    "periodic_task_state": "name",
+    "task_group": "name",
+    "backfill": "id",
+}
 NAMED = ("state", "reason", "origin")
 
 Row = dict[str, Any]
@@ -31,12 +39,22 @@ def differing(expected: tuple[State, tuple[str, str]], seen: tuple[State, tuple[
     return tuple(lines)
 
 
+@lru_cache(maxsize=10_000)
+def row_of(line: str) -> tuple[str, str]:
+    """Return of which row a line of an outcome is: its table and its key."""
+    table, row = _read(line)
+    return table, str(row.get(KEYS[table]))
+
+
+def _read(line: str) -> tuple[str, Row]:
+    table, _, text = line.partition(" ")
+    return table, json.loads(text)
+
+
 def _rows(state: State) -> dict[tuple[str, str], list[Row]]:
     rows: dict[tuple[str, str], list[Row]] = {}
     for line in state:
-        table, _, text = line.partition(" ")
-        row = json.loads(text)
-        rows.setdefault((table, str(row.get(KEYS.get(table, "name"), ""))), []).append(row)
+        rows.setdefault(row_of(line), []).append(_read(line)[1])
     return rows
 
 

@@ -40,6 +40,7 @@ class Job(NamedTuple):
     token: UUID | None
     holder: str  # the beat that holds it, or has held it
     spaced: bool
+    tells_apart: bool  # a failure comes to something else than a success
 
 
 @dataclass(slots=True)
@@ -54,6 +55,7 @@ class Memory:
     steps: list[UUID] = field(default_factory=list)  # the ids of the step's jobs
     jobs: list[Job] = field(default_factory=list)
     problems: list[tuple[Due, str]] = field(default_factory=list)
+    is_silent: bool = False  # whether a job has been silent for too long, so that somebody judges it
 
 
 def set_up(stage: Stage, setting: Setting) -> Memory:
@@ -88,6 +90,9 @@ def set_up(stage: Stage, setting: Setting) -> Memory:
             )
         _remember(memory, Store(stage.database, A, LEASE), mark=setting.mark)
         memory.jobs = _jobs(stage)
+        memory.is_silent = situation.session.value(
+            "select exists (select from pgbeat.active_job where busy_until < pgbeat.now())"
+        )
     return memory
 
 
@@ -141,8 +146,9 @@ def _remember(memory: Memory, store: Store, mark: bool) -> None:
 
 def _jobs(stage: Stage) -> list[Job]:
     rows = stage.situation.session.rows(
-        "select id, state, run, attempt, token, marked_by, min_gap is not null as spaced from pgbeat.active_job "
-        "union all select id, state, run, attempt, null, null, revival ? 'min_gap' from pgbeat.finished_job "
+        "select id, state, run, attempt, token, marked_by, min_gap is not null as spaced, "
+        "pause_after_failures is not null or ask is not null as tells_apart from pgbeat.active_job "
+        "union all select id, state, run, attempt, null, null, revival ? 'min_gap', false from pgbeat.finished_job "
         "where revival is not null order by id"
     )
     return [
@@ -154,7 +160,8 @@ def _jobs(stage: Stage) -> list[Job]:
             row["attempt"],
             row["token"] and UUID(str(row["token"])),
             row["marked_by"] or A,
-            bool(row["spaced"]),
+            row["spaced"],
+            row["tells_apart"],
         )
         for number, row in enumerate(rows, 1)
     ]

@@ -20,7 +20,7 @@ BATCH = 10
 
 def statements_of(texts: Texts, memory: Memory) -> list[Statement]:
     """Return all that may be said."""
-    return [*_of_ticks(texts, memory), *_of_upkeep(texts), *_of_workers(texts, memory), *_of_authors(texts)]
+    return [*_of_ticks(texts, memory), *_of_upkeep(texts, memory), *_of_workers(texts, memory), *_of_authors(texts)]
 
 
 def _of_ticks(texts: Texts, memory: Memory) -> Iterator[Statement]:
@@ -41,7 +41,8 @@ def _of_ticks(texts: Texts, memory: Memory) -> Iterator[Statement]:
     if decisions:
         submit = said("submit", lambda store: store.submit(decisions, "UTC", True, True))
         yield submit
-        yield said("submit, not judging", lambda store: store.submit(decisions, "UTC", False, True))
+        if memory.is_silent:
+            yield said("submit, not judging", lambda store: store.submit(decisions, "UTC", False, True))
         free = texts.of_beat(A, lambda store: store.submit_free(decisions, "UTC"))
         yield Statement("submit_free", free, again=submit.sql)  # what that leaves is submit's
         yield said("unmark", lambda store: store.unmark())
@@ -74,10 +75,9 @@ def _of_sending(said: Callable[..., Statement], job: Job) -> Iterator[Statement]
     yield said("free", lambda store: store.free([job.holder]), B, job.about, once=True)
 
 
-def _of_upkeep(texts: Texts) -> Iterator[Statement]:
+def _of_upkeep(texts: Texts, memory: Memory) -> Iterator[Statement]:
     calls: dict[str, Callable[[Store], object]] = {
         "judge": lambda store: store.judge(BATCH, True),
-        "judge, not sending again": lambda store: store.judge(BATCH, False),
         "recheck": lambda store: store.recheck(BATCH),
         "release": lambda store: store.release(),
         "admit": lambda store: store.admit(BATCH),
@@ -85,6 +85,8 @@ def _of_upkeep(texts: Texts) -> Iterator[Statement]:
         "resume_due": lambda store: store.resume_due(),
         "pause_failing": lambda store: store.pause_failing(BATCH),
     }
+    if memory.is_silent:
+        calls["judge, not sending again"] = lambda store: store.judge(BATCH, False)
     for verb, call in calls.items():
         text = texts.of_beat(B, call)
         yield Statement(verb, text, again=text)
@@ -109,13 +111,14 @@ def _of_starts(texts: Texts, job: Job) -> Iterator[Statement]:
     if job.state in ("running", "retrying"):
         starts["start of the next attempt"] = (NEW, job.attempt + (job.state == "running"))
     for name, (token, attempt) in starts.items():
+        beside = verb if token == COPY else None
         start = Start(job.id, job.run, attempt, token, WORKER)
 
         def call(reports: Reports, start: Start = start, verb: str = verb) -> object:
             return getattr(reports, verb)(start, SILENCE)
 
         tries = 3 if verb == "start_late" else 1
-        yield Statement(name, texts.of_worker(call), job.about, answered=True, tries=tries)
+        yield Statement(name, texts.of_worker(call), job.about, answered=True, tries=tries, beside=beside)
 
 
 def _of_a_start(texts: Texts, job: Job) -> Iterator[Statement]:
@@ -123,7 +126,6 @@ def _of_a_start(texts: Texts, job: Job) -> Iterator[Statement]:
     start = Start(job.id, job.run, job.attempt, job.token or TOKEN, WORKER)
     calls: dict[str, Callable[[Reports], object]] = {
         "finish": lambda reports: reports.finish(start, "succeeded"),
-        "finish, failed": lambda reports: reports.finish(start, "failed", "it failed"),
         "retry": lambda reports: reports.retry(start, timedelta(minutes=1), "it failed"),
         "requeue": lambda reports: reports.requeue(start, "stopped"),
         "requeue, to be sent again": lambda reports: reports.requeue(start, "stopped", resend=True),
@@ -133,6 +135,8 @@ def _of_a_start(texts: Texts, job: Job) -> Iterator[Statement]:
             Copy(job.id, job.run, job.attempt), "revoked", WORKER, error="revoked"
         ),
     }
+    if job.tells_apart:
+        calls["finish, failed"] = lambda reports: reports.finish(start, "failed", "it failed")
     for verb, call in calls.items():
         text = texts.of_worker(call)
         yield Statement(verb, text, job.about, again=text if verb == "heartbeat" else None)
