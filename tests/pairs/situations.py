@@ -240,6 +240,7 @@ def _special() -> dict[str, Setting]:
         "backfill, allow": Setting({**LATER, "overlap": "allow"}, [job("running", exclusive=False)], backfill=filling),
         "backfill, its job is sent": Setting(LATER, [filled], backfill=filling),
         "backfill, lost": Setting(LATER, [], [lost(True)], backfill=filling),
+        "backfill, lost, not exclusive": Setting(LATER, [], [lost(False)], backfill=filling),
         "max_runs, the last one": Setting({**ON_TIME, "max_runs": 1}, [job("running")]),
     }
 

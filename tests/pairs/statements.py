@@ -61,7 +61,10 @@ def _of_ticks(texts: Texts, memory: Memory) -> Iterator[Statement]:
     if memory.filling is not None and memory.step is not None:
         filling, step, jobs = memory.filling, memory.step, memory.steps
         minutes = timedelta(minutes=5)
-        yield said("submit_backfill", lambda store: store.submit_backfill(filling, step, jobs, 5, minutes))
+        text = texts.of_beat(A, lambda store: store.submit_backfill(filling, step, jobs, 5, minutes))
+        # Where it was held, the next turn marks the backfill anew and comes to the same step.
+        marked = texts.of_beat(A, lambda store: store.mark_backfill("UTC"))
+        yield Statement("submit_backfill", text, again=f"{marked}; {text}")
         yield said("end_backfill", lambda store: store.end_backfill(filling, "because"), once=True)
     yield said("mark_backfill", lambda store: store.mark_backfill("UTC"), B, once=True)
 
