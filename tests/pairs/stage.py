@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import select
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from time import monotonic
@@ -53,7 +53,7 @@ class Stage:
     """Two connections to one migrated database."""
 
     def __init__(self, url: str) -> None:
-        self.plain = normalise_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        plain = normalise_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
         self.database = Database(url)
         self.situation = Situation(url)
         name = normalise_url(url).database
@@ -62,11 +62,11 @@ class Stage:
             self.situation.session.rows(f"alter database {name} set {setting}")
         self.situation.session.rows(_DROP_DAYS)
         self.situation.session.rows(SETUP.read_text(encoding="utf-8"))
-        self._first = psycopg2.connect(self.plain)
+        self._first = psycopg2.connect(plain)
         self._first.autocommit = True
         self.cursor = self._first.cursor()
-        self._second = psycopg2.connect(self.plain, async_=True)
-        self._poll(PATIENCE)
+        self._second = psycopg2.connect(plain, async_=True)
+        self._await()
         self._pid = self._second.info.backend_pid
         self._restores = 0
         self._changed = self._waited = False
@@ -96,7 +96,10 @@ class Stage:
         """Say what beats and workers say in their next turns; return what that comes to."""
         for statement in statements:
             if statement.again is not None:
-                self.cursor.execute(statement.again)
+                try:
+                    self.cursor.execute(statement.again)
+                except psycopg2.Error as error:
+                    raise Unforeseen(f"{statement.label}, again: {error}") from error
         self.cursor.execute(UPKEEP)
         return self.state()
 
@@ -159,12 +162,23 @@ class Stage:
         Returns what that comes to, both answers, and whether the second has waited.
         """
         restoring, self._changed = self._restoring(), True
-        answer = self._say(first, f"{restoring} begin", "rollback; begin")
         self._waited = False
-        other = self._said_beside(second)
+        try:
+            answer = self._say(first, f"{restoring} begin", "rollback; begin")
+            other = self._said_beside(second)
+        except Unforeseen:
+            self.cursor.execute("rollback")
+            self._give_up()
+            raise
         if not self._waited:
             self.cursor.execute("commit")
         return self.state(), (answer, other), self._waited
+
+    def _give_up(self) -> None:
+        """End what the second connection is still doing."""
+        self._second.cancel()
+        with suppress(psycopg2.Error):
+            self._await()
 
     def _said_beside(self, statement: Statement) -> str:
         reader = self._second.cursor()
@@ -173,7 +187,7 @@ class Stage:
                 reader.execute(statement.sql)
                 if not self._waited and not self._over():
                     self._commit()
-                self._poll(PATIENCE)
+                self._await()
                 return _answer(statement, reader)
             except psycopg2.Error as error:
                 # It waits for 200 ms at most, which may be over before this process sees it wait: it is asked again.
@@ -199,14 +213,17 @@ class Stage:
             pause = min(pause * 2, 0.1)
         raise Unforeseen("it takes for ever, and does not wait for the other one")
 
+    def _await(self) -> None:
+        """Return once the second connection is ready."""
+        if not self._poll(PATIENCE):
+            raise Unforeseen("it is stuck")
+
     def _poll(self, patience: float) -> bool:
         """Return whether the second connection is ready within so many seconds; whatever its statement raised comes."""
         until = monotonic() + patience
         while (state := self._second.poll()) != POLL_OK:
             left = until - monotonic()
             if left <= 0:
-                if patience == PATIENCE:
-                    raise Unforeseen("it is stuck")
                 return False
             reading = [self._second] if state == POLL_READ else []
             writing = [self._second] if state == POLL_WRITE else []

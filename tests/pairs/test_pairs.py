@@ -56,7 +56,7 @@ def wrong(anomalies: list[Anomaly]) -> list[str]:
 
 
 @pytest.mark.parametrize("what", ONCE_WRONG)
-def test_no_more(stage: Stage, what: str) -> None:
+def test_it_no_longer_happens_that(stage: Stage, what: str) -> None:
     situation, *pairs = ONCE_WRONG[what]
     meeting, figures = Meeting(stage, situation), Figures()
     found = [meeting.meet(meeting.named(first), meeting.named(second), figures) for first, second in pairs]
