@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from celery_pgbeat.postgres.statements import statement
 from tests.pairs.differences import differing, row_of
-from tests.pairs.saying import Loader, Statement, Texts, statement
+from tests.pairs.saying import Loader, Statement, Texts
 from tests.pairs.set_up import set_up
 from tests.pairs.situations import SITUATIONS
 from tests.pairs.stage import Answers, Stage, State, Unforeseen

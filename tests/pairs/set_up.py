@@ -66,7 +66,9 @@ def set_up(stage: Stage, setting: Setting) -> Memory:
         for row in ([setting.row] if setting.row is not None else []) + [*setting.others]:
             columns = dict(row)
             name = columns.pop("name", NAME)
-            written = {key: columns.pop(key) for key in ("enabled", "pause_reason", "paused_until") if key in columns}
+            written: dict[str, Any] = {
+                key: columns.pop(key) for key in ("enabled", "pause_reason", "paused_until") if key in columns
+            }
             situation.task(name, **columns)
             if written:
                 _paused(situation, name, written)

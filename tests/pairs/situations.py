@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import product
@@ -24,7 +24,7 @@ BACKFILL = uuid.UUID(int=50)
 LEASE = timedelta(seconds=15)
 JUST_NOW = ago(seconds=5)
 
-Columns = Mapping[str, Any]
+Columns = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
