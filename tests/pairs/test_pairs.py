@@ -83,7 +83,8 @@ def test_two_statements_at_one_moment_come_to_what_one_of_their_orders_comes_to(
     record_property("pairs", f"{figures}, {benign} benign, {len(unknown)} wrong, {monotonic() - began:.0f} s")
 
     assert figures.pairs > figures.situations
-    assert "" == "\n".join(unknown)
+    if unknown:
+        pytest.fail("\n".join(unknown), pytrace=False)  # an assertion would show the first lines only
 
 
 @pytest.mark.parametrize("what", PLANTED)
