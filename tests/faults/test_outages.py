@@ -195,7 +195,7 @@ def test_rows_whose_tick_met_an_outage_of_the_broker_run_when_it_is_back(
 
 
 FROZEN = 12.0  # seconds: longer than any time-out that a beat has for a broker, so that one runs out under each of them
-DEAD_AFTER = timedelta(seconds=6)  # half of it: no sign of life may depend on the broker
+DEAD_AFTER = timedelta(seconds=6)  # half of how long the broker hangs
 LIVELY = {
     "pgbeat_lease": 2,
     "pgbeat_poll": 0.5,
