@@ -73,6 +73,10 @@ class NotInAJob(PgBeatError, RuntimeError):
     """`current()` was called where no job runs: outside of a task, or in one that no job of ours has started."""
 
 
+class SchedulerNotSetUp(PgBeatError, RuntimeError):
+    """A scheduler that was never set up was asked to declare an entry."""
+
+
 class SchemaTooNew(PgBeatError, RuntimeError):
     """The database's schema is newer than this package can work with."""
 

@@ -17,13 +17,14 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from celery.schedules import crontab
 
+from celery_pgbeat.beat.additions import Added, Additions
 from celery_pgbeat.beat.clock import boottime
 from celery_pgbeat.declare import Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.entry import Entry, entry_of, entry_of_declaration
@@ -61,6 +62,7 @@ class Declared:
     running_first: list[str]
     lazy: dict[str, Arguments]
     refused: list[str]
+    added: Added = field(default_factory=Added)  # what the beat's own process had added when this was read
     hash: str = ""
 
     @property
@@ -70,13 +72,18 @@ class Declared:
 
 
 class CodeSchedules:
-    """The declarations of one app: `beat_schedule`, `add_periodic_task`, `@beat.periodic_task`, Celery's own."""
+    """The declarations of one app: `beat_schedule`, `add_periodic_task`, `@beat.periodic_task`, Celery's own.
+
+    Attributes:
+        additions: what the beat's own process declares beside them, or instead, through Celery's `Scheduler`.
+    """
 
     def __init__(self, app: Any, database: Database, settings: Settings) -> None:
         self._app = app
         self._settings = settings
         self._manager = f"code:{app.main or '__main__'}"
         self._declarations = Declarations(settings.schema, database, self._manager)
+        self.additions = Additions()
         self._declared: Declared | None = None
         self._told: set[tuple[str, str]] = set()
         self._starting = True
@@ -89,7 +96,12 @@ class CodeSchedules:
     @property
     def settled(self) -> bool:
         """Whether the rows are as they should be, and it is not yet time for the next sign of life."""
-        return self._waits and boottime() < self._claim_at
+        return self._waits and boottime() < self._claim_at and self._code.added is self.additions.current
+
+    @property
+    def names(self) -> list[str]:
+        """Every name that the code declares."""
+        return self._code.names
 
     @property
     def lazy_names(self) -> list[str]:
@@ -109,6 +121,8 @@ class CodeSchedules:
         Raises:
             DatabaseUnavailable: Postgres is out of reach.
         """
+        if self._code.added is not self.additions.current:
+            self._read_again()
         claim = self._declarations.claim(self._code.hash, self._settings.dead_after, self._starting)
         self._starting = False
         self._claim_at = boottime() + self._settings.heartbeat_every.total_seconds()
@@ -160,14 +174,22 @@ class CodeSchedules:
             self._declared = self._read()
         return self._declared
 
+    def _read_again(self) -> None:
+        """Read what this process has come to declare: as if a beat started with new code."""
+        self._declared = self._read()
+        self._starting = True
+        self._synced = None
+
     def _read(self) -> Declared:
         self._app.finalize()
-        code = Declared({}, [], {}, [])
-        for shown, read in self._entries():
+        code = Declared({}, [], {}, [], added=self.additions.current)
+        for shown, read in self._entries(code.added):
             name = shown
             try:
                 entry = read()
                 name = entry.name
+                if name in code.added.removed:
+                    continue
                 definition, lazy = self._defined(entry)
                 record = {**definition.record(), "lazy": lazy is not None}
                 del record["managed_by"]
@@ -184,9 +206,9 @@ class CodeSchedules:
         code.hash = _hash_of(code)
         return code
 
-    def _entries(self) -> Iterator[tuple[str, Callable[[], Entry]]]:
+    def _entries(self, added: Added) -> Iterator[tuple[str, Callable[[], Entry]]]:
         """Yield what the code declares, by a name for messages and still unread: each may be wrong alone."""
-        schedule = self._app.conf.beat_schedule or {}
+        schedule = dict(added.to(self._app.conf.beat_schedule or {}))
         for name, given in schedule.items():
             yield name, partial(entry_of, name, given)
         for declaration in declarations_of(self._app):
@@ -220,12 +242,12 @@ class CodeSchedules:
 
     def _refuse(self, name: str, error: Exception, code: Declared) -> None:
         code.refused.append(str(name))
-        logger.error(
-            "The periodic task %r in code is refused, the others go on: %s",
-            name,
-            error if isinstance(error, (InvalidPeriodicTask, InvalidSchedule)) else repr(error),
-            extra={"action": "refuse"},
-        )
+        why = str(error) if isinstance(error, (InvalidPeriodicTask, InvalidSchedule)) else repr(error)
+        if (str(name), why) not in self._told:
+            self._told.add((str(name), why))
+            logger.error(
+                "The periodic task %r in code is refused, the others go on: %s", name, why, extra={"action": "refuse"}
+            )
 
     def _amended(self) -> dict[str, list[str]]:
         defaults = define("default", "default", None, {}, Settings()).record()

@@ -54,9 +54,9 @@ class EngineRoom:
         self._longest_wait = longest_wait
         self._database = Database(settings.required_url, settings.schema)
         self._stopping = threading.Event()
-        self.entries = Entries(sender.app, self._database)
         self._watch = Watch(settings.dead_after)
         self._code = CodeSchedules(sender.app, self._database, settings)
+        self.entries = Entries(sender.app, self._database, self._code)
         self._outcomes = Outcomes(sender.app, patience=settings.heartbeat_every.total_seconds() / 2)
         self._instruments = Instruments(
             sender.app,

@@ -1,32 +1,43 @@
-"""The rows as Celery's entries, for whoever looks at `Scheduler.schedule`: monitors and health checks.
+"""The rows as Celery's entries: what `Scheduler.schedule` is, for monitors, health checks and `beat_init` handlers.
 
-Reading is lazy and limited. Our own tick never comes here: a million rows must cost it nothing.
+Reading is lazy and limited. Our own tick never comes here: a million rows must cost it nothing. Writing declares, as
+`beat_schedule` does: the rows follow when the beat brings them to what its code declares.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+import logging
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from celery import Celery
 from celery.beat import ScheduleEntry
 from celery.schedules import BaseSchedule, crontab, maybe_schedule, schedule
 from kombu.utils.json import loads
+from sqlalchemy.exc import DBAPIError
 
-from celery_pgbeat.errors import PgBeatError
+from celery_pgbeat.beat.code_schedules import CodeSchedules
+from celery_pgbeat.declare import app_timezone, timing_of
+from celery_pgbeat.errors import InvalidPeriodicTask, PgBeatError, SchemaMissing
+from celery_pgbeat.postgres import migrate
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.sensitive import MASK
 
-LIMIT = 1000  # entries that one iteration shows at most
+logger = logging.getLogger(__name__)
+
+LIMIT = 1000  # entries that one iteration shows at most; also the seconds of a schedule that Celery cannot describe
+SHOWN = ("task", "schedule", "args", "kwargs", "options", "relative", "last_run_at", "total_run_count")
 
 
 class RowEntry(ScheduleEntry):
     """An entry whose `repr` shows no arguments of a sensitive row."""
 
-    sensitive = False
+    def __init__(self, *args: Any, sensitive: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.sensitive = sensitive
 
     def __repr__(self) -> str:
         if not self.sensitive:
@@ -34,29 +45,73 @@ class RowEntry(ScheduleEntry):
         return f"<{type(self).__name__}: {self.name} {self.task}({MASK}) {self.schedule}>"
 
 
-class Entries(Mapping[str, ScheduleEntry]):
-    """A read-only mapping from name to entry over the enabled rows."""
+class Entries(MutableMapping[str, ScheduleEntry]):
+    """A mapping from name to entry: the enabled rows, and what was added here and is no row yet.
 
-    def __init__(self, app: Celery, database: Database) -> None:
+    An entry that is set is declared by the app's code, one that is deleted is not any more. Rows that the code does not
+    declare are only shown.
+    """
+
+    def __init__(self, app: Celery, database: Database, code: CodeSchedules) -> None:
         self._app = app
         self._database = database
+        self._code = code
 
     def __getitem__(self, name: str) -> ScheduleEntry:
-        rows = self._database.run("entries", name=name, limit=1)
-        if not rows:
-            raise KeyError(name)
-        return self._entry(rows[0])
+        rows = self._rows(name, 1)
+        if rows:
+            return self._entry(rows[0])
+        return entry_of_given(name, self._code.additions.current.given[name], self._app)
 
     def __iter__(self) -> Iterator[str]:
-        return (row.name for row in self._database.run("entries", name=None, limit=LIMIT))
+        names = [row.name for row in self._rows(None, LIMIT)]
+        yield from names
+        yield from self._code.additions.current.given.keys() - set(names)
 
     def __len__(self) -> int:
-        return len(self._database.run("entries", name=None, limit=LIMIT))
+        return sum(1 for _ in self)
+
+    def __setitem__(self, name: str, entry: Any) -> None:
+        self.update({name: entry})
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self._code.names:
+            if name not in self:
+                raise KeyError(name)
+            raise InvalidPeriodicTask(
+                f"{name!r} is a row that the code of this app does not declare: take it out with "
+                f"beat.unschedule({name!r}), or in SQL"
+            )
+        self._code.additions.remove(name)
+
+    def update(self, *others: Any, **named: Any) -> None:
+        """Declare entries beside the others."""
+        self._code.additions.add(_declarable(dict(*others, **named)))
+
+    def replace(self, entries: Mapping[str, Any]) -> None:
+        """Declare these entries instead of those of `beat_schedule`."""
+        self._code.additions.replace(_declarable(entries))
+
+    def clear(self) -> None:
+        """Declare nothing of `beat_schedule` any more."""
+        self.replace({})
+
+    def _rows(self, name: str | None, limit: int) -> Sequence[Any]:
+        """Read rows; there are none before the first turn of the first beat, which makes the schema."""
+        try:
+            return self._database.run("entries", name=name, limit=limit)
+        except DBAPIError:
+            try:
+                migrate.check(self._database.engine, self._database.schema)
+            except SchemaMissing as error:
+                logger.info("No entries can be shown yet. %s", error, extra={"action": "show"})
+                return []
+            raise
 
     def _entry(self, row: Any) -> ScheduleEntry:
         described = celery_schedule(row.schedule, row.timezone, row.name, row.anchor, self._app)
         columns = {"queue": row.queue, "priority": row.priority}
-        entry = RowEntry(
+        return RowEntry(
             name=row.name,
             task=row.task,
             last_run_at=row.last_run_at,
@@ -69,9 +124,49 @@ class Entries(Mapping[str, ScheduleEntry]):
                 **{name: value for name, value in columns.items() if value is not None},
             },
             app=self._app,
+            sensitive=row.sensitive,
         )
-        entry.sensitive = row.sensitive
-        return entry
+
+
+def entry_of_given(name: str, given: Any, app: Celery, kind: type[ScheduleEntry] = ScheduleEntry) -> ScheduleEntry:
+    """Return what was declared as an entry of Celery's, as far as it is one.
+
+    What is wrong with it is told when the beat reads it: an entry in `beat_schedule` is not refused any sooner.
+    """
+    if isinstance(given, ScheduleEntry):
+        given.app = app
+        return given
+    said = given if isinstance(given, Mapping) else {}
+    fields = {key: said[key] for key in SHOWN if key in said}
+    when = fields.get("schedule")
+    if when is not None and not isinstance(when, (int, float, timedelta, BaseSchedule)):
+        fields["schedule"] = _described(when, name, app)
+    return kind(name=name, app=app, **fields)
+
+
+def _described(when: Any, name: str, app: Celery) -> BaseSchedule:
+    """Return the schedule of Celery's that is nearest to one of ours."""
+    try:
+        timing = timing_of(when, app_timezone(app))
+        described = celery_schedule(timing.text, timing.timezone, name, app.now(), app)
+    except PgBeatError:
+        described = None
+    return described or schedule(LIMIT, app=app)
+
+
+def _declarable(entries: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the entries, unless one only shows a row: its schedule may be just the nearest that Celery knows.
+
+    Raises:
+        InvalidPeriodicTask: one was read from a row; names it.
+    """
+    for name, entry in entries.items():
+        if isinstance(entry, RowEntry):
+            raise InvalidPeriodicTask(
+                f"the entry given for {name!r} only shows a row: change the row with beat.schedule({entry.name!r}, …) "
+                f"or in SQL, or give a new entry"
+            )
+    return entries
 
 
 def celery_schedule(

@@ -15,8 +15,9 @@ from typing import Any
 from celery import beat
 
 from celery_pgbeat.beat.engine_room import EngineRoom
+from celery_pgbeat.beat.entries import Entries, entry_of_given
 from celery_pgbeat.beat.messages import JobEntry
-from celery_pgbeat.errors import PgBeatError
+from celery_pgbeat.errors import PgBeatError, SchedulerNotSetUp
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.settings import Settings
 
@@ -63,15 +64,82 @@ class Scheduler(beat.Scheduler):
         room.turn()
         return 0.0
 
-    @property
-    def schedule(self) -> Mapping[str, Any]:
-        """The enabled rows as entries, read when looked at; empty for a lazy instance."""
+    def get_schedule(self) -> Mapping[str, Any]:
+        """Return the enabled rows as entries, read when looked at; empty for a lazy instance."""
         return {} if self._room is None else self._room.entries
 
-    def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
-        """Send an entry as Celery does, and note on it what went wrong.
+    def set_schedule(self, schedule: Mapping[str, Any]) -> None:
+        """Declare these entries instead of those of `beat_schedule`.
 
-        Raising it would have `apply_entry` write a traceback to the log for each occurrence of a row that cannot be
+        Raises:
+            SchedulerNotSetUp: the scheduler is lazy.
+            InvalidPeriodicTask: an entry was read from a row.
+        """
+        self._entries.replace(schedule)
+
+    schedule = property(get_schedule, set_schedule)
+
+    def add(self, *, name: str, **kwargs: Any) -> Any:
+        """Declare an entry, as one in `beat_schedule`, and return it; the row follows with the beat's next turn.
+
+        Every beat of the app has to declare the same, in `beat_init` or in `setup_schedule`. An entry that is wrong is
+        refused alone, in the log.
+
+        Args:
+            name: the row's name.
+            **kwargs: what an entry of `beat_schedule` has: `task`, `schedule`, `args`, `pgbeat`, …
+
+        Raises:
+            SchedulerNotSetUp: the scheduler is lazy.
+        """
+        self._entries[name] = kwargs
+        return self._maybe_entry(name, kwargs)
+
+    def update_from_dict(self, dict_: Mapping[str, Any]) -> None:
+        """Declare entries beside the others; one that is wrong is refused alone, in the log.
+
+        Raises:
+            SchedulerNotSetUp: the scheduler is lazy.
+            InvalidPeriodicTask: an entry was read from a row.
+        """
+        self._entries.update(dict_)
+
+    def merge_inplace(self, b: Mapping[str, Any]) -> None:
+        """Declare just these entries in the place of `beat_schedule`; those that it has beside them are withdrawn.
+
+        Rows that are not from `beat_schedule` stay, and those of `@beat.periodic_task`.
+
+        Raises:
+            SchedulerNotSetUp: the scheduler is lazy.
+            InvalidPeriodicTask: an entry was read from a row.
+        """
+        self._entries.replace(b)
+
+    def install_default_entries(self, data: Mapping[str, Any]) -> None:
+        """Do nothing: Celery's own entry is declared with the others, by Celery's rule."""
+
+    def reserve(self, entry: Any) -> Any:
+        """Return the entry as it is after a run. The row is left alone: only a tick moves its next run."""
+        return next(entry)
+
+    def _maybe_entry(self, name: str, entry: Any) -> Any:
+        return entry_of_given(name, entry, self.app, self.Entry)
+
+    @property
+    def _entries(self) -> Entries:
+        if self._room is None:
+            raise SchedulerNotSetUp(
+                f"This {type(self).__name__} is lazy, or its setup_schedule() has not called super().setup_schedule(): "
+                f"it declares nothing. Use app.add_periodic_task(), or beat.schedule()"
+            )
+        return self._room.entries
+
+    def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
+        """Send an entry as Celery does; note on that of a job what went wrong.
+
+        An entry that is no job of ours is sent beside the rows and runs untracked: `beat.trigger()` makes a job.
+
+        To raise it would have `apply_entry` write a traceback to the log for each occurrence of a row that cannot be
         sent, and tell nobody else.
         """
         if not isinstance(entry, JobEntry):
@@ -87,9 +155,15 @@ class Scheduler(beat.Scheduler):
             return None
 
     def close(self) -> None:
-        """Hand back every mark and unsent job; safe in a signal handler and as often as anybody likes."""
-        if self._room is not None:
-            self._room.stop(STOP_WITHIN)
+        """Hand back every mark and unsent job, then do as Celery does: `sync()`, and release `connection`.
+
+        Safe in a signal handler, and as often as anybody likes.
+        """
+        try:
+            if self._room is not None:
+                self._room.stop(STOP_WITHIN)
+        finally:
+            super().close()
 
     @property
     def info(self) -> str:
