@@ -20,7 +20,7 @@ from typing import Any
 
 from celery_pgbeat.declare.columns import did_you_mean
 from celery_pgbeat.declare.declaration import Declaration
-from celery_pgbeat.declare.timing import EPOCH, Timing
+from celery_pgbeat.declare.timing import RELATIVE_FROM, Timing, relative_timing
 from celery_pgbeat.errors import InvalidPeriodicTask
 
 KEYS = ("task", "schedule", "args", "kwargs", "options", "relative", "pgbeat")
@@ -64,9 +64,13 @@ def entry_of(name: str, given: Any) -> Entry:
             raise InvalidPeriodicTask(f"'pgbeat' has {key!r}: say it in the entry itself")
         if entry.get(key):
             columns[key] = entry[key]
-    if entry.get("relative") and isinstance(entry["schedule"], (int, float, timedelta, str, Timing)):
-        columns.setdefault("anchor", EPOCH)
-    return Entry(name, entry.get("task"), entry["schedule"], columns, run_on_start)
+    schedule = entry["schedule"]
+    if entry.get("relative"):
+        if isinstance(schedule, (int, float, timedelta)):
+            schedule = relative_timing(schedule)
+        elif isinstance(schedule, (str, Timing)):
+            columns.setdefault("anchor", RELATIVE_FROM)
+    return Entry(name, entry.get("task"), schedule, columns, run_on_start)
 
 
 def entry_of_declaration(declaration: Declaration, app: Any) -> Entry:

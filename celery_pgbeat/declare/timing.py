@@ -9,13 +9,19 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from itertools import pairwise
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import Schedule, parse
 from celery_pgbeat.schedules.durations import spoken
+from celery_pgbeat.schedules.zones import zone_named
 
 NAME = re.compile(r"[a-z]+")
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # where Celery's `relative` intervals are counted from
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+# Where Celery's `relative` intervals are counted from: midnight on the wall clock of the row's zone. A Monday, so that
+# weeks begin with one; and of our days, for the offset of a zone may have been another one in 1970.
+RELATIVE_FROM = datetime(2024, 1, 1)  # noqa: DTZ001
+DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,8 @@ class Timing:
     Attributes:
         text: the schedule, as it would be written in SQL.
         timezone: IANA name of the zone whose wall clock counts; None for the app's.
-        anchor: where the grid of an interval starts; None for the instant at which the schedule is set.
+        anchor: where the grid of an interval starts; None for the instant at which the schedule is set. A naive one is
+            read in the zone.
     """
 
     text: str
@@ -93,7 +100,23 @@ def timing_of(when: Any, app_timezone: str = "UTC") -> Timing:
         'every 1m30s'
     """
     timing = _convert(when)
-    return Timing(timing.text, timing.timezone or app_timezone, timing.anchor)
+    zone, anchor = timing.timezone or app_timezone, timing.anchor
+    if anchor is not None and anchor.tzinfo is None:
+        anchor = anchor.replace(tzinfo=ZoneInfo(zone_named(zone).name))
+    return Timing(timing.text, zone, anchor)
+
+
+def relative_timing(length: timedelta | float) -> Timing:
+    """Return an interval as Celery's `relative` means it: whole days, hours and minutes of the zone's wall clock.
+
+    Whole days are days of the calendar, from midnight to midnight; everything shorter is elapsed time.
+
+    Raises:
+        InvalidSchedule: it is no interval, or not longer than zero.
+    """
+    text = _interval(length).text
+    span = length if isinstance(length, timedelta) else timedelta(seconds=length)
+    return Timing(text if span % DAY else f"P{span // DAY}D", anchor=RELATIVE_FROM)
 
 
 def shortest_gap(schedule: Schedule) -> timedelta | None:
@@ -206,7 +229,7 @@ def _crontab(schedule: Any) -> Timing:
 def _celery_interval(schedule: Any) -> Timing:
     if schedule.run_every is None:
         raise InvalidSchedule(repr(schedule), "interval", "run_every is missing")
-    return Timing(_interval(schedule.run_every).text, anchor=EPOCH if schedule.relative else None)
+    return relative_timing(schedule.run_every) if schedule.relative else _interval(schedule.run_every)
 
 
 def _solar(schedule: Any) -> Timing:

@@ -14,13 +14,13 @@ import pytest
 from celery import Celery, chain
 from celery.beat import BeatLazyFunc
 from celery.schedules import BaseSchedule, crontab, schedule
+from celery.utils.time import remaining
 
 from celery_pgbeat import cron, every
 from celery_pgbeat.declare import KNOWN_OPTIONS, Columns, Definition, Timing, app_timezone, define, task_of, timing_of
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.declare.columns import READERS
 from celery_pgbeat.declare.entry import entry_of
-from celery_pgbeat.declare.timing import EPOCH
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.settings import Settings
@@ -97,10 +97,49 @@ def test_a_crontab_of_a_fixed_offset_is_refused_because_it_knows_no_daylight_sav
         timing_of(fixed)
 
 
-def test_a_relative_interval_is_counted_from_the_epoch() -> None:
-    assert timing_of(schedule(timedelta(hours=1), relative=True)).anchor == EPOCH
+RELATIVE = [  # what Celery 5.7 says for a last run at that instant, where it and the grid agree
+    ("Europe/Berlin", timedelta(days=1), "2026-03-28T12:00", ["2026-03-28T23:00", "2026-03-29T22:00"]),
+    ("Europe/Berlin", timedelta(days=1), "2026-10-24T12:00", ["2026-10-24T22:00", "2026-10-25T23:00"]),
+    ("Europe/Berlin", timedelta(hours=1), "2026-03-28T12:10", ["2026-03-28T13:00", "2026-03-28T14:00"]),
+    ("Asia/Kolkata", timedelta(hours=1), "2026-03-28T12:10", ["2026-03-28T12:30", "2026-03-28T13:30"]),
+    ("Asia/Kathmandu", timedelta(hours=1), "2026-03-28T12:10", ["2026-03-28T12:15", "2026-03-28T13:15"]),
+    ("America/New_York", timedelta(days=1), "2026-03-07T12:00", ["2026-03-08T05:00", "2026-03-09T04:00"]),
+    ("UTC", timedelta(minutes=1), "2026-03-28T12:00:30", ["2026-03-28T12:01", "2026-03-28T12:02"]),
+]
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(("zone", "length", "since", "expected"), RELATIVE)
+@pytest.mark.parametrize("kind", ["object", "entry"])
+def test_a_relative_interval_keeps_to_the_wall_clock_of_the_zone_as_in_celery(
+    zone: str, length: timedelta, since: str, expected: list[str], kind: str
+) -> None:
+    given: dict[str, Any] = {"task": "t", "schedule": length, "relative": True}
+    entry = entry_of("a", given if kind == "entry" else {"task": "t", "schedule": schedule(length, relative=True)})
+    row = define("a", "t", entry.schedule, entry.columns, Settings(), zone)
+
+    assert row.schedule is not None
+    ours = parse(row.schedule, row.timezone, anchor=row.anchor)
+    assert [utc(instant) for instant in expected] == list(ours.occurrences(utc(since), limit=2))
+    last = utc(since)
+    for instant in expected:
+        left = remaining(last.astimezone(ZoneInfo(zone)), length, last, relative=True)
+        assert utc(instant) == last + left, "Celery's own answer"
+        last = utc(instant)
+
+
+def test_relative_beside_text_counts_from_midnight_and_beside_a_crontab_says_nothing() -> None:
+    text = entry_of("a", {"task": "t", "schedule": "every 6h", "relative": True})
+    fields = entry_of("a", {"task": "t", "schedule": crontab(minute=5), "relative": True})
+
+    assert define("a", "t", text.schedule, text.columns, Settings(), "Asia/Kolkata").anchor == datetime(
+        2024, 1, 1, tzinfo=ZoneInfo("Asia/Kolkata")
+    )
+    assert define("a", "t", fields.schedule, fields.columns, Settings(), "Asia/Kolkata").anchor is None
     assert timing_of(schedule(timedelta(hours=1))).anchor is None
-    assert entry_of("a", {"task": "t", "schedule": 60, "relative": True}).columns["anchor"] == EPOCH
 
 
 def test_solar_is_written_with_its_place() -> None:
