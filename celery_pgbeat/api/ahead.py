@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from celery_pgbeat.api.rows import Upcoming
-from celery_pgbeat.planning import Definition, Rules, Timeline, timeline_of
+from celery_pgbeat.planning import Rules, Timeline, Unplanned, first_of, timeline_of
 from celery_pgbeat.schedules import dst_note
 
 MICROSECOND = timedelta(microseconds=1)
@@ -35,10 +35,10 @@ def coming_runs(row: Mapping[str, Any], rules: Rules) -> Iterator[Upcoming]:
     record["windows"] = json.loads(record["windows"] or "{}")
     if not record["enabled"] or record["problem"] is not None:
         return iter(())
-    definition = Definition(**{column.name: record[column.name] for column in fields(Definition)})
+    definition = Unplanned(**{column.name: record[column.name] for column in fields(Unplanned)})
     line = timeline_of(definition, rules)
     if record["planned_revision"] != definition.revision:
-        runs = _from(line, definition.held_back or line.following(definition.counts_after))
+        runs = _from(line, first_of(definition, line))
     elif record["next_run_at"] is not None:
         runs = _from_stored(line, record["next_run_at"], record["planned_for"], record["now"])
     else:

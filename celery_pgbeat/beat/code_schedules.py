@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -50,6 +50,15 @@ OVERRULED = (
 )
 IN_FORCE_AGAIN = "The declaration of %s that this beat has (%s) is in force again"
 SHOWN_OF_HASH = 12  # digits in a log line
+
+TIMES = {"schedule", "timezone", "anchor", "start_at", "end_at", "jitter"}
+# Two versions of the code that live side by side for longer than this are no rolling deploy.
+ROLLING = timedelta(minutes=5)
+RANDOM = (
+    "Beats of %s have lived side by side for %d minutes whose code differs in nothing but the times of %s. Are they "
+    "random at import? Then each start of a beat moves them. In the place of random, write H in a cron text (a time "
+    "fixed by the row's name), or jitter"
+)
 
 Arguments = tuple[Any, Any]
 
@@ -88,6 +97,8 @@ class CodeSchedules:
         self._told: set[tuple[str, str]] = set()
         self._starting = True
         self._overruled = False
+        self._overruled_since = 0.0
+        self._compared = False  # with the declaration in force, once
         self._synced: int | None = None  # the revision in force that the rows were brought to
         self._waits = False  # until its next sign of life there is nothing to do
         self._claim_at = 0.0
@@ -131,6 +142,7 @@ class CodeSchedules:
             self._synced = None
             self._others = self._changed_by_others()
             self._waits = claim.overruled
+            self._warn_of_random_times()
         elif claim.revision != self._synced:
             self._waits = False
             self._write()
@@ -165,8 +177,22 @@ class CodeSchedules:
         if in_force != self._overruled or not (in_force or claim.overruled):
             return
         self._overruled = not in_force
+        self._overruled_since = boottime()
         message = IN_FORCE_AGAIN if in_force else OVERRULED
         logger.info(message, self._manager, self._code.hash[:SHOWN_OF_HASH], extra={"action": "claim"})
+
+    def _warn_of_random_times(self) -> None:
+        """Say once that another declaration has only other times than this one, if both have lived for long."""
+        lived = timedelta(seconds=boottime() - self._overruled_since)
+        if not self._overruled or self._compared or lived <= ROLLING:
+            return
+        self._compared = True
+        declared, records = self._declarations.declared(), self._code.records
+        other = {name: _differing(records[name], declared[name]) for name in records.keys() & declared.keys()}
+        moved = sorted(name for name, columns in other.items() if columns)
+        if moved and records.keys() == declared.keys() and set().union(*other.values()) <= TIMES:
+            shown = ", ".join(map(repr, moved[:NAMED_AT_MOST])) + (", …" if len(moved) > NAMED_AT_MOST else "")
+            logger.warning(RANDOM, self._manager, lived.total_seconds() // 60, shown, extra={"action": "claim"})
 
     @property
     def _code(self) -> Declared:
@@ -302,6 +328,11 @@ class CodeSchedules:
             return
         for name in names:
             logger.log(level, message, repr(name), extra={"action": action})
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+    """Return the columns of which two declarations say different things."""
+    return {column for column in one.keys() | other.keys() if one.get(column) != other.get(column)}
 
 
 def _is_cron(definition: Definition) -> bool:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from .backfill import NOTHING, Filling, History, Range, Step, range_of
 from .decide import decide
-from .first import plan
+from .first import first_of, plan
 from .identity import job_id
-from .rows import Decision, Definition, Due, Passed, Planned, Postponed, Rules
+from .rows import Decision, Definition, Due, Passed, Planned, Postponed, Rules, Unplanned
 from .timeline import Timeline, timeline_of, windows_of
 
 __all__ = [
@@ -32,7 +32,9 @@ __all__ = [
     "Rules",
     "Step",
     "Timeline",
+    "Unplanned",
     "decide",
+    "first_of",
     "job_id",
     "plan",
     "range_of",

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from .rows import LONGEST_PICKUP, Definition, Planned, Rules
-from .timeline import pickup_after, timeline_of
+from datetime import datetime
+
+from .rows import LONGEST_PICKUP, MICROSECOND, Planned, Rules, Unplanned
+from .timeline import Timeline, pickup_after, timeline_of
 
 
-def plan(row: Definition, rules: Rules) -> Planned:
-    """Plan the first run: the next occurrence after the definition, never at once, however late this is asked.
-
-    What a named window held back while it was changed is due when the window as it is now has closed.
+def plan(row: Unplanned, rules: Rules) -> Planned:
+    """Plan the first run: see `first_of`. However late this is asked, the answer is the same.
 
     Raises:
         InvalidSchedule: the row can never be planned as it is.
     """
     line = timeline_of(row, rules)
     ended = line.schedule is None or (row.max_runs is not None and row.run_count >= row.max_runs)
-    first = None if ended else row.held_back or line.following(row.counts_after)
+    first = None if ended else first_of(row, line)
     return Planned(
         name=row.name,
         revision=row.revision,
@@ -25,3 +25,24 @@ def plan(row: Definition, rules: Rules) -> Planned:
         planned_for=first,
         pickup_deadline=LONGEST_PICKUP if ended else pickup_after(line, first, rules),
     )
+
+
+def first_of(row: Unplanned, line: Timeline) -> datetime | None:
+    """Return the first occurrence: the next one after the definition, never one that is over.
+
+    Two are due though they are over: what a named window held back while it was changed, when the window as it is now
+    has closed; and, where code has changed the times, the newest occurrence of the new ones since the last run.
+    """
+    return row.held_back or _overdue(row, line) or line.following(row.counts_after)
+
+
+def _overdue(row: Unplanned, line: Timeline) -> datetime | None:
+    """Return the newest occurrence between the last run and the change of the times by code, if there is one.
+
+    One alone, however many there are: none of them was ever promised. A single date that is over is over.
+    """
+    if row.judged_from is None or line.schedule is None or line.schedule.kind == "once":
+        return None
+    since = row.judged_from if row.start_at is None else max(row.judged_from, row.start_at - MICROSECOND)
+    newest = line.newest(row.planned_from)
+    return newest if newest is not None and newest > since else None

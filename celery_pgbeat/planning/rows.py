@@ -54,6 +54,14 @@ class Definition:
 
 
 @dataclass(slots=True)
+class Unplanned(Definition):
+    """A row whose next run is to be planned: the columns of `unplanned.sql` are these, in this order."""
+
+    # Code has changed the times: the newest occurrence after this and up to `planned_from` is due at once.
+    judged_from: datetime | None = None
+
+
+@dataclass(slots=True)
 class Due(Definition):
     """A marked row that is due, as its mark returned it: the columns of `mark.sql` are these, in this order."""
 

@@ -67,6 +67,10 @@ class Declarations:
         rows = self._doors.run("behind", manager=self._manager, definitions=_json(definitions), names=list(names))
         return {row["name"]: row["managed_by"] for row in rows}
 
+    def declared(self) -> dict[str, Record]:
+        """Return what code last declared of each row that it has not withdrawn since."""
+        return {row["name"]: row["declared"] for row in self._doors.run("declared", manager=self._manager)}
+
     def _run(self, name: str, declared_hash: str, **parameters: Any) -> list[Row]:
         return self._doors.run(name, manager=self._manager, hash=declared_hash, **parameters)
 

@@ -128,7 +128,7 @@ grant select (
         overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action, group_name,
         group_paused, submitter, subject, enabled, pause_reason, paused_by, paused_until, on_lost, tracking, next_run_at, planned_for, last_run_at, marked_by,
         marked_at, mark_lease, managed_by, problem, revision, planned_revision, created_at, updated_at, schedule_set_at,
-        planned_from, taken_over, pickup_deadline, lazy, declared_timezone, windows_used, windows_revision,
+        planned_from, judged_from, taken_over, pickup_deadline, lazy, declared_timezone, windows_used, windows_revision,
         pause_after_failures, failures_from)
     on {schema}.periodic_task to {reader};
 grant select (

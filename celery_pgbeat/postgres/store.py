@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from sqlalchemy.engine import Row
 
-from celery_pgbeat.planning import Decision, Definition, Due, Filling, History, Planned, Postponed, Step
+from celery_pgbeat.planning import Decision, Definition, Due, Filling, History, Planned, Postponed, Step, Unplanned
 from celery_pgbeat.postgres.arrays import array_text
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import latest
@@ -118,9 +118,9 @@ class Store:
         )
         return sorted((Due(*values) for values in _planning(rows)), key=lambda due: (due.next_run_at, due.name))
 
-    def unplanned(self, batch: int, after: str = "") -> list[Definition]:
+    def unplanned(self, batch: int, after: str = "") -> list[Unplanned]:
         """Read up to `batch` periodic tasks whose next run is still to be planned, those behind a name."""
-        return [Definition(*values) for values in _planning(self._run("unplanned", batch=batch, after=after))]
+        return [Unplanned(*values) for values in _planning(self._run("unplanned", batch=batch, after=after))]
 
     def plan(self, planned: Sequence[Planned], default_timezone: str) -> list[tuple[str, datetime | None, str | None]]:
         """Store the planned next runs (or problems) of rows whose definition is still the one that was planned."""

@@ -178,6 +178,7 @@ def _runs(
         "revision": 1,
         "planned_revision": 1 if runs_first else 0,
         "planned_from": begin,
+        "judged_from": None,
         "next_run_at": begin if runs_first else None,
         "planned_for": None,
         "enabled": True,

@@ -580,3 +580,45 @@ def test_the_hash_tells_declarations_apart(other: dict[str, Any]) -> None:
 
     assert hash_of({"a": entry(1)}) == hash_of({"a": entry(1)})
     assert hash_of({"a": entry(1)}) != hash_of(other)
+
+
+def at_random(minute: int, **more: Any) -> dict[str, Any]:
+    return {f"job-{number:02}": {**entry(), "schedule": crontab(minute=minute), **more} for number in range(12)}
+
+
+RANDOM = "Are they random at import?"
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "minutes", "told"),
+    [
+        (at_random(1), at_random(2), 6, 1),
+        (at_random(1), at_random(2), 4, 0),  # a rolling deploy
+        (at_random(1), at_random(2, kwargs={"x": 1}), 6, 0),  # two versions
+        (at_random(1), {**at_random(2), "more": entry()}, 6, 0),
+        (at_random(1), at_random(1), 6, 0),
+    ],
+    ids=["random", "rolling", "another-version", "another-entry", "control"],
+)
+def test_beats_that_live_side_by_side_and_differ_in_nothing_but_times_are_told_so_once(
+    site: Site,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    one: dict[str, Any],
+    two: dict[str, Any],
+    minutes: int,
+    told: int,
+) -> None:
+    boottime = 0.0
+    monkeypatch.setattr(code_schedules, "boottime", lambda: boottime)
+    site.start("one", one)
+    site.start("two", two)
+    site.live(HEARTBEAT)
+    boottime = minutes * 60.0
+    site.live(3 * HEARTBEAT)
+
+    warnings = [record.getMessage() for record in caplog.records if RANDOM in record.getMessage()]
+    assert told == len(warnings)
+    if told:
+        assert "the times of 'job-00', 'job-01', 'job-02'" in warnings[0]
+        assert "'job-09', …. Are they" in warnings[0]

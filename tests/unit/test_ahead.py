@@ -13,7 +13,7 @@ import pytest
 from celery_pgbeat.api import Upcoming
 from celery_pgbeat.api.ahead import coming_runs
 from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.planning import Decision, Definition, Due, decide, plan
+from celery_pgbeat.planning import Decision, Definition, Due, Unplanned, decide, plan
 from tests.unit.planning.rows import MARKED, RULES
 
 NIGHT = ["0 0 * * * PT5H"]
@@ -41,6 +41,7 @@ COLUMNS: dict[str, Any] = {
     "held_back": None,
     "revision": 3,
     "planned_from": NOW,
+    "judged_from": None,
     "enabled": True,
     "problem": None,
     "planned_revision": 0,
@@ -69,7 +70,7 @@ def run(due: str, planned_for: str | None = None, note: str | None = None, *, by
 def sent_by_a_beat(row: dict[str, Any]) -> list[tuple[datetime, datetime]]:
     """Return when, and for which occurrence, a beat sends the jobs of a row, that is always there in time."""
     record = {**row, "windows": json.loads(row["windows"] or "{}")}
-    definition = Definition(**{column.name: record[column.name] for column in fields(Definition)})
+    definition = Unplanned(**{column.name: record[column.name] for column in fields(Unplanned)})
     first = plan(definition, RULES)
     next_run_at, planned_for, decided = first.next_run_at, first.planned_for, None
     sent = []

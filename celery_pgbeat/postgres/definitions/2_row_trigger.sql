@@ -11,6 +11,25 @@ as $$
     where name <> ''
 $$;
 
+-- From when on the times of a row are judged that code has changed: its last run, as Celery's beat does.
+--
+-- By the instant at which that was decided, not only by the one that it stood for: a run that went out late is not
+-- followed by another of the same day. A row that has not run counts from its definition; time before that, before an
+-- author's edit and while it was paused is never caught up.
+create or replace function {schema}.last_run_before_change(stored {schema}.periodic_task) returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select greatest(
+        coalesce(stored.judged_from, stored.planned_from),
+        stored.last_run_at,
+        (select max(created_at) from {schema}.active_job
+         where periodic_task = stored.name and origin in ('schedule', 'catchup')),
+        (select created_at from {schema}.finished_job
+         where periodic_task = stored.name and origin in ('schedule', 'catchup')
+         order by created_at desc limit 1))
+$$;
+
 -- Every write that is not the beats' own comes through here: it is validated, takes the mark off
 -- (so that a submit that was under way changes nothing), and says what has to be planned anew.
 -- The beats' own writes are known by what only they do: a submit moves last_run_at and takes its mark off,
@@ -25,6 +44,7 @@ declare
     windows_changed boolean;
     definition_changed boolean;
     run_set boolean;
+    judged_from timestamptz;
     counts_from timestamptz := now;
     in_the_way uuid;
 begin
@@ -34,6 +54,7 @@ begin
         new.planned_revision := case when new.schedule is null or new.next_run_at is not null then 1 else 0 end;
         new.schedule_set_at := now;
         new.planned_from := now;
+        new.judged_from := null;
         new.failures_from := now;
         new.planned_for := null;
         new.declared_timezone := new.timezone;
@@ -66,6 +87,14 @@ begin
     -- Who clears next_run_at together with a new schedule wants it planned, not ended.
     run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
 
+    -- Only `amend` writes `declared` together with a definition: code has changed it. A row that had come to its end, or
+    -- could not be planned, has nothing to catch up.
+    if times_changed and new.declared is distinct from old.declared and old.problem is null
+        and (old.next_run_at is not null or old.planned_revision <> old.revision)
+    then
+        judged_from := least({schema}.last_run_before_change(old), now);
+    end if;
+
     if new.group_name is distinct from old.group_name or new.group_name is null then
         new.group_paused := {schema}.is_paused(new.group_name);
     end if;
@@ -97,7 +126,8 @@ begin
     end if;
 
     if new.schedule is distinct from old.schedule then
-        new.schedule_set_at := now;
+        -- An interval that code has changed counts on from the last run: else one that each start draws anew never runs.
+        new.schedule_set_at := coalesce(judged_from, now);
     end if;
     if new.blackout is distinct from old.blackout then
         new.windows_used := {schema}.windows_used_by(new.blackout);
@@ -131,12 +161,15 @@ begin
 
     if run_set then
         new.planned_for := null;
+        new.judged_from := null;
         new.planned_revision := new.revision;
     elsif times_changed then
-        -- What the old schedule had not decided is discarded; occurrences count from here on.
+        -- What the old schedule had not decided is discarded; occurrences count from here on, and of those since the last
+        -- run the newest one where code has changed the times.
         new.next_run_at := null;
         new.planned_for := null;
         new.planned_from := counts_from;
+        new.judged_from := judged_from;
         new.planned_revision := case when new.schedule is null then new.revision else 0 end;
     elsif windows_changed and new.next_run_at is not null then
         -- What the old windows held back is not lost: it is planned first, by the new ones.

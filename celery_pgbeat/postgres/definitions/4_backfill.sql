@@ -18,7 +18,7 @@ as $$
             then greatest(task.paused_until, task.updated_at + interval '1 microsecond')
         end
         when task.next_run_at is not null then coalesce(task.planned_for, task.next_run_at)
-        else coalesce(task.planned_for, task.planned_from + interval '1 microsecond')
+        else coalesce(task.planned_for, least(task.planned_from, task.judged_from) + interval '1 microsecond')
     end
 $$;
 

@@ -70,8 +70,10 @@ comment on column {schema}.periodic_task.planned_revision is 'The revision that 
 comment on column {schema}.periodic_task.created_at is 'When the row was made.';
 comment on column {schema}.periodic_task.updated_at is 'When anybody but a beat last changed the row.';
 comment on column {schema}.periodic_task.schedule_set_at is
-    'Internal: when the text of the schedule was set, the anchor of last resort.';
+    'Internal: when the text of the schedule was set (of one that code has changed: its last run), the anchor of last resort.';
 comment on column {schema}.periodic_task.planned_from is 'Internal: occurrences count from here on.';
+comment on column {schema}.periodic_task.judged_from is
+    'Internal: code has changed the times since. The newest occurrence after this instant and up to planned_from, if there is one, is due at once.';
 comment on column {schema}.periodic_task.taken_over is 'Internal: the mark was taken over from another beat.';
 comment on column {schema}.periodic_task.mark_lease is 'Internal: how long the beat that marked the row is believed.';
 comment on column {schema}.periodic_task.pickup_deadline is

@@ -6,7 +6,7 @@ select name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as 
     revision, planned_from, {schema}.undecided_from(jsonb_populate_record(null::{schema}.periodic_task, jsonb_build_object(
         'enabled', enabled, 'group_paused', group_paused, 'paused_until', paused_until, 'updated_at', updated_at,
         'schedule', schedule, 'problem', problem,
-        'next_run_at', next_run_at, 'planned_for', planned_for, 'planned_from', planned_from,
+        'next_run_at', next_run_at, 'planned_for', planned_for, 'planned_from', planned_from, 'judged_from', judged_from,
         'revision', revision, 'planned_revision', planned_revision))) as undecided_from,
     {schema}.now() as now,
     (select min(created_at) from {schema}.finished_job) as history_since

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from celery_pgbeat import planning
-from celery_pgbeat.planning import Decision, Definition, Due, Rules
+from celery_pgbeat.planning import Decision, Due, Rules, Unplanned
 
 RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -44,8 +44,8 @@ def decide(row: Due) -> Decision:
     return decision
 
 
-def definition(**changes: Any) -> Definition:
-    return Definition(**{**COLUMNS, **changes})
+def definition(**changes: Any) -> Unplanned:
+    return Unplanned(**{**COLUMNS, **changes})
 
 
 # What a mark adds to the columns above, but for the instants.

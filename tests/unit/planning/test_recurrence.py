@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta, timezone
 from importlib import import_module
 from typing import Any
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from celery_pgbeat import planning
 from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.planning import Definition, Due, Rules, identity, job_id, recurrence, timeline
+from celery_pgbeat.planning import Definition, Due, Rules, Unplanned, identity, job_id, recurrence, timeline
 from celery_pgbeat.planning.recurrence import Recurrence, recurrence_of
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.intervals import anchored
@@ -87,8 +87,13 @@ def answer(ask: Callable[[Any, Rules], object], row: Definition, rules: Rules) -
         return error.text, error.field
 
 
+def plan_again(row: Due, rules: Rules) -> object:
+    """Plan a row as if it had just been changed."""
+    return planning.plan(Unplanned(*(getattr(row, column.name) for column in fields(Definition))), rules)
+
+
 def answers(rows: list[tuple[Due, Rules]]) -> list[object]:
-    return [answer(ask, row, rules) for row, rules in rows for ask in (planning.decide, planning.plan)]
+    return [answer(ask, row, rules) for row, rules in rows for ask in (planning.decide, plan_again)]
 
 
 @st.composite

@@ -285,3 +285,29 @@ def test_every_occurrence_is_accounted_for_exactly_once(
                 break
     if last is not None:
         assert parse(text, zone, anchor=start).count(start, last) == counted
+
+
+@pytest.mark.parametrize(
+    ("judged_from", "expected"),
+    [
+        (at("06:00", 6), at("06:00")),  # the newest since then, once
+        (at("06:00"), at("06:00", 8)),
+        (at("05:59"), at("06:00")),
+        (None, at("06:00", 8)),
+    ],
+)
+def test_times_that_code_has_changed_are_judged_from_the_last_run(
+    judged_from: datetime | None, expected: datetime
+) -> None:
+    row = definition(schedule="0 6 * * *", planned_from=at("12:00"), judged_from=judged_from)
+
+    assert (expected, expected) == (plan(row, RULES).next_run_at, plan(row, RULES).planned_for)
+
+
+def test_what_lies_before_the_start_or_behind_the_end_is_not_judged() -> None:
+    judged = {"schedule": "0 6 * * *", "planned_from": at("12:00"), "judged_from": at("00:00", 1)}
+
+    assert at("06:00", 8) == plan(definition(**judged, start_at=at("07:00")), RULES).planned_for
+    assert at("06:00", 7) == plan(definition(**judged, start_at=at("06:00")), RULES).planned_for
+    assert at("06:00", 5) == plan(definition(**judged, end_at=at("12:00", 5)), RULES).planned_for
+    assert plan(definition(**judged, end_at=at("12:00", 5), max_runs=1, run_count=1), RULES).planned_for is None
