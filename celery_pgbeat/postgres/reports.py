@@ -47,6 +47,17 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
+class Unstarted:
+    """How a job ended whose message a worker dropped before its start: in which final state, and why."""
+
+    copy: Copy
+    state: str
+    worker: str
+    reason: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
     """What is known of a job: its state, in which run and attempt, at which worker, and whether it is final.
 
@@ -163,6 +174,20 @@ class Reports:
         """End a job whose message a worker dropped before its start: revoked, expired, unknown, not allowed."""
         named = {"job": copy.job, "run": copy.run, "attempt": copy.attempt, "worker": worker}
         return self._changed("end_unstarted", **named, state=state, reason=reason, error=error)
+
+    def end_unstarted_many(self, ends: Sequence[Unstarted]) -> set[uuid.UUID]:
+        """End many jobs at once whose messages a worker dropped; returns those whose rows were locked."""
+        rows = self.database.run(
+            "end_unstarted_many",
+            jobs=[end.copy.job for end in ends],
+            runs=[end.copy.run for end in ends],
+            attempts=[end.copy.attempt for end in ends],
+            workers=[end.worker for end in ends],
+            states=[end.state for end in ends],
+            reasons=[end.reason for end in ends],
+            errors=[end.error for end in ends],
+        )
+        return {job for (job,) in rows}
 
     def heartbeat(self, worker: str, starts: Sequence[Start], dead_after: timedelta) -> list[uuid.UUID]:
         """Say that a worker lives and that these starts are still running; a row that a failover set back runs again.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.reports import Copy, Finish, Reports, Start
+from celery_pgbeat.postgres.reports import Copy, Finish, Reports, Start, Unstarted
 from celery_pgbeat.postgres.store import Store
 from tests.harness.clock import Clock
 from tests.race.transactions import Attempt, Transaction, at_once
@@ -506,7 +506,7 @@ def test_a_batch_of_what_somebody_holds_does_not_stand_before_the_others(
 # Nobody waits for an author
 
 
-@pytest.mark.parametrize("statement", ["finish", "finish_many", "settle", "end_unstarted"])
+@pytest.mark.parametrize("statement", ["finish", "finish_many", "settle", "end_unstarted", "end_unstarted_many"])
 def test_an_end_waits_for_no_author(store: Store, reports: Reports, migrated_database: str, statement: str) -> None:
     end(reports, "failed", "failed")
     author = Transaction(migrated_database)
@@ -521,6 +521,7 @@ def test_an_end_waits_for_no_author(store: Store, reports: Reports, migrated_dat
             "finish_many": lambda: reports.finish_many([Finish(one, "failed")]),
             "settle": lambda: store.settle([(one.job, "failed")]),
             "end_unstarted": lambda: reports.end_unstarted(one, "failed", "worker"),
+            "end_unstarted_many": lambda: reports.end_unstarted_many([Unstarted(one, "failed", "worker")]),
         }[statement]
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.postgres.reports import Finish, Reports, Start
+from celery_pgbeat.postgres.reports import Copy, Finish, Reports, Start, Unstarted
 from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.store import Store
 from tests.store.reads import read_by
@@ -161,6 +161,22 @@ def test_p11_finishes_read_the_jobs_that_they_finish_and_those_that_waited_for_t
     assert 3 * ended <= found["rows"] < 15 * ended + 20
 
 
+@pytest.mark.parametrize("ended", [3, 100])
+def test_p11_dropped_messages_read_the_jobs_that_they_end(store: Store, migrated_database: str, ended: int) -> None:
+    store.database.execute("update pgbeat.active_job set periodic_task = id::text, state = 'submitted', waits_for = null")
+    store.database.execute("vacuum analyze pgbeat.active_job")
+    rows = store.database.execute(f"select id from pgbeat.active_job limit {ended}")
+    reports, session = Reports(store.database), Session(migrated_database)
+    for _ in range(10):
+        session.rows(said(session, reports, lambda: reports.end_unstarted_many([])))
+
+    ends = [Unstarted(Copy(row.id, 0, 0), "expired", "worker-a") for row in rows]
+    found = read_by(session, said(session, reports, lambda: reports.end_unstarted_many(ends)))
+
+    assert {} == found["as a whole"]
+    assert 2 * ended <= found["rows"] < 15 * ended + 20
+
+
 # What makes plans in a session: the functions themselves, and what shares their triggers with them.
 BEFORE = (
     "delete from pgbeat.active_job where id = gen_random_uuid()",
@@ -186,6 +202,7 @@ def test_p11_plans_that_were_kept_since_the_tables_were_small_serve_when_they_ha
     itself = [
         said(session, store, lambda: store.submit_free([], "UTC")),
         said(session, reports, lambda: reports.finish_many([])),
+        said(session, reports, lambda: reports.end_unstarted_many([])),
     ]
     for text in [*itself, *BEFORE] if first == "itself" else [*BEFORE, *itself]:
         for _ in range(8):
@@ -203,17 +220,20 @@ def test_p11_plans_that_were_kept_since_the_tables_were_small_serve_when_they_ha
         "'infinity', 'infinity', (array[null, 'turn'])[1 + mod(n, 2)], 3 from generate_series(2, 6001) n"
     )
     decisions = [decided(row) for row in store.mark(3)]
-    ids = session.rows("select id from pgbeat.active_job where state = 'submitted' limit 3")
-    starts = [Start(row["id"], 0, 0, uuid.uuid4(), "worker-a") for row in ids]
+    ids = session.rows("select id from pgbeat.active_job where state = 'submitted' limit 6")
+    starts = [Start(row["id"], 0, 0, uuid.uuid4(), "worker-a") for row in ids[:3]]
     assert all(reports.start(start, timedelta(minutes=1)) for start in starts)
     ends = [Finish(start, "failed", "ValueError") for start in starts]
+    unstarted = [Unstarted(Copy(row["id"], 0, 0), "failed", "worker-a") for row in ids[3:]]
 
     submitted = read_by(session, said(session, store, lambda: store.submit_free(decisions, "UTC")))
     finished = read_by(session, said(session, reports, lambda: reports.finish_many(ends)))
+    dropped = read_by(session, said(session, reports, lambda: reports.end_unstarted_many(unstarted)))
 
-    assert [{}, {}] == [submitted["as a whole"], finished["as a whole"]]
+    assert [{}, {}, {}] == [found["as a whole"] for found in (submitted, finished, dropped)]
     assert submitted["rows"] < 50
     assert finished["rows"] < 200
+    assert dropped["rows"] < 200
 
 
 def test_a_mark_waits_for_no_disk_and_what_is_said_after_it_does(migrated_database: str) -> None:

@@ -19,7 +19,7 @@ from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import normalise_url
-from celery_pgbeat.postgres.reports import Ask, Copy, Finish, Known, Reports, Start
+from celery_pgbeat.postgres.reports import Ask, Copy, Finish, Known, Reports, Start, Unstarted
 from celery_pgbeat.postgres.statements import parameters, statement
 from celery_pgbeat.worker.guard import Verdict, patiently, start_job
 from tests.store.jobs import HOUR, active, bury, finished, make_job, state
@@ -597,6 +597,63 @@ def test_a_message_of_an_earlier_attempt_or_run_ends_nothing(reports: Reports) -
     assert not reports.end_unstarted(Copy(job, 1, 0), "expired", "worker-a")
     assert not reports.end_unstarted(Copy(job, 0, 1), "expired", "worker-a")
     assert reports.end_unstarted(Copy(job, 1, 1), "expired", "worker-a")
+
+
+def dropped(reports: Reports, job: uuid.UUID, worker: str = "worker-a") -> bool:
+    """End a job among others whose message was dropped; tell whether it is final."""
+    ends = [Unstarted(Copy(job, 0, 0), "expired", worker), Unstarted(Copy(uuid.uuid4(), 0, 0), "failed", worker)]
+    assert set() == reports.end_unstarted_many(ends)
+    return state(reports.database, job) == "expired"
+
+
+def test_many_messages_that_were_dropped_end_their_jobs_each_in_its_own_way(reports: Reports) -> None:
+    befores = ("pending", "submitted", "retrying")
+    jobs = [make_job(reports.database, periodic_task=before, state=before) for before in befores]
+    words = [("expired", None, None), ("failed", None, "NotRegistered: x"), ("skipped", "not_allowed", "y")]
+    ends = [
+        Unstarted(Copy(job, 0, 0), state, "worker-a", reason, error)
+        for job, (state, reason, error) in zip(jobs, words, strict=True)
+    ]
+    assert set() == reports.end_unstarted_many(ends)
+    records = [finished(reports.database, job) or {} for job in jobs]
+    assert words == [(record["state"], record["reason"], record["error"]) for record in records]
+    assert {("worker-a", 0, None)} == {(row["worker"], row["attempt"], row["started_at"]) for row in records}
+    assert not any(active(reports.database, job) for job in jobs)
+    assert set() == reports.end_unstarted_many(ends)
+
+
+def test_two_dropped_copies_of_one_message_end_their_job_once(reports: Reports) -> None:
+    job = make_job(reports.database)
+    end = Unstarted(Copy(job, 0, 0), "revoked", "worker-a")
+    assert set() == reports.end_unstarted_many([end, end])
+    assert "revoked" == state(reports.database, job)
+
+
+def test_many_dropped_messages_do_not_end_a_job_that_runs_or_waits_in_another_run_or_attempt(reports: Reports) -> None:
+    running = started(reports, periodic_task="running")
+    later_run = make_job(reports.database, periodic_task="run", run=1)
+    later_attempt = make_job(reports.database, periodic_task="attempt", attempt=1)
+    for job in (running.job, later_run, later_attempt):
+        assert not dropped(reports, job)
+
+
+def test_a_locked_row_keeps_no_other_dropped_message_from_ending_its_job_and_is_returned(reports: Reports) -> None:
+    held, free = (make_job(reports.database, periodic_task=name) for name in ("held", "free"))
+    ends = [Unstarted(Copy(job, 0, 0), "expired", "worker-a") for job in (held, free)]
+    with reports.database.engine.connect().execution_options(isolation_level="READ COMMITTED") as other:
+        other.exec_driver_sql(f"select from pgbeat.active_job where id = '{held}' for no key update")
+        assert {held} == reports.end_unstarted_many(ends)
+        assert ("submitted", "expired") == (state(reports.database, held), state(reports.database, free))
+        other.rollback()
+    assert set() == reports.end_unstarted_many(ends)
+    assert "expired" == state(reports.database, held)
+
+
+def test_a_dropped_message_gives_the_turn_to_the_job_that_waits_behind_its_job(reports: Reports) -> None:
+    first = make_job(reports.database)
+    waiting = make_job(reports.database, state="buffered", exclusive=False)
+    assert dropped(reports, first)
+    assert "pending" == state(reports.database, waiting)
 
 
 # --- heartbeat
