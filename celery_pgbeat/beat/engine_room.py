@@ -261,7 +261,9 @@ class EngineRoom:
             return
         self._reminded = (what, now)
         if outage:
-            logger.error("%s Nothing is sent meanwhile.", error, extra={"action": "wait"})
+            # A busy Postgres has ended one statement; all the others go on.
+            means = "It is tried again." if isinstance(error, DatabaseBusy) else "Nothing is sent meanwhile."
+            logger.error("%s %s", error, means, extra={"action": "wait"})
         else:
             logger.error("A turn failed; trying again", exc_info=error, extra={"action": "wait"})
 

@@ -122,12 +122,12 @@ class Database:
         origin = getattr(error, "orig", None)
         code = sqlstate(origin)
         if code is not None and code.startswith(BUSY):
-            return DatabaseBusy(f"Postgres at {self.shown_url} ended a statement: {_reason(origin)}")
+            return DatabaseBusy(f"Postgres at {self.shown_url} ended a statement: {reason(origin)}")
         broken = isinstance(error, TimeoutError) or getattr(error, "connection_invalidated", False)
         # A connection that could not even be made carries no SQLSTATE.
         unmade = code is None and type(origin).__name__ in ("OperationalError", "InterfaceError", "ConnectionTimeout")
         if broken or unmade or (code is not None and code.startswith(PASSING)):
-            return DatabaseUnavailable(f"Postgres at {self.shown_url} is not usable: {_reason(origin or error)}")
+            return DatabaseUnavailable(f"Postgres at {self.shown_url} is not usable: {reason(origin or error)}")
         return error
 
     def close(self) -> None:
@@ -135,10 +135,14 @@ class Database:
         self.engine.dispose()
 
 
-def _reason(error: BaseException | None) -> str:
-    """Return what went wrong in one line, without the statement, which Postgres tells of an error in a function."""
+def reason(error: BaseException | None) -> str:
+    """Return what went wrong as one line that ends as a sentence does, so that another sentence may follow.
+
+    Without the statement, which Postgres tells of an error in a function.
+    """
     told = getattr(getattr(error, "diag", None), "message_primary", None)
-    return " ".join(str(told or error).split())
+    line = " ".join(str(told or error).split())
+    return line if line.endswith((".", "!", "?")) else f"{line}."
 
 
 def sqlstate(error: BaseException | None) -> str | None:

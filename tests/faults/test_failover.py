@@ -77,7 +77,7 @@ def runs(cluster: Cluster, pair: Pair) -> Probe:
 def test_a_beat_at_a_standby_waits_until_that_is_promoted(cluster: Cluster, pair: Pair) -> None:
     insert(pair.primary.url, "once", None, next_run_at="2026-01-01T00:00:00Z")
     beat = cluster.beat(environment={"PGBEAT_URL": pair.standby.url})
-    beat.wait_for_log("read-only transaction Nothing is sent meanwhile.", 20)
+    beat.wait_for_log("read-only transaction. Nothing is sent meanwhile.", 20)
 
     pair.fail_over()
 

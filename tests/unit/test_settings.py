@@ -162,6 +162,23 @@ def test_what_may_pass_by_itself_is_told_from_what_is_wrong(code: str, expected:
     assert expected is type(Database(URL).translated(error))
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("no route", "no route."),
+        ("read-only\n transaction", "read-only transaction."),
+        ("Is it running?", "Is it running?"),
+        ("It is shutting down.", "It is shutting down."),
+    ],
+)
+@pytest.mark.parametrize("code", ["57P01", "57014"])
+def test_what_postgres_says_ends_as_a_sentence_so_that_another_may_follow(code: str, words: str, expected: str) -> None:
+    class Origin(Exception):
+        pgcode = code
+
+    assert str(Database(URL).translated(DBAPIError("select 1", None, Origin(words)))).endswith(f": {expected}")
+
+
 def test_a_setting_that_nobody_reads_is_named_with_the_one_that_was_meant(caplog: pytest.LogCaptureFixture) -> None:
     Settings.from_mapping({"pgbeat_leese": 5, "pgbeat_from_the_future": 1, "pgbeat_poll": 2, "task_serializer": "json"})
 

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 from celery import Celery
+from sqlalchemy.exc import OperationalError
 
 from celery_pgbeat.beat.engine_room import EngineRoom
 from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.errors import DatabaseBusy
+from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
 
 NOWHERE = "postgresql://127.0.0.1:1/nowhere"
@@ -104,3 +107,21 @@ def test_what_goes_wrong_with_the_last_delivery_is_told_when_the_beat_stops(
 
     assert 1 == turns.checked
     assert ["A turn failed; trying again"] == caplog.messages
+
+
+def test_an_outage_is_told_in_whole_sentences(room: EngineRoom, turns: Turns, caplog: pytest.LogCaptureFixture) -> None:
+    refused = OperationalError("select", None, Exception("connection refused"), connection_invalidated=True)
+    turns.faults = [Database(NOWHERE).translated(refused)]
+    room._guarded(room._turn)
+    (line,) = caplog.messages
+    assert line.endswith(" is not usable: connection refused. Nothing is sent meanwhile.")
+
+
+def test_a_statement_that_postgres_ended_is_not_told_as_an_outage(
+    room: EngineRoom, turns: Turns, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns.faults = [DatabaseBusy("Postgres at x ended a statement: canceling statement due to lock timeout.")]
+    room._guarded(room._turn)
+    assert [
+        "Postgres at x ended a statement: canceling statement due to lock timeout. It is tried again."
+    ] == caplog.messages
