@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+import uuid
 from functools import partial
 from typing import Any
 
@@ -26,10 +27,12 @@ from celery_pgbeat.postgres.reports import Finish, Reports, Start
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.asks import Asks, has_processes
 from celery_pgbeat.worker.children import Children
-from celery_pgbeat.worker.courier import Courier, Report
+from celery_pgbeat.worker.courier import Courier
 from celery_pgbeat.worker.heartbeat import Heartbeat
+from celery_pgbeat.worker.kept import Report
 from celery_pgbeat.worker.letterbox import Letterbox
 from celery_pgbeat.worker.message import Entrusted
+from celery_pgbeat.worker.refusals import is_kept, is_outage
 from celery_pgbeat.worker.running import Bell
 
 ATTRIBUTE = "_pgbeat_agent"
@@ -145,20 +148,23 @@ class Agent:
         if self.is_main:
             self.line.courier.put(finish)
         elif self._letterbox is None or not self._letterbox.post(finish):
-            self.deliver(partial(Reports.finish, start=finish.start, state=finish.state, error=finish.error))
+            report = partial(Reports.finish, start=finish.start, state=finish.state, error=finish.error)
+            self.deliver(report, finish.start.job)
 
-    def _leave(self, report: Report) -> None:
-        self.line.courier.put(report)
+    def _leave(self, report: Report, job: uuid.UUID) -> None:
+        self.line.courier.put(report, job)
 
-    def deliver(self, report: Report) -> None:
-        """Deliver a report now, or leave it to the courier while Postgres is away. Never raises, waits only once."""
+    def deliver(self, report: Report, job: uuid.UUID) -> None:
+        """Deliver a report of a job now, or leave it to the courier. Never raises, waits only once."""
         try:
             report(self.line.reports)
-        except DatabaseUnavailable as error:
-            logger.warning("%s A report is kept until it is back.", error, extra={"action": "wait"})
-            self.line.courier.put(report)
-        except SQLAlchemyError:
-            logger.exception("A report could not be delivered and is dropped")
+        except (DatabaseUnavailable, SQLAlchemyError) as error:
+            if is_outage(error):
+                logger.warning("%s A report is kept until it is back.", error, extra={"action": "wait"})
+            elif not is_kept(error):
+                logger.exception("A report could not be delivered and is dropped")
+                return
+            self.line.courier.put(report, job)
 
 
 def agent_of(app: Any) -> Agent | None:

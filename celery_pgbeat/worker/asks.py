@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,7 @@ from weakref import WeakSet
 from celery.worker import state
 
 from celery_pgbeat.postgres.reports import Ask, Reports, Start
+from celery_pgbeat.worker.kept import Report
 from celery_pgbeat.worker.message import Entrusted
 from celery_pgbeat.worker.running import ring
 
@@ -51,7 +53,7 @@ class Asks:
     every = EVERY
 
     def __init__(
-        self, worker: str, entrusted: Entrusted, consumer: Any, put: Callable[[Callable[[Reports], object]], object]
+        self, worker: str, entrusted: Entrusted, consumer: Any, put: Callable[[Report, uuid.UUID], object]
     ) -> None:
         self._put = put
         self._worker = worker
@@ -115,7 +117,7 @@ class Asks:
         if ending.is_over():
             # By the box, which lets what the process itself has said go first.
             ending.reported = True
-            self._put(partial(self._report, ending))
+            self._put(partial(self._report, ending), ending.start.job)
         elif monotonic() >= ending.mercy_until:
             self._consumer.call_soon(self._kill, ending)
 

@@ -208,7 +208,7 @@ class Guard:
             reason="not_allowed",
             error=f"pgbeat_allowed_tasks does not allow {task.name!r}",
         )
-        self._agent.deliver(report)
+        self._agent.deliver(report, copy.job)
         if self._agent.job_span is not None:
             self._agent.job_span.drop("not_allowed")
         raise Ignore("celery-pgbeat: not an allowed task")
@@ -239,7 +239,7 @@ class Guard:
             )
             # If the start was heard after all, or the heartbeat spoke for it, its row must wait again.
             report = partial(Reports.requeue, start=start, error="refused: Postgres was out of reach", resend=True)
-            self._agent.line.courier.put(report)
+            self._agent.line.courier.put(report, start.job)
             return Verdict.REFUSED
         logger.error(
             "Job %s of %r runs unguarded (pgbeat_guard_error = 'run'): %s",

@@ -24,8 +24,8 @@ from celery.utils.time import maybe_make_aware
 from celery_pgbeat import sensitive
 from celery_pgbeat.postgres.reports import Finish, Reports, Start
 from celery_pgbeat.worker.agent import agent_of
-from celery_pgbeat.worker.courier import Report
 from celery_pgbeat.worker.guard import START
+from celery_pgbeat.worker.kept import Report
 from celery_pgbeat.worker.message import HEADER, copy_of, is_sensitive
 
 ERROR_LENGTH = 500  # characters of an error that are kept
@@ -63,7 +63,7 @@ def on_postrun(sender: Any, state: str | None = None, retval: Any = None, **_: A
     if isinstance(report, Finish):
         agent.finish(report)
     elif report is not None:
-        agent.deliver(report)
+        agent.deliver(report, start.job)
 
 
 def outcome(task: Any, start: Start, state: str | None, retval: Any, hiding: bool = False) -> Report | Finish | None:

@@ -17,11 +17,12 @@ from typing import Any
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from sqlalchemy.exc import SQLAlchemyError
 
-from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.postgres.reports import Reports, Start, Unstarted
 from celery_pgbeat.worker.agent import Agent, agent_of
 from celery_pgbeat.worker.asks import has_processes, revoke
 from celery_pgbeat.worker.guard import START, guard
 from celery_pgbeat.worker.message import copy_of, entrust, entrusted_start, is_sensitive
+from celery_pgbeat.worker.refusals import is_kept
 from celery_pgbeat.worker.tracker import delay_of, error_text
 
 logger = logging.getLogger(__name__)
@@ -38,28 +39,39 @@ def on_received(sender: Any, request: Any, **_: Any) -> None:
     agent.entrusted.add(request, start)
     guard(request.task, agent)
     if has_processes(sender.pool):  # the only ones that die
-        request.on_reject = returning(agent, start, request.on_reject)
+        request.on_reject = returning(agent, start, request.on_reject, sender)
 
 
-def returning(agent: Agent, start: Start, reject: Callable[..., Any]) -> Callable[..., Any]:
+def returning(agent: Agent, start: Start, reject: Callable[..., Any], consumer: Any) -> Callable[..., Any]:
     """Let a message go back to the broker only once its row waits for it.
 
     Celery tells nobody when it requeues the message of a lost child. A copy that came back before the row
     knew would find its job running, and be dropped as a second one.
+
+    The row is written in the courier's thread; the broker is told in the thread that consumes messages, because a
+    broker's channel is one thread's own.
     """
 
     def on_reject(log: Any, connection_errors: Any, requeue: bool) -> Any:
         if not requeue:
             return reject(log, connection_errors, requeue)
 
+        def send_back() -> None:
+            try:
+                reject(log, connection_errors, requeue)
+            except Exception:  # what is raised here would end the worker's event loop
+                logger.exception("The message of job %s could not be sent back", start.job)
+
         def give_back(reports: Reports) -> None:
             try:
                 reports.requeue(start, "its process was lost, its message went back to the broker")
-            except SQLAlchemyError:
+            except SQLAlchemyError as error:
+                if is_kept(error):
+                    raise  # the message stays with this worker meanwhile, and goes back when the worker ends
                 logger.exception("Job %s could not be requeued", start.job)
-            reject(log, connection_errors, requeue)
+            consumer.call_soon(send_back)
 
-        return agent.line.courier.put(give_back)
+        return agent.line.courier.put(give_back, start.job)
 
     return on_reject
 
@@ -71,10 +83,10 @@ def on_failure(sender: Any, task_id: str, exception: Any = None, **_: Any) -> No
         return
     for start in agent.entrusted.of(task_id):
         if isinstance(exception, WorkerLostError):
-            agent.line.courier.put(partial(Reports.lose, start=start, error=error_text(exception)))
+            agent.line.courier.put(partial(Reports.lose, start=start, error=error_text(exception)), start.job)
         elif isinstance(exception, TimeLimitExceeded):
             error = f"TimeLimitExceeded: it ran for more than {exception.args[0]} s"
-            agent.line.courier.put(partial(Reports.finish, start=start, state="failed", error=error))
+            agent.line.courier.put(partial(Reports.finish, start=start, state="failed", error=error), start.job)
 
 
 def on_revoked(sender: Any, request: Any, terminated: bool, signum: Any, expired: bool, **_: Any) -> None:
@@ -87,10 +99,10 @@ def on_revoked(sender: Any, request: Any, terminated: bool, signum: Any, expired
     if terminated and start is not None and agent.is_ending(start):
         return  # told by the asks, once its process is gone
     if terminated and start is not None:
-        agent.line.courier.put(partial(revoke, start=start, error=f"terminated by signal {signum}"))
+        agent.line.courier.put(partial(revoke, start=start, error=f"terminated by signal {signum}"), start.job)
     else:
         state = "expired" if expired else "revoked"
-        agent.line.courier.put(partial(Reports.end_unstarted, copy=copy, state=state, worker=str(agent.node)))
+        agent.line.courier.put(Unstarted(copy, state, str(agent.node)), copy.job)
 
 
 def on_retry(sender: Any, request: Any, reason: Any = None, **_: Any) -> None:
@@ -109,11 +121,11 @@ def on_retry(sender: Any, request: Any, reason: Any = None, **_: Any) -> None:
     put = agent.line.courier.put
     if reason is not None:
         error = error_text(reason.exc, is_sensitive(vars(request)))
-        put(partial(Reports.retry, start=start, delay=delay_of(reason.when, agent.app), error=error))
+        put(partial(Reports.retry, start=start, delay=delay_of(reason.when, agent.app), error=error), start.job)
     elif sender.acks_late:
-        put(partial(Reports.requeue, start=start, error="cancelled, the broker was lost", resend=True))
+        put(partial(Reports.requeue, start=start, error="cancelled, the broker was lost", resend=True), start.job)
     else:
-        put(partial(Reports.lose, start=start, error="cancelled, its worker was shut down"))
+        put(partial(Reports.lose, start=start, error="cancelled, its worker was shut down"), start.job)
 
 
 def on_unknown(sender: Any, message: Any, name: str, **_: Any) -> None:
@@ -130,8 +142,7 @@ def _fail_unstarted(app: Any, message: Any, error: str) -> None:
     agent = main_agent_of(app)
     copy = copy_of(message.headers or {})
     if agent is not None and copy is not None:
-        report = partial(Reports.end_unstarted, copy=copy, state="failed", worker=str(agent.node), error=error)
-        agent.line.courier.put(report)
+        agent.line.courier.put(Unstarted(copy, "failed", str(agent.node), error=error), copy.job)
 
 
 def main_agent_of(app: Any) -> Agent | None:

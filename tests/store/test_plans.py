@@ -163,7 +163,9 @@ def test_p11_finishes_read_the_jobs_that_they_finish_and_those_that_waited_for_t
 
 @pytest.mark.parametrize("ended", [3, 100])
 def test_p11_dropped_messages_read_the_jobs_that_they_end(store: Store, migrated_database: str, ended: int) -> None:
-    store.database.execute("update pgbeat.active_job set periodic_task = id::text, state = 'submitted', waits_for = null")
+    store.database.execute(
+        "update pgbeat.active_job set periodic_task = id::text, state = 'submitted', waits_for = null"
+    )
     store.database.execute("vacuum analyze pgbeat.active_job")
     rows = store.database.execute(f"select id from pgbeat.active_job limit {ended}")
     reports, session = Reports(store.database), Session(migrated_database)

@@ -13,7 +13,7 @@ from celery.worker import state
 from celery_pgbeat.postgres.reports import Ask, Reports, Start
 from celery_pgbeat.worker import asks as module
 from celery_pgbeat.worker.asks import MERCY, Asks
-from celery_pgbeat.worker.courier import Report
+from celery_pgbeat.worker.kept import Report
 from celery_pgbeat.worker.message import Entrusted
 
 
@@ -60,7 +60,7 @@ class House:
         )
         consumer = SimpleNamespace(pool=self.pool, call_soon=lambda *call: self.soon.append(call))
         self.box: list[Report] = []
-        self.asks = Asks("node", self.entrusted, consumer, self.box.append)
+        self.asks = Asks("node", self.entrusted, consumer, lambda report, _: self.box.append(report))
 
     def run(self, ask: str | None = None) -> Start:
         """Have a job run; its process has the number of jobs that ran before it."""

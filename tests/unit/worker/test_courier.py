@@ -11,12 +11,14 @@ from typing import Any, cast
 
 import pytest
 
-from celery_pgbeat.errors import DatabaseUnavailable
-from celery_pgbeat.postgres.reports import Finish, Reports, Start
+from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
+from celery_pgbeat.postgres.reports import Copy, Finish, Reports, Start, Unstarted
 from celery_pgbeat.worker import courier as module
+from celery_pgbeat.worker import ends, kept
 from celery_pgbeat.worker.courier import Courier
-from celery_pgbeat.worker.finishes import LINGER
+from celery_pgbeat.worker.ends import LINGER
 from celery_pgbeat.worker.letterbox import Letterbox
+from tests.unit.worker.postgres_errors import BAD_VALUE, DISK, MISSING_FUNCTION, NO_RIGHT, refusal
 
 SECONDS = 5.0
 
@@ -29,6 +31,7 @@ class Postgres:
         self.tries = 0
         self.statements = 0  # by which finishes were written
         self.away = False
+        self.refused: Exception | None = None  # what it says to every finish
         self._heard = threading.Condition()
 
     def hear(self, word: Any) -> None:
@@ -47,9 +50,14 @@ class Postgres:
             self._heard.notify_all()
             if self.away:
                 raise DatabaseUnavailable("Postgres is not usable:")
+            if self.refused:
+                raise self.refused
             self.delivered += finishes
             self.statements += 1
         return set()
+
+    def end_unstarted_many(self, told: list[Unstarted]) -> set[uuid.UUID]:
+        return self.finish_many(cast(list[Finish], told))
 
     def wait(self, until: Callable[[], bool]) -> None:
         with self._heard:
@@ -76,6 +84,11 @@ def ended() -> Finish:
     return Finish(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), "succeeded")
 
 
+def dropped(state: str = "expired") -> Unstarted:
+    """Have a message of a job be dropped."""
+    return Unstarted(Copy(uuid.uuid4(), 0, 0), state, "node")
+
+
 @pytest.fixture
 def letterbox() -> Iterator[Letterbox]:
     made = Letterbox()
@@ -92,6 +105,9 @@ def postgres() -> Postgres:
 def courier(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[Courier]:
     monkeypatch.setattr(module, "FIRST_PAUSE", 0.001)
     monkeypatch.setattr(module, "LONGEST_PAUSE", 0.01)
+    for waiting in (ends, kept):
+        monkeypatch.setattr(waiting, "FIRST_PAUSE", 0.01)
+        monkeypatch.setattr(waiting, "LONGEST_PAUSE", 0.02)
     made = Courier(cast(Reports, postgres))
     yield made
     postgres.away = False
@@ -290,3 +306,205 @@ def test_what_is_left_after_a_stop_is_delivered_all_the_same(courier: Courier, p
     courier.stop(SECONDS)
     courier.put(postgres.report("after all"))
     postgres.wait(lambda: postgres.delivered == ["last", "after all"])
+
+
+# The rounds before all else
+
+
+def test_rounds_are_made_in_time_however_many_reports_wait(courier: Courier, postgres: Postgres) -> None:
+    """Each report takes a hundredth of a second, and a round is due after a twentieth."""
+    pause = threading.Event()
+    made = Courier(cast(Reports, postgres), Rounds(every=0.05))
+    for _ in range(100):
+        made.put(lambda reports: (pause.wait(0.01), cast(Postgres, reports).hear("report")))
+    postgres.wait(lambda: postgres.delivered.count("report") == 100)
+    made.stop(SECONDS)
+    assert "round" == postgres.delivered[0]
+    last = len(postgres.delivered) - 1 - postgres.delivered[::-1].index("report")
+    assert postgres.delivered[:last].count("round") >= 5
+
+
+def test_a_round_that_fails_keeps_no_report_and_no_other_round_waiting(
+    postgres: Postgres, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(Rounds):
+        def go(self, reports: Any) -> None:
+            raise KeyError("broken")
+
+    courier = Courier(cast(Reports, postgres), Broken(), Rounds())
+    for number in range(3):
+        courier.put(postgres.report(number))
+    postgres.wait(lambda: postgres.delivered.count("round") >= 5 and 2 in postgres.delivered)
+    courier.stop(SECONDS)
+    assert [0, 1, 2] == [word for word in postgres.delivered if isinstance(word, int)]
+    assert 1 == caplog.text.count("A round of this worker fails")
+
+
+def test_what_has_ended_meanwhile_is_written_between_the_reports_that_wait(
+    postgres: Postgres, letterbox: Letterbox
+) -> None:
+    courier = Courier(cast(Reports, postgres), letterbox=letterbox)
+    pause, told = threading.Event(), ended()
+    for number in range(100):
+        courier.put(lambda reports, number=number: (pause.wait(0.01), cast(Postgres, reports).hear(number)))
+    postgres.wait(lambda: 5 in postgres.delivered)
+    letterbox.post(told)
+    postgres.wait(lambda: told in postgres.delivered)
+    assert 99 not in postgres.delivered
+    courier.stop(SECONDS)
+
+
+# Jobs whose messages were dropped
+
+
+def test_jobs_whose_messages_were_dropped_end_many_in_one_statement(courier: Courier, postgres: Postgres) -> None:
+    busy, go_on = threading.Event(), threading.Event()
+
+    def be_busy(_: Reports) -> None:
+        busy.set()
+        go_on.wait(SECONDS)
+
+    courier.put(be_busy)
+    assert busy.wait(SECONDS)
+    told = [dropped() for _ in range(2 * ends.AT_ONCE)]
+    for end in told:
+        courier.put(end, end.copy.job)
+    go_on.set()
+    postgres.wait(lambda: len(postgres.delivered) == len(told))
+    assert told == postgres.delivered
+    assert 2 == postgres.statements
+
+
+def test_dropped_messages_keep_their_place_among_the_other_reports(courier: Courier, postgres: Postgres) -> None:
+    busy, go_on = threading.Event(), threading.Event()
+
+    def be_busy(_: Reports) -> None:
+        busy.set()
+        go_on.wait(SECONDS)
+
+    courier.put(be_busy)
+    assert busy.wait(SECONDS)
+    first, second = dropped(), dropped("revoked")
+    words: list[Any] = ["before", first, second, "after"]
+    for word in words:
+        courier.put(word if isinstance(word, Unstarted) else postgres.report(word))
+    go_on.set()
+    postgres.wait(lambda: len(postgres.delivered) == 4)
+    assert words == postgres.delivered
+
+
+# What Postgres refuses
+
+
+class Refusing:
+    """A report that Postgres refuses until it is mended."""
+
+    def __init__(self, postgres: Postgres, word: str, error: Exception) -> None:
+        self.postgres, self.word = postgres, word
+        self.error: Exception | None = error
+        self.tries = 0
+
+    def __call__(self, _: Reports) -> None:
+        self.tries += 1
+        self.postgres.hear(self.error or self.word)
+
+
+@pytest.mark.parametrize("code", [MISSING_FUNCTION, NO_RIGHT, DISK])
+def test_a_report_that_may_pass_later_is_kept_and_delays_no_other(
+    courier: Courier, postgres: Postgres, code: str
+) -> None:
+    report = Refusing(postgres, "kept", refusal(code))
+    courier.put(report, uuid.uuid4())
+    courier.put(postgres.report("other"), uuid.uuid4())
+    postgres.wait(lambda: postgres.delivered == ["other"] and report.tries > 3)
+    report.error = None
+    postgres.wait(lambda: postgres.delivered == ["other", "kept"])
+
+
+def test_a_report_that_a_lock_or_a_time_out_ended_is_kept_and_delays_no_other(
+    courier: Courier, postgres: Postgres
+) -> None:
+    report = Refusing(postgres, "kept", DatabaseBusy("Postgres ended a statement: lock timeout."))
+    courier.put(report, uuid.uuid4())
+    courier.put(postgres.report("other"), uuid.uuid4())
+    postgres.wait(lambda: postgres.delivered == ["other"] and report.tries > 3)
+    report.error = None
+    postgres.wait(lambda: postgres.delivered == ["other", "kept"])
+
+
+def test_a_value_that_postgres_can_never_take_is_dropped(
+    courier: Courier, postgres: Postgres, caplog: pytest.LogCaptureFixture
+) -> None:
+    report = Refusing(postgres, "never", refusal(BAD_VALUE))
+    courier.put(report, uuid.uuid4())
+    courier.put(postgres.report("other"), uuid.uuid4())
+    postgres.wait(lambda: postgres.delivered == ["other"])
+    courier.stop(SECONDS)
+    assert 1 == report.tries
+    assert "A report could not be delivered and is dropped" in caplog.text
+
+
+def test_later_reports_of_a_job_wait_for_its_report_that_is_kept(courier: Courier, postgres: Postgres) -> None:
+    job, end = uuid.uuid4(), dropped()
+    first = Refusing(postgres, "first", refusal(MISSING_FUNCTION))
+    courier.put(first, job)
+    courier.put(end, job)
+    courier.put(postgres.report("third"), job)
+    courier.put(postgres.report("other"), uuid.uuid4())
+    postgres.wait(lambda: first.tries > 3)
+    assert ["other"] == postgres.delivered
+    first.error = None
+    postgres.wait(lambda: postgres.delivered == ["other", "first", end, "third"])
+
+
+def test_the_report_of_a_death_waits_while_the_finish_of_its_start_is_refused(
+    courier: Courier, postgres: Postgres
+) -> None:
+    postgres.refused = refusal(MISSING_FUNCTION)
+    finish = ended()
+    courier.put(finish)
+    courier.put(postgres.report("dead"), finish.start.job)
+    postgres.wait(lambda: postgres.tries > 3)
+    assert [] == postgres.delivered
+    assert [finish.start] == courier.unwritten(), "and the heartbeat goes on naming it"
+    postgres.refused = None
+    postgres.wait(lambda: postgres.delivered == [finish, "dead"])
+
+
+def test_refusals_are_logged_once_with_the_way_out_and_their_end_too(
+    courier: Courier, postgres: Postgres, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    postgres.refused = refusal(MISSING_FUNCTION)
+    for _ in range(20):
+        courier.put(ended())
+    postgres.wait(lambda: postgres.tries > 5)
+    postgres.refused = None
+    postgres.wait(lambda: len(postgres.delivered) == 20)
+    courier.stop(SECONDS)
+    assert 1 == caplog.text.count("Postgres refuses reports of this worker")
+    assert "function pgbeat.finish_many does not exist. Kept and tried again:" in caplog.text
+    assert "run `celery-pgbeat migrate`" in caplog.text
+    assert 1 == caplog.text.count("Postgres accepts the reports of this worker again")
+
+
+def test_stopping_tries_what_is_refused_once_more(postgres: Postgres) -> None:
+    courier = Courier(cast(Reports, postgres))
+    postgres.refused = refusal(MISSING_FUNCTION)
+    finish = ended()
+    courier.put(finish)
+    postgres.wait(lambda: postgres.tries == 1)
+    postgres.refused = None
+    courier.stop(SECONDS)
+    assert [finish] == postgres.delivered
+
+
+def test_stopping_while_reports_are_refused_says_how_many_are_lost_and_signs_off(
+    postgres: Postgres, caplog: pytest.LogCaptureFixture
+) -> None:
+    courier = Courier(cast(Reports, postgres), Rounds(every=60))
+    postgres.refused = refusal(MISSING_FUNCTION)
+    courier.put(ended())
+    courier.stop(0.2)
+    assert "Postgres did not take all reports: 1 reports of this worker are lost" in caplog.text
+    assert "end" == postgres.delivered[-1]

@@ -172,7 +172,7 @@ def test_a_child_tells_its_main_process_how_a_job_ended_and_says_it_itself_where
     assert agent is not None
     finish = Finish(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), "succeeded")
     said: list[object] = []
-    monkeypatch.setattr(agent, "deliver", said.append)
+    monkeypatch.setattr(agent, "deliver", lambda report, _: said.append(report))
     child = os.fork()
     if child == 0:
         agent.finish(finish)
@@ -194,7 +194,7 @@ def test_a_process_that_inherits_nothing_says_itself_how_a_job_ended(
     agent = agent_of(app)
     assert agent is not None
     said: list[Any] = []
-    monkeypatch.setattr(agent, "deliver", said.append)
+    monkeypatch.setattr(agent, "deliver", lambda report, _: said.append(report))
     start = Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node")
     agent.finish(Finish(start, "failed", "ValueError: no"))
     assert [{"start": start, "state": "failed", "error": "ValueError: no"}] == [report.keywords for report in said]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -11,13 +12,14 @@ import pytest
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery.app.task import Context
 from celery.exceptions import Retry
-from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.errors import DatabaseUnavailable
-from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.postgres.reports import Reports, Start, Unstarted
 from celery_pgbeat.worker import witness
 from celery_pgbeat.worker.agent import ATTRIBUTE, Agent
 from celery_pgbeat.worker.guard import START
+from tests.unit.worker.postgres_errors import MISSING_FUNCTION, NOT_NULL, refusal
 
 JOB = uuid.uuid4()
 TRUSTED = Start(JOB, 0, 0, uuid.uuid4(), "node")
@@ -47,7 +49,7 @@ class House:
     def __init__(self, is_main: bool = True) -> None:
         self.box: list[Any] = []
         self.ending: set[Start] = set()
-        courier = SimpleNamespace(put=self.box.append)
+        courier = SimpleNamespace(put=lambda report, _: self.box.append(report))
         entrusted = SimpleNamespace(of=lambda task_id: [TRUSTED] if task_id == str(JOB) else [])
         self.app = SimpleNamespace(timezone="UTC")
         agent = SimpleNamespace(
@@ -66,7 +68,10 @@ class House:
         """Deliver what is in the box; return the statements in their order."""
         reports = reports or Spoken()
         for report in self.box:
-            # A report is a method of Reports with its arguments, or a function that takes the reports.
+            # A report is the end of an unstarted job, a method of Reports with its arguments, or a function.
+            if isinstance(report, Unstarted):
+                reports.words.append(("end_unstarted", dataclasses.asdict(report)))
+                continue
             name = getattr(report, "func", report).__name__
             if hasattr(Reports, name):
                 getattr(reports, name)(**report.keywords)
@@ -163,18 +168,29 @@ def test_messages_of_somebody_else_are_nobody_s_business(house: House) -> None:
 
 
 class Broker:
-    """Takes messages back."""
+    """Takes messages back; `soon` is what the thread that consumes messages has to do."""
 
     def __init__(self) -> None:
         self.rejected: list[bool] = []
+        self.soon: list[Callable[[], object]] = []
+        self.is_gone = False
+
+    def call_soon(self, function: Callable[[], object]) -> None:
+        self.soon.append(function)
+
+    def consume(self) -> None:
+        while self.soon:
+            self.soon.pop(0)()
 
     def reject(self, log: Any, errors: Any, requeue: bool) -> None:
+        if self.is_gone:
+            raise RuntimeError("the channel is closed")
         self.rejected.append(requeue)
 
 
 def returned(house: House, requeue: bool) -> Broker:
     broker = Broker()
-    witness.returning(house.agent, TRUSTED, broker.reject)(None, (), requeue)
+    witness.returning(house.agent, TRUSTED, broker.reject, broker)(None, (), requeue)
     return broker
 
 
@@ -182,19 +198,48 @@ def test_a_message_goes_back_only_once_its_row_waits_for_it(house: House) -> Non
     broker = returned(house, requeue=True)
     assert [] == broker.rejected
     assert ["requeue"] == house.spoken()
+    broker.consume()
     assert [True] == broker.rejected
+
+
+def test_a_message_goes_back_in_the_thread_that_consumes_messages(house: House) -> None:
+    broker = returned(house, requeue=True)
+    house.spoken()
+    assert [] == broker.rejected, "the courier's thread does not touch the broker's channel"
+    assert 1 == len(broker.soon)
+
+
+def test_a_message_that_cannot_go_back_does_not_end_the_thread_that_consumes(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = returned(house, requeue=True)
+    broker.is_gone = True
+    house.spoken()
+    broker.consume()
+    assert f"The message of job {JOB} could not be sent back" in caplog.text
 
 
 def test_a_message_does_not_go_back_while_postgres_is_away(house: House) -> None:
     broker = returned(house, requeue=True)
     with pytest.raises(DatabaseUnavailable):
         house.spoken(Spoken(requeue=DatabaseUnavailable("away")))
-    assert [] == broker.rejected
+    assert [] == broker.soon
 
 
-def test_a_message_goes_back_although_postgres_refused_what_we_said(house: House) -> None:
+def test_a_message_does_not_go_back_while_postgres_refuses_the_report_because_of_its_schema(house: House) -> None:
     broker = returned(house, requeue=True)
-    house.spoken(Spoken(requeue=ProgrammingError("no table", None, Exception())))
+    with pytest.raises(DBAPIError):  # so the courier keeps it and tries it again
+        house.spoken(Spoken(requeue=refusal(MISSING_FUNCTION)))
+    assert [] == broker.soon
+    house.spoken()
+    broker.consume()
+    assert [True] == broker.rejected
+
+
+def test_a_message_goes_back_although_postgres_can_never_take_the_report(house: House) -> None:
+    broker = returned(house, requeue=True)
+    house.spoken(Spoken(requeue=refusal(NOT_NULL)))
+    broker.consume()
     assert [True] == broker.rejected
 
 
