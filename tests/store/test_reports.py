@@ -694,6 +694,21 @@ def test_a_heartbeat_restores_a_start_that_a_failover_forgot(reports: Reports) -
     assert not reports.start(start_of(start.job), SILENCE)
 
 
+def test_a_heartbeat_restores_an_attempt_that_a_failover_set_back_to_retrying(reports: Reports) -> None:
+    """Else a retry that runs for longer than the pickup deadline would be sent again, and run twice."""
+    first = started(reports, max_run_time=timedelta(seconds=10))
+    assert reports.retry(first, SECOND, "x")
+    reports.database.execute("update pgbeat.active_job set attempt_at = attempt_at - interval '1 hour'")
+    second = start_of(first.job, attempt=1)
+    assert [second.job] == reports.heartbeat("worker-a", [second], SILENCE)
+    found = row(reports, second)
+    assert ("running", second.token, 1) == (found["state"], found["token"], found["attempt"])
+    assert found["patience"] > SILENCE - SECOND, "the first attempt began an hour ago, this one now"
+    assert not reports.start(start_of(first.job, attempt=1), SILENCE)
+    assert [second.job] == reports.heartbeat("worker-a", [second], SILENCE)
+    assert reports.finish(second, "succeeded")
+
+
 def test_heartbeats_end_with_the_hard_limit(reports: Reports) -> None:
     start = started(reports, max_run_time=timedelta(seconds=10))
     reports.database.execute("update pgbeat.active_job set attempt_at = attempt_at - interval '45 seconds'")
