@@ -23,7 +23,7 @@ from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.doors import Doors
 from celery_pgbeat.postgres.migrate import check
-from celery_pgbeat.postgres.reports import Finish, Reports, Start
+from celery_pgbeat.postgres.reports import Finish, Reports, Retry, Start
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.asks import Asks, has_processes
 from celery_pgbeat.worker.children import Children
@@ -164,7 +164,14 @@ class Agent:
             elif not is_kept(error):
                 logger.exception("A report could not be delivered and is dropped")
                 return
-            self.line.courier.put(report, job)
+            if not self._has_told_main(report):
+                self.line.courier.put(report, job)
+
+    def _has_told_main(self, report: Report) -> bool:
+        """Tell the main process of a retry instead: it may well outlive this process."""
+        if self.is_main or self._letterbox is None or not isinstance(report, partial) or report.func != Reports.retry:
+            return False
+        return self._letterbox.post(Retry(**report.keywords))
 
 
 def agent_of(app: Any) -> Agent | None:

@@ -22,11 +22,12 @@ import queue
 import threading
 import uuid
 from collections import deque
+from functools import partial
 from time import monotonic
 from typing import Protocol
 
 from celery_pgbeat.errors import DatabaseUnavailable
-from celery_pgbeat.postgres.reports import Finish, Reports, Start, Unstarted
+from celery_pgbeat.postgres.reports import Finish, Reports, Retry, Start, Unstarted
 from celery_pgbeat.worker.ends import AT_ONCE, Ends
 from celery_pgbeat.worker.kept import Entry, Kept, Report
 from celery_pgbeat.worker.letterbox import Letterbox
@@ -159,8 +160,12 @@ class Courier:
             self._waiting.append(word)
 
     def _take_letters(self) -> None:
-        if self._letterbox is not None:
-            self._finishes.add(self._letterbox.take())
+        if self._letterbox is None:
+            return
+        told = self._letterbox.take()
+        self._finishes.add(end for end in told if isinstance(end, Finish))
+        # Before what waits: the report of its process' death may be there already.
+        self._waiting.extendleft(_retried(end) for end in told if isinstance(end, Retry))
 
     def _time_left(self) -> float | None:
         now = monotonic()
@@ -274,3 +279,7 @@ class Courier:
                 if is_outage(error):
                     raise
                 self._refusals.note_round(error)
+
+
+def _retried(end: Retry) -> Entry:
+    return Entry(partial(Reports.retry, start=end.start, delay=end.delay, error=end.error), end.start.job)

@@ -4,6 +4,9 @@ To write it into Postgres itself would cost each job a commit of its own, and th
 process collects what all its children tell, and writes it together. A letter that lies in the pipe outlives who wrote
 it: a child may be killed a moment later.
 
+A retry is written by the child itself, as long as Postgres is there. While Postgres is away the child drops that into
+the pipe, too: it may be replaced by a new process before Postgres is back, and then the job would count as lost.
+
 A child never waits either: where a letter does not go in (the main process is stopped, or gone), it is told so, and
 says itself what it has to say.
 
@@ -19,8 +22,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 
-from celery_pgbeat.postgres.reports import Finish, Start
+from celery_pgbeat.postgres.reports import Finish, Retry, Start
 
 LONGEST = select.PIPE_BUF  # bytes of a letter
 AT_ONCE = 1 << 16  # bytes that are taken out at once: a full pipe
@@ -40,12 +44,12 @@ class Letterbox:
         self._watcher: threading.Thread | None = None
         self._is_closed = False
 
-    def post(self, finish: Finish) -> bool:
+    def post(self, end: Finish | Retry) -> bool:
         """Tell the main process how a start ended; False if it does not get to know."""
         if self._reader is not None and self._owner != os.getpid():
             # A pipe that nobody can read any more refuses letters: so a child hears that its main process is gone.
             self._take_down()
-        letter = _written(finish)
+        letter = _written(end)
         if len(letter) > LONGEST:
             return False
         try:
@@ -54,7 +58,7 @@ class Letterbox:
             return False
         return True
 
-    def take(self) -> list[Finish]:
+    def take(self) -> list[Finish | Retry]:
         """Return what has been told; never waits."""
         told = []
         try:
@@ -100,12 +104,16 @@ class Letterbox:
         self._reader = None
 
 
-def _written(finish: Finish) -> bytes:
-    start = finish.start
-    words = [start.job.hex, start.run, start.attempt, start.token.hex, start.worker, finish.state, finish.error]
-    return json.dumps(words).encode() + b"\n"
+def _written(end: Finish | Retry) -> bytes:
+    start = end.start
+    words: list[object] = [start.job.hex, start.run, start.attempt, start.token.hex, start.worker]
+    words += [end.state] if isinstance(end, Finish) else [end.delay.total_seconds()]
+    return json.dumps([*words, end.error]).encode() + b"\n"
 
 
-def _read(letter: bytes) -> Finish:
-    job, run, attempt, token, worker, state, error = json.loads(letter)
-    return Finish(Start(uuid.UUID(job), run, attempt, uuid.UUID(token), worker), state, error)
+def _read(letter: bytes) -> Finish | Retry:
+    job, run, attempt, token, worker, state_or_delay, error = json.loads(letter)
+    start = Start(uuid.UUID(job), run, attempt, uuid.UUID(token), worker)
+    if isinstance(state_or_delay, str):
+        return Finish(start, state_or_delay, error)
+    return Retry(start, timedelta(seconds=state_or_delay), error)

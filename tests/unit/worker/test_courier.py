@@ -6,13 +6,14 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from time import monotonic
 from typing import Any, cast
 
 import pytest
 
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
-from celery_pgbeat.postgres.reports import Copy, Finish, Reports, Start, Unstarted
+from celery_pgbeat.postgres.reports import Copy, Finish, Reports, Retry, Start, Unstarted
 from celery_pgbeat.worker import courier as module
 from celery_pgbeat.worker import ends, kept
 from celery_pgbeat.worker.courier import Courier
@@ -248,6 +249,30 @@ def test_what_a_process_has_told_comes_before_the_report_of_its_death(postgres: 
     go_on.set()
     postgres.wait(lambda: postgres.delivered == [before, told, "dead"])
     courier.stop(SECONDS)
+
+
+def test_a_retry_that_a_process_has_told_comes_before_the_report_of_its_death(
+    postgres: Postgres, letterbox: Letterbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[Any] = []
+    done = threading.Event()
+    monkeypatch.setattr(Reports, "retry", lambda _, **said: heard.append(said))
+    courier = Courier(cast(Reports, postgres), letterbox=letterbox)
+    busy, go_on = threading.Event(), threading.Event()
+
+    def be_busy(_: Reports) -> None:
+        busy.set()
+        go_on.wait(SECONDS)
+
+    courier.put(be_busy)
+    assert busy.wait(SECONDS)
+    told = Retry(ended().start, timedelta(seconds=90), "ValueError: no")
+    courier.put(lambda _: (heard.append("dead"), done.set()), told.start.job)
+    letterbox.post(told)
+    go_on.set()
+    assert done.wait(SECONDS)
+    courier.stop(SECONDS)
+    assert [{"start": told.start, "delay": told.delay, "error": told.error}, "dead"] == heard
 
 
 def test_finishes_wait_for_postgres_and_count_as_unwritten_meanwhile(courier: Courier, postgres: Postgres) -> None:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,8 +16,8 @@ from celery import Celery, Task, signals
 from celery.app.trace import build_tracer
 from celery.exceptions import Ignore
 
-from celery_pgbeat.errors import InvalidSetting
-from celery_pgbeat.postgres.reports import Finish, Start
+from celery_pgbeat.errors import DatabaseUnavailable, InvalidSetting
+from celery_pgbeat.postgres.reports import Finish, Reports, Retry, Start
 from celery_pgbeat.worker import install
 from celery_pgbeat.worker.agent import agent_of
 from celery_pgbeat.worker.guard import GUARD
@@ -185,6 +187,31 @@ def test_a_child_tells_its_main_process_how_a_job_ended_and_says_it_itself_where
     assert agent._letterbox is not None
     assert {finish} == set(agent._letterbox.take())
     agent.close()
+
+
+def test_a_child_tells_its_main_process_of_a_retry_that_postgres_cannot_take_now(
+    app: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the report is lost with a process that is recycled meanwhile, and the job counts as lost."""
+    install(app)
+    agent = agent_of(app)
+    assert agent is not None
+    agent.become_main()
+    letterbox = agent._letterbox
+    assert letterbox is not None
+    monkeypatch.setattr(agent, "_main_pid", os.getpid() + 1)
+    told = Retry(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), timedelta(seconds=90), "ValueError: no")
+
+    def away(*_: Any, **__: Any) -> bool:
+        raise DatabaseUnavailable("Postgres is not usable.")
+
+    monkeypatch.setattr(Reports, "retry", away)
+    report = partial(Reports.retry, start=told.start, delay=told.delay, error=told.error)
+    agent.deliver(report, told.start.job)
+    assert [told] == letterbox.take()
+    assert agent.line.courier._thread is None
+    agent.close()
+    letterbox.close()
 
 
 def test_a_process_that_inherits_nothing_says_itself_how_a_job_ended(
