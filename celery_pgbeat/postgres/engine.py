@@ -90,10 +90,11 @@ def _without_jit(connection: Any, _: object) -> None:
     Behind a pooler the process id that the driver was given is not that of the backend. There the functions that each
     tick, each job and each sign of life call still have the setting themselves.
     """
-    given = connection.get_backend_pid() if hasattr(connection, "get_backend_pid") else connection.info.backend_pid
     before, connection.autocommit = connection.autocommit, True
     with connection.cursor() as cursor:
-        cursor.execute("select set_config('jit', 'off', false) where pg_backend_pid() = %s", (given,))
+        cursor.execute(
+            "select set_config('jit', 'off', false) where pg_backend_pid() = %s", (connection.info.backend_pid,)
+        )
     connection.autocommit = before
 
 
