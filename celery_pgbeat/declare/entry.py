@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from celery_pgbeat.declare.columns import did_you_mean
+from celery_pgbeat.declare.columns import LONGEST_NAME, did_you_mean
 from celery_pgbeat.declare.declaration import Declaration
 from celery_pgbeat.declare.timing import RELATIVE_FROM, Timing, relative_timing
 from celery_pgbeat.errors import InvalidPeriodicTask
@@ -45,6 +45,11 @@ def entry_of(name: str, given: Any) -> Entry:
     Raises:
         InvalidPeriodicTask: a key is unknown or said twice; names it.
     """
+    if isinstance(name, str) and len(name) > LONGEST_NAME:
+        raise InvalidPeriodicTask(
+            f"name has {len(name)} characters, not 1 to {LONGEST_NAME}. If Celery has made it of the call, give it "
+            f"one of your own: add_periodic_task(…, name='…')"
+        )
     try:
         entry = dict(given)
     except (TypeError, ValueError):

@@ -178,7 +178,8 @@ def _refused(when: Any, kind: type) -> InvalidSchedule:
     if any(parent.__module__ == "celery.schedules" for parent in kind.__mro__):
         reason = (
             f"the class {name} decides in Python when it is due, and a row can only hold text: "
-            f"write it as cron, an interval, ISO 8601, a calendar event or an RRULE"
+            f"write it as cron, an interval, ISO 8601, a calendar event or an RRULE. If it asks a database, schedule "
+            f"the task as often as it asks, and look inside the task"
         )
     else:
         reason = (

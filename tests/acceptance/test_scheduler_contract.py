@@ -9,6 +9,7 @@ import time
 from contextlib import closing
 from typing import Any
 
+import celery.beat
 import psycopg2
 import pytest
 from celery import Celery
@@ -298,3 +299,47 @@ def test_two_schemas_in_one_database_do_not_see_each_other(cluster: Cluster) -> 
 
     eventually(lambda: broker.depth(cluster.broker) == 1, 10, "theirs alone")
     assert ["theirs"] == [message.headers["periodic_task_name"] for message in broker.drain(cluster.broker)]
+
+
+OURS = {  # what each public name of Celery's class is here; see docs/celery.md
+    "declares": {"add", "update_from_dict", "merge_inplace", "schedule", "get_schedule", "set_schedule"},
+    "its own way": {"setup_schedule", "tick", "apply_async", "close", "info", "install_default_entries", "reserve"},
+    "Celery's, and used": {"apply_entry", "send_task", "sync", "connection", "producer", "Entry", "max_interval"},
+    "Celery's, and used by nothing here": {"populate_heap", "adjust", "is_due", "schedules_equal", "should_sync"},
+    "a number, or the logger": {"sync_every", "sync_every_tasks", "logger"},
+}
+
+
+def test_each_public_name_of_celerys_scheduler_is_accounted_for() -> None:
+    """A name that a later Celery adds has to be looked at."""
+    known = set().union(*OURS.values())
+    names = {name for name in vars(celery.beat.Scheduler) if not name.startswith("_")}
+
+    assert set() == names - known
+    assert OURS["declares"] | OURS["its own way"] <= vars(Scheduler).keys()
+
+
+def test_what_celery_asks_of_a_scheduler_without_a_turn_is_answered(migrated_database: str) -> None:
+    app = app_of(pgbeat_url=migrated_database, beat_sync_every=2)
+    sent: list[dict[str, Any]] = []
+
+    @app.task(name="shop.sync", shared=False)
+    def sync() -> None: ...
+
+    sync.apply_async = lambda *_, **options: sent.append(options)
+    scheduler = Scheduler(app, schedule=(given := {"foo": "bar"}))
+    assert scheduler.data is given
+    assert 2 == scheduler.sync_every_tasks
+
+    entry = scheduler.Entry("a", "shop.sync", schedule=30, args=None, kwargs=None, app=app)
+    assert scheduler._maybe_entry("a", entry) is entry
+    scheduler.apply_async(entry)
+    scheduler.apply_async(scheduler.Entry("b", "shop.sync", schedule=30, options={"headers": {"x": 1}}, app=app))
+
+    assert [{"celery_beat_task": True}, {"x": 1, "celery_beat_task": True}] == [one["headers"] for one in sent]
+    assert scheduler.schedules_equal({"a": entry}, {"a": entry})
+    assert not scheduler.schedules_equal({"a": entry}, {"b": entry})
+    scheduler.sync()
+    scheduler.close()
+    assert "producer" not in vars(scheduler)
+    assert "connection" not in vars(scheduler)
