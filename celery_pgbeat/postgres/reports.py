@@ -70,7 +70,7 @@ class Unstarted:
 class Known:
     """What is known of a job: its state, in which run and attempt, at which worker, and whether it is final.
 
-    `spaced`: it has a min_gap, so that `start_spaced` decides about its start.
+    `spaced`: it has a min_gap, so that `start_spaced` decides about its start. `ask`: what it is asked to end by.
     """
 
     state: str
@@ -79,6 +79,7 @@ class Known:
     worker: str | None
     final: bool
     spaced: bool = False
+    ask: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ class Reports:
     def state_of(self, job: uuid.UUID) -> Known | None:
         """Tell the state of a job, active or final; nothing where nobody knows it."""
         for row in self.database.run("state_of", job=job):
-            return Known(row.state, row.run, row.attempt, row.worker, row.final, row.spaced)
+            return Known(row.state, row.run, row.attempt, row.worker, row.final, row.spaced, row.ask)
         return None
 
     def finish(self, start: Start, state: str, error: str | None = None) -> bool:

@@ -92,6 +92,7 @@ class Verdict(enum.Enum):
     STARTED = enum.auto()
     UNTRACKED = enum.auto()  # `tracking = send`: nobody keeps count, so it runs
     DUPLICATE = enum.auto()
+    WITHDRAWN = enum.auto()  # asked to end while it did not run
     TOO_EARLY = enum.auto()  # within the min_gap of its periodic task
     UNKNOWN = enum.auto()
     REFUSED = enum.auto()  # no answer, and pgbeat_guard_error = refuse
@@ -267,15 +268,34 @@ def start_job(reports: Reports, start: Start, silence: timedelta) -> Verdict:
             extra={"action": "drop"},
         )
         return Verdict.UNKNOWN
-    if known.final and known.state == "submitted":
-        return Verdict.UNTRACKED
+    if known.final:
+        return _start_final_job(reports, start, silence, known)
+    if known.ask is not None and known.state != "running":
+        return _withdraw(reports, start, known.ask)
     if known.spaced:
         return _start_spaced_job(reports, start, silence, known)
+    _log_duplicate(start, known)
+    return Verdict.DUPLICATE
+
+
+def _start_final_job(reports: Reports, start: Start, silence: timedelta, known: Known) -> Verdict:
+    if known.state == "submitted":
+        return Verdict.UNTRACKED
     if known.state == "lost" and reports.start_late(start, silence):
         logger.info("Job %s, given up for lost, starts after all", start.job, extra={"action": "start"})
         return Verdict.STARTED
     _log_duplicate(start, known)
     return Verdict.DUPLICATE
+
+
+def _withdraw(reports: Reports, start: Start, ask: str) -> Verdict:
+    """End a job that does not run and was asked to end: nothing else would before its time is over.
+
+    A submit asks only what runs, but a failover may have lost the commit of that start.
+    """
+    reports.end_unstarted(start, "revoked", start.worker, error=f"asked to {ask} before it ran")
+    logger.info("Job %s was asked to end before it ran: revoked", start.job, extra={"action": "drop"})
+    return Verdict.WITHDRAWN
 
 
 def _start_spaced_job(reports: Reports, start: Start, silence: timedelta, known: Known) -> Verdict:

@@ -257,6 +257,18 @@ def test_a_late_start_that_meets_a_start_in_the_same_moment_loses_nothing(report
     assert ("lost", "running") == (state(reports.database, late.job), state(reports.database, rival))
 
 
+def test_a_start_that_is_refused_because_the_job_is_asked_to_end_ends_it(reports: Reports) -> None:
+    """It does not run, so its end would never be told; a failover that lost the commit of its start leaves it so."""
+    start = start_of(make_job(reports.database))
+    reports.database.execute("update pgbeat.active_job set ask = 'cancel'")
+
+    assert Verdict.WITHDRAWN is start_job(reports, start, SILENCE)
+
+    ended = finished(reports.database, start.job)
+    assert ended is not None
+    assert ("revoked", "asked to cancel before it ran") == (ended["state"], ended["error"])
+
+
 # --- state
 
 
