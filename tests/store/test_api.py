@@ -43,6 +43,7 @@ OLD = datetime(2020, 1, 1, tzinfo=UTC)
 HIDDEN = {
     "schedule_set_at",
     "planned_from",
+    "judged_from",
     "taken_over",
     "mark_lease",
     "pickup_deadline",
