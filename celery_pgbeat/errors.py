@@ -89,5 +89,9 @@ class DatabaseUnavailable(PgBeatError, ConnectionError):
     """Postgres cannot be reached, or refuses us; the message carries no password."""
 
 
+class DatabaseUnsuitable(DatabaseUnavailable):
+    """A setting of the database or of the role changes what our statements mean; the message names it."""
+
+
 class DatabaseBusy(DatabaseUnavailable):
     """Postgres is there, but a time-out, a deadlock or a serialisation failure ended the statement: try it again."""

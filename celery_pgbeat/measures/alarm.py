@@ -127,7 +127,7 @@ class Alarm:
         )
         raised: list[Alert] = []
         for row in rows:
-            alert = Alert(row.kind, row.name, row.due_at, row.late_by, row.reason)
+            alert = Alert(row.kind, row.name, row.due_at, timedelta(microseconds=row.late_by_microseconds), row.reason)
             if row.raised:
                 raised.append(alert)
             else:

@@ -23,6 +23,8 @@ from celery_pgbeat.errors import (
     UnknownPeriodicTask,
 )
 from celery_pgbeat.postgres.database import Database, sqlstate
+from celery_pgbeat.postgres.engine import reading_binary
+from celery_pgbeat.postgres.spans import with_spans
 from celery_pgbeat.postgres.statements import statement
 
 # What our own functions raise, by its SQLSTATE.
@@ -80,7 +82,9 @@ class Doors:
         """
         try:
             if connection is None:
-                return [dict(row._mapping) for row in self._database().run(name, **parameters)]
+                return [
+                    with_spans(zip(row._fields, row, strict=True)) for row in self._database().run(name, **parameters)
+                ]
             return _joined(connection, statement(name, self._schema), parameters)
         except Exception as error:
             refusal = self._refusal(error)
@@ -141,15 +145,17 @@ def _joined(connection: Any, sql: str, parameters: dict[str, Any]) -> list[Row]:
         connection = connection.connection()
     if hasattr(connection, "exec_driver_sql"):
         result = connection.exec_driver_sql(sql, parameters or None)
-        return [dict(row._mapping) for row in result]
+        return [with_spans(zip(row._fields, row, strict=True)) for row in result]
     if not hasattr(connection, "cursor"):
         raise TypeError(
             f"connection is a {type(connection).__name__}, not a SQLAlchemy connection or session nor one of psycopg's"
         )
-    cursor = connection.cursor()
+    cursor = reading_binary(connection.cursor())
     try:
         cursor.execute(sql, parameters)
         columns = [column[0] for column in cursor.description]
-        return [dict(row) if isinstance(row, Mapping) else dict(zip(columns, row, strict=True)) for row in cursor]
+        return [
+            with_spans(row.items() if isinstance(row, Mapping) else zip(columns, row, strict=True)) for row in cursor
+        ]
     finally:
         cursor.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import cache
 from typing import Any
 
 import sqlalchemy
@@ -22,6 +23,7 @@ PATIENCE: dict[str, Any] = {
     "keepalives_count": 3,  # probes without an answer: the connection is dead, 11 s after the last word
     "tcp_user_timeout": 10_000,  # milliseconds that sent data may stay unacknowledged (Linux)
     "application_name": "celery-pgbeat",
+    "client_encoding": "utf8",  # a role may have another one, which lacks letters of somebody's names
 }
 
 
@@ -62,12 +64,14 @@ def create_engine(url: str) -> Engine:
     """Make an engine of a few autocommitting connections; nothing connects yet.
 
     No pre-ping: it would cost a round trip a statement and prove nothing about the next one. No statement relies on
-    session settings: behind PgBouncer in transaction mode they would belong to another client.
+    session settings: behind PgBouncer in transaction mode they would belong to another client. So nothing that is read
+    may depend on one: spans come as numbers (spans.py), and instants as psycopg2 has Postgres write them, or in binary.
     """
     parsed = normalise_url(url)
     arguments = dict(PATIENCE)
     if parsed.get_driver_name() == "psycopg":
         arguments["prepare_threshold"] = None  # prepared statements do not survive PgBouncer's transaction mode
+        arguments["cursor_factory"] = _binary_cursor()
     arguments = {name: value for name, value in arguments.items() if name not in parsed.query}
     engine = sqlalchemy.create_engine(
         # Its errors would show the parameters, and with them people's arguments.
@@ -96,6 +100,32 @@ def _without_jit(connection: Any, _: object) -> None:
             "select set_config('jit', 'off', false) where pg_backend_pid() = %s", (connection.info.backend_pid,)
         )
     connection.autocommit = before
+
+
+def reading_binary(cursor: Any) -> Any:
+    """Have a cursor of psycopg 3 read results in binary, so that no DateStyle matters; return it, whatever it is of.
+
+    One that puts the parameters into the text itself cannot.
+    """
+    if hasattr(cursor, "format"):
+        from psycopg import ClientCursor, pq
+
+        if not isinstance(cursor, ClientCursor):
+            cursor.format = pq.Format.BINARY
+    return cursor
+
+
+@cache
+def _binary_cursor() -> type:
+    """Return psycopg 3's cursor, reading results in binary: as text it reads instants in few DateStyles."""
+    import psycopg
+
+    class BinaryCursor(psycopg.Cursor[Any]):
+        def execute(self, query: Any, params: Any = None, **given: Any) -> Any:
+            # Without parameters a text may be several statements, as a migration is: these have no results.
+            return super().execute(query, params, **{"binary": params is not None, **given})
+
+    return BinaryCursor
 
 
 def masked(url: URL) -> str:

@@ -27,7 +27,7 @@ from sqlalchemy import Engine
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
-from celery_pgbeat.errors import SchemaMissing, SchemaTooNew
+from celery_pgbeat.errors import DatabaseUnsuitable, SchemaMissing, SchemaTooNew
 from celery_pgbeat.postgres.database import BUSY, sqlstate
 from celery_pgbeat.postgres.statements import checked_schema, rendered
 
@@ -121,10 +121,12 @@ def check(engine: Engine, schema: str) -> Version:
     """Return the schema's version if this package can work with it.
 
     Raises:
+        DatabaseUnsuitable: a setting of the database or the role makes other values of what we say.
         SchemaMissing: there is no schema, or it is older than this package.
         SchemaTooNew: a newer package has made the schema incompatible with this one.
     """
     with engine.connect() as connection:
+        _check_settings(connection)
         found = current(connection, schema)
     known = latest()
     if found.min_compatible > known:
@@ -138,6 +140,20 @@ def check(engine: Engine, schema: str) -> Version:
             f"run `celery-pgbeat migrate`, or leave pgbeat_auto_migrate on."
         )
     return found
+
+
+def _check_settings(connection: Connection) -> None:
+    """Refuse a connection with which NULL in an array is a text, as before Postgres 8.2: most statements have one."""
+    reads_nulls, role, database = connection.exec_driver_sql(
+        "select current_setting('array_nulls')::boolean, quote_ident(current_user), quote_ident(current_database())"
+    ).one()
+    if not reads_nulls:
+        connection.invalidate()  # what is connected keeps a setting: the next look is a new connection's
+        connection.engine.dispose()
+        raise DatabaseUnsuitable(
+            f"array_nulls is off, and celery-pgbeat needs it on: alter role {role} in database {database} set "
+            "array_nulls = on"
+        )
 
 
 def migrate(engine: Engine, schema: str = "pgbeat") -> int:

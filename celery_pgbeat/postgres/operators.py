@@ -127,7 +127,7 @@ class Operators:
         return self._run("tasks_in_use")
 
     def longest_waits(self) -> Row:
-        """Tell how long a message may stay unacknowledged by what the periodic tasks that run say, in seconds."""
+        """Tell how long a message may stay unacknowledged by what the periodic tasks that run say."""
         return self._run("longest_waits")[0]
 
     def stuck(self, patience: timedelta) -> dict[str, Row]:

@@ -115,7 +115,9 @@ class Reports:
     def start_spaced(self, start: Start, silence: timedelta) -> bool | TooEarly:
         """Start a job whose periodic task has a min_gap, unless its last start was too short a time ago."""
         for row in self.database.run("start_spaced", **_named(start), dead_after=silence.total_seconds()):
-            return True if row.started else TooEarly(row.periodic_task, row.min_gap)
+            return (
+                True if row.started else TooEarly(row.periodic_task, timedelta(microseconds=row.min_gap_microseconds))
+            )
         return False
 
     def start_late(self, start: Start, silence: timedelta) -> bool:

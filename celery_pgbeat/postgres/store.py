@@ -18,9 +18,17 @@ from celery_pgbeat.planning import Decision, Definition, Due, Filling, History, 
 from celery_pgbeat.postgres.arrays import array_text
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import latest
+from celery_pgbeat.postgres.spans import span_of, with_spans
 
 UTC = timezone.utc
 WINDOWS = [field.name for field in fields(Definition)].index("windows")
+# Where the spans stand among what planning reads of a row, for each shape of it.
+SPANS = {
+    shape.__name__: [
+        place for place, field in enumerate(fields(shape)) if field.name in ("jitter", "catchup_window", "max_run_time")
+    ]
+    for shape in (Definition, Due, Filling)
+}
 MOST_BUFFERED = 1000  # jobs of one periodic task that wait for their turn under `buffer_all`
 MOST_RECALLED = 2000  # jobs of the history that one step of a backfill looks at
 
@@ -116,11 +124,12 @@ class Store:
         rows = self._run(
             "mark", beat=self.beat, lease=self.lease, batch=batch, fresh=fresh, lazy_names=list(lazy_names)
         )
-        return sorted((Due(*values) for values in _planning(rows)), key=lambda due: (due.next_run_at, due.name))
+        return sorted((Due(*values) for values in _planning(Due, rows)), key=lambda due: (due.next_run_at, due.name))
 
     def unplanned(self, batch: int, after: str = "") -> list[Unplanned]:
         """Read up to `batch` periodic tasks whose next run is still to be planned, those behind a name."""
-        return [Unplanned(*values) for values in _planning(self._run("unplanned", batch=batch, after=after))]
+        rows = self._run("unplanned", batch=batch, after=after)
+        return [Unplanned(*values) for values in _planning(Unplanned, rows)]
 
     def plan(self, planned: Sequence[Planned], default_timezone: str) -> list[tuple[str, datetime | None, str | None]]:
         """Store the planned next runs (or problems) of rows whose definition is still the one that was planned."""
@@ -279,7 +288,7 @@ class Store:
             lazy_names=list(lazy_names),
             but=list(but),
         )
-        found = next((Filling(*values) for values in _planning(rows)), None)
+        found = next((Filling(*values) for values in _planning(Filling, rows)), None)
         if found is not None:
             found.backfill = uuid.UUID(str(found.backfill))
         return found
@@ -454,15 +463,19 @@ def recalled(rows: Sequence[Any]) -> History:
 def _records(rows: Sequence[Row[Any]]) -> Iterator[dict[str, Any]]:
     names = rows[0]._fields if rows else ()
     for row in rows:
-        yield dict(zip(names, _values(row), strict=True))
+        yield with_spans(zip(names, _values(row), strict=True))
 
 
-def _planning(rows: Sequence[Row[Any]]) -> Iterator[list[Any]]:
+def _planning(shape: type[Definition], rows: Sequence[Row[Any]]) -> Iterator[list[Any]]:
     """Iterate over what planning reads of rows, in the order of its fields."""
+    spans = SPANS[shape.__name__]
     for row in rows:
         values = _values(row)
         windows = values[WINDOWS]
         values[WINDOWS] = json.loads(windows) if windows else {}
+        for place in spans:
+            if values[place] is not None:
+                values[place] = span_of(values[place])
         yield values
 
 

@@ -53,6 +53,7 @@ HIDDEN = {
     "windows_used",
     "windows_revision",
     "failures_from",
+    "decided_anew_at",
 }
 
 

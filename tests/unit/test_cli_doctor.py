@@ -43,7 +43,8 @@ def brief(findings: Any) -> list[str]:
 
 
 def waits(max_run_time: float = 0.0, countdown: float = 0.0) -> Any:
-    return Told(longest_waits={"max_run_time": max_run_time, "countdown": countdown})
+    waits = {"max_run_time": timedelta(seconds=max_run_time), "countdown": timedelta(seconds=countdown)}
+    return Told(longest_waits=waits)
 
 
 def test_a_redis_without_time_limits_is_noted_and_one_with_them_switched_off_is_an_error() -> None:

@@ -133,7 +133,8 @@ def _of_redis(options: Mapping[str, Any], operators: Operators) -> Iterator[Find
             'Take it out of broker_transport_options, or set {"socket_timeout": 5}.',
         )
     timeout = float(options.get("visibility_timeout") or VISIBILITY_TIMEOUT)
-    for column, seconds in operators.longest_waits().items():
+    for column, longest in operators.longest_waits().items():
+        seconds = longest.total_seconds()
         if seconds > timeout:
             yield Finding(
                 WARNING,

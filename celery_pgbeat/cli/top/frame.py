@@ -52,7 +52,10 @@ class Frame:
         activity = self.activity
         started = activity["start_median"]
         waits = (
-            "" if started is None else f"; started after {started:.2f} s, 95 % after {activity['start_worst']:.2f} s"
+            ""
+            if started is None
+            else f"; started after {started.total_seconds():.2f} s, 95 % after "
+            f"{activity['start_worst'].total_seconds():.2f} s"
         )
         late = "red" if activity["late"] else None
         return [

@@ -173,6 +173,7 @@ $$;
 create or replace function {schema}.job_in_words(job {schema}.active_job, no_tracker text) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
+set intervalstyle = 'postgres'
 as $$
     select 'job ' || job.id || ' ' || case job.state
         when 'running' then {schema}.run_in_words(job)
@@ -214,6 +215,17 @@ as $$
     ) as known
 $$;
 
+-- Up to when nothing of a periodic task goes out, because the clock was ahead when it was last decided or planned; NULL
+-- where that is not so. A little ahead is what was decided while this statement ran, or over before anybody acts.
+create or replace function {schema}.ahead_until(task {schema}.periodic_task) returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select until
+    from greatest(task.last_run_at, task.planned_from) as until
+    where until > {schema}.now() + {schema}.patience(task.mark_lease)
+$$;
+
 -- What a periodic task is waiting for by itself, whatever its jobs do.
 create or replace function {schema}.row_in_words(task {schema}.periodic_task, no_beat text, beat_seen text) returns text
 language sql stable
@@ -239,7 +251,9 @@ as $$
             then ', moved by its jitter or a blackout window from ' || {schema}.shown(task.planned_for)
             else ', the one of ' || {schema}.shown(task.planned_for) || ' is held back until then by its blackout windows ('
                 || array_to_string(task.blackout, '; ') || ')'
-        end
+        end || coalesce(
+            ', for the clock of the database was ahead, and all up to ' || {schema}.shown({schema}.ahead_until(task))
+            || ' counts as decided: resume() lets it go on from now', '')
         when task.planned_revision <> task.revision
         then 'its next run has been waiting to be planned since ' || {schema}.shown(task.updated_at)
         when task.schedule is null then 'it has no schedule, only trigger() starts it'
@@ -372,6 +386,8 @@ as $$
                 when task.problem is not null then 'problem'
                 when task.next_run_at < {schema}.now() - {schema}.patience(task.mark_lease) then 'overdue'
                 when task.next_run_at <= {schema}.now() then 'due'
+                when {schema}.ahead_until(task) is not null and task.next_run_at is not null
+                then 'decided ahead until ' || {schema}.shown({schema}.ahead_until(task))
                 when task.next_run_at is not null then 'waiting'
                 when task.planned_revision <> task.revision then 'to be planned'
                 when task.schedule is null then 'on demand'

@@ -21,8 +21,9 @@ select
     count(*) filter (where state = 'succeeded') as succeeded,
     count(*) filter (where state in ('failed', 'lost', 'expired', 'revoked')) as failed,
     count(*) filter (where state = 'skipped') as skipped,
-    percentile_cont(0.5) within group (order by extract(epoch from started_at - created_at)) as start_median,
-    percentile_cont(0.95) within group (order by extract(epoch from started_at - created_at)) as start_worst,
+    {schema}.microseconds(percentile_cont(0.5) within group (order by started_at - created_at)) as start_median_microseconds,
+    {schema}.microseconds(percentile_cont(0.95) within group (order by started_at - created_at))
+        as start_worst_microseconds,
     (select count(*) from late) as late,
     (select min(next_run_at) from late) as late_since,
     (

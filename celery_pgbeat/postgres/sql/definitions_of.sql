@@ -1,3 +1,3 @@
 -- Read the periodic tasks of these names.
-select * from {schema}.periodic_task
+select {task_columns} from {schema}.periodic_task
 where name = any (%(names)s::text[])

@@ -2,7 +2,7 @@
 --
 -- The function gets of the row only what it looks at, not the row itself: who may not read arguments may ask all the same.
 select name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at,
-    max_runs, run_count, jitter, blackout, blackout_action, null::text as windows, null::timestamptz as held_back,
+    max_runs, run_count, {schema}.microseconds(jitter) as jitter_microseconds, blackout, blackout_action, null::text as windows, null::timestamptz as held_back,
     revision, planned_from, {schema}.undecided_from(jsonb_populate_record(null::{schema}.periodic_task, jsonb_build_object(
         'enabled', enabled, 'group_paused', group_paused, 'paused_until', paused_until, 'updated_at', updated_at,
         'schedule', schedule, 'problem', problem,

@@ -1,2 +1,2 @@
 -- Read one periodic task.
-select * from {schema}.periodic_task where name = %(name)s
+select {task_columns} from {schema}.periodic_task where name = %(name)s

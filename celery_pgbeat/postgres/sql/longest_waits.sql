@@ -1,8 +1,9 @@
--- Tell how long a message may stay unacknowledged by what the periodic tasks that run say, in seconds.
+-- Tell how long a message may stay unacknowledged by what the periodic tasks that run say.
 select
-    (select coalesce(extract(epoch from max(max_run_time)), 0) from {schema}.periodic_task where enabled)::float8
-        as max_run_time,
     (
-        select coalesce(max((options ->> 'countdown')::float8), 0) from {schema}.periodic_task
+        select {schema}.microseconds(coalesce(max(max_run_time), interval '0')) from {schema}.periodic_task where enabled
+    ) as max_run_time_microseconds,
+    (
+        select (least(coalesce(max((options ->> 'countdown')::numeric), 0), 1000000000000) * 1000000)::bigint from {schema}.periodic_task
         where enabled and jsonb_typeof(options -> 'countdown') = 'number'
-    ) as countdown
+    ) as countdown_microseconds

@@ -2,7 +2,7 @@
 --
 -- The page follows the primary key and ends when it is full. What no index serves is tested on the way: a filter that
 -- hardly any row passes reads the table once.
-select * from {schema}.periodic_task
+select {task_columns} from {schema}.periodic_task
 where name > %(after)s
     and (%(pattern)s::text is null or name like %(pattern)s::text)
     and (%(task)s::text is null or task = %(task)s::text)

@@ -1,2 +1,2 @@
 -- Pause a periodic task, until a time or until somebody resumes it.
-select * from {schema}.pause(%(name)s, %(reason)s::text, %(until)s::timestamptz)
+select {task_columns} from {schema}.pause(%(name)s, %(reason)s::text, %(until)s::timestamptz)

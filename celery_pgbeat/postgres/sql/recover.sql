@@ -61,8 +61,10 @@ taken as (
     returning job.*, candidates.blackout, candidates.timezone,
         case when candidates.windows_used is not null then {schema}.windows_of(candidates.windows_used)::text end as windows
 )
-select id, periodic_task, scheduled_for, origin, task, queue, message::text, max_run_time, run, null as reason, blackout, timezone, windows
+select id, periodic_task, scheduled_for, origin, task, queue, message::text,
+    {schema}.microseconds(max_run_time) as max_run_time_microseconds, run, null as reason, blackout, timezone, windows
 from taken
 union all
-select id, periodic_task, scheduled_for, origin, task, queue, null, max_run_time, run, reason, null, null, null
+select id, periodic_task, scheduled_for, origin, task, queue, null, {schema}.microseconds(max_run_time), run, reason,
+    null, null, null
 from dropped

@@ -1,2 +1,2 @@
 -- Resume a paused periodic task.
-select * from {schema}.resume(%(name)s)
+select {task_columns} from {schema}.resume(%(name)s)

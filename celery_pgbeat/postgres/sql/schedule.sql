@@ -60,4 +60,4 @@ set task = excluded.task,
     on_lost = excluded.on_lost,
     tracking = excluded.tracking,
     managed_by = excluded.managed_by
-returning *
+returning {task_columns}

@@ -4,7 +4,7 @@
 -- lets one of them write it. Reading goes on behind the last name read, so that rows which somebody
 -- holds do not stand in the way of those behind them.
 select name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at,
-    max_runs, run_count, jitter, blackout, blackout_action,
+    max_runs, run_count, {schema}.microseconds(jitter) as jitter_microseconds, blackout, blackout_action,
     case when windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
     planned_for as held_back, revision, planned_from, judged_from
 from {schema}.periodic_task

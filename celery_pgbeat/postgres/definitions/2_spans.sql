@@ -1,0 +1,18 @@
+-- Spans of time as they leave Postgres: a whole number, which no setting of a server, a database or a role changes.
+--
+-- The text of an interval changes with IntervalStyle, and that of a double precision with extra_float_digits. A driver
+-- that does not ask reads some of them wrongly and says nothing.
+
+-- How many microseconds a span has, as Postgres compares spans: a day has 24 hours, a month 30 days, a year 12 months.
+-- All steps are whole numbers far below 2^53, so none is rounded. Their types leave no room for another operator.
+create or replace function {schema}.microseconds(span interval) returns bigint
+language sql immutable parallel safe
+as $$
+    select (
+        (
+            (pg_catalog.date_part(text 'year', span) * float8 '360' + pg_catalog.date_part(text 'month', span) * float8 '30'
+                + pg_catalog.date_part(text 'day', span)) * float8 '86400'
+            + pg_catalog.date_part(text 'hour', span) * float8 '3600' + pg_catalog.date_part(text 'minute', span) * float8 '60'
+        ) * float8 '1000000' + pg_catalog.date_part(text 'microsecond', span)
+    )::bigint
+$$;
