@@ -86,7 +86,8 @@ grant select, update on {schema}.backfill to {beat};
 -- The worker: reports its jobs. Of a periodic task it changes what a job may change of its own (snooze, reschedule,
 -- cancel), never what is called.
 grant select (
-        name, task, timezone, anchor, dst, start_at, overlap, enabled, paused_until, pause_after_failures, failures_from)
+        name, task, timezone, anchor, dst, start_at, overlap, enabled, paused_until, pause_after_failures, failures_from,
+        created_at)
     on {schema}.periodic_task to {worker};
 grant update (schedule, timezone, anchor, enabled, pause_reason, paused_by, paused_until)
     on {schema}.periodic_task to {worker};
@@ -129,7 +130,7 @@ grant select (
         group_paused, submitter, subject, enabled, pause_reason, paused_by, paused_until, on_lost, tracking, next_run_at, planned_for, last_run_at, marked_by,
         marked_at, mark_lease, managed_by, problem, revision, planned_revision, created_at, updated_at, schedule_set_at,
         planned_from, judged_from, taken_over, pickup_deadline, lazy, declared_timezone, windows_used, windows_revision,
-        pause_after_failures, failures_from)
+        pause_after_failures, failures_from, decided_anew_at)
     on {schema}.periodic_task to {reader};
 grant select (
         id, periodic_task, scheduled_for, due_at, origin, state, exclusive, group_name, slot, waits_for, waited, ask, task, queue, on_lost, tracking,

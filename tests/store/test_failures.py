@@ -576,3 +576,18 @@ def test_ends_of_one_name_at_two_workers_are_both_counted(
 
     assert attempt.answer()
     assert (3, True) == count(store.database)
+
+
+def test_a_row_made_anew_under_an_old_name_does_not_inherit_the_failures(
+    store: Store, reports: Reports, database_clock: Clock
+) -> None:
+    end(reports, "failed", "failed")
+    store.database.execute("delete from pgbeat.periodic_task where name = 'a'")
+    database_clock.advance(SECOND)
+    insert(store, "a", pause_after_failures=3)
+
+    end(reports, "failed")
+
+    assert [] == store.pause_failing(10)
+    end(reports, "failed", "failed")
+    assert ["a"] == [name for name, _ in store.pause_failing(10)]

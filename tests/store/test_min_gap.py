@@ -15,6 +15,7 @@ from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.postgres.reports import Known, Reports, Start, TooEarly
 from celery_pgbeat.worker.guard import Verdict, start_job
 from tests.harness.clock import Clock
+from tests.race.transactions import Transaction, at_once
 from tests.store.jobs import active, bury, finished, make_job, state
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -265,3 +266,65 @@ def test_a_late_manual_start_is_never_too_early(reports: Reports, database_clock
 def test_a_late_start_without_a_gap_leaves_no_trace(reports: Reports) -> None:
     assert reports.start_late(lost(reports, min_gap=None), SILENCE)
     assert last_start(reports) is None
+
+
+def row(reports: Reports, name: str = "a") -> None:
+    reports.database.execute(
+        "insert into pgbeat.periodic_task (name, task, min_gap) values (%(name)s, 'app.probe', '55 s')", {"name": name}
+    )
+
+
+def remove(reports: Reports, name: str = "a") -> None:
+    reports.database.execute("delete from pgbeat.periodic_task where name = %(name)s", {"name": name})
+
+
+def test_a_row_made_anew_under_an_old_name_does_not_inherit_the_last_start(
+    reports: Reports, database_clock: Clock
+) -> None:
+    row(reports)
+    assert Verdict.STARTED is verdict(reports, job(reports))
+    remove(reports)
+    database_clock.advance(SECOND)
+    row(reports)
+
+    assert Verdict.STARTED is verdict(reports, job(reports)), "the last start was another row's"
+    assert Verdict.TOO_EARLY is verdict(reports, job(reports)), "and now it is its own"
+
+
+def test_a_last_start_that_an_older_worker_has_remembered_counts(reports: Reports) -> None:
+    row(reports)
+    verdict(reports, job(reports))
+    reports.database.execute("update pgbeat.periodic_task_state set row_created_at = null")
+
+    assert Verdict.TOO_EARLY is verdict(reports, job(reports))
+
+
+def test_a_start_does_not_wait_for_an_author_who_makes_the_row_anew(reports: Reports, migrated_database: str) -> None:
+    row(reports)
+    start = job(reports)
+    author = Transaction(migrated_database)
+    author.execute("delete from pgbeat.periodic_task where name = 'a'")
+    author.execute("insert into pgbeat.periodic_task (name, task, min_gap) values ('a', 'app.probe', '55 s')")
+
+    assert Verdict.STARTED is at_once(lambda: verdict(reports, start))
+    author.commit()
+
+
+def test_what_is_known_of_a_name_that_has_been_gone_for_long_is_pruned(
+    reports: Reports, database_clock: Clock, migrated_database: str
+) -> None:
+    for name in ("a", "gone", "held"):
+        row(reports, name)
+        verdict(reports, job(reports, periodic_task=name))
+    remove(reports, "gone")
+    remove(reports, "held")
+    reports.database.run("prune", retention=86400.0)
+    assert None is not last_start(reports, "gone"), "not for long enough"
+    database_clock.advance(timedelta(days=3))
+    author = Transaction(migrated_database)
+    author.execute("select from pgbeat.periodic_task_state where name = 'held' for update")
+
+    at_once(lambda: reports.database.run("prune", retention=86400.0))
+
+    author.rollback()
+    assert [True, False, True] == [last_start(reports, name) is not None for name in ("a", "gone", "held")]

@@ -260,6 +260,12 @@ begin
     end loop;
     delete from {schema}.finished_job_default where created_at < keep_from;
     delete from {schema}.backfill where state <> 'running' and finished_at < keep_from;
+    -- What is known of a name that no row has any more. Whoever writes to it at this moment keeps it.
+    delete from {schema}.periodic_task_state where name = any (array(
+        select name from {schema}.periodic_task_state as known
+        where coalesce(greatest(last_started_at, last_failed_at), '-infinity') < keep_from
+            and not exists (select from {schema}.periodic_task as task where task.name = known.name)
+        for update skip locked));
     return dropped;
 end
 $$;

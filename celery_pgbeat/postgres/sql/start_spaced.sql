@@ -4,7 +4,8 @@
 -- asked for by hand; it is recorded as skipped. Each start is remembered in one row a name, and that row's lock
 -- decides between two that come at the same moment: the second one sees what the first has written. Who asks again
 -- with the token of a start that was heard is not measured against itself. A last start that lies further ahead
--- than the gap comes from a clock that was set back, and counts as none.
+-- than the gap comes from a clock that was set back, and counts as none; nor does one of another row of that name, which
+-- has been removed since. The row is only read: an author's open transaction is in nobody's way.
 with candidate as materialized (
     select id, periodic_task, min_gap, token is not distinct from %(token)s as heard,
         %(attempt)s = 0 and run = 0 and started_at is null and origin not in ('manual', 'backfill') as first
@@ -15,11 +16,13 @@ with candidate as materialized (
     for no key update
 ),
 remembered as (
-    insert into {schema}.periodic_task_state as known (name, last_started_at)
-    select periodic_task, {schema}.now() from candidate where not heard
+    insert into {schema}.periodic_task_state as known (name, last_started_at, row_created_at)
+    select periodic_task, {schema}.now(), (
+        select created_at from {schema}.periodic_task where name = candidate.periodic_task)
+    from candidate where not heard
     on conflict (name) do update
-    set last_started_at = excluded.last_started_at
-    where known.last_started_at is null or exists (
+    set last_started_at = excluded.last_started_at, row_created_at = excluded.row_created_at
+    where known.last_started_at is null or known.row_created_at <> excluded.row_created_at or exists (
         select from candidate
         where not first
             or known.last_started_at <= {schema}.now() - min_gap
@@ -56,6 +59,6 @@ recorded as (
         {schema}.now(), run, attempt, sends, beat, %(worker)s, busy_until
     from gone
 )
-select id, periodic_task, min_gap, true as started from started
+select id, periodic_task, {schema}.microseconds(min_gap) as min_gap_microseconds, true as started from started
 union all
-select id, periodic_task, min_gap, false from gone
+select id, periodic_task, {schema}.microseconds(min_gap), false from gone
