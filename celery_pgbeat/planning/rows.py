@@ -81,7 +81,7 @@ class Due(Definition):
     last_run_at: datetime | None
     marked_at: datetime
     taken_over: bool
-    created_at: datetime
+    created_at: datetime  # or when a person last let it decide anew: what the ids of its jobs begin with
 
     @property
     def now(self) -> datetime:

@@ -11,6 +11,7 @@ import pytest
 from celery_pgbeat.planning import Postponed
 from celery_pgbeat.postgres.reports import Reports, Start
 from celery_pgbeat.postgres.store import Store
+from tests.harness.wait import eventually
 from tests.race.transactions import Attempt, Transaction, at_once
 from tests.store.jobs import bury
 from tests.store.ticks import HOUR, beat, decided, insert, jobs, make_due, planned, row_of, submit
@@ -151,3 +152,28 @@ def test_a_lost_job_that_turns_up_waits_for_nobody_s_open_trigger(store: Store, 
     author.commit()
 
     assert ["lost", "pending"] == [found["state"] for found in jobs(store)]
+
+
+def test_what_was_decided_while_an_author_waited_for_the_row_is_not_decided_again(
+    store: Store, author: Transaction, migrated_database: str
+) -> None:
+    """The author's statement began before the occurrence and got the lock after it: its own time is too early."""
+    insert(store, "held", schedule="* * * * * *")
+    (row,) = store.unplanned(10)
+    soon = store.database.execute("select pgbeat.now() + interval '1 second'")[0][0]
+    store.plan([planned(row, soon)], "UTC")
+    submitter = Transaction(migrated_database)
+    submitter.execute("select from pgbeat.periodic_task for no key update")
+    change = "update pgbeat.periodic_task set schedule = '*/1 * * * * *'"
+    attempt = Attempt(lambda: author.execute(change)).waits_for(submitter, store.database)
+    eventually(lambda: store.database.execute(f"select 1 where pgbeat.now() > '{soon}'"), 10, "the occurrence's time")
+    (due,) = submitter.store().mark(10)
+    submitter.store().submit_free([decided(due)], "UTC")
+
+    submitter.commit()
+    attempt.answer()
+    author.commit()
+
+    (edited,) = store.unplanned(10)
+    assert soon == row_of(store, "held")["last_run_at"] == edited.planned_from
+    assert row_of(store, "held")["decided_anew_at"] is None

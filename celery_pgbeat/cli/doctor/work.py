@@ -61,6 +61,7 @@ class Hang(NamedTuple):
         said = {
             "number": number(row["number"], self.word),
             "first": f"the first is {row['name']!r} since {instant(row['since'])}",
+            "until": f"the first is {row['name']!r} until {instant(row['since'])}",
             "name": row["name"],
             "detail": text(row["detail"] or ""),
         }
@@ -91,6 +92,12 @@ KINDS = {
         "row",
         "Not planned: {number}, {first}.",
         "Look whether a beat lives, and at its log.",
+    ),
+    "ahead": Hang(
+        ERROR,
+        "row",
+        "Decided up to a time to come, for the clock of the database was ahead: {number}, {until}.",
+        "Resume the rows, paused or not, or set their next_run_at: celery-pgbeat resume NAME",
     ),
     "problem": Hang(
         ERROR,

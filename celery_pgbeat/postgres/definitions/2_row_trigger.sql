@@ -34,12 +34,20 @@ $$;
 -- (so that a submit that was under way changes nothing), and says what has to be planned anew.
 -- The beats' own writes are known by what only they do: a submit moves last_run_at and takes its mark off,
 -- a plan moves planned_revision, and so does a postponement; the WHEN clause of the trigger lets both pass without a call.
+--
+-- That what is decided stays decided binds the beats, not a person. Where the clock was ahead for a while, a row is decided
+-- up to an instant that is still to come. Then a resume, a change of the times and a next_run_at of one's own begin again
+-- from now on. A statement that waited for the row's lock has a `now` from before the wait: what a submit has decided
+-- meanwhile does not lie ahead.
 create or replace function {schema}.periodic_task_written() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set intervalstyle = 'postgres'
 as $$
 declare
     now constant timestamptz := {schema}.now();
+    present constant timestamptz := now + (clock_timestamp() - statement_timestamp());
+    ahead boolean;
     times_changed boolean;
     windows_changed boolean;
     definition_changed boolean;
@@ -84,6 +92,7 @@ begin
         (old.name, old.task, old.args, old.kwargs, old.queue, old.priority, old.options, old.sensitive, old.overlap,
          old.catchup, old.catchup_window, old.catchup_limit, old.min_gap, old.max_run_time, old.on_lost, old.tracking,
          old.group_name, old.pause_after_failures, old.lazy);
+    ahead := greatest(old.last_run_at, old.planned_from) > present;
     -- Who clears next_run_at together with a new schedule wants it planned, not ended.
     run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
 
@@ -149,14 +158,31 @@ begin
         new.paused_until := null;
         if not times_changed and not old.group_paused and old.paused_until <= now then
             -- The pause was over at its time, not when a beat saw it: what comes at that very instant counts.
-            counts_from := greatest(old.paused_until - interval '1 microsecond', old.updated_at);
+            counts_from := least(greatest(old.paused_until - interval '1 microsecond', old.updated_at), now);
         end if;
     elsif old.enabled and not new.enabled then
         new.paused_by := coalesce(new.paused_by, session_user);
     end if;
     if new.enabled and not new.group_paused and (not old.enabled or old.group_paused) then
         -- Time while paused is never caught up, nor is what was to be planned when the pause began.
-        times_changed := times_changed or coalesce(new.next_run_at <= now, new.planned_revision <> new.revision);
+        times_changed := times_changed or ahead or coalesce(new.next_run_at <= now, new.planned_revision <> new.revision);
+    end if;
+
+    if not ahead then
+        -- Nothing that is decided is planned again.
+        counts_from := greatest(counts_from, old.last_run_at);
+    elsif run_set or times_changed then
+        if new.last_run_at > now then
+            new.last_run_at := now;
+        end if;
+        if new.schedule_set_at > now then
+            new.schedule_set_at := now;
+        end if;
+        counts_from := now;
+        new.planned_from := now;
+        -- Each such beginning has an instant of its own, whatever the clock shows: the ids of jobs begin with it.
+        new.decided_anew_at := greatest(
+            now, coalesce(old.decided_anew_at, old.created_at) + interval '1 microsecond');
     end if;
 
     if run_set then

@@ -229,6 +229,9 @@ end
 $$;
 
 -- Resume a paused periodic task. Its next run is the next occurrence after now: paused time is never caught up.
+--
+-- So it is with a row that is not paused and was decided up to a time to come, by a clock that was ahead: it is paused
+-- first. The row's trigger knows whether that is so; a pause too many does no harm.
 create or replace function {schema}.resume(name text) returns {schema}.periodic_task
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -237,6 +240,9 @@ as $$
 declare
     resumed {schema}.periodic_task;
 begin
+    update {schema}.periodic_task as stored
+    set enabled = false
+    where stored.name = resume.name and enabled and greatest(last_run_at, planned_from) > {schema}.now();
     update {schema}.periodic_task as stored
     set enabled = true
     where stored.name = resume.name

@@ -6,6 +6,7 @@
 -- `no key update`: a plain `for update` hides a row while somebody inserts one that refers to it.
 --   Nobody waits for the disk here: a mark that is lost when Postgres crashes fences off the submit of who bore it, and
 -- the next beat decides the same.
+--   `created_at` is what the ids of the row's jobs begin with: what a person has decided anew gets other ids.
 create or replace function {schema}.mark(
     beat text, lease double precision, batch int, fresh int, lazy_names text[]
 ) returns table (
@@ -85,6 +86,6 @@ begin
         null::timestamptz as held_back, revision, planned_from,
         task, args::text, kwargs::text, queue, priority, options::text, sensitive,
         catchup, catchup_window, catchup_limit, max_run_time,
-        next_run_at, planned_for, last_run_at, marked_at, taken_over, created_at;
+        next_run_at, planned_for, last_run_at, marked_at, taken_over, coalesce(decided_anew_at, created_at) as created_at;
 end
 $$;

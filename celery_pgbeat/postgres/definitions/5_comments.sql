@@ -30,7 +30,7 @@ comment on column {schema}.periodic_task.overlap is
     'While a job of this name is not final: skip records the occurrence as skipped; buffer_one and buffer_all keep one, or all (up to 1,000), until their turn; cancel_other and terminate_other end the one that runs and send the latest after it; allow submits beside it.';
 comment on column {schema}.periodic_task.catchup is
     'Which of the occurrences that nobody decided in time go out: none, latest, earliest, all (under overlap = skip one after the other).';
-comment on column {schema}.periodic_task.catchup_window is 'How late an occurrence may still go out; NULL: no limit.';
+comment on column {schema}.periodic_task.catchup_window is 'How late an occurrence may still go out; NULL: no limit. In all spans a month has 30 days and a year 360, as Postgres compares them.';
 comment on column {schema}.periodic_task.catchup_limit is
     'At most so many occurrences, the newest, go out under catchup = all; NULL: 1,000.';
 comment on column {schema}.periodic_task.min_gap is
@@ -59,7 +59,8 @@ comment on column {schema}.periodic_task.next_run_at is
     'When it is due. NULL: to be planned while planned_revision differs from revision, otherwise never again. SQL may set it: it is honoured; now() runs it at once.';
 comment on column {schema}.periodic_task.planned_for is
     'The nominal instant behind next_run_at, the job''s scheduled_for; NULL when SQL set next_run_at itself.';
-comment on column {schema}.periodic_task.last_run_at is 'The last occurrence decided.';
+comment on column {schema}.periodic_task.last_run_at is
+    'The last occurrence decided. Where it lies ahead, because the clock of the database did, a resume, a change of the times or a next_run_at set by SQL lowers it to now.';
 comment on column {schema}.periodic_task.marked_by is 'The beat that is deciding this row''s due occurrence.';
 comment on column {schema}.periodic_task.marked_at is 'Since when; the mark lapses after the lease.';
 comment on column {schema}.periodic_task.managed_by is 'Who may change the definition: sql, api, code:<app>, …';
@@ -84,6 +85,8 @@ comment on column {schema}.periodic_task.declared_timezone is
     'Internal: the zone as its author gave it; NULL where a beat filled in the app''s.';
 comment on column {schema}.periodic_task.windows_used is 'Internal: the named windows in blackout.';
 comment on column {schema}.periodic_task.windows_revision is 'Internal: how often one of the named windows was changed.';
+comment on column {schema}.periodic_task.decided_anew_at is
+    'Internal: when last_run_at was last lowered to now; the ids of jobs begin with it.';
 comment on column {schema}.periodic_task.failures_from is
     'Internal: what failed under another instant than this one is no longer counted for pause_after_failures.';
 
@@ -115,7 +118,7 @@ comment on column {schema}.upcoming.planned_for is 'The nominal instant behind i
 comment on view {schema}.status is 'How each periodic task stands.';
 comment on column {schema}.status.name is 'The name of the periodic task.';
 comment on column {schema}.status.state is
-    'In words: what its job does (running, retrying, queued, to be sent, waiting for its turn, silent), what it waits for itself (waiting, due, overdue, paused, problem, to be planned, on demand, finished), or both.';
+    'In words: what its job does (running, retrying, queued, to be sent, waiting for its turn, silent), what it waits for itself (waiting, due, overdue, paused, problem, to be planned, on demand, finished, decided ahead), or both.';
 comment on column {schema}.status.next_run_at is 'When it is due, with jitter and deferral.';
 comment on column {schema}.status.last_state is 'The state of its latest job, active or final.';
 comment on column {schema}.status.last_scheduled_for is 'The nominal instant of that job.';
@@ -143,6 +146,8 @@ comment on column {schema}.alert.raised_by is 'The beat that raised it, and told
 comment on table {schema}.periodic_task_state is 'What workers know of a periodic task, apart from its definition.';
 comment on column {schema}.periodic_task_state.name is 'The periodic task.';
 comment on column {schema}.periodic_task_state.last_started_at is 'When a job of it last started, kept where it has a min_gap.';
+comment on column {schema}.periodic_task_state.row_created_at is
+    'The created_at of the periodic task of which that was a job: a row made anew under the old name has no last start.';
 comment on column {schema}.periodic_task_state.failures_in_row is
     'How many of its jobs have failed since one last succeeded, kept where it has pause_after_failures.';
 comment on column {schema}.periodic_task_state.failures_from is
@@ -251,7 +256,7 @@ comment on function {schema}.unschedule(text) is
 comment on function {schema}.pause(text, text, timestamptz) is
     'Pause a periodic task, until a time or until somebody resumes it; returns the row. SQLSTATE P0002 of an unknown name.';
 comment on function {schema}.resume(text) is
-    'Resume a paused periodic task; returns the row. Paused time is never caught up. SQLSTATE P0002 of an unknown name.';
+    'Resume a paused periodic task, or one that was decided ahead; returns the row. Paused time is never caught up. SQLSTATE P0002 of an unknown name.';
 comment on function {schema}.limit_group(text, int) is
     'Set how many jobs of a group may be under way at a time, NULL for no limit; returns the group.';
 comment on function {schema}.pause_group(text, text) is

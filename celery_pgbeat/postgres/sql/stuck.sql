@@ -11,6 +11,11 @@ unplanned as (
     where enabled and not group_paused and problem is null and planned_revision <> revision
         and updated_at < {schema}.now() - make_interval(secs => %(patience)s)
 ),
+ahead as (
+    select name, greatest(last_run_at, planned_from) as until from {schema}.periodic_task
+    where enabled and not group_paused and problem is null and next_run_at is not null
+        and greatest(last_run_at, planned_from) > {schema}.now() + make_interval(secs => %(patience)s)
+),
 problems as (
     select name, problem from {schema}.periodic_task
     where problem is not null
@@ -58,6 +63,9 @@ having count(*) > 0
 union all
 select 'unplanned', count(*), (select name from unplanned order by updated_at, name limit 1), min(updated_at), null
 from unplanned
+having count(*) > 0
+union all
+select 'ahead', count(*), (array_agg(name order by until, name))[1], min(until), null from ahead
 having count(*) > 0
 union all
 select 'problem', count(*), min(name), null, (array_agg(problem order by name))[1] from problems
