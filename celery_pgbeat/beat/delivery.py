@@ -23,6 +23,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from celery_pgbeat.beat.clock import boottime
 from celery_pgbeat.beat.complaints import Complaints
@@ -58,12 +59,14 @@ class Delivery:
         complaints: Complaints,
         stopping: Callable[[], bool],
         ring: Callable[[], None],
+        now: Callable[[], datetime],
     ) -> None:
         self._store = store
         self._publisher = publisher
         self._complaints = complaints
         self._stopping = stopping
         self._ring = ring
+        self._now = now  # by the database's clock
         self._batches: queue.SimpleQueue[tuple[Sequence[Order], float] | None] = queue.SimpleQueue()
         self._begun = threading.Event()  # whether every batch has been begun, so that another one may wait
         self._begun.set()
@@ -161,7 +164,7 @@ class Delivery:
         self._refuse(unmade)
         began = boottime()
         for first in range(0, len(jobs), STEP):
-            published = self._publisher.publish(jobs[first : first + STEP], lease_ends)
+            published = self._publisher.publish(self._in_time(jobs[first : first + STEP]), lease_ends)
             if published.sent:
                 self._confirm(published.sent, lease_ends)
             self._refuse(published.refused)
@@ -171,6 +174,22 @@ class Delivery:
                 # Late, this beat may have marked some of them anew: that mark's batch waits here, and will send them.
                 self._store.give_back([*published.unsent, *rest], late=boottime() >= lease_ends)
                 return
+
+    def _in_time(self, jobs: list[Job]) -> list[Job]:
+        """Record what is later now than its row's catchup_window allows; return the rest."""
+        late = [job for job in jobs if job.send_by is not None and job.send_by < self._now()]
+        if not late:
+            return jobs
+        self._store.skip([job.id for job in late], "too_late")
+        for job in late:
+            logger.info(
+                "Skipped %r for %s: too_late to be sent",
+                job.periodic_task,
+                job.scheduled_for.isoformat(),
+                extra={"action": "skip"},
+            )
+        dropped = {job.id for job in late}
+        return [job for job in jobs if job.id not in dropped]
 
     def confirm_again(self) -> bool:
         """Confirm what somebody held; tell whether all of it is confirmed now."""

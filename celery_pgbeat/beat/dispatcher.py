@@ -93,7 +93,7 @@ class Dispatcher:
         self._stuck = 0.0
         self._complaints = Complaints()
         self._planner = Planner(store, settings, rules)
-        self._delivery = Delivery(store, publisher, self._complaints, stopping, ring)
+        self._delivery = Delivery(store, publisher, self._complaints, stopping, ring, self._database_time)
         self._submitter = Submitter(store, self._delivery, outcomes, watch, rules)
         self._backfiller = Backfiller(store, self._delivery, self._submitter, settings, rules)
         self._ahead = True  # whether there may be jobs that were marked before the clock was set back
@@ -103,6 +103,9 @@ class Dispatcher:
         self._batch = settings.batch
         self._share = FIRST_BATCH
         self._herd = False  # more is due than a batch holds
+
+    def _database_time(self) -> datetime:
+        return self._watch.database_time
 
     @property
     def workers_track(self) -> bool:

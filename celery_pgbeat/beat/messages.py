@@ -28,6 +28,7 @@ HEADER = "pgbeat"
 PATIENCE = {"max_retries": 3, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
 LONGEST_TIMEOUT = 5.0  # seconds
 _decode = json.JSONDecoder(object_hook=object_hook).decode  # kombu's `loads` without making a decoder for each text
+LONGEST_WINDOW = timedelta(days=36_500)  # a longer one would end later than a datetime can say
 HARD_LIMIT_MARGIN = timedelta(seconds=60)  # a task that ignores the soft limit gets at most this much more
 
 
@@ -50,6 +51,7 @@ class Job:
     max_run_time: timedelta | None
     schedule: str | None
     timezone: str | None
+    send_by: datetime | None = None  # the end of its row's catchup_window: later than that it is not sent
     trace: Mapping[str, str] | None = None  # headers by which the worker's span joins this job's trace
 
     @classmethod
@@ -74,6 +76,7 @@ class Job:
             max_run_time=row.max_run_time,
             schedule=row.schedule,
             timezone=row.timezone or default_timezone,
+            send_by=_later(decision.due_at or decision.scheduled_for, row.catchup_window),
         )
 
     @classmethod
@@ -117,6 +120,7 @@ class Job:
             max_run_time=recovered.max_run_time,
             schedule=message["schedule"],
             timezone=message["timezone"],
+            send_by=_later(recovered.due_at, recovered.catchup_window),
         )
 
 
@@ -222,6 +226,10 @@ def delay_of(options: Mapping[str, Any], now: datetime) -> float:
     """Return the seconds until a message with these options may start."""
     eta = options.get("eta")
     return max(0.0, (eta - now).total_seconds()) if isinstance(eta, datetime) else 0.0
+
+
+def _later(instant: datetime | None, span: timedelta | None) -> datetime | None:
+    return None if instant is None or span is None else instant + min(span, LONGEST_WINDOW)
 
 
 def _instant(text: str) -> datetime:

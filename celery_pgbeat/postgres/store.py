@@ -79,7 +79,10 @@ class Recovered:
     max_run_time: timedelta | None
     run: int
     reason: str | None
-    # The blackout windows of its row, where they are asked about it, with what they are read by.
+    # Where its row is asked before it is sent: when it was due, and how much later it may be sent.
+    due_at: datetime | None = None
+    catchup_window: timedelta | None = None
+    # Likewise the blackout windows, with what they are read by.
     blackout: Sequence[str] | None = None
     timezone: str | None = None
     windows: Mapping[str, tuple[Sequence[str], str | None]] = field(default_factory=dict)

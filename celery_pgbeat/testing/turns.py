@@ -77,7 +77,7 @@ class Turns(Dispatcher):
     ) -> None:
         told = Told(app)
         super().__init__(store, publisher, told, watch, settings, rules, code)
-        self._delivery = AtOnce(store, publisher, self._complaints, stopping=lambda: False, ring=lambda: None)
+        self._delivery = AtOnce(store, publisher, self._complaints, lambda: False, lambda: None, self._database_time)
         self._submitter = Submitter(store, self._delivery, told, watch, rules)
         self._backfiller = Backfiller(store, self._delivery, self._submitter, settings, rules)
         self.workers_track = True

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from celery_pgbeat.beat.messages import Job
 from celery_pgbeat.postgres.store import Store
 from tests.harness.clock import Clock
 from tests.store.ticks import HOUR, beat, insert, jobs, make_due, submit
@@ -172,6 +173,19 @@ def test_the_windows_of_a_row_come_with_its_unsent_job_but_not_with_a_manual_one
 
     assert (["window: night"], "Asia/Tokyo", {"night": [["0 0 * * * PT5H"], "Europe/Berlin"]}) == found["schedule"]
     assert None is found["manual"][0]
+
+
+def test_by_when_a_job_is_to_be_sent_comes_with_it_but_not_with_a_manual_one(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    submitted(store, catchup_window="90 seconds", overlap="allow")
+    store.give_back()
+    store.database.execute("select pgbeat.trigger('a')")
+
+    found = {row.origin: (row, Job.recovered(row).send_by) for row in store.recover(10, ON_TIME)}
+
+    row, send_by = found["schedule"]
+    assert row.scheduled_for + timedelta(seconds=90) == send_by
+    assert None is found["manual"][1]
 
 
 def test_a_job_that_is_held_back_is_nobodys_until_its_instant_and_then_anybodys(migrated_database: str) -> None:

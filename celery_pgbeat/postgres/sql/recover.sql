@@ -22,9 +22,9 @@ with candidates as materialized (
                         and (task.blackout is null or task.blackout_action = 'defer'))
                 then 'too_late'
         end as reason,
-        case
-            when not (job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0) then task.blackout
-        end as blackout,
+        job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0 as unasked,
+        task.catchup_window,
+        task.blackout,
         task.timezone,
         task.windows_used
     from {schema}.active_job as job
@@ -58,13 +58,18 @@ taken as (
         check_at = {schema}.now() + make_interval(secs => %(lease)s)
     from candidates
     where job.id = candidates.id and candidates.reason is null
-    returning job.*, candidates.blackout, candidates.timezone,
-        case when candidates.windows_used is not null then {schema}.windows_of(candidates.windows_used)::text end as windows
+    returning job.*, candidates.unasked, candidates.catchup_window, candidates.blackout, candidates.timezone,
+        candidates.windows_used
 )
 select id, periodic_task, scheduled_for, origin, task, queue, message::text,
-    {schema}.microseconds(max_run_time) as max_run_time_microseconds, run, null as reason, blackout, timezone, windows
+    {schema}.microseconds(max_run_time) as max_run_time_microseconds, run, null as reason,
+    case when not unasked then coalesce(due_at, scheduled_for) end as due_at,
+    case when not unasked then {schema}.microseconds(catchup_window) end as catchup_window_microseconds,
+    case when not unasked then blackout end as blackout,
+    timezone,
+    case when not unasked and windows_used is not null then {schema}.windows_of(windows_used)::text end as windows
 from taken
 union all
 select id, periodic_task, scheduled_for, origin, task, queue, null, {schema}.microseconds(max_run_time), run, reason,
-    null, null, null
+    null, null, null, null, null
 from dropped

@@ -6,6 +6,7 @@ import math
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ from celery_pgbeat.beat.delivery import Delivery, Order
 from celery_pgbeat.beat.publisher import Published
 
 PATIENCE = 10.0  # seconds
+NOW = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 
 
 class Gate:
@@ -41,6 +43,9 @@ class Gate:
             raise self.error
         return SimpleNamespace(held=set())
 
+    def skip(self, jobs: Sequence[uuid.UUID], reason: str) -> None:
+        self.told.append((reason, list(jobs), False))
+
     def give_back(self, jobs: Sequence[uuid.UUID], late: bool) -> None:
         self.told.append(("give back", list(jobs), late))
 
@@ -63,15 +68,15 @@ def rung() -> threading.Semaphore:
 @pytest.fixture
 def delivery(gate: Gate, stopping: threading.Event, rung: threading.Semaphore) -> Iterator[Delivery]:
     made: Any = gate
-    yield (line := Delivery(made, made, Complaints(), stopping.is_set, rung.release))
+    yield (line := Delivery(made, made, Complaints(), stopping.is_set, rung.release, lambda: NOW))
     for _ in range(10):
         gate.open.release()
     assert line.finish(PATIENCE)
 
 
-def batch() -> tuple[uuid.UUID, list[Order]]:
+def batch(send_by: datetime | None = None) -> tuple[uuid.UUID, list[Order]]:
     job = uuid.uuid4()
-    made: Any = SimpleNamespace(id=job)
+    made: Any = SimpleNamespace(id=job, send_by=send_by, periodic_task="row", scheduled_for=NOW)
     return job, [(job, "row", lambda: made)]
 
 
@@ -83,6 +88,18 @@ def test_batches_go_out_in_their_order_and_each_is_confirmed(gate: Gate, deliver
 
     assert delivery.finish(PATIENCE)
     assert [("confirm", [job], False) for job, _ in made] == gate.told
+
+
+def test_what_has_become_too_late_for_its_catchup_window_is_recorded_and_not_sent(
+    gate: Gate, delivery: Delivery
+) -> None:
+    (late, first), (fresh, second) = batch(NOW - timedelta(microseconds=1)), batch(NOW)
+
+    delivery.deliver(first + second, boottime() + PATIENCE)
+    gate.open.release()
+
+    assert delivery.finish(PATIENCE)
+    assert [("too_late", [late], False), ("confirm", [fresh], False)] == gate.told
 
 
 def test_there_is_no_place_while_a_batch_waits_and_the_beat_is_rung_when_there_is_one(
