@@ -23,11 +23,11 @@ from celery_pgbeat.postgres.spans import span_of, with_spans
 UTC = timezone.utc
 WINDOWS = [field.name for field in fields(Definition)].index("windows")
 # Where the spans stand among what planning reads of a row, for each shape of it.
-SPANS = {
-    shape.__name__: [
-        place for place, field in enumerate(fields(shape)) if field.name in ("jitter", "catchup_window", "max_run_time")
+SPANS: dict[type[Definition], list[int]] = {
+    shape: [
+        place for place, one in enumerate(fields(shape)) if one.name in ("jitter", "catchup_window", "max_run_time")
     ]
-    for shape in (Definition, Due, Filling)
+    for shape in (Unplanned, Due, Filling)
 }
 MOST_BUFFERED = 1000  # jobs of one periodic task that wait for their turn under `buffer_all`
 MOST_RECALLED = 2000  # jobs of the history that one step of a backfill looks at
@@ -471,7 +471,7 @@ def _records(rows: Sequence[Row[Any]]) -> Iterator[dict[str, Any]]:
 
 def _planning(shape: type[Definition], rows: Sequence[Row[Any]]) -> Iterator[list[Any]]:
     """Iterate over what planning reads of rows, in the order of its fields."""
-    spans = SPANS[shape.__name__]
+    spans = SPANS[shape]
     for row in rows:
         values = _values(row)
         windows = values[WINDOWS]

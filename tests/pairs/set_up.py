@@ -26,7 +26,12 @@ from tests.pairs.situations import BACKFILL, NAME, A, Setting
 from tests.pairs.stage import Stage
 from tests.store.situations import NOON, Situation, ago
 
-RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32), pickup_deadline=timedelta(minutes=5))
+RULES = Rules(
+    timezone="UTC",
+    on_time=timedelta(seconds=32),
+    lease=timedelta(seconds=15),
+    pickup_deadline=timedelta(minutes=5),
+)
 
 
 class Job(NamedTuple):
