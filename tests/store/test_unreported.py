@@ -91,3 +91,39 @@ def test_jobs_made_before_anybody_knew_that_nobody_reports_are_tracked_as_the_re
     (job,) = jobs(store)
     assert (state, acts_as == "send") == (job["state"], job["finished_at"] is not None)
     assert (acts_as == "result") == store.look().unreported
+
+
+# Jobs whose tasks have run in the beat itself.
+
+
+def test_a_job_that_ran_in_its_beat_is_final_and_its_row_goes_on(store: Store, session: Session) -> None:
+    make_due(store, "a")
+    (row,) = store.mark(10)
+    store.submit([decided(row)], "UTC", True, True)
+    (job,) = jobs(store)
+
+    assert 1 == store.finish_eager([(job["id"], "failed", "ValueError: x")])
+
+    (job,) = jobs(store)
+    assert ("failed", "ValueError: x") == (job["state"], job["error"])
+    assert job["started_at"] <= job["finished_at"]
+    assert [] == session.rows("select from pgbeat.active_job")
+
+
+def test_a_job_that_another_beat_has_taken_over_did_not_run_in_this_one(store: Store, session: Session) -> None:
+    make_due(store, "a")
+    (row,) = store.mark(10)
+    store.submit([decided(row)], "UTC", True, True)
+    session.rows("update pgbeat.active_job set marked_by = 'beat-b'")
+
+    assert 0 == store.finish_eager([(jobs(store)[0]["id"], "succeeded", None)])
+
+
+def test_failures_in_the_beat_itself_pause_a_row_as_others_do(store: Store, session: Session) -> None:
+    make_due(store, "a", pause_after_failures=1)
+    (row,) = store.mark(10)
+    store.submit([decided(row)], "UTC", True, True)
+
+    store.finish_eager([(jobs(store)[0]["id"], "failed", "ValueError: x")])
+
+    assert ["a"] == [name for name, _ in store.pause_failing(10)]

@@ -167,7 +167,7 @@ comment on column {schema}.job.origin is 'schedule, catchup, backfill or manual.
 comment on column {schema}.job.state is
     'pending, submitted, running, retrying, buffered; final: succeeded, failed, revoked, expired, lost, skipped (and submitted, where tracking is send).';
 comment on column {schema}.job.reason is
-    'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed.';
+    'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, not_sent.';
 comment on column {schema}.job.blocked_by is 'The job that was in the way.';
 comment on column {schema}.job.task is 'The Celery task.';
 comment on column {schema}.job.queue is 'The queue it was sent to; NULL: where the app routes the task.';

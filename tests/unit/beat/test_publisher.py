@@ -4,8 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+from celery.beat import Scheduler
+from celery.result import AsyncResult, EagerResult
 
 from celery_pgbeat.beat import publisher as publishing
+from celery_pgbeat.beat.clock import boottime
 from celery_pgbeat.beat.messages import Job, Refusal
 from celery_pgbeat.beat.rendering.renderer import Parcel
 from tests.harness.outbox import Outbox, app_of, job, jobs, outbox
@@ -194,3 +197,31 @@ def test_the_seconds_until_a_message_may_start_are_told_of_each(ours: Outbox) ->
     later, now = job(options={"countdown": 5}), job()
 
     assert [(later.id, 5.0), (now.id, 0.0)] == ours.publish([later, now]).sent
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        (lambda job: AsyncResult(str(job.id)), "sent"),
+        (lambda job: AsyncResult("another"), "not sent"),
+        (lambda job: None, "not sent"),
+        (lambda job: EagerResult(None, None, "REJECTED"), "not sent"),
+        (lambda job: EagerResult(str(job.id), 1, "SUCCESS"), ("succeeded", None)),
+        (lambda job: EagerResult(str(job.id), ValueError("x"), "FAILURE"), ("failed", "ValueError: x")),
+        (lambda job: EagerResult(str(job.id), None, "REVOKED"), ("revoked", None)),
+    ],
+)
+def test_what_apply_async_returns_says_whether_there_is_a_message(
+    ours: Outbox, monkeypatch: pytest.MonkeyPatch, returned: Callable[[Job], Any], expected: Any
+) -> None:
+    """A task class of another package may send nothing, and an eager app runs the task here."""
+    one = job()
+    monkeypatch.setattr(Scheduler, "apply_async", lambda *_, **__: returned(one))
+    monkeypatch.setattr(ours.publisher._renderer, "render", lambda given, _now: ([], given))
+
+    answer = ours.publisher.publish([one], boottime() + 60)
+
+    found = [*("sent" for _ in answer.sent), *("not sent" for _ in answer.not_sent)]
+    assert [expected] == found + [(end.state, end.error) for end in answer.ended]
+    assert [] == answer.unsent
+    assert [] == answer.refused

@@ -1,0 +1,66 @@
+"""What a task's `apply_async` has returned says whether there is a message at all.
+
+Celery's own returns a result with the job's id. A task class of another package may send nothing and return something
+else: the result of a task that is under way already (celery-singleton), a rejected one (celery-once), or None (a hook
+after the commit). A job without a message would stand in the way of its row until its pickup deadline.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, NamedTuple
+
+from celery import states
+from celery.result import EagerResult
+
+from celery_pgbeat.beat.messages import JobEntry
+from celery_pgbeat.sensitive import error_text
+
+# What `task_always_eager` has run in the beat ends as it would have in a worker. A task that has ignored or rejected
+# its own message has come to its end without a result.
+FINAL = {
+    states.SUCCESS: "succeeded",
+    states.FAILURE: "failed",
+    states.REVOKED: "revoked",
+    states.IGNORED: "succeeded",
+    states.REJECTED: "revoked",
+}
+
+
+class Ended(NamedTuple):
+    """A job whose task has run in the beat: its final state, and what went wrong."""
+
+    job: uuid.UUID
+    state: str
+    error: str | None
+
+
+def is_sent(entry: JobEntry) -> bool:
+    """Tell whether a message of this job was sent, as far as what was returned says.
+
+    Where a wrapper of the scheduler has kept that to itself, it counts as sent, as it did before anything was raised.
+    """
+    return not entry.has_returned or (_is_its_own(entry) and not isinstance(entry.returned, EagerResult))
+
+
+def ended(entry: JobEntry) -> Ended | None:
+    """Return how a job has ended that ran in the beat itself, None for one that has not."""
+    if not isinstance(entry.returned, EagerResult):
+        if _propagates(entry):
+            return Ended(entry.job.id, "failed", error_text(entry.error, entry.sensitive))
+        return None
+    state = FINAL.get(entry.returned.state)
+    if state is None or not _is_its_own(entry):
+        return None
+    failed = state == "failed" and isinstance(entry.returned.result, BaseException)
+    return Ended(entry.job.id, state, error_text(entry.returned.result, entry.sensitive) if failed else None)
+
+
+def _is_its_own(entry: JobEntry) -> bool:
+    return getattr(entry.returned, "id", None) == str(entry.job.id)
+
+
+def _propagates(entry: JobEntry) -> bool:
+    """Tell whether an error is one of a task that ran here: under `task_eager_propagates` its body's comes out."""
+    conf: Any = entry.app.conf
+    return isinstance(entry.error, Exception) and conf.task_always_eager and conf.task_eager_propagates

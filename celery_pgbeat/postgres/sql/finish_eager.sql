@@ -1,0 +1,28 @@
+-- Finish pending jobs of this beat whose tasks have run in the beat itself, each in its final state.
+with told as (
+    select * from unnest(%(jobs)s::uuid[], %(states)s::text[], %(errors)s::text[])
+        with ordinality as told (id, state, error, place)
+),
+gone as (
+    delete from {schema}.active_job as job
+    using told
+    where job.id = told.id and job.id = any (%(jobs)s::uuid[]) and job.state = 'pending' and job.marked_by = %(beat)s
+    returning job.*, told.state as told_state, told.error as told_error, told.place
+),
+-- As finish_many does.
+counted as materialized (
+    select {schema}.count_end(periodic_task, id, told_state)
+    from (
+        select periodic_task, id, told_state from gone
+        where pause_after_failures is not null and origin <> 'backfill'
+        order by periodic_task, place
+    ) as ended
+)
+insert into {schema}.finished_job (
+    id, periodic_task, scheduled_for, origin, state, task, queue, created_at, started_at, finished_at,
+    run, attempt, sends, beat, error, busy_until)
+select id, periodic_task, scheduled_for, origin, told_state, task, queue, created_at, {schema}.now(), {schema}.now(),
+    run, attempt, sends, beat, told_error, busy_until
+from gone
+where (select count(*) from counted) >= 0
+returning id
