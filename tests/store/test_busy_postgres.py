@@ -57,7 +57,7 @@ def test_a_statement_that_outlasts_the_user_s_time_out_may_pass_with_fewer_rows(
     slow_down(owner, "periodic_task", 0.05)
     role.set("statement_timeout", "500ms")
 
-    with pytest.raises(DatabaseBusy, match=r"canceling statement due to statement timeout$"):
+    with pytest.raises(DatabaseBusy, match=r"canceling statement due to statement timeout\.$"):
         store.mark(20)  # of which it says nothing more: not the whole statement
 
     assert [None] * 20 == [row_of(owner, f"row-{number:02}")["marked_by"] for number in range(20)]

@@ -22,7 +22,7 @@ from tests.store.ticks import HOUR, beat
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 TEN_PAST = NOON + timedelta(minutes=10)
-RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32))
+RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
 SILENCE = timedelta(seconds=30)
 HOURLY = "0 * * * *"
 

@@ -61,7 +61,7 @@ def test_what_was_sent_while_somebody_held_its_job_is_confirmed_in_the_next_turn
     other = Transaction(migrated_database)
     other.execute("select from pgbeat.active_job for update")
 
-    dispatcher._delivery._deliver([(job, "a", lambda: SimpleNamespace(id=job))], boottime() + lease)  # type: ignore[arg-type,return-value]
+    dispatcher._delivery._deliver([(job, "a", lambda: SimpleNamespace(id=job, send_by=None))], boottime() + lease)  # type: ignore[arg-type,return-value]
     assert ["pending"] == [found["state"] for found in jobs(store)]
     other.rollback()
     dispatcher.turn()

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from celery_pgbeat.planning import Definition, Due, Passed
+from celery_pgbeat.planning import Due, Passed, Unplanned
 from celery_pgbeat.postgres.database import Database, sqlstate
 from celery_pgbeat.postgres.spans import UNIT
 from celery_pgbeat.postgres.statements import statement
@@ -36,7 +36,7 @@ def test_what_planning_reads_comes_in_the_order_of_its_fields(migrated_database:
     (marked,) = database.execute(statement("mark", "pgbeat"), mark)
     (unplanned,) = database.run("unplanned", batch=1, after="")
 
-    for shape, row in ((Due, marked), (Definition, unplanned)):
+    for shape, row in ((Due, marked), (Unplanned, unplanned)):
         assert [field.name for field in fields(shape)] == [column.removesuffix(UNIT) for column in row._fields]
 
 
