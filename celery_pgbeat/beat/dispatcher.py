@@ -44,6 +44,7 @@ from celery_pgbeat.beat.outcomes import Outcomes
 from celery_pgbeat.beat.planner import Planner
 from celery_pgbeat.beat.publisher import Publisher
 from celery_pgbeat.beat.submitter import Submitter
+from celery_pgbeat.declare.options import check_options
 from celery_pgbeat.errors import DatabaseBusy, InvalidSchedule
 from celery_pgbeat.planning import Decision, Due, Postponed, Rules, decide, windows_of
 from celery_pgbeat.postgres.store import Recovered, Store, View
@@ -231,6 +232,8 @@ class Dispatcher:
         bad: list[tuple[Due, Exception]] = []
         for row in due:
             try:
+                if row.options != "{}":
+                    check_options(row.options)
                 decision = decide(row, self._rules)
             except Exception as error:  # noqa: BLE001  one bad row stops only itself, and says why
                 bad.append((row, error))

@@ -18,7 +18,7 @@ from celery.schedules import BaseSchedule
 from kombu.utils.json import object_hook
 
 from celery_pgbeat.beat.entries import RowEntry, celery_schedule
-from celery_pgbeat.declare.options import CELERY_HEADERS
+from celery_pgbeat.declare.options import CELERY_HEADERS, check_options, read_instant, read_options
 from celery_pgbeat.planning import Decision, Filling
 from celery_pgbeat.postgres.store import Recovered
 from celery_pgbeat.sensitive import MASKED, error_text
@@ -81,7 +81,13 @@ class Job:
 
     @classmethod
     def filled_in(cls, filling: Filling, job: uuid.UUID, scheduled_for: datetime) -> Job:
-        """Make the job of an occurrence in a backfill that was just submitted."""
+        """Make the job of an occurrence in a backfill that was just submitted.
+
+        Raises:
+            InvalidPeriodicTask: its row has options that it cannot have.
+        """
+        if filling.options != "{}":
+            check_options(filling.options)
         return cls(
             id=job,
             periodic_task=filling.name,
@@ -102,8 +108,13 @@ class Job:
 
     @classmethod
     def recovered(cls, recovered: Recovered) -> Job:
-        """Make the job again from its row."""
+        """Make the job again from its row.
+
+        Raises:
+            InvalidPeriodicTask: it has options that a periodic task cannot have.
+        """
         message = json.loads(recovered.message or "{}")
+        read_options("options", message["options"])
         return cls(
             id=recovered.id,
             periodic_task=recovered.periodic_task,
@@ -202,7 +213,9 @@ def options_of(job: Job, now: datetime) -> dict[str, Any]:
     if countdown:
         options["eta"] = now + timedelta(seconds=float(countdown))
     elif isinstance(options.get("eta"), str):
-        options["eta"] = _instant(options["eta"])
+        options["eta"] = read_instant(options["eta"])
+    if isinstance(options.get("expires"), str):
+        options["expires"] = read_instant(options["expires"])
     if job.sensitive:
         options.update(MASKED)
     headers = {name: value for name, value in (options.get("headers") or {}).items() if name not in CELERY_HEADERS}
@@ -232,8 +245,3 @@ def delay_of(options: Mapping[str, Any], now: datetime) -> float:
 
 def _later(instant: datetime | None, span: timedelta | None) -> datetime | None:
     return None if instant is None or span is None else instant + min(span, LONGEST_WINDOW)
-
-
-def _instant(text: str) -> datetime:
-    instant = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return instant if instant.tzinfo else instant.replace(tzinfo=timezone.utc)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 
-from celery_pgbeat.errors import InvalidSchedule
+from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.planning import Due, Planned, Rules, plan
 from celery_pgbeat.postgres.store import Store
 from celery_pgbeat.settings import Settings
 
 logger = logging.getLogger(__name__)
+
+FORESEEN = (InvalidSchedule, InvalidPeriodicTask)  # what a row may be: their texts say it all
 
 
 class Planner:
@@ -73,7 +75,7 @@ class Planner:
         for name, error in errors.items():
             if name in written:
                 self._left.discard(name)
-                unforeseen = None if isinstance(error, InvalidSchedule) else error
+                unforeseen = None if isinstance(error, FORESEEN) else error
                 logger.error(
                     "Cannot plan %r: %s", name, problem_of(error), exc_info=unforeseen, extra={"action": "plan"}
                 )
@@ -84,4 +86,4 @@ class Planner:
 
 def problem_of(error: Exception) -> str:
     """Return an error as the column `problem` has it."""
-    return str(error) if isinstance(error, InvalidSchedule) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, FORESEEN) else f"{type(error).__name__}: {error}"

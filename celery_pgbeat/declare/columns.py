@@ -63,8 +63,10 @@ class Columns(TypedDict, total=False):
 
 
 def _text(field: str, value: Any) -> str:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str):
         raise InvalidPeriodicTask(f"{field} is {value!r}, not text")
+    if not value:
+        raise InvalidPeriodicTask(f"{field} is empty; give it at least one character")
     return storable(field, value)
 
 
@@ -76,7 +78,7 @@ def storable(field: str, text: str) -> str:
     """
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise InvalidPeriodicTask(f"{field} is {text!r}; Postgres stores neither NUL nor lone surrogates")
-    return text
+    return str.__str__(text)  # of a subclass, as an enum's member is, only what it holds
 
 
 def read_short_text(field: str, value: Any) -> str:

@@ -8,9 +8,12 @@ serializer other than JSON would let a table make a worker run code.
 from __future__ import annotations
 
 import difflib
+import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from celery_pgbeat.errors import InvalidPeriodicTask
@@ -27,8 +30,38 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
+# The same as in SQL: a date, or a date and a time, with an offset or without.
+DATE_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.([0-9]{3}|[0-9]{6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+
+
+def read_instant(text: str) -> datetime:
+    """Return the instant that an option says in ISO 8601; without an offset it is in UTC.
+
+    Raises:
+        ValueError: it is no such text.
+
+    Example:
+        >>> read_instant("2026-12-07T09:00:00+01:00").isoformat()
+        '2026-12-07T09:00:00+01:00'
+    """
+    if not DATE_TIME.fullmatch(text):
+        raise ValueError(f"{text!r} is not an ISO 8601 date-time")
+    instant = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return instant if instant.tzinfo else instant.replace(tzinfo=timezone.utc)
+
+
+def _is_instant(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(read_instant(value))
+    except ValueError:
+        return False
+
+
 SECONDS = Kind("a number of seconds", lambda value: _is_number(value) and value >= 0)
-MOMENT = Kind("a number of seconds or an instant", lambda value: _is_number(value) or isinstance(value, str))
+INSTANT = Kind("an ISO 8601 date-time", _is_instant)
+MOMENT = Kind("a number of seconds or an ISO 8601 date-time", lambda value: _is_number(value) or _is_instant(value))
 TEXT = Kind("text", lambda value: isinstance(value, str))
 SWITCH = Kind("true or false", lambda value: isinstance(value, bool))
 OBJECT = Kind("a dict", lambda value: isinstance(value, Mapping))
@@ -36,9 +69,10 @@ OBJECT = Kind("a dict", lambda value: isinstance(value, Mapping))
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(("confirm_timeout", "countdown", "soft_time_limit", "time_limit", "timeout"), SECONDS),
     **dict.fromkeys(("exchange", "exchange_type", "routing_key", "reply_to", "MessageGroupId"), TEXT),
-    **dict.fromkeys(("argsrepr", "kwargsrepr", "shadow", "compression", "eta"), TEXT),
+    **dict.fromkeys(("argsrepr", "kwargsrepr", "shadow", "compression"), TEXT),
     **dict.fromkeys(("ignore_result", "retry"), SWITCH),
     **dict.fromkeys(("headers", "retry_policy"), OBJECT),
+    "eta": INSTANT,
     "expires": MOMENT,
     "delivery_mode": Kind("1 or 2", lambda value: value in (1, 2)),
     "serializer": Kind("'json', the only one allowed", lambda value: bool(value == "json")),
@@ -71,6 +105,22 @@ def read_options(field: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidPeriodicTask(f"{field} is a {type(value).__qualname__}, not a dict")
     return {name: given if name in IN_COLUMNS else _option(name, given) for name, given in value.items()}
+
+
+@lru_cache(maxsize=1024)
+def check_options(text: str) -> None:
+    """Look whether the options of a row, as JSON, are such as this package would have let it have.
+
+    A restored dump, a trigger that was switched off or an older package may have let others in.
+
+    Raises:
+        InvalidPeriodicTask: see `read_options`; or they are no JSON that Python reads.
+    """
+    try:
+        options = json.loads(text)
+    except ValueError as error:
+        raise InvalidPeriodicTask(f"options cannot be read: {error}") from None
+    read_options("options", options)
 
 
 def _option(name: Any, value: Any) -> Any:

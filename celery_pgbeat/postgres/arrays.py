@@ -38,10 +38,10 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
 def _element(value: Any) -> str:
     if value is None:
         return "NULL"
-    kind = type(value)
-    if kind is str:
-        return f'"{SPECIAL.sub(_ESCAPED, value)}"' if '"' in value or "\\" in value else f'"{value}"'
-    return value.hex if kind is UUID else str(value)
+    if isinstance(value, str):
+        text = str.__str__(value)  # of a subclass, as an enum's member is, what it holds and not how it shows itself
+        return f'"{SPECIAL.sub(_ESCAPED, text)}"' if '"' in text or "\\" in text else f'"{text}"'
+    return value.hex if type(value) is UUID else str(value)
 
 
 _ESCAPED = r"\\\1"

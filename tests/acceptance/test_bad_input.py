@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -63,6 +64,39 @@ def test_p6_a_bad_row_among_good_ones_says_why_once_and_the_good_ones_run(cluste
     assert row(cluster.database, "odd")["problem"] is None
 
 
+def test_p6_p12_what_got_past_the_trigger_is_not_sent_and_says_why(cluster: Cluster) -> None:
+    """A restored dump, an older package, or a session that replicates: no trigger has looked at these rows."""
+    insert_many(cluster.database, 5)
+    bad = {
+        "pickled": ({"serializer": "pickle"}, "options['serializer'] is 'pickle', not 'json', the only one allowed"),
+        "unknown": ({"no_such_option": 1}, "options has 'no_such_option', which a periodic task cannot set"),
+        "another": ({"headers": {"task": "app.die"}}, "has a header 'task', which is Celery's own"),
+    }
+    for name in bad:
+        insert(cluster.database, name)
+    past = "set session_replication_role = replica; update pgbeat.periodic_task set options = %(options)s "
+    for name, (options, _) in bad.items():
+        sql(cluster.database, past + "where name = %(name)s", name=name, options=json.dumps(options))
+    sql(cluster.database, "select pgbeat.trigger('pickled')")
+    cluster.beat()
+    cluster.worker()
+
+    def problems() -> dict[str, str]:
+        return {name: row(cluster.database, name)["problem"] or "" for name in bad}
+
+    eventually(lambda: all(problems().values()), 20, "each says why")
+    assert dict.fromkeys(bad, True) == {name: bad[name][1] in problem for name, problem in problems().items()}
+    done = "select 1 from pgbeat.job where periodic_task like 'row-%%' and state = 'succeeded'"
+    eventually(lambda: len(sql(cluster.database, done, ignored=None)) >= 15, 20, "the good ones run")
+
+    def given_up() -> bool:
+        return [job["state"] for job in jobs(cluster.database, "pickled")] == ["lost"]
+
+    eventually(given_up, 30, "what was triggered of it is not sent either")
+    assert bad["pickled"][1] in jobs(cluster.database, "pickled")[0]["error"]
+    assert {"row"} == {run.periodic_task.split("-")[0] for run in cluster.probe.runs()}
+
+
 def test_p6_a_message_that_cannot_be_made_is_lost_alone_after_three_tries(cluster: Cluster) -> None:
     cluster.settings = {"pgbeat_lease": 1, "pgbeat_poll": 0.5}
     insert(cluster.database, "good", "every 1s", overlap="allow")
@@ -86,7 +120,10 @@ def test_p6_an_option_that_no_message_can_carry_stops_its_own_row_alone(cluster:
     )
     cluster.beat()
 
-    eventually(lambda: [job for job in jobs(cluster.database, "bad") if job["state"] == "lost"], 30, "given up")
+    problem = "select problem from pgbeat.periodic_task where problem is not null"
+    (said,) = eventually(lambda: sql(cluster.database, problem), 30, "it says why")
+    assert said["problem"].startswith("options cannot be read: ")
+    eventually(lambda: len(jobs(cluster.database)) >= 6, 30, "the good ones go on")
     good = [job for number in range(3) for job in jobs(cluster.database, f"good-{number}")]
     assert {1} == {job["sends"] for job in good}
     assert len(good) >= 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from enum import Enum
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -101,3 +102,14 @@ def test_an_empty_list_is_an_empty_array(database: Database) -> None:
 
 def _in_utc(value: Any) -> Any:
     return value.astimezone(timezone.utc) if isinstance(value, datetime) else value
+
+
+class Names(str, Enum):
+    """What people name the entries of their schedule with."""
+
+    PLAIN = "plain"
+    ODD = 'a "b", {c}'
+
+
+def test_a_member_of_an_enum_arrives_as_what_it_holds(database: Database) -> None:
+    assert ["plain", 'a "b", {c}'] == there_and_back(database, list(Names), "text")

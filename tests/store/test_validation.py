@@ -797,3 +797,30 @@ def test_a_session_with_its_own_settings_is_told_the_same(session: Session) -> N
     )
     assert refusal_of(session, schedule="2027-02-29").endswith("day 29 never occurs in month 2 of 2027")
     session.insert("a", schedule="Mon..Fri 09:00", timezone="Europe/Berlin", options='{"expires": 60}')
+
+
+@pytest.mark.parametrize("option", ["eta", "expires"])
+@pytest.mark.parametrize("text", ["tomorrow", "12:00", "2026-12-07T09", "1765098000", "2026-12-07T09:00:00+1"])
+def test_an_instant_among_the_options_is_refused_in_the_words_of_python(
+    session: Session, option: str, text: str
+) -> None:
+    with pytest.raises(InvalidPeriodicTask) as refused:
+        read_options("options", {option: text})
+
+    error = session.refusal(
+        "insert into pgbeat.periodic_task (name, task, schedule, options) values ('a', 't', '@daily', %s)",
+        json.dumps({option: text}),
+    )
+    assert ("22023", str(refused.value)) == (error.pgcode, error.diag.message_primary)
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-12-07", "2026-12-07T09:00", "2026-12-07 09:00:00.123456+01:00", "2026-12-07T09:00:00Z"]
+)
+def test_an_instant_among_the_options_is_taken(session: Session, text: str) -> None:
+    options = {"eta": text, "expires": text}
+    assert options == read_options("options", options)
+
+    session.insert("a", options=json.dumps(options))
+
+    assert options == session.value("select options from pgbeat.periodic_task")

@@ -248,7 +248,7 @@ def test_json_that_only_looks_like_a_celery_type_is_left_as_it_is() -> None:
         ({"args": ["a\0b"]}, r"args\[0\] holds the character NUL"),
         ({"args": ["\ud800"]}, r"args\[0\] .* surrogates"),
         ({"args": ["x" * 65_536]}, "args and kwargs have 65542 bytes together, more than 65536"),
-        ({"queue": ""}, "queue is '', not text"),
+        ({"queue": ""}, "queue is empty"),
         ({"queue": object()}, "queue is .*, not text"),
         ({"subject": "a\0"}, "subject is .*; Postgres stores neither NUL"),
         ({"priority": 256}, "priority 256 is not in 0-255"),
@@ -314,7 +314,7 @@ def test_a_refusal_never_shows_the_arguments(secret: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("", "name is '', not text"), (None, "name is None"), ("x" * 201, "201 characters, not 1 to 200")],
+    [("", "name is empty"), (None, "name is None"), ("x" * 201, "201 characters, not 1 to 200")],
 )
 def test_a_name_is_a_text_of_one_to_two_hundred_characters(name: Any, said: str) -> None:
     with pytest.raises(InvalidPeriodicTask, match=said):

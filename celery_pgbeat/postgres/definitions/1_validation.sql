@@ -585,6 +585,13 @@ begin
 end
 $$;
 
+-- Whether a text is a date, or a date and a time, in ISO 8601. Which of them there are, Python says: the beat.
+create or replace function {schema}.is_date_time(given text) returns boolean
+language sql immutable
+as $$
+    select given ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.]([0-9]{3}|[0-9]{6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$'
+$$;
+
 -- The options: known ones only, each with a value of its kind. NULL is what the app says.
 create or replace function {schema}.validate_options(options jsonb) returns void
 language plpgsql
@@ -609,8 +616,13 @@ begin
             when kind = 'null' then null
             when option in ('confirm_timeout', 'countdown', 'soft_time_limit', 'time_limit', 'timeout') then
                 case when kind <> 'number' or given < '0' then 'a number of seconds' end
+            when option = 'eta' then
+                case when kind <> 'string' or not {schema}.is_date_time(given #>> '{}') then 'an ISO 8601 date-time' end
             when option = 'expires' then
-                case when kind not in ('number', 'string') then 'a number of seconds or an instant' end
+                case
+                    when kind = 'number' or kind = 'string' and {schema}.is_date_time(given #>> '{}') then null
+                    else 'a number of seconds or an ISO 8601 date-time'
+                end
             when option in ('ignore_result', 'retry') then case when kind <> 'boolean' then 'true or false' end
             when option in ('headers', 'retry_policy') then case when kind <> 'object' then 'a dict' end
             when option = 'delivery_mode' then case when given not in ('1', '2', 'true') then '1 or 2' end
