@@ -48,6 +48,10 @@ def test_p6_what_is_no_exception_refuses_its_own_job_and_ends_no_beat(cluster: C
     assert all(beat.is_running() and "ended without being asked to" not in beat.log for beat in beats)
 
 
+def probe(_name: str) -> None:
+    """Do nothing."""
+
+
 class Beat:
     """A beat in this process, with every thread that one may have, and its ticks."""
 
@@ -64,7 +68,7 @@ class Beat:
             pgbeat_metrics_port=free_port(),
             result_expires=None,
         )
-        app.task(name="app.probe")(lambda _name: None)
+        app.task(probe, name="app.probe", shared=False)  # of this app alone: the other tests' apps have their own
         self.scheduler = Scheduler(app)
         self._ended = threading.Event()
         self._ticks = threading.Thread(target=self._tick)

@@ -134,8 +134,13 @@ def test_a_beat_that_celerys_instrumentation_traces_too_sends_one_trace(traces: 
     runs = traces.wait_for("run/app.probe", 20)
 
     applied = {identity(span): span for span in traces.named("apply_async/app.probe")}
-    created = {identity(span): span for span in traces.named("create app.probe")}
-    assert all(parent(applied[parent(run)]) in created for run in runs)
+
+    def all_created() -> bool:
+        """A job's span ends with its confirm, so its run may be exported before it."""
+        created = {identity(span) for span in traces.named("create app.probe")}
+        return all(parent(applied[parent(run)]) in created for run in runs)
+
+    eventually(all_created, 20, "the span of each job that ran")
     assert len({parent(span) for span in applied.values()}) == len(applied)
 
 
