@@ -118,7 +118,7 @@ def check_options(text: str) -> None:
     """
     try:
         options = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidPeriodicTask(f"options cannot be read: {error}") from None
     read_options("options", options)
 

@@ -149,7 +149,9 @@ def test_arguments_nested_five_thousand_deep_stop_their_own_row_alone(cluster: C
     worker = cluster.worker()
 
     ends_as(cluster, "bomb", "lost")
-    ends_as(cluster, "option bomb", "lost")
+    problem = "select problem from pgbeat.periodic_task where name = 'option bomb' and problem is not null"
+    (said,) = eventually(lambda: sql(cluster.database, problem), 40, "option bomb says why")
+    assert said["problem"].startswith("options cannot be read: ")
     ends_as(cluster, "good", "succeeded")
     assert beat.is_running()
     assert worker.is_running()
