@@ -165,7 +165,8 @@ class JobEntry(RowEntry):
         self.total_run_count = 0
         self.delay = delay_of(self.options, now)  # seconds until the message may start
         self.error: BaseException | None = None
-        self.has_returned = False  # whether the task's `apply_async` has, and nobody between has kept it
+        self.is_published = False  # whether a message was, as far as that was watched
+        self.has_returned = False  # whether the task's `apply_async` has, and no wrapper has kept it to itself
         self.returned: Any = None
 
     @property

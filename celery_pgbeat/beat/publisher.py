@@ -27,7 +27,7 @@ from celery_pgbeat.beat.clock import Watch, boottime
 from celery_pgbeat.beat.messages import Job, JobEntry, Refusal
 from celery_pgbeat.beat.rendering.genuine import by_willingness_to_wait
 from celery_pgbeat.beat.rendering.renderer import Parcel, Renderer
-from celery_pgbeat.beat.returned import Ended, ended, is_sent
+from celery_pgbeat.beat.returned import Ended, ended, is_sent, watched
 from celery_pgbeat.sensitive import error_text
 
 if TYPE_CHECKING:
@@ -241,7 +241,8 @@ class Publisher:
             answer.refuse(job, error)
             return None
         try:
-            self._sender.apply_entry(entry, producer=self._broker.producer)
+            with watched(entry):
+                self._sender.apply_entry(entry, producer=self._broker.producer)
         except BaseException as error:  # noqa: BLE001  one who wraps the scheduler may raise what it does not note
             entry.error = error
         end = ended(entry)

@@ -2,18 +2,23 @@
 
 Celery's own returns a result with the job's id. A task class of another package may send nothing and return something
 else: the result of a task that is under way already (celery-singleton), a rejected one (celery-once), or None (a hook
-after the commit). A job without a message would stand in the way of its row until its pickup deadline.
+after the commit). A job without a message would stand in the way of its row until its pickup deadline. Such a hook may
+also send at once, where there is no transaction, and return None all the same: so a message that was published counts
+as one, whatever was returned.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from celery import states
+from celery import signals, states
 from celery.result import EagerResult
 
 from celery_pgbeat.beat.messages import JobEntry
+from celery_pgbeat.beat.rendering.genuine import comes_from
 from celery_pgbeat.sensitive import error_text
 
 # What `task_always_eager` has run in the beat ends as it would have in a worker. A task that has ignored or rejected
@@ -35,16 +40,39 @@ class Ended(NamedTuple):
     error: str | None
 
 
+@contextmanager
+def watched(entry: JobEntry) -> Iterator[None]:
+    """Note on an entry whether a message of its job is published, where its task has its own `apply_async`."""
+    task = entry.app.tasks.get(entry.task)
+    if task is None or comes_from(task.apply_async, "celery.app.task"):
+        yield
+        return
+
+    def note(headers: Any = None, body: Any = None, **_: Any) -> None:
+        # Celery's second protocol has the id in the headers, the first one in the body.
+        if str(entry.job.id) in [part.get("id") for part in (headers, body) if isinstance(part, Mapping)]:
+            entry.is_published = True
+
+    signals.after_task_publish.connect(note, weak=False)
+    try:
+        yield
+    finally:
+        signals.after_task_publish.disconnect(note)
+
+
 def is_sent(entry: JobEntry) -> bool:
     """Tell whether a message of this job was sent, as far as what was returned says.
 
     Where a wrapper of the scheduler has kept that to itself, it counts as sent, as it did before anything was raised.
     """
-    return not entry.has_returned or (_is_its_own(entry) and not isinstance(entry.returned, EagerResult))
+    its_own = _is_its_own(entry) and not isinstance(entry.returned, EagerResult)
+    return not entry.has_returned or entry.is_published or its_own
 
 
 def ended(entry: JobEntry) -> Ended | None:
     """Return how a job has ended that ran in the beat itself, None for one that has not."""
+    if entry.is_published:
+        return None
     if not isinstance(entry.returned, EagerResult):
         if _propagates(entry):
             return Ended(entry.job.id, "failed", error_text(entry.error, entry.sensitive))

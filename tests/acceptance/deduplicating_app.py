@@ -46,6 +46,21 @@ class Graceful(Deduplicating):
         return EagerResult(None, None, "REJECTED")
 
 
+class Forgetful(Task):
+    """Sends at once and returns nothing, as a hook after the commit does where there is no transaction."""
+
+    abstract = True
+
+    def apply_async(self, *args: Any, **options: Any) -> None:
+        """Send."""
+        super().apply_async(*args, **options)
+
+
+@app.task(name="app.forgetful", base=Forgetful)
+def run_forgetful() -> None:
+    """Do nothing."""
+
+
 @app.task(name="app.later", base=Deduplicating)
 def run_later() -> None:
     """Do nothing."""

@@ -41,6 +41,15 @@ def test_p4_p5_a_tick_of_which_nothing_was_sent_is_skipped_and_the_next_one_goes
     assert "the apply_async of its task 'app.graceful' has sent no message" in beat.log
 
 
+def test_a_message_that_was_published_is_one_whatever_was_returned(cluster: Cluster) -> None:
+    insert(cluster.database, "forgetful", task="app.forgetful", args=[])
+    cluster.beat(app=APP)
+    cluster.worker(app=APP)
+
+    eventually(lambda: found(cluster, "forgetful")["succeeded", None] >= 2, 30, "it runs")
+    assert 0 == found(cluster, "forgetful")["skipped", "not_sent"]
+
+
 @pytest.mark.parametrize("propagates", [False, True])
 def test_what_task_always_eager_runs_in_the_beat_ends_there_and_the_next_tick_goes_on(
     cluster: Cluster, propagates: bool
