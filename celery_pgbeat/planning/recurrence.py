@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 
 from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.schedules import Schedule, parse, what_counts
+from celery_pgbeat.schedules import Schedule, gap_below, parse, what_counts
 
 from .rows import Definition, Rules
 
@@ -56,18 +56,12 @@ def _remembered(
 ) -> Recurrence:
     """Compile and check; what is refused is not remembered, and refused again the next time."""
     schedule = parse(text, zone, name=name, dst=dst, anchor=anchor)
-    if anchor is not None and schedule.kind in ("interval", "iso"):
-        _check_interval(text, schedule, anchor, min_interval)
-    return Recurrence(schedule)
-
-
-def _check_interval(text: str, schedule: Schedule, anchor: datetime, min_interval: timedelta) -> None:
-    first = schedule.next(anchor)
-    second = None if first is None else schedule.next(first)
-    if first is not None and second is not None and second - first < min_interval:
+    gap = gap_below(schedule, min_interval)
+    if gap is not None:
         raise InvalidSchedule(
             text,
             "interval",
-            f"a run every {(second - first).total_seconds():g} s is faster than pgbeat_min_interval, "
+            f"a run every {gap.total_seconds():g} s is faster than pgbeat_min_interval, "
             f"{min_interval.total_seconds():g} s: make it slower, or lower that setting",
         )
+    return Recurrence(schedule)

@@ -23,3 +23,11 @@ def highest(bits: int) -> int:
 def members(bits: int) -> list[int]:
     """Return the members in ascending order."""
     return [number for number, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"]
+
+
+def tiled(tile: int, size: int, total: int) -> int:
+    """Return the set `tile`, repeated every `size` numbers up to `total` at least."""
+    while size < total:
+        tile |= tile << size
+        size *= 2
+    return tile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from datetime import datetime
 
-from .bits import highest, lowest
+from .bits import highest, lowest, members
 from .instants import UTC
 
 
@@ -82,6 +82,11 @@ class Clock:
                 wall.year, wall.month, wall.day, highest(rest), self._last_minute, self._last_second, 0, UTC
             )
         return None
+
+    def seconds_of_day(self) -> int:
+        """Return the readings of a day as a set of seconds."""
+        in_hour = sum(self.seconds << 60 * minute for minute in members(self.minutes))
+        return sum(in_hour << 3_600 * hour for hour in members(self.hours))
 
     def up_to(self, wall: datetime) -> int:
         """Return how many readings of that day are not later than `wall`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from .bits import highest, lowest, members
@@ -209,6 +209,18 @@ def count_days(days: Days, after: date, before: date) -> int:
         total += days.mask(year, month).bit_count()
         month += 1
     return total + (days.mask(before.year, before.month) & high).bit_count()
+
+
+def seconds_of_days(days: Days, seconds_on: Callable[[date], int], first: datetime, length: int) -> int:
+    """Return of so many seconds from `first` on those of each of the days that are in that day's set."""
+    found = 0
+    day, at = first.date(), -(first.hour * 3600 + first.minute * 60 + first.second)
+    while at < length:
+        if days.mask(day.year, day.month) >> day.day & 1:
+            seconds = seconds_on(day)
+            found |= seconds << at if at > 0 else seconds >> -at
+        day, at = day + timedelta(days=1), at + 86_400
+    return found & ((1 << length) - 1)
 
 
 def listed(numbers: int) -> str:

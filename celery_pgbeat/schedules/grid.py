@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from .bits import tiled
 from .instants import LATEST, MICROSECOND, horizon_after, horizon_before
+
+SECOND = timedelta(seconds=1)
 
 
 class Grid:
@@ -42,6 +45,15 @@ class Grid:
     def count(self, after: datetime, until: datetime) -> int:
         """Return how many instants lie in (after, until]."""
         return max(0, self._index(until) - self._index(after))
+
+    def seconds_from(self, first: datetime, length: int) -> int:
+        """Return the instants of so many seconds from `first` on, as a set; anchor and step are whole seconds."""
+        earliest = max(-((self._anchor - first) // self._step), self._first)
+        last = min((first + (length - 1) * SECOND - self._anchor) // self._step, self._last)
+        if last < earliest:
+            return 0
+        step, offset = self._step // SECOND, (self._anchor + earliest * self._step - first) // SECOND
+        return (tiled(1, step, (last - earliest) * step + 1) & ((1 << (last - earliest) * step + 1) - 1)) << offset
 
     def _index(self, instant: datetime) -> int:
         """Return the number of the last instant that is not later, or one less than the first."""

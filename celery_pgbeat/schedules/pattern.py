@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from .days import Days, count_days, following_day, preceding_day
+from .clock import Clock
+from .days import Days, count_days, following_day, preceding_day, seconds_of_days
 
 SEARCH = 101  # years; one more than the horizon of 100, for zones that are ahead
 FIRST, LAST = 2, 9998  # years; as EARLIEST and LATEST have it
@@ -61,3 +62,9 @@ class Pattern:
         today = self.clock.per_day if self.days.mask(after.year, after.month) >> after.day & 1 else 0
         between = count_days(self.days, after.date(), until.date())
         return today - begun + between * self.clock.per_day + ended
+
+    def seconds_from(self, first: datetime, length: int) -> int:
+        """Return the readings of so many seconds from `first` on, as a set: the first of them is number 0."""
+        assert isinstance(self.clock, Clock)  # a FineClock is a calendar's, and that catches nothing up
+        seconds = self.clock.seconds_of_day()
+        return seconds_of_days(self.days, lambda _: seconds, first, length)

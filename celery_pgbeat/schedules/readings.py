@@ -6,8 +6,9 @@ from bisect import bisect_left, bisect_right
 from datetime import datetime, timedelta
 
 from .instants import MICROSECOND, horizon_after, horizon_before
-from .times import Readings, Times
+from .times import Readings, SecondReadings, Times
 
+SECOND = timedelta(seconds=1)
 NOTHING_LEFT = timedelta(minutes=1)  # below this a search by halving goes on one by one
 
 
@@ -35,6 +36,15 @@ class Limited:
         """Return how many readings lie in (after, until]."""
         low, high = max(after, self._first - MICROSECOND), min(until, self._last)
         return self._readings.count(low, high) if low < high else 0
+
+    def seconds_from(self, first: datetime, length: int) -> int:
+        """Return the readings of so many seconds from `first` on, as a set: the first of them is number 0."""
+        begin = max((self._first - first) // SECOND, 0)
+        end = min((self._last - first) // SECOND + 1, length)
+        if begin >= end:
+            return 0
+        assert isinstance(self._readings, SecondReadings)
+        return self._readings.seconds_from(first, end) >> begin << begin
 
 
 class Amended:
@@ -66,6 +76,16 @@ class Amended:
         """Return how many readings lie in (after, until]."""
         own = 0 if self._readings is None else self._readings.count(after, until)
         return own + _between(self._added, after, until) - _between(self._removed, after, until)
+
+    def seconds_from(self, first: datetime, length: int) -> int:
+        """Return the readings of so many seconds from `first` on, as a set: the first of them is number 0."""
+        found = self._readings.seconds_from(first, length) if isinstance(self._readings, SecondReadings) else 0
+        end = first + length * SECOND
+        for extra in self._added[bisect_left(self._added, first) : bisect_left(self._added, end)]:
+            found |= 1 << (extra - first) // SECOND
+        for gone in self._removed[bisect_left(self._removed, first) : bisect_left(self._removed, end)]:
+            found &= ~(1 << (gone - first) // SECOND)
+        return found
 
     def _has(self, reading: datetime) -> bool:
         """Return whether it is one of the readings themselves; by `count`, which need not search for a next one."""

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from .bits import span_of
-from .days import month_length, nth_weekday, weekdays_in, whole_month
+from .bits import span_of, tiled
+from .days import LENGTHS, month_length, nth_weekday, weekdays_in, whole_month
 from .pattern import FIRST, LAST
 from .rrule_text import Rule
 
 KEPT = 512  # years
 
+# How many days of a common year lie before each month.
+BEFORE = tuple(sum(LENGTHS[:month]) for month in range(13))
+FEBRUARY = 2
+
 
 class RuleDays:
     """The days on which a rule that started at `start` may have occurrences."""
 
-    __slots__ = ("_any_weekday", "_days", "_months", "_nth", "_rule", "_start", "_years")
+    __slots__ = ("_any_weekday", "_days", "_months", "_nth", "_rule", "_shapes", "_start", "_years")
 
     def __init__(self, rule: Rule, start: date) -> None:
         self._rule = rule
@@ -29,6 +33,7 @@ class RuleDays:
         self._any_weekday = sum(1 << weekday for nth, weekday in rule.weekdays if not nth)
         self._nth = [(nth, weekday) for nth, weekday in rule.weekdays if nth]
         self._years: dict[int, int] = {}
+        self._shapes: dict[tuple[int, int, int, int], int] = {}
         if not (rule.by("BYWEEKNO") or rule.by("BYYEARDAY") or rule.by("BYMONTHDAY") or rule.weekdays):
             self._take_from_start()
 
@@ -55,10 +60,22 @@ class RuleDays:
     def _in_year(self, year: int) -> int:
         """Return the set of days of the year (bit 0 is 1 January)."""
         days = self._in_interval(year)
-        if days and (self._months or self._days or self._any_weekday or self._nth):
+        if not days:
+            return 0
+        # Years that begin on one weekday and have one length, with neighbours of one length, differ in nothing else.
+        shape = (date(year, 1, 1).weekday(), _year_length(year - 1), _year_length(year), _year_length(year + 1))
+        wanted = self._shapes.get(shape)
+        if wanted is None:
+            wanted = self._shapes[shape] = self._in_shape(year)
+        return days & wanted
+
+    def _in_shape(self, year: int) -> int:
+        """Return the days that satisfy all parts but the interval, in any year of the same shape."""
+        length = _year_length(year)
+        days = (1 << length) - 1
+        if self._months or self._days or self._any_weekday or self._nth:
             days &= self._by_month(year)
-        if days and self._rule.by("BYYEARDAY"):
-            length = _year_length(year)
+        if self._rule.by("BYYEARDAY"):
             numbers = {number - 1 if number > 0 else length + number for number in self._rule.by("BYYEARDAY")}
             days &= sum(1 << number for number in numbers if 0 <= number < length)
         if days and self._rule.by("BYWEEKNO"):
@@ -128,7 +145,7 @@ def _year_length(year: int) -> int:
 
 def _days_before(year: int, month: int) -> int:
     """Return how many days of the year lie before the month."""
-    return (date(year, month, 1) - date(year, 1, 1)).days
+    return BEFORE[month] + (month > FEBRUARY and month_length(year, FEBRUARY) > LENGTHS[FEBRUARY])
 
 
 def _month_span(year: int, month: int) -> int:
@@ -140,9 +157,9 @@ def _blocks(start: date, length: int, interval: int, year: int) -> int:
     period = length * interval
     first = (start - date(year, 1, 1)).days % period - period
     block = (1 << length) - 1
-    found = block >> -first if first < 0 else 0
-    for offset in range(first + period, 366, period):
-        found |= block << offset
+    found = block >> -first
+    if first + period < 366:
+        found |= tiled(block, period, 366) << (first + period)
     return found
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Times(Protocol):
@@ -33,3 +33,11 @@ class Readings(Protocol):
 
     def count(self, after: datetime, until: datetime) -> int:
         """Return how many readings lie in (after, until]."""
+
+
+@runtime_checkable
+class SecondReadings(Readings, Protocol):
+    """Readings at whole seconds, which can be had as a set of numbers: those of recurrence rules."""
+
+    def seconds_from(self, first: datetime, length: int) -> int:
+        """Return the readings of so many seconds from `first` on, as a set: the first of them is number 0."""

@@ -11,11 +11,12 @@ from datetime import datetime, timedelta
 
 from .dst import LONGEST_CAUGHT_UP, Gap, Overlap, Rule
 from .instants import EARLIEST, LATEST, MICROSECOND, horizon_after, horizon_before
-from .times import Readings
+from .times import Readings, SecondReadings
 from .zones import Span, Zone
 
 # No two offsets lie further apart: a search may jump to this long before the next reading that exists at all.
 MARGIN = timedelta(days=2)
+SECOND = timedelta(seconds=1)
 
 
 class WallTimes:
@@ -124,13 +125,27 @@ class WallTimes:
 
     def _count_gap(self, span: Span, after: datetime, until: datetime) -> int:
         """Return how many instants in (after, until] come out of the gap and are not readings of their own."""
+        if not span.gap:
+            return 0
+        if self.rule.gap is Gap.SHIFT and isinstance(self.readings, SecondReadings):
+            return self._count_shifted(self.readings, span, after, until)
         total = 0
-        late = self._first_of_gap(span, after) if span.gap else None
+        late = self._first_of_gap(span, after)
         while late is not None and late <= until:
             if self.readings.following(late + span.offset - MICROSECOND) != late + span.offset:
                 total += 1
             late = self._first_of_gap(span, late)
         return total
+
+    def _count_shifted(self, readings: SecondReadings, span: Span, after: datetime, until: datetime) -> int:
+        """Return the same for readings that may be one each second, all at once."""
+        gap = span.gap // SECOND
+        # The gap's own readings, and behind them those of the time into which it is shifted.
+        shown = readings.seconds_from(span.start + span.before, 2 * gap)
+        late = shown & ~(shown >> gap) & ((1 << gap) - 1)
+        first = max((after - span.start) // SECOND + 1, 0)
+        end = min((until - span.start) // SECOND + 1, -((span.start - span.end) // SECOND), gap)
+        return (late & ((1 << end) - 1)).bit_count() - (late & ((1 << first) - 1)).bit_count() if first < end else 0
 
     # From span to span
 

@@ -25,6 +25,8 @@ from .wall import resolve
 from .zones import zone_named
 
 MOST_WINDOWS = 20
+MOST_TEXTS = 20  # each may refer to windows by name; what has more is refused before any of it is read
+LONGEST_TEXT = 4_250  # characters: a recurrence set and a duration, with room
 LONGEST_CHAIN = 1_000  # windows, one following the other without a free moment between
 CHECKED = 4_000  # questions asked at definition before no further chain is begun; some 5 µs each
 
@@ -185,6 +187,9 @@ def parse_windows(
         'cron: 0 0 * * 6 P2D; cron: 0 0 * * * PT5H'
     """
     texts = (text,) if isinstance(text, str) else tuple(text)
+    reason = too_much(texts)
+    if reason is not None:
+        raise InvalidSchedule("; ".join(texts[:MOST_TEXTS]), "blackout", reason)
     return _parse_windows(texts, timezone, tuple(sorted((named or {}).items(), key=itemgetter(0))))
 
 
@@ -199,6 +204,21 @@ def _parse_windows(texts: tuple[str, ...], timezone: str, named: tuple[tuple[str
     if reason is not None:
         raise InvalidSchedule(shown, "blackout", reason)
     return windows
+
+
+def too_much(texts: Sequence[str]) -> str | None:
+    """Return why these texts are too many or too long, None if they are not.
+
+    Example:
+        >>> too_much(["window: weekend"] * 21)
+        'blackout has 21 elements, more than 20'
+    """
+    if len(texts) > MOST_TEXTS:
+        return f"blackout has {len(texts)} elements, more than {MOST_TEXTS}"
+    longest = max(map(len, texts), default=0)
+    return (
+        f"blackout has an element of {longest} characters, more than {LONGEST_TEXT}" if longest > LONGEST_TEXT else None
+    )
 
 
 def names_in(texts: Sequence[str]) -> frozenset[str]:

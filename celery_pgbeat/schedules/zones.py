@@ -7,15 +7,17 @@ counts exact.
 
 from __future__ import annotations
 
+import difflib
 from datetime import datetime, timedelta
 from functools import lru_cache
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from celery_pgbeat.errors import InvalidSchedule
 
 from .instants import EARLIEST, LATEST, UTC
 
 NONE = timedelta(0)
+LONGEST_ZONE = 40  # characters of a name for which a similar one is looked for; the longest zone's has 32
 
 # Between two probes there is at most one change of the offset: no two changes of any zone lie closer together than 3.9
 # days (in Debian's tables; 6.9 days in the package tzdata: Recife 2000, Gaza 2040).
@@ -131,4 +133,19 @@ def zone_named(name: str) -> Zone:
         return Zone(wanted, ZoneInfo(wanted))
     except (LookupError, ValueError, OSError):
         # zoneinfo answers an unknown name with LookupError, a bad path or file with ValueError, a folder with OSError.
-        raise InvalidSchedule(name, "timezone", "there is no time zone of that name", 0) from None
+        raise InvalidSchedule(name, "timezone", f"there is no time zone of that name{_way_out(name)}", 0) from None
+
+
+@lru_cache(maxsize=1024)
+def _way_out(name: str) -> str:
+    """Return what may help somebody who named a zone that does not exist."""
+    known = {zone.lower(): zone for zone in _names() if "/" in zone}  # an abbreviation is like many and means none
+    alike = difflib.get_close_matches(name[:LONGEST_ZONE].lower().replace(" ", "_"), known, n=1, cutoff=0.8)
+    if alike:
+        return f"; did you mean {known[alike[0]]!r}?"
+    return "; write an IANA name such as Europe/Berlin, not an offset or an abbreviation"
+
+
+@lru_cache(maxsize=1)
+def _names() -> frozenset[str]:
+    return frozenset(available_timezones())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -58,9 +59,24 @@ def test_the_zone_of_the_row_wins_over_the_apps() -> None:
     )
 
 
-def test_an_interval_below_the_minimum_is_refused_naming_the_setting() -> None:
-    with pytest.raises(InvalidSchedule, match="pgbeat_min_interval"):
-        plan(definition(schedule="every 0.1s"), RULES)
+@pytest.mark.parametrize(
+    ("text", "minimum", "gap"),
+    [
+        ("every 0.1s", 1, "0.1 s"),
+        ("PT0.5S", 1, "0.5 s"),
+        ("calendar: *-*-* *:*:0/0.25", 1, "0.25 s"),
+        ("calendar: *-*-* *:*:*", 60, "1 s"),
+        ("*/10 * * * * *", 60, "10 s"),
+        ("* * * * *", 300, "60 s"),
+        ("RRULE:FREQ=SECONDLY", 60, "1 s"),
+    ],
+)
+def test_a_schedule_below_the_minimum_is_refused_naming_the_setting(text: str, minimum: int, gap: str) -> None:
+    row = definition(schedule=text)
+
+    with pytest.raises(InvalidSchedule, match=f"a run every {gap} is faster than pgbeat_min_interval, {minimum} s"):
+        plan(row, replace(RULES, min_interval=timedelta(seconds=minimum)))
+    assert plan(row, replace(RULES, min_interval=timedelta(seconds=0.1))).next_run_at is not None
 
 
 def test_a_message_may_wait_twice_the_gap_to_the_next_run_within_bounds() -> None:

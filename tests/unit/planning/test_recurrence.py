@@ -18,7 +18,7 @@ from celery_pgbeat import planning
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.planning import Definition, Due, Rules, Unplanned, identity, job_id, recurrence, timeline
 from celery_pgbeat.planning.recurrence import Recurrence, recurrence_of
-from celery_pgbeat.schedules import parse
+from celery_pgbeat.schedules import parse, shortest_gap
 from celery_pgbeat.schedules.intervals import anchored
 from celery_pgbeat.schedules.parse import read
 from tests.unit.planning.rows import NEW_YEAR, RULES, at, definition, due
@@ -67,10 +67,9 @@ def compiled_anew(row: Definition, rules: Rules) -> Recurrence | None:
         return None
     anchor = row.anchor.astimezone(timezone.utc)
     schedule = read(row.schedule, row.timezone or rules.timezone, row.name, row.dst, anchor)
-    first = schedule.next(anchor) if schedule.kind in ("interval", "iso") else None
-    second = None if first is None else schedule.next(first)
-    if first is not None and second is not None and second - first < rules.min_interval:
-        raise InvalidSchedule(row.schedule, "interval", f"{second - first} is faster than {rules.min_interval}")
+    gap = shortest_gap(schedule)
+    if gap is not None and gap < rules.min_interval:
+        raise InvalidSchedule(row.schedule, "interval", f"{gap} is faster than {rules.min_interval}")
     return Forgetful(schedule)
 
 
@@ -255,3 +254,11 @@ def test_what_is_remembered_is_bounded() -> None:
 def test_the_id_of_a_tick_is_the_uuid5_that_it_has_always_been(name: str, moments: tuple[datetime, datetime]) -> None:
     assert id_by_the_library(name, *moments) == job_id(name, *moments)
     assert uuid.RFC_4122 == job_id(name, *moments).variant
+
+
+def test_a_schedule_that_begins_in_another_century_is_no_faster_than_the_minimum_either() -> None:
+    later = datetime(2300, 3, 1, tzinfo=timezone.utc)
+
+    for text in ("every 100ms", "R/2300-03-01T00:00:00Z/PT0.1S", "DTSTART:23000301T000000Z\nRRULE:FREQ=SECONDLY"):
+        with pytest.raises(InvalidSchedule, match="is faster than pgbeat_min_interval, 60 s"):
+            recurrence_of(definition(schedule=text, anchor=later), replace(RULES, min_interval=timedelta(minutes=1)))

@@ -150,7 +150,7 @@ def test_the_message_shows_the_text_and_the_reason():
     ],
 )
 def test_an_unknown_zone_is_refused_by_its_own_name(text, timezone, named):
-    with pytest.raises(InvalidSchedule, match=f"^'{named}': there is no time zone of that name$"):
+    with pytest.raises(InvalidSchedule, match=f"^'{named}': there is no time zone of that name; "):
         parse(text, timezone)
 
 

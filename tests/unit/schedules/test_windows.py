@@ -203,3 +203,21 @@ def test_deferring_is_the_earliest_free_moment():
             assert windows.covers(probe)
             probe += timedelta(minutes=37)
         moment += timedelta(minutes=97)
+
+
+def test_twenty_references_are_taken_and_a_million_are_refused_before_they_are_read():
+    empty = {"x": parse_windows([])}
+
+    assert not parse_windows(["window: x"] * 20, named=empty).covers(utc("2026-12-05"))
+    with pytest.raises(InvalidSchedule, match="blackout has 1000000 elements, more than 20"):
+        parse_windows(["window: x"] * 1_000_000, named=empty)
+
+
+def test_a_text_of_windows_has_a_bound_and_a_recurrence_set_of_4000_characters_is_within_it():
+    dates = ",".join(f"{year}0101T000000" for year in range(1_000, 1_249))
+    text = f"RDATE:{dates} PT1H"
+
+    assert len(text) > 3_900
+    assert parse_windows([text]).covers(utc("1248-01-01T00:30"))
+    with pytest.raises(InvalidSchedule, match=r"blackout has an element of 4251 characters, more than 4250"):
+        parse_windows(["window: x", "x" * 4_251])

@@ -95,7 +95,26 @@ def test_what_is_no_iana_name_is_refused(name):
         zone_named(name)
 
     assert refused.value.field == "timezone"
-    assert refused.value.reason == "there is no time zone of that name"
+    assert refused.value.reason.startswith("there is no time zone of that name; ")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("europe/berlin", "Europe/Berlin"),
+        ("Europe/Berln", "Europe/Berlin"),
+        ("America/New York", "America/New_York"),
+        ("CEST", None),
+        ("Mars/Olympus", None),
+        ("x" * 1_000_000, None),
+    ],
+)
+def test_a_zone_that_may_have_been_meant_is_named_else_what_to_write(name, meant):
+    with pytest.raises(InvalidSchedule) as refused:
+        zone_named(name)
+
+    way_out = f"did you mean {meant!r}?" if meant else "write an IANA name such as Europe/Berlin, not an offset or"
+    assert f"; {way_out}" in refused.value.reason
 
 
 def test_utc_may_be_written_in_any_case():
