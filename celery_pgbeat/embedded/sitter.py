@@ -120,7 +120,8 @@ class _Child:
         try:
             os.setsid()
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            # The folder may belong to another user, who could have put a link in the log's place.
+            written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
             os.dup2(written, 1)
             os.dup2(written, 2)
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and that would be inherited

@@ -17,7 +17,7 @@ from celery_pgbeat.embedded.server import Server
 
 
 class Valkey(Server):
-    """A private Valkey (or Redis) on 127.0.0.1, for use as a broker and result backend.
+    """A private Valkey (or Redis) on 127.0.0.1 with a random password, for use as a broker and result backend.
 
     Args:
         appendonly: keep what it holds over a restart and a kill; without it each start is empty.
@@ -39,24 +39,27 @@ class Valkey(Server):
     @property
     def url(self) -> str:
         """The URL of database 0."""
-        return f"redis://{HOST}:{self.port}/0"
+        return f"redis://:{self.password}@{HOST}:{self.port}/0"
 
     def _prepare(self) -> None:
         self._binary = find_binary()
 
     def _command(self) -> list[str]:
-        settings = [word for name, value in self._settings.items() for word in (f"--{name}", value)]
-        return [str(self._binary), "--bind", HOST, "--port", str(self.port), "--dir", str(self.folder), *settings]
+        settings = {"bind": HOST, "port": str(self.port), "dir": str(self.folder), **self._settings}
+        words = [word for name, value in settings.items() for word in (f"--{name}", value)]
+        # Not as a word of the command line, which each local user may read.
+        configuration = self._keep_secret("valkey.conf", f"requirepass {self.password}\n")
+        return [str(self._binary), str(configuration), *words]
 
     def _answers(self, process: Process) -> bool:
         # PING tells that it serves (while it reads its file it answers LOADING), the process id that it is ours.
         try:
             with socket.create_connection((HOST, self.port), timeout=1) as connection:
-                connection.sendall(b"PING\r\nINFO server\r\nQUIT\r\n")
+                connection.sendall(b"AUTH %s\r\nPING\r\nINFO server\r\nQUIT\r\n" % self.password.encode())
                 said = b"".join(iter(lambda: connection.recv(65536), b""))
         except OSError:
             return False
-        return said.startswith(b"+PONG") and b"process_id:%d\r" % process.pid in said
+        return said.startswith(b"+OK\r\n+PONG") and b"process_id:%d\r" % process.pid in said
 
 
 def find_binary() -> Path:

@@ -32,25 +32,28 @@ class PgBouncer(Server):
         self._database = make_url(database)
         self.pool_size = pool_size
         self._binary = Path()
+        self._prefix: list[str] = []
 
     @property
     def url(self) -> str:
         """The database's URL through the pooler."""
-        return self._database.set(host=HOST, port=self.port, password=None).render_as_string(hide_password=False)
+        return self._database.set(host=HOST, port=self.port).render_as_string(hide_password=False)
 
     def _prepare(self) -> None:
         found = shutil.which("pgbouncer", path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin")))
         if found is None:
             raise ServerUnavailable("no pgbouncer is on PATH")
         self._binary = Path(found)
+        self._prefix = unprivileged(self._binary, self.folder)
 
     def _command(self) -> list[str]:
-        configuration = self.folder / "pgbouncer.ini"
         target = self._database
         server = f"host={target.host} port={target.port or 5432} dbname={target.database} user={target.username}"
         if target.password:
             server += f" password={target.password}"
-        configuration.write_text(
+        users = self._keep_secret("users", f'"{target.username}" "{target.password or ""}"\n')
+        configuration = self._keep_secret(
+            "pgbouncer.ini",
             f"""
 [databases]
 {target.database} = {server}
@@ -58,14 +61,13 @@ class PgBouncer(Server):
 listen_addr = {HOST}
 listen_port = {self.port}
 unix_socket_dir =
-auth_type = any
+auth_type = {"scram-sha-256" if target.password else "any"}
+auth_file = {users}
 pool_mode = transaction
 default_pool_size = {self.pool_size}
-"""
+""",
         )
-        prefix = unprivileged(self._binary, self.folder)
-        configuration.chmod(0o644)
-        return [*prefix, str(self._binary), str(configuration)]
+        return [*self._prefix, str(self._binary), str(configuration)]
 
     def _answers(self, process: Process) -> bool:
         # It listens before it says that it is up, and does not say so where another one has the port.

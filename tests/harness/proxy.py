@@ -36,8 +36,8 @@ class Proxy:
         self.mute = False
         self.cuts = 0
         self._unanswered: set[socket.socket] = set()  # servers whose next answer nobody gets
-        user = f"{parts.username}:{parts.password}@" if parts.username else ""
-        self.url = parts._replace(netloc=f"{user}{HOST}:{self._listener.getsockname()[1]}").geturl()
+        user, at, _ = parts.netloc.rpartition("@")
+        self.url = parts._replace(netloc=f"{user}{at}{HOST}:{self._listener.getsockname()[1]}").geturl()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:

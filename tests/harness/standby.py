@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from contextlib import closing
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import psycopg2
+from sqlalchemy.engine import make_url
 
 from celery_pgbeat.embedded import Postgres, ServerUnavailable
 from celery_pgbeat.embedded.ports import HOST
@@ -25,6 +27,7 @@ class Standby(Postgres):
     def __init__(self, primary: str, *, options: dict[str, str]) -> None:
         super().__init__(durable=False, options=options)
         self._primary = primary
+        self.password = unquote(urlsplit(primary).password or "")  # what it copies has the primary's
 
     def promote(self) -> None:
         """Make it a primary of its own, with what it has got."""
@@ -37,10 +40,12 @@ class Standby(Postgres):
         if not program.exists():
             raise ServerUnavailable(f"no pg_basebackup is beside the other programs in {self._binaries}")
         self._prefix = unprivileged(self._binaries / "initdb", self.folder)
-        command = [*self._prefix, str(program), "-d", self._primary, "-D", str(self._data)]
+        passwordless = make_url(self._primary)._replace(password=None).render_as_string()
+        command = [*self._prefix, str(program), "-d", passwordless, "-D", str(self._data)]
         # -R writes down that this is a standby, and of whom.
         command += ["--checkpoint=fast", "--no-sync", "-R"]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        environment = {**os.environ, "PGPASSWORD": self.password}
+        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ServerUnavailable(f"pg_basebackup failed. It said: {done.stderr.strip()}")
 
@@ -49,4 +54,5 @@ def whichever_is_primary(*urls: str) -> str:
     """Return the URL of the database `postgres` of that one of these servers that may be written to."""
     ports = ",".join(str(urlsplit(url).port) for url in urls)
     hosts = ",".join(HOST for _ in urls)
-    return f"postgresql://postgres@/postgres?host={hosts}&port={ports}&target_session_attrs=read-write"
+    user = urlsplit(urls[0]).netloc.rpartition("@")[0]
+    return f"postgresql://{user}@/postgres?host={hosts}&port={ports}&target_session_attrs=read-write"

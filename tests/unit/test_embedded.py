@@ -21,7 +21,7 @@ import pytest
 import redis
 
 import celery_pgbeat
-from celery_pgbeat.embedded import Postgres, Server, ServerUnavailable, Valkey, privileges, server
+from celery_pgbeat.embedded import Postgres, Process, Server, ServerUnavailable, Valkey, privileges, server
 from celery_pgbeat.embedded import postgres as postgres_module
 from celery_pgbeat.embedded import valkey as valkey_module
 from celery_pgbeat.embedded.databases import drop_database
@@ -144,6 +144,66 @@ def test_a_killed_server_comes_back_with_what_it_had_promised(make: MakeServer) 
         running.start()
         assert url == running.url
         assert recall(running) == 42
+
+
+@both_servers
+def test_a_server_serves_only_who_knows_its_password(make: MakeServer) -> None:
+    with make() as running:
+        bare = running.url.replace(running.password, "guessed")
+        with pytest.raises((psycopg2.OperationalError, redis.AuthenticationError), match=r"(?i)password"):
+            reach(bare)
+        with pytest.raises((psycopg2.OperationalError, redis.AuthenticationError), match=r"(?i)password|authenticat"):
+            reach(running.url.replace(f":{running.password}@", "@"))
+        reach(running.url)
+
+
+def reach(url: str) -> None:
+    if url.startswith("redis"):
+        with redis.Redis.from_url(url) as client:
+            client.ping()
+    else:
+        query(url, "select 1")
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="there is no /proc")
+@both_servers
+def test_the_password_is_in_no_command_line_and_in_files_of_the_owner_alone(make: MakeServer) -> None:
+    with make() as running:
+        if isinstance(running, Postgres):
+            assert running.password in running.passfile.read_text()
+        lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+        assert [] == [line for line in lines if running.password.encode() in line]
+        assert any(str(running.folder).encode() in line for line in lines), "control: the server's own is among them"
+        assert 0o700 == running.folder.stat().st_mode & 0o777
+        secret = [path for path in running.folder.iterdir() if path.is_file() and path.name != "log"]
+        assert {0o600} == {path.stat().st_mode & 0o777 for path in secret if running.password in path.read_text()}
+
+
+def test_psql_finds_the_password_of_a_private_postgres(postgres: Postgres) -> None:
+    psql = postgres_module.find_binaries() / "psql"
+    program = str(psql) if psql.exists() else shutil.which("psql")
+    if program is None:
+        pytest.skip("no psql is installed")
+    passwordless = postgres.url.replace(f":{postgres.password}@", "@")
+    environment = {**os.environ, "PGPASSFILE": str(postgres.passfile)}
+    said = subprocess.run(
+        [program, "-At", "-w", passwordless, "-c", "select 42"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ("42\n", "") == (said.stdout, said.stderr)
+
+
+def test_a_log_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    others = tmp_path / "others"
+    others.write_text("kept")
+    (tmp_path / "log").symlink_to(others)
+    process = Process([sys.executable, "-c", "print('written')"], log=tmp_path / "log", cwd=tmp_path)
+    assert 127 == process.wait(10)
+    process.close()
+    assert "kept" == others.read_text()
 
 
 def shared_memory() -> list[str]:

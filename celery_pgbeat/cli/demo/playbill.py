@@ -6,7 +6,6 @@ What is shown is what runs: the end of app.py to the letter, and the very statem
 from __future__ import annotations
 
 import re
-import shlex
 from importlib import resources
 
 from celery_pgbeat.cli.demo.servers import Servers
@@ -35,7 +34,7 @@ def addresses(servers: Servers) -> str:
         [
             f"Postgres  {servers.shown_url}",
             f"broker    {servers.shown_broker}",
-            f"psql      {shlex.join([servers.psql, servers.shown_url])}",
+            f"psql      {servers.psql_command}",
             f"try       {TRY.format(schema=servers.schema)}",
         ]
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 import shutil
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from types import TracebackType
 
 from kombu.connection import Connection
@@ -42,10 +44,11 @@ class Servers:
         self._own_name = f"pgbeat_demo_{secrets.token_hex(3)}"
         self._cleaning = ExitStack()
         self.url = self.broker = ""
+        self._passfile: Path | None = None
 
     def __enter__(self) -> Servers:
         try:
-            self.url = self._given_url or self._cleaning.enter_context(Postgres()).create_database("demo")
+            self.url = self._given_url or self._private_database()
             self.broker = self._given_broker or self._cleaning.enter_context(Valkey()).url
             self.database = Database(self.url, self.schema)
             self._cleaning.callback(self.database.close)
@@ -84,12 +87,25 @@ class Servers:
         return str(maybe_sanitize_url(self.broker))
 
     @property
-    def psql(self) -> str:
+    def psql_command(self) -> str:
+        """What to type for a psql with the database; a private server's password is in a file of its owner's."""
+        passfile = f"PGPASSFILE={shlex.quote(str(self._passfile))} " if self._passfile is not None else ""
+        url = normalise_url(self.url)._replace(drivername="postgresql")
+        shown = url._replace(password=None).render_as_string() if self._passfile is not None else self.shown_url
+        return f"{passfile}{shlex.join([self._psql, shown])}"
+
+    @property
+    def _psql(self) -> str:
         """The psql to call: that on PATH, else the one that came with the private server."""
         beside = find_binaries() / "psql" if self._given_url is None else None
         if shutil.which("psql") is None and beside is not None and beside.exists():
             return str(beside)
         return "psql"
+
+    def _private_database(self) -> str:
+        postgres = self._cleaning.enter_context(Postgres())
+        self._passfile = postgres.passfile
+        return postgres.create_database("demo")
 
     def _migrate(self) -> None:
         try:
