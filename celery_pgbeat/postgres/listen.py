@@ -7,6 +7,10 @@ lets another thread end the wait at once.
 Behind a pooler nothing listens. In transaction mode LISTEN would stay on a server connection that others use next, and
 they would collect our notifications, which they have not asked for. A pooler shows in the process id of the backend:
 Postgres sends its own when a connection is made, a pooler sends another one.
+
+What a listener does not read stays in the server's queue of notifications, which all databases share: when it is full,
+every NOTIFY of the server fails. So a wait that ends reads all that there is, and hangs up where that does not end: a
+closed connection drops its backlog, and who begins to listen looks at the table anyway.
 """
 
 from __future__ import annotations
@@ -26,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5  # seconds before a lost listening connection is made anew
 HUSH = 0.05  # seconds between two notifications that are heeded: ten thousand edits are not ten thousand turns
+DRAINED_WITHIN = 0.1  # seconds that reading notifications may take at a time; some 10 MB
+FLOOD_PAUSE = 2.0  # seconds without a listening connection after a flood; polling finds what is due meanwhile
+TOLD_EVERY = 60.0  # seconds between two lines about floods
 LONGEST_PAUSE = 30.0  # seconds; where nobody can listen at all, the attempts get rare
 
 
@@ -41,6 +48,7 @@ class Bell:
         self._pause = FIRST_PAUSE
         self._retry_at = 0.0
         self._heeded_at = 0.0
+        self._flood_told_at = -math.inf
 
     def ring(self) -> None:
         """End the current wait, or the next one; may be called from any thread and from a signal handler."""
@@ -108,10 +116,25 @@ class Bell:
     def _heed(self, connection: Any) -> None:
         self._heeded_at = time.monotonic()
         try:
-            _consume(connection)
+            if not _consume_all(connection, self._heeded_at + DRAINED_WITHIN):
+                self._leave_the_flood()
         except Exception as error:  # noqa: BLE001  a broken connection is readable too
             self._hang_up()
             self._miss(error)
+
+    def _leave_the_flood(self) -> None:
+        self._hang_up()
+        now = time.monotonic()
+        self._retry_at = now + FLOOD_PAUSE
+        if now >= self._flood_told_at + TOLD_EVERY:
+            self._flood_told_at = now
+            logger.warning(
+                "The notification channel %r is flooded: polling only, for %g s at a time. Each role that may connect "
+                "may notify; pg_stat_activity shows who does",
+                self.database.schema,
+                FLOOD_PAUSE,
+                extra={"action": "listen"},
+            )
 
     def _miss(self, error: Exception) -> None:
         reason = getattr(error, "orig", error) if isinstance(error, DBAPIError) else error
@@ -135,6 +158,16 @@ def _drained(connection: Any) -> bool:
         notifies.clear()
         return True
     return False
+
+
+def _consume_all(connection: Any, until: float) -> bool:
+    """Read until there is nothing more; tell whether that was so before an instant of the monotonic clock."""
+    while True:
+        _consume(connection)
+        if not select.select([connection.fileno()], [], [], 0)[0]:
+            return True
+        if time.monotonic() > until:
+            return False
 
 
 def _consume(connection: Any) -> None:

@@ -12,9 +12,11 @@ import psycopg2
 import pytest
 from sqlalchemy.engine import make_url
 
+from celery_pgbeat.postgres import listen
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.listen import Bell
 from tests.harness.pgbouncer import PgBouncer
+from tests.harness.wait import eventually
 from tests.store.session import Session
 
 
@@ -76,6 +78,40 @@ def test_a_storm_of_notifications_is_heeded_a_few_times(bell: Bell, session: Ses
         thread.join()
 
     assert 2 <= heeded <= 25
+
+
+def test_a_flood_is_over_for_the_listener_when_it_is_over(
+    bell: Bell, session: Session, migrated_database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What a listener leaves unread fills a queue that all databases of the server share."""
+    flooding = Session(migrated_database)
+    flood = "select pg_notify('pgbeat', i || repeat('x', 7000)) from generate_series(1, 500) as i"
+    flooder = threading.Thread(target=lambda: [flooding.rows(flood) for _ in range(20)])  # 70 MB
+    flooder.start()
+    while flooder.is_alive():
+        bell.wait(0.05)
+
+    eventually(lambda: not bell.wait(0.05), 10, "the listener has read or left all of it")
+    assert 0 == session.value("select pg_notification_queue_usage()")
+    told = [record for record in caplog.records if "'pgbeat' is flooded" in record.message]
+    assert len(told) <= 1
+    bell.wait(listen.FLOOD_PAUSE + 0.1)
+    bell.wait(0)
+    session.rows("notify pgbeat")
+    assert waited(bell, 5) < 1
+
+
+def test_a_drain_that_does_not_end_is_left_and_said_once(
+    bell: Bell, session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(listen, "DRAINED_WITHIN", -1.0)
+    monkeypatch.setattr(listen, "FLOOD_PAUSE", 0.0)
+    for _ in range(3):
+        session.rows("select pg_notify('pgbeat', i || repeat('x', 7000)) from generate_series(1, 500) as i")
+        assert bell.wait(5)
+        assert bell.wait(5), "who begins to listen again looks anew"
+
+    assert 1 == caplog.text.count("The notification channel 'pgbeat' is flooded: polling only")
 
 
 def test_a_ring_ends_the_wait_in_a_storm_too(bell: Bell, session: Session) -> None:
