@@ -7,6 +7,7 @@ else it has its default. A wrong value is an error at start that names it.
 from __future__ import annotations
 
 import difflib
+import json
 import logging
 import os
 from collections.abc import Callable, Collection, Mapping
@@ -21,6 +22,11 @@ from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.statements import checked_schema
 
 logger = logging.getLogger(__name__)
+
+DAY = timedelta(days=1)
+CALL_OTHERS = frozenset(
+    f"celery.{name}" for name in ("chain", "chord", "chord_unlock", "chunks", "group", "map", "starmap")
+)
 
 
 def _setting(default: Any, read: Callable[[str, Any], Any], meaning: str) -> Any:
@@ -39,23 +45,59 @@ def _schema(name: str, value: Any) -> str:
     return checked_schema(_text(name, value) or "")
 
 
-def _seconds(name: str, value: Any) -> timedelta:
-    try:
-        span = value if isinstance(value, timedelta) else timedelta(seconds=float(value))
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidSetting(f"{name} is {value!r}, not a number of seconds") from None
-    if span <= timedelta(0):
-        raise InvalidSetting(f"{name} is {value!r}; it must be more than 0 seconds")
-    return span
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Reads a span of time within bounds: beyond them a beat would do nothing but poll, or wait for years.
+
+    Attributes:
+        lowest: the shortest that is taken.
+        highest: the longest that is taken.
+        unit: what a number counts.
+        optional: whether nothing, or an empty text, is a value too.
+        off: whether 0, or a word for no, means none.
+    """
+
+    lowest: timedelta
+    highest: timedelta
+    unit: str = "seconds"
+    optional: bool = False
+    off: bool = False
+
+    def __call__(self, name: str, value: Any) -> timedelta | None:
+        """Return the span.
+
+        Raises:
+            InvalidSetting: it is none, or out of bounds; names the setting, the value and the bounds.
+        """
+        if self.optional and value == "":
+            return None
+        if self.off and str(value).lower() in ("0", "0.0", "false", "no", "off"):
+            return None
+        try:
+            span = value if isinstance(value, timedelta) else timedelta(**{self.unit: float(value)})
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidSetting(f"{name} is {value!r}, not a number of {self.unit}") from None
+        if not self.lowest <= span <= self.highest:
+            raise InvalidSetting(f"{name} is {value!r}; it must be from {self.bounds}")
+        return span
+
+    @property
+    def bounds(self) -> str:
+        """The bounds in words, such as `0.1 s to 1 day`."""
+        return f"{in_units(self.lowest)} to {in_units(self.highest)}"
 
 
-def _optional_seconds(name: str, value: Any) -> timedelta | None:
-    return None if value is None or value == "" else _seconds(name, value)
+def in_units(span: timedelta) -> str:
+    """Return a span in days, hours or seconds, whichever it is a whole number of.
 
-
-def _seconds_or_off(name: str, value: Any) -> timedelta | None:
-    """Read a span that has a default, so that only a value can turn it off: 0, or a word for no."""
-    return None if str(value).lower() in ("0", "0.0", "false", "no", "off") else _seconds(name, value)
+    Example:
+        >>> in_units(timedelta(hours=1)), in_units(timedelta(seconds=0.1)), in_units(timedelta(days=30))
+        ('1 hour', '0.1 s', '30 days')
+    """
+    for unit, length in (("day", timedelta(days=1)), ("hour", timedelta(hours=1))):
+        if span >= length and not span % length:
+            return f"{span // length:,} {unit}{'s' if span > length else ''}"
+    return f"{span.total_seconds():g} s"
 
 
 def _count(name: str, value: Any) -> int:
@@ -101,18 +143,6 @@ def masked_webhook(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/***"
 
 
-def _days(name: str, value: Any) -> timedelta:
-    if isinstance(value, timedelta):
-        return _seconds(name, value)
-    try:
-        span = timedelta(days=float(value))
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidSetting(f"{name} is {value!r}, not a number of days") from None
-    if span < timedelta(days=1):
-        raise InvalidSetting(f"{name} is {value!r}; the history is kept for whole days, at least 1")
-    return span
-
-
 def _switch(name: str, value: Any) -> bool:
     known = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
     try:
@@ -152,40 +182,53 @@ class Settings:
     schema: str = _setting("pgbeat", _schema, "The database schema; one schema serves one app.")
     lease: timedelta = _setting(
         timedelta(seconds=15),
-        _seconds,
+        Span(timedelta(seconds=0.1), DAY),
         "Seconds a beat is believed about a tick: a dead beat delays its ticks by at most this, and a poll.",
     )
     poll: timedelta = _setting(
-        timedelta(seconds=1), _seconds, "Seconds between two looks at the table when nothing notifies."
+        timedelta(seconds=1),
+        Span(timedelta(seconds=0.01), timedelta(hours=1)),
+        "Seconds between two looks at the table when nothing notifies.",
     )
     batch: int = _setting(1000, _count, "How many due rows a beat marks at once.")
     heartbeat: timedelta = _setting(
         timedelta(seconds=10),
-        _seconds,
+        Span(timedelta(seconds=0.1), DAY),
         "Seconds between two signs of life of a node; lowered to a third of `pgbeat_dead_after` if above it.",
     )
     dead_after: timedelta = _setting(
-        timedelta(seconds=30), _seconds, "Seconds of silence after which a running job counts as lost."
+        timedelta(seconds=30),
+        Span(timedelta(seconds=0.3), DAY),
+        "Seconds of silence after which a running job counts as lost.",
     )
-    retention: timedelta = _setting(timedelta(days=30), _days, "Days that final jobs are kept.")
+    retention: timedelta = _setting(
+        timedelta(days=30), Span(DAY, 36_500 * DAY, unit="days"), "Days that final jobs are kept."
+    )
     auto_migrate: bool = _setting(True, _switch, "Whether a starting beat brings the schema up to date.")
     allowed_tasks: tuple[str, ...] = _setting(
         ("*",), _patterns, "Patterns of task names that rows may name; anything else is never sent nor started."
     )
+    allowed_queues: tuple[str, ...] = _setting(
+        ("*",),
+        _patterns,
+        "Patterns of queue names that rows may name; with any but `*` rows name no exchange and no routing key.",
+    )
     pickup_deadline: timedelta | None = _setting(
         None,
-        _optional_seconds,
+        Span(timedelta(seconds=1), 366 * DAY, optional=True),
         "Seconds a sent message may wait for a worker; default twice the gap to the next run, 15 minutes to 1 day.",
     )
     guard_error: str = _setting(
         "run", _guard_error, "What a worker does with a job when Postgres stays out of reach: `run` or `refuse`."
     )
     min_interval: timedelta = _setting(
-        timedelta(seconds=1), _seconds, "The shortest interval in seconds that an entry may have."
+        timedelta(seconds=1),
+        Span(timedelta(seconds=0.01), DAY),
+        "The shortest interval in seconds that an entry may have.",
     )
     alert_after: timedelta | None = _setting(
         timedelta(minutes=5),
-        _seconds_or_off,
+        Span(timedelta(seconds=1), 30 * DAY, off=True),
         "Seconds after which what is overdue raises an alert; `0` turns alerts off, those about dead beats too.",
     )
     alert_webhook: str | None = _setting(
@@ -244,8 +287,38 @@ class Settings:
         return 2 * (self.lease + self.poll)
 
     def allows(self, task: str) -> bool:
-        """Tell whether rows may name this task."""
+        """Tell whether rows may name this task.
+
+        Celery's own tasks that call others are allowed by `*` or by their names, not by a pattern such as `celery.*`.
+        """
+        if task in CALL_OTHERS:
+            return not {"*", task}.isdisjoint(self.allowed_tasks)
         return "*" in self.allowed_tasks or any(fnmatchcase(task, pattern) for pattern in self.allowed_tasks)
+
+    def refusal(self, task: str, queue: str | None, options: Mapping[str, Any] | str) -> str | None:
+        """Return why a row may not be sent, None where it may.
+
+        Args:
+            task: the name of the row's task.
+            queue: the row's queue; None for the app's own way.
+            options: the row's other options, or their JSON.
+
+        Example:
+            >>> Settings(allowed_queues=("low",)).refusal("shop.count", "high", {})
+            "pgbeat_allowed_queues does not allow the queue 'high'"
+        """
+        if not self.allows(task):
+            return f"pgbeat_allowed_tasks does not allow the task {task!r}"
+        if "*" in self.allowed_queues:
+            return None
+        said = json.loads(options) if isinstance(options, str) else options
+        for name in (queue, said.get("reply_to")):
+            if name is not None and not any(fnmatchcase(name, pattern) for pattern in self.allowed_queues):
+                return f"pgbeat_allowed_queues does not allow the queue {name!r}"
+        for option in ("exchange", "routing_key"):
+            if said.get(option) is not None:
+                return f"pgbeat_allowed_queues is set, and options[{option!r}] leads past it: name the queue"
+        return None
 
     def __repr__(self) -> str:
         shown = {setting.name: getattr(self, setting.name) for setting in fields(self)}

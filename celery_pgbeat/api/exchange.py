@@ -6,7 +6,6 @@ for people and for git: without what is left at its default, with spans as they 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any, get_args, get_type_hints
@@ -15,8 +14,10 @@ from celery_pgbeat.declare.columns import Columns, read_columns
 from celery_pgbeat.declare.definition import COLUMNS, JSON_COLUMNS
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.plain_json import Unreadable, read_json
 from celery_pgbeat.schedules.durations import spoken
 from celery_pgbeat.sensitive import ARGUMENTS, MASK
+from celery_pgbeat.shown import json_lines
 
 Record = dict[str, Any]
 Change = tuple[Any, Any]  # from, to
@@ -34,15 +35,21 @@ def record_of(row: Mapping[str, Any]) -> Record:
 
 
 def line_of(row: Mapping[str, Any]) -> str:
-    """Return the definition in a row of `pgbeat.periodic_task` as one line of a file."""
+    """Return the definition in a row of `pgbeat.periodic_task` as one line of a file.
+
+    Raises:
+        InvalidPeriodicTask: its JSON cannot be read; names the row and the column.
+    """
     record = record_of(row)
-    return json.dumps(
+    for column, value in record.items():
+        if isinstance(value, Unreadable):
+            raise InvalidPeriodicTask(f"{row['name']!r} is not exported: {column} is {value}; mend or remove the row")
+    return json_lines(
         {
             column: spoken_value(column, value)
             for column, value in record.items()
             if value is not None and (column not in EMPTY or value != EMPTY[column])
-        },
-        ensure_ascii=False,
+        }
     )
 
 
@@ -66,8 +73,8 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Cha
 
 
 def _json_value(column: str, value: Any) -> Any:
-    if column in JSON_COLUMNS and isinstance(value, str):
-        return json.loads(value)  # some drivers are told to leave it as text
+    if column in JSON_COLUMNS and isinstance(value, str) and not isinstance(value, Unreadable):
+        return read_json(value)  # some drivers are told to leave it as text
     if isinstance(value, datetime):
         return value.astimezone(timezone.utc).isoformat()
     return value.total_seconds() if isinstance(value, timedelta) else value

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from celery_pgbeat.declare.call import plain
+from celery_pgbeat.plain_json import Unreadable
 from celery_pgbeat.sensitive import ARGUMENTS, MASK
 
 JSON_COLUMNS = ("args", "kwargs", "options")
@@ -201,6 +202,8 @@ def read_row(shape: type[Shape], row: Mapping[str, Any]) -> Shape:
 
 
 def _value(column: str, value: Any) -> Any:
+    if isinstance(value, Unreadable):
+        return value
     if column in JSON_COLUMNS:
         # Some drivers parse JSON and some leave it as text; Celery's own types want the text.
         return plain(value if isinstance(value, str) else json.dumps(value))

@@ -95,9 +95,7 @@ class Backfiller:
             return "its periodic task was removed or renamed"
         if filling.schedule is None:
             return "its periodic task has no schedule any more"
-        if not self._settings.allows(filling.task):
-            return f"pgbeat_allowed_tasks does not allow the task {filling.task!r}"
-        return None
+        return self._settings.refusal(filling.task, filling.queue, filling.options)
 
     def _end(self, filling: Filling, problem: str) -> bool:
         """End a backfill that cannot go on; tell whether it was not left to newer beats."""

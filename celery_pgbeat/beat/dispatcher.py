@@ -28,6 +28,7 @@ another owner, and it reads its own clock before it publishes: the lease runs fr
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
 from collections.abc import Callable, Sequence
@@ -44,7 +45,7 @@ from celery_pgbeat.beat.outcomes import Outcomes
 from celery_pgbeat.beat.planner import Planner
 from celery_pgbeat.beat.publisher import Publisher
 from celery_pgbeat.beat.submitter import Submitter
-from celery_pgbeat.declare.options import check_options
+from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.errors import DatabaseBusy, InvalidSchedule
 from celery_pgbeat.planning import Decision, Due, Postponed, Rules, decide, windows_of
 from celery_pgbeat.postgres.store import Recovered, Store, View
@@ -66,6 +67,7 @@ VERDICTS = {  # what is logged of a job that was silent for too long: the level,
     "resend": (logging.INFO, "resend", "Job %s of %r is sent again: no worker started it within its pickup deadline"),
 }
 PROBED_WITHIN = 0.25  # seconds that a turn waits for a probe of the broker: to connect takes less, where it answers
+DECIDED_WITHIN = 0.5  # seconds; a row that takes long to decide delays the others that are due by this, not by a batch
 LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
 
 
@@ -83,6 +85,7 @@ class Dispatcher:
         code: CodeSchedules,
         stopping: Callable[[], bool] = lambda: False,
         ring: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = boottime,
     ) -> None:
         self._store = store
         self._publisher = publisher
@@ -92,8 +95,9 @@ class Dispatcher:
         self._rules = rules
         self._code = code
         self._stuck = 0.0
+        self._clock = clock
         self._complaints = Complaints()
-        self._planner = Planner(store, settings, rules)
+        self._planner = Planner(store, settings, rules, clock)
         self._delivery = Delivery(store, publisher, self._complaints, stopping, ring, self._database_time)
         self._submitter = Submitter(store, self._delivery, outcomes, watch, rules)
         self._backfiller = Backfiller(store, self._delivery, self._submitter, settings, rules)
@@ -218,6 +222,7 @@ class Dispatcher:
         if self._unreported:
             self._settle([row.name for row in due])
         decisions, postponed, bad = self._decide(due)
+        self._give_back(due[len(decisions) + len(postponed) + len(bad) :])
         if bad:
             self._planner.report(bad)
         if postponed:
@@ -227,13 +232,16 @@ class Dispatcher:
         return bool(due)
 
     def _decide(self, due: Sequence[Due]) -> tuple[list[Decision], list[Postponed], list[tuple[Due, Exception]]]:
+        """Decide about marked rows, the first ones if time is up before the last."""
         decisions: list[Decision] = []
         postponed: list[Postponed] = []
         bad: list[tuple[Due, Exception]] = []
-        for row in due:
+        ends = self._clock() + DECIDED_WITHIN
+        for number, row in enumerate(due):
+            if number and self._clock() >= ends:
+                break
             try:
-                if row.options != "{}":
-                    check_options(row.options)
+                check_sendable(row.queue, row.options, row.args, row.kwargs)
                 decision = decide(row, self._rules)
             except Exception as error:  # noqa: BLE001  one bad row stops only itself, and says why
                 bad.append((row, error))
@@ -247,17 +255,19 @@ class Dispatcher:
                     extra={"action": "plan"},
                 )
                 continue
-            if not self._settings.allows(row.task):
+            refusal = self._settings.refusal(row.task, row.queue, row.options)
+            if refusal is not None:
                 decision = decision.refused("not_allowed")
                 if self._complaints.is_due(row.name):
-                    logger.warning(
-                        "Skipped %r: pgbeat_allowed_tasks does not allow the task %r",
-                        row.name,
-                        row.task,
-                        extra={"action": "skip"},
-                    )
+                    logger.warning("Skipped %r: %s", row.name, refusal, extra={"action": "skip"})
             decisions.append(decision)
         return decisions, postponed, bad
+
+    def _give_back(self, undecided: Sequence[Due]) -> None:
+        """Take the marks off rows that there was no time for; the next batch is smaller, and a part of it fresh."""
+        if undecided:
+            self._store.unmark([row.name for row in undecided])
+            self._share, self._herd = SMALLEST_BATCH, True
 
     def _recover(self) -> bool:
         """Take over and send what nobody is sending; tell whether there was any."""
@@ -279,7 +289,7 @@ class Dispatcher:
                     row.reason,
                     extra={"action": "skip"},
                 )
-            elif not self._settings.allows(row.task):
+            elif self._is_forbidden(row):
                 forbidden.append(row.id)
             else:
                 orders.append((row.id, row.periodic_task, partial(Job.recovered, row)))
@@ -289,6 +299,13 @@ class Dispatcher:
             logger.info("Recovered %d unsent jobs", len(orders), extra={"action": "recover"})
             self._delivery.deliver(orders, lease_ends)
         return bool(recovered)
+
+    def _is_forbidden(self, row: Recovered) -> bool:
+        try:
+            options = json.loads(row.message or "{}")["options"]
+        except (ValueError, LookupError, TypeError, RecursionError):
+            options = None  # what cannot be read is refused as its message is made, and says why
+        return self._settings.refusal(row.task, row.queue, options if isinstance(options, dict) else {}) is not None
 
     def _hold_back(self, recovered: Sequence[Recovered]) -> set[uuid.UUID]:
         """Keep back what would start inside a blackout window; return these jobs, and those whose windows are bad."""

@@ -6,7 +6,6 @@ Reading is lazy and limited. Our own tick never comes here: a million rows must 
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from datetime import datetime, timedelta
@@ -15,20 +14,22 @@ from typing import Any
 from celery import Celery
 from celery.beat import ScheduleEntry
 from celery.schedules import BaseSchedule, crontab, maybe_schedule, schedule
-from kombu.utils.json import loads
 from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.beat.code_schedules import CodeSchedules
+from celery_pgbeat.beat.row_schedule import RowSchedule
 from celery_pgbeat.declare import app_timezone, timing_of
+from celery_pgbeat.declare.call import plain
 from celery_pgbeat.errors import InvalidPeriodicTask, PgBeatError, SchemaMissing
+from celery_pgbeat.plain_json import Unreadable, read_json
 from celery_pgbeat.postgres import migrate
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.schedules import parse
+from celery_pgbeat.schedules import Schedule, parse
 from celery_pgbeat.sensitive import MASK
 
 logger = logging.getLogger(__name__)
 
-LIMIT = 1000  # entries that one iteration shows at most; also the seconds of a schedule that Celery cannot describe
+LIMIT = 1000  # entries that one iteration shows at most
 SHOWN = ("task", "schedule", "args", "kwargs", "options", "relative", "last_run_at", "total_run_count")
 
 
@@ -109,23 +110,33 @@ class Entries(MutableMapping[str, ScheduleEntry]):
             raise
 
     def _entry(self, row: Any) -> ScheduleEntry:
-        described = celery_schedule(row.schedule, row.timezone, row.name, row.anchor, self._app)
         columns = {"queue": row.queue, "priority": row.priority}
+        options = read_json(row.options)
+        args, kwargs = _arguments(row.args, row.kwargs)
         return RowEntry(
             name=row.name,
             task=row.task,
             last_run_at=row.last_run_at,
             total_run_count=row.run_count,
-            schedule=described or schedule(LIMIT, app=self._app),
-            args=loads(row.args),
-            kwargs=loads(row.kwargs),
+            schedule=shown_schedule(row.schedule, row.timezone, row.name, row.anchor, self._app),
+            args=args,
+            kwargs=kwargs,
             options={
-                **json.loads(row.options),
+                **(options if isinstance(options, dict) else {}),
                 **{name: value for name, value in columns.items() if value is not None},
             },
             app=self._app,
             sensitive=row.sensitive,
         )
+
+
+def _arguments(args: str, kwargs: str) -> tuple[Any, Any]:
+    """Return the arguments of a row, or why they cannot be read."""
+    for text in (args, kwargs):
+        read = read_json(text)
+        if isinstance(read, Unreadable):
+            return [read], {}
+    return plain(args), plain(kwargs)
 
 
 def entry_of_given(name: str, given: Any, app: Celery, kind: type[ScheduleEntry] = ScheduleEntry) -> ScheduleEntry:
@@ -148,10 +159,9 @@ def _described(when: Any, name: str, app: Celery) -> BaseSchedule:
     """Return the schedule of Celery's that is nearest to one of ours."""
     try:
         timing = timing_of(when, app_timezone(app))
-        described = celery_schedule(timing.text, timing.timezone, name, app.now(), app)
     except PgBeatError:
-        described = None
-    return described or schedule(LIMIT, app=app)
+        return RowSchedule(str(when), None, app)
+    return shown_schedule(timing.text, timing.timezone, name, app.now(), app)
 
 
 def _declarable(entries: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -169,24 +179,30 @@ def _declarable(entries: Mapping[str, Any]) -> Mapping[str, Any]:
     return entries
 
 
-def celery_schedule(
-    text: str | None, timezone: str | None, name: str, instant: datetime, app: Celery
-) -> BaseSchedule | None:
-    """Return the Celery schedule that describes this text best, or None where Celery has nothing like it.
+def shown_schedule(text: str | None, zone: str | None, name: str, instant: datetime, app: Celery) -> BaseSchedule:
+    """Return Celery's own schedule where it has one that says the same, else ours.
 
     For those who describe entries to people; never used to decide when anything runs.
     """
     if text is None:
-        return None
+        return RowSchedule(None, None, app)
     try:
-        parsed = parse(text, timezone or "UTC", name=name, anchor=instant)
-        if parsed.kind in ("cron", "crontab"):
-            fields = parsed.text.removeprefix("crontab:").removeprefix("cron:").split()
-            minute, hour, day_of_month, month_of_year, day_of_week = fields
-            return crontab(minute, hour, day_of_week, day_of_month, month_of_year, app=app)
-        if parsed.kind == "interval":
-            first = parsed.next(instant)
-            return None if first is None else maybe_schedule(schedule(first - instant, app=app), app=app)
-    except (PgBeatError, ValueError):
+        parsed = parse(text, zone or "UTC", name=name, anchor=instant)
+    except PgBeatError:  # the column problem says why
+        return RowSchedule(text, None, app)
+    return celery_schedule(parsed, instant, app) or RowSchedule(text, parsed, app)
+
+
+def celery_schedule(parsed: Schedule, instant: datetime, app: Celery) -> BaseSchedule | None:
+    """Return the Celery schedule that describes this one best, or None where Celery has nothing like it."""
+    if parsed.kind == "interval":
+        first = parsed.next(instant)
+        return None if first is None else maybe_schedule(schedule(first - instant, app=app), app=app)
+    if parsed.kind not in ("cron", "crontab"):
+        return None
+    fields = parsed.text.removeprefix("crontab:").removeprefix("cron:").split()
+    try:
+        minute, hour, day_of_month, month_of_year, day_of_week = fields
+        return crontab(minute, hour, day_of_week, day_of_month, month_of_year, app=app)
+    except ValueError:
         return None  # no five fields, or fields that only we know
-    return None

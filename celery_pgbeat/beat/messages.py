@@ -17,8 +17,9 @@ from celery import Celery
 from celery.schedules import BaseSchedule
 from kombu.utils.json import object_hook
 
-from celery_pgbeat.beat.entries import RowEntry, celery_schedule
-from celery_pgbeat.declare.options import CELERY_HEADERS, check_options, read_instant, read_options
+from celery_pgbeat.beat.entries import RowEntry, shown_schedule
+from celery_pgbeat.declare.options import CELERY_HEADERS, read_instant
+from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.planning import Decision, Filling
 from celery_pgbeat.postgres.store import Recovered
 from celery_pgbeat.sensitive import MASKED, error_text
@@ -52,6 +53,7 @@ class Job:
     schedule: str | None
     timezone: str | None
     send_by: datetime | None = None  # the end of its row's catchup_window: later than that it is not sent
+    sends: int = 1  # how often a beat has set out to send it, this time included
     trace: Mapping[str, str] | None = None  # headers by which the worker's span joins this job's trace
 
     @classmethod
@@ -86,8 +88,7 @@ class Job:
         Raises:
             InvalidPeriodicTask: its row has options that it cannot have.
         """
-        if filling.options != "{}":
-            check_options(filling.options)
+        check_sendable(filling.queue, filling.options, filling.args, filling.kwargs)
         return cls(
             id=job,
             periodic_task=filling.name,
@@ -114,7 +115,8 @@ class Job:
             InvalidPeriodicTask: it has options that a periodic task cannot have.
         """
         message = json.loads(recovered.message or "{}")
-        read_options("options", message["options"])
+        args, kwargs = json.dumps(message["args"]), json.dumps(message["kwargs"])
+        check_sendable(recovered.queue, json.dumps(message["options"]), args, kwargs)
         return cls(
             id=recovered.id,
             periodic_task=recovered.periodic_task,
@@ -122,8 +124,8 @@ class Job:
             origin=recovered.origin,
             run=recovered.run,
             task=recovered.task,
-            args=json.dumps(message["args"]),
-            kwargs=json.dumps(message["kwargs"]),
+            args=args,
+            kwargs=kwargs,
             queue=recovered.queue,
             priority=message["priority"],
             options=message["options"],
@@ -132,6 +134,7 @@ class Job:
             schedule=message["schedule"],
             timezone=message["timezone"],
             send_by=_later(recovered.due_at, recovered.catchup_window),
+            sends=recovered.sends,
         )
 
 
@@ -170,10 +173,10 @@ class JobEntry(RowEntry):
         self.returned: Any = None
 
     @property
-    def schedule(self) -> BaseSchedule | None:
-        """The nearest of Celery's own schedule objects, for those who describe entries (monitors)."""
+    def schedule(self) -> BaseSchedule:
+        """The schedule, for those who describe entries (monitors)."""
         job = self.job
-        return celery_schedule(job.schedule, job.timezone, job.periodic_task, job.scheduled_for, self.app)
+        return shown_schedule(job.schedule, job.timezone, job.periodic_task, job.scheduled_for, self.app)
 
 
 def arguments_of(args: str, kwargs: str) -> tuple[Any, Any]:

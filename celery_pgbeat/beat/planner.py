@@ -7,25 +7,30 @@ planned says why in its column, unless the schema is newer than this package: th
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from celery_pgbeat.beat.clock import boottime
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.planning import Due, Planned, Rules, plan
 from celery_pgbeat.postgres.store import Store
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.shown import one_line
 
 logger = logging.getLogger(__name__)
 
+PLANNED_WITHIN = 0.5  # seconds; expensive rows delay what is due by this and one row more, the rest has the next turns
+LONGEST_PROBLEM = 500  # characters; a text of a row may be quoted in it
 FORESEEN = (InvalidSchedule, InvalidPeriodicTask)  # what a row may be: their texts say it all
 
 
 class Planner:
-    """Plans what this beat finds unplanned, up to a batch at a time."""
+    """Plans what this beat finds unplanned, up to a batch or half a second at a time."""
 
-    def __init__(self, store: Store, settings: Settings, rules: Rules) -> None:
+    def __init__(self, store: Store, settings: Settings, rules: Rules, clock: Callable[[], float] = boottime) -> None:
         self._store = store
         self._settings = settings
         self._rules = rules
+        self._clock = clock
         self._planned_up_to = ""
         self._left: set[str] = set()  # rows that this beat could not plan and did not write so
 
@@ -39,13 +44,18 @@ class Planner:
     def plan(self, batch: int) -> bool:
         """Plan rows that are new, edited or resumed; tell whether any was.
 
-        Reading goes on behind the last name: rows that somebody holds must not stand before those behind them.
+        Reading goes on behind the last name that was planned, and begins anew after the last one of all: rows that
+        another transaction holds, or that take long, must not stand before those behind them.
         """
         rows = self._store.unplanned(batch, self._planned_up_to)
-        self._planned_up_to = rows[-1].name if len(rows) == batch else ""
+        ends = self._clock() + PLANNED_WITHIN
+        is_end = len(rows) < batch
         answers: list[Planned] = []
         errors: dict[str, Exception] = {}
         for row in rows:
+            if answers and self._clock() >= ends:
+                is_end = False
+                break
             try:
                 answers.append(plan(row, self._rules))
             except Exception as error:  # noqa: BLE001  one bad row stops only itself, and says why
@@ -61,6 +71,7 @@ class Planner:
                         problem=problem_of(error),
                     )
                 )
+        self._planned_up_to = "" if is_end else answers[-1].name
         stored = self._store.plan(answers, self._rules.timezone) if answers else []
         self._tell(errors, {name for name, _, _ in stored})
         return bool(stored)
@@ -85,5 +96,5 @@ class Planner:
 
 
 def problem_of(error: Exception) -> str:
-    """Return an error as the column `problem` has it."""
-    return str(error) if isinstance(error, FORESEEN) else f"{type(error).__name__}: {error}"
+    """Return an error as the column `problem` has it: one line that is not too long."""
+    return one_line(str(error) if isinstance(error, FORESEEN) else f"{type(error).__name__}: {error}", LONGEST_PROBLEM)

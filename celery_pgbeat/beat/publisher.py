@@ -29,6 +29,7 @@ from celery_pgbeat.beat.rendering.genuine import by_willingness_to_wait
 from celery_pgbeat.beat.rendering.renderer import Parcel, Renderer
 from celery_pgbeat.beat.returned import Ended, ended, is_sent, watched
 from celery_pgbeat.sensitive import error_text
+from celery_pgbeat.shown import one_line
 
 if TYPE_CHECKING:
     from celery_pgbeat.beat.code_schedules import CodeSchedules
@@ -300,4 +301,6 @@ def _tell(jobs: Sequence[Job]) -> None:
         celery_logger.info("Scheduler: Sending %d due tasks (%s)", len(jobs), counted)
     if celery_logger.isEnabledFor(level):
         for job in jobs:
-            celery_logger.log(level, "Scheduler: Sending due task %s (%s)", job.periodic_task, job.task)
+            celery_logger.log(
+                level, "Scheduler: Sending due task %s (%s)", one_line(job.periodic_task), one_line(job.task)
+            )

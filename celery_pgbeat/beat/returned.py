@@ -64,9 +64,10 @@ def is_sent(entry: JobEntry) -> bool:
     """Tell whether a message of this job was sent, as far as what was returned says.
 
     Where a wrapper of the scheduler has kept that to itself, it counts as sent, as it did before anything was raised.
+    So does a job that a beat has set out to send before: the message that was found to be queued may be its own.
     """
     its_own = _is_its_own(entry) and not isinstance(entry.returned, EagerResult)
-    return not entry.has_returned or entry.is_published or its_own
+    return not entry.has_returned or entry.is_published or its_own or entry.job.sends > 1
 
 
 def ended(entry: JobEntry) -> Ended | None:

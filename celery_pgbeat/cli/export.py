@@ -8,6 +8,7 @@ import click
 
 from celery_pgbeat.cli.failure import DoorCommand
 from celery_pgbeat.cli.filters import with_like, with_managed_by
+from celery_pgbeat.cli.output import text
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
 
@@ -20,12 +21,21 @@ def export(managed_by: str | None, like: str | None, _as_json: bool) -> None:
     """Print the definitions, each as one line of JSON in name order, for `import` to read.
 
     No state: neither pauses nor next runs. What is left at its default is left out; the arguments of sensitive rows
-    are in it. An export under way holds up nobody; each page of 1,000 rows is as it was when it was read. Exit code 0.
+    are in it. An export under way holds up nobody; each page of 1,000 rows is as it was when it was read. Exit code 0;
+    1 if a row holds JSON that cannot be read: stderr names it, and all others are exported.
     """
     from celery_pgbeat.api.exchange import line_of
+    from celery_pgbeat.errors import InvalidPeriodicTask
 
+    failed = False
     progress = Progress("definitions exported", silent=sys.stdout.isatty())
     for done, row in enumerate(Target.current().operators().all_tasks(managed_by=managed_by, pattern=like), 1):
         progress(done)
-        click.echo(line_of(row))
+        try:
+            click.echo(line_of(row))
+        except InvalidPeriodicTask as error:
+            failed = True
+            click.echo(text(error), err=True)
     progress.clear()
+    if failed:
+        sys.exit(1)

@@ -11,6 +11,7 @@ import click
 
 from celery_pgbeat.cli.output import text
 from celery_pgbeat.errors import DatabaseUnavailable, InvalidSchedule, InvalidSetting, PgBeatError
+from celery_pgbeat.shown import one_line
 
 UNHEALTHY = 3  # exit code of a probe that fails and of a database out of reach
 AROUND = 40  # characters that are shown of a long text to either side of what is wrong
@@ -20,8 +21,9 @@ class Failure(click.ClickException):
     """Ends a command with a message; exit code 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the message to stderr."""
-        click.echo(f"{click.style('Error', fg='red')}: {self.format_message()}", file=file, err=file is None)
+        """Print the message to stderr; its line breaks are ours, all else may be a row's."""
+        message = "\n".join(map(one_line, self.format_message().split("\n")))
+        click.echo(f"{click.style('Error', fg='red')}: {message}", file=file, err=file is None)
 
 
 class WrongSettings(Failure):

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from celery_pgbeat.sensitive import ARGUMENTS, MASK
+from celery_pgbeat.shown import json_lines, one_line
 
 WIDEST = 48  # characters of a cell; `show` and --json have it all
 GAP = "  "
@@ -20,7 +21,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON inste
 
 def print_json(value: Any) -> None:
     """Print rows or plain values: instants in ISO 8601, spans in seconds."""
-    click.echo(json.dumps(value, default=_plain, indent=2, ensure_ascii=False))
+    click.echo(json_lines(value, default=_plain, indent=2))
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], colours: dict[str, str] | None = None) -> None:
@@ -78,8 +79,7 @@ def text(value: Any) -> str:
     if isinstance(value, datetime):
         return instant(value)
     shown = json.dumps(value, default=_plain, ensure_ascii=False) if isinstance(value, (list, dict)) else str(value)
-    # Anybody who may insert a row could else speak to the terminal of whoever lists it.
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in shown)
+    return one_line(shown)
 
 
 def _cut(cell: str) -> str:

@@ -14,15 +14,17 @@ from typing import Any, TypedDict
 
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.declare.span import read_span
+from celery_pgbeat.declare.texts import printable, read_one_line, read_queue, read_text, shown, storable
 from celery_pgbeat.declare.timing import zone_name
 from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.schedules.windows import too_much
 
 EARLIEST = datetime(1, 1, 2, tzinfo=timezone.utc)
 LATEST = datetime(9999, 12, 30, tzinfo=timezone.utc)  # a driver cannot carry later instants
 LONGEST_NAME = 200  # characters
-LONGEST_TEXT = 1_000  # characters of what is a name of something else or a few words
 LARGEST_INT = 2**31 - 1  # Postgres's int
-YEAR = timedelta(days=360)  # as Postgres compares intervals: twelve months of thirty days
+YEAR = timedelta(days=366)  # the longest one; the '1 year' of Postgres, which has 360, is within it
+CENTURY = timedelta(days=36_000)  # as Postgres compares intervals: a hundred times twelve months of thirty days
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
@@ -62,37 +64,6 @@ class Columns(TypedDict, total=False):
     tracking: str  # full (the default), result, send
 
 
-def _text(field: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise InvalidPeriodicTask(f"{field} is {value!r}, not text")
-    if not value:
-        raise InvalidPeriodicTask(f"{field} is empty; give it at least one character")
-    return storable(field, value)
-
-
-def storable(field: str, text: str) -> str:
-    """Return the text if Postgres can store it.
-
-    Raises:
-        InvalidPeriodicTask: it holds NUL or half a surrogate pair.
-    """
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise InvalidPeriodicTask(f"{field} is {text!r}; Postgres stores neither NUL nor lone surrogates")
-    return str.__str__(text)  # of a subclass, as an enum's member is, only what it holds
-
-
-def read_short_text(field: str, value: Any) -> str:
-    """Return a text that may stand in a row.
-
-    Raises:
-        InvalidPeriodicTask: it is no text, longer than 1,000 characters, or Postgres cannot store it.
-    """
-    text = _text(field, value)
-    if len(text) > LONGEST_TEXT:
-        raise InvalidPeriodicTask(f"{field} has {len(text)} characters, more than {LONGEST_TEXT}")
-    return text
-
-
 def read_name(name: Any) -> str:
     """Return the name of a row if it can be one.
 
@@ -106,9 +77,9 @@ def read_group_name(field: str, name: Any) -> str:
     """Return the name of a group if it can be one.
 
     Raises:
-        InvalidPeriodicTask: it is no text of 1 to 200 characters.
+        InvalidPeriodicTask: it is no text of 1 to 200 characters, or has a control character.
     """
-    text = _text(field, name)
+    text = printable(field, read_text(field, name))
     if len(text) > LONGEST_NAME:
         raise InvalidPeriodicTask(f"{field} has {len(text)} characters, not 1 to {LONGEST_NAME}")
     return text
@@ -118,7 +89,7 @@ def _priority(field: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidPeriodicTask(f"{field} is {value!r}, not a whole number")
     if not 0 <= value <= 255:
-        raise InvalidPeriodicTask(f"{field} {value} is not in 0-255")
+        raise InvalidPeriodicTask(f"{field} {shown(value)} is not in 0-255")
     return value
 
 
@@ -129,7 +100,7 @@ def read_count(field: str, value: Any) -> int:
         InvalidPeriodicTask: it is none.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value > LARGEST_INT:
-        raise InvalidPeriodicTask(f"{field} is {value!r}, not a whole number up to {LARGEST_INT}")
+        raise InvalidPeriodicTask(f"{field} is {shown(value)}, not a whole number up to {LARGEST_INT}")
     if value < 1:
         raise InvalidPeriodicTask(f"{field} is {value}, not at least 1")
     return value
@@ -142,7 +113,7 @@ def _switch(field: str, value: Any) -> bool:
 
 
 def _timezone(field: str, value: Any) -> str:
-    return zone_name(value) if isinstance(value, tzinfo) else _text(field, value)
+    return zone_name(value) if isinstance(value, tzinfo) else read_text(field, value)
 
 
 def _one_of(*choices: str) -> Callable[[str, Any], str]:
@@ -205,13 +176,16 @@ def _windows(field: str, value: Any) -> tuple[str, ...]:
         if not isinstance(text, str):
             raise InvalidPeriodicTask(f"{field}[{position}] is {text!r}, not text")
         storable(field, text)
+    reason = too_much(texts)
+    if reason is not None:
+        raise InvalidPeriodicTask(reason)
     return tuple(texts)
 
 
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "args": _as_given,  # checked one by one in call.py
     "kwargs": _as_given,
-    "queue": read_short_text,
+    "queue": read_queue,
     "priority": _priority,
     "options": read_options,
     "sensitive": _switch,
@@ -224,15 +198,15 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "jitter": _span(timedelta(0), YEAR),
     "overlap": _one_of("skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow"),
     "catchup": _one_of("none", "latest", "earliest", "all"),
-    "catchup_window": _span(timedelta(0), 100 * YEAR),
+    "catchup_window": _span(timedelta(0), CENTURY),
     "catchup_limit": read_count,
     "min_gap": _span(timedelta(microseconds=1), YEAR),
     "max_run_time": _run_time,
     "blackout": _windows,
     "blackout_action": _one_of("defer", "skip"),
     "group_name": read_group_name,
-    "submitter": read_short_text,
-    "subject": read_short_text,
+    "submitter": read_one_line,
+    "subject": read_one_line,
     "pause_after_failures": read_count,
     "on_lost": _one_of("mark", "rerun"),
     "tracking": _one_of("full", "result", "send"),

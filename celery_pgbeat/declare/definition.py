@@ -16,21 +16,19 @@ from celery_pgbeat.declare.columns import (
     read_instant,
     read_name,
     read_run_time,
-    read_short_text,
 )
 from celery_pgbeat.declare.options import IN_COLUMNS, read_options
-from celery_pgbeat.declare.timing import Timing, shortest_gap, timing_of
+from celery_pgbeat.declare.texts import read_one_line
+from celery_pgbeat.declare.timing import Timing, timing_of
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.schedules import Schedule, Windows, parse, parse_windows
+from celery_pgbeat.plain_json import check_json
+from celery_pgbeat.schedules import Schedule, Windows, gap_below, parse, parse_windows, shortest_gap
 from celery_pgbeat.schedules.windows import names_in
 from celery_pgbeat.schedules.zones import zone_named
 
 if TYPE_CHECKING:
     from celery_pgbeat.settings import Settings
 
-# Kinds that cannot occur twice within a second, whatever their text says.
-AT_MOST_EACH_SECOND = frozenset({"cron", "crontab", "once"})
-SECOND = timedelta(seconds=1)
 LARGEST_ARGUMENTS = 65_536  # bytes of JSON; every row is read as a whole when it is due
 LARGEST_OPTIONS = 65_536  # likewise
 
@@ -114,12 +112,16 @@ def define(
     if parsed is not None:
         _refuse_too_fast(parsed, settings)
     args, kwargs = _arguments(values)
+    options = _options(values["options"])
+    refusal = settings.refusal(call.task, values["queue"], options)
+    if refusal is not None:
+        raise InvalidPeriodicTask(f"{refusal}; allowed are {', '.join(settings.allowed_queues)}")
     values.update(
         name=row,
         task=call.task,
         args=args,
         kwargs=kwargs,
-        options=_options(values["options"]),
+        options=options,
         schedule=timing.text if timing else None,
         timezone=zone,
         max_run_time=_max_run_time(values["max_run_time"], parsed),
@@ -134,7 +136,7 @@ def _call(task: Any, settings: Settings) -> Call:
     call = task_of(task)
     if not call.task:
         raise InvalidPeriodicTask("task is empty: give the name by which workers know the Celery task")
-    if not settings.allows(read_short_text("task", call.task)):
+    if not settings.allows(read_one_line("task", call.task)):
         raise InvalidPeriodicTask(
             f"task {call.task!r} is not in pgbeat_allowed_tasks ({', '.join(settings.allowed_tasks)}): "
             f"add a pattern that matches it"
@@ -160,6 +162,8 @@ def _arguments(values: Mapping[str, Any]) -> tuple[str, str]:
     sensitive = values["sensitive"]
     args = arguments_text(values["args"], sensitive)
     kwargs = keywords_text(values["kwargs"], sensitive)
+    check_json("args", args)
+    check_json("kwargs", kwargs)
     size = len(args.encode()) + len(kwargs.encode())
     if size > LARGEST_ARGUMENTS:
         raise InvalidPeriodicTask(
@@ -171,6 +175,7 @@ def _arguments(values: Mapping[str, Any]) -> tuple[str, str]:
 
 def _options(options: Mapping[str, Any]) -> str:
     text = json_text(options, "options")
+    check_json("options", text)
     size = len(text.encode())
     if size > LARGEST_OPTIONS:
         raise InvalidPeriodicTask(
@@ -214,10 +219,8 @@ def _parsed(name: str, timing: Timing | None, zone: str, values: Mapping[str, An
 
 
 def _refuse_too_fast(schedule: Schedule, settings: Settings) -> None:
-    if schedule.kind in AT_MOST_EACH_SECOND and settings.min_interval <= SECOND:
-        return
-    gap = shortest_gap(schedule)
-    if gap is not None and gap < settings.min_interval:
+    gap = gap_below(schedule, settings.min_interval)
+    if gap is not None:
         raise InvalidPeriodicTask(
             f"schedule {schedule.text!r} runs every {gap.total_seconds():g} s, and pgbeat_min_interval is "
             f"{settings.min_interval.total_seconds():g} s: make it slower, or lower that setting"

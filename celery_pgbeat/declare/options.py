@@ -8,14 +8,12 @@ serializer other than JSON would let a table make a worker run code.
 from __future__ import annotations
 
 import difflib
-import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
-from functools import lru_cache
 from typing import Any, NamedTuple
 
+from celery_pgbeat.declare.texts import printable, routable, shown
 from celery_pgbeat.errors import InvalidPeriodicTask
 
 
@@ -26,8 +24,11 @@ class Kind(NamedTuple):
     fits: Callable[[Any], bool]
 
 
+LONGEST = 366 * 86_400  # seconds; a worker counts them as a float on its own clock, and ends as a whole where it cannot
+
+
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -LONGEST <= value <= LONGEST
 
 
 # The same as in SQL: a date, or a date and a time, with an offset or without.
@@ -59,9 +60,12 @@ def _is_instant(value: Any) -> bool:
         return False
 
 
-SECONDS = Kind("a number of seconds", lambda value: _is_number(value) and value >= 0)
+SECONDS = Kind(f"a number of seconds from 0 to {LONGEST}", lambda value: _is_number(value) and value >= 0)
 INSTANT = Kind("an ISO 8601 date-time", _is_instant)
-MOMENT = Kind("a number of seconds or an ISO 8601 date-time", lambda value: _is_number(value) or _is_instant(value))
+MOMENT = Kind(
+    f"a number of seconds up to {LONGEST} or an ISO 8601 date-time",
+    lambda value: _is_number(value) or _is_instant(value),
+)
 TEXT = Kind("text", lambda value: isinstance(value, str))
 SWITCH = Kind("true or false", lambda value: isinstance(value, bool))
 OBJECT = Kind("a dict", lambda value: isinstance(value, Mapping))
@@ -77,6 +81,8 @@ KINDS: dict[str, Kind] = {
     "delivery_mode": Kind("1 or 2", lambda value: value in (1, 2)),
     "serializer": Kind("'json', the only one allowed", lambda value: bool(value == "json")),
 }
+ROUTES = frozenset(("exchange", "routing_key", "reply_to"))  # they lead to queues, as the column does
+ONE_LINE = frozenset(("shadow", "compression", "exchange_type", "MessageGroupId"))
 KNOWN_OPTIONS = frozenset(KINDS)  # the same as pgbeat.known_options() in SQL
 
 RESERVED_HEADER = "pgbeat"  # by it a worker knows the job
@@ -107,22 +113,6 @@ def read_options(field: str, value: Any) -> dict[str, Any]:
     return {name: given if name in IN_COLUMNS else _option(name, given) for name, given in value.items()}
 
 
-@lru_cache(maxsize=1024)
-def check_options(text: str) -> None:
-    """Look whether the options of a row, as JSON, are such as this package would have let it have.
-
-    A restored dump, a trigger that was switched off or an older package may have let others in.
-
-    Raises:
-        InvalidPeriodicTask: see `read_options`; or they are no JSON that Python reads.
-    """
-    try:
-        options = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidPeriodicTask(f"options cannot be read: {error}") from None
-    read_options("options", options)
-
-
 def _option(name: Any, value: Any) -> Any:
     where = f"options[{name!r}]"
     if name not in KINDS:
@@ -136,7 +126,11 @@ def _option(name: Any, value: Any) -> Any:
     if isinstance(value, datetime) and name in ("eta", "expires"):
         value = (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).isoformat()
     if value is not None and not kind.fits(value):
-        raise InvalidPeriodicTask(f"{where} is {value!r}, not {kind.words}")
+        raise InvalidPeriodicTask(f"{where} is {shown(value)}, not {kind.words}")
+    if value is not None and name in ROUTES:
+        routable(where, value)
+    elif value is not None and name in ONE_LINE:
+        printable(where, value)
     if name == "headers" and value is not None and RESERVED_HEADER in value:
         raise InvalidPeriodicTask(f"{where} has a header {RESERVED_HEADER!r}, which is ours: use another name")
     if name == "headers" and value is not None and (taken := sorted(map(str, CELERY_HEADERS & value.keys()))):

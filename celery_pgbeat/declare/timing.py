@@ -7,17 +7,15 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone, tzinfo
-from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.schedules import Schedule, parse
+from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.durations import spoken
 from celery_pgbeat.schedules.zones import zone_named
 
 NAME = re.compile(r"[a-z]+")
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 # Where Celery's `relative` intervals are counted from: midnight on the wall clock of the row's zone. A Monday, so that
 # weeks begin with one; and of our days, for the offset of a zone may have been another one in 1970.
 RELATIVE_FROM = datetime(2024, 1, 1)  # noqa: DTZ001
@@ -117,15 +115,6 @@ def relative_timing(length: timedelta | float) -> Timing:
     text = _interval(length).text
     span = length if isinstance(length, timedelta) else timedelta(seconds=length)
     return Timing(text if span % DAY else f"P{span // DAY}D", anchor=RELATIVE_FROM)
-
-
-def shortest_gap(schedule: Schedule) -> timedelta | None:
-    """Return the shortest time between two occurrences, None if there are not two.
-
-    It looks at the first 60 of the schedule, wherever they are, so that the answer is the same at any time.
-    """
-    instants = list(schedule.occurrences(EPOCH, limit=60))
-    return min((later - earlier for earlier, later in pairwise(instants)), default=None)
 
 
 def app_timezone(app: Any) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.measures.webhook import Webhook
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.shown import one_line
 from celery_pgbeat.signals import alert as alert_signal
 from celery_pgbeat.threads import LastingThread
 
@@ -46,9 +47,9 @@ class Alert:
 
     def __str__(self) -> str:
         if self.kind == "dead_beat":
-            return f"A beat is dead: {self.reason}"
+            return f"A beat is dead: {one_line(self.reason)}"
         late = timedelta(seconds=int(self.late_by.total_seconds()))
-        return f"{self.name!r} is overdue by {late}: {self.reason}"
+        return f"{self.name!r} is overdue by {late}: {one_line(self.reason)}"
 
 
 class Alarm:

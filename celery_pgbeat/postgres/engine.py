@@ -12,6 +12,7 @@ from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from celery_pgbeat.errors import InvalidSetting, MissingDriver
+from celery_pgbeat.plain_json import read_json
 
 DRIVERS = ("psycopg2", "psycopg")
 
@@ -82,6 +83,7 @@ def create_engine(url: str) -> Engine:
         max_overflow=8,
         pool_timeout=10,
         connect_args=arguments,
+        json_deserializer=read_json,
     )
     event.listen(engine, "connect", _without_jit)
     return engine

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -22,11 +22,15 @@ from celery_pgbeat.postgres.database import Database
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One copy of a job's message: which run of the job it asks for, and which attempt of that run."""
+    """One copy of a job's message: which run of the job it asks for, which attempt of that run, and of which task.
+
+    The task is None where the message does not name one.
+    """
 
     job: uuid.UUID
     run: int
     attempt: int
+    task: str | None = field(default=None, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class Known:
     attempt: int
     worker: str | None
     final: bool
+    task: str
     spaced: bool = False
     ask: str | None = None
 
@@ -109,12 +114,14 @@ class Reports:
 
         `silence` is how long the start may go without a heartbeat before it counts as dead.
         """
-        ((started,),) = self.database.run("start", **_named(start), dead_after=silence.total_seconds())
+        dead_after = silence.total_seconds()
+        ((started,),) = self.database.run("start", **_named(start), task=start.task, dead_after=dead_after)
         return bool(started)
 
     def start_spaced(self, start: Start, silence: timedelta) -> bool | TooEarly:
         """Start a job whose periodic task has a min_gap, unless its last start was too short a time ago."""
-        for row in self.database.run("start_spaced", **_named(start), dead_after=silence.total_seconds()):
+        dead_after = silence.total_seconds()
+        for row in self.database.run("start_spaced", **_named(start), task=start.task, dead_after=dead_after):
             return (
                 True if row.started else TooEarly(row.periodic_task, timedelta(microseconds=row.min_gap_microseconds))
             )
@@ -122,9 +129,10 @@ class Reports:
 
     def start_late(self, start: Start, silence: timedelta) -> bool:
         """Start a job that was given up for lost before it ever started, if nothing of its name has started since."""
+        dead_after = silence.total_seconds()
         for _ in range(3):
             try:
-                return self._changed("start_late", **_named(start), dead_after=silence.total_seconds())
+                return self._changed("start_late", **_named(start), task=start.task, dead_after=dead_after)
             except IntegrityError:
                 # A job of the name was made or started at this very moment: now it is there to be seen.
                 continue
@@ -136,7 +144,7 @@ class Reports:
     def state_of(self, job: uuid.UUID) -> Known | None:
         """Tell the state of a job, active or final; nothing where nobody knows it."""
         for row in self.database.run("state_of", job=job):
-            return Known(row.state, row.run, row.attempt, row.worker, row.final, row.spaced, row.ask)
+            return Known(row.state, row.run, row.attempt, row.worker, row.final, row.task, row.spaced, row.ask)
         return None
 
     def finish(self, start: Start, state: str, error: str | None = None) -> bool:
@@ -184,7 +192,7 @@ class Reports:
         self, copy: Copy, state: str, worker: str, *, reason: str | None = None, error: str | None = None
     ) -> bool:
         """End a job whose message a worker dropped before its start: revoked, expired, unknown, not allowed."""
-        named = {"job": copy.job, "run": copy.run, "attempt": copy.attempt, "worker": worker}
+        named = {"job": copy.job, "run": copy.run, "attempt": copy.attempt, "task": copy.task, "worker": worker}
         return self._changed("end_unstarted", **named, state=state, reason=reason, error=error)
 
     def end_unstarted_many(self, ends: Sequence[Unstarted]) -> set[uuid.UUID]:
@@ -198,6 +206,7 @@ class Reports:
             states=[end.state for end in ends],
             reasons=[end.reason for end in ends],
             errors=[end.error for end in ends],
+            tasks=[end.copy.task for end in ends],
         )
         return {job for (job,) in rows}
 

@@ -86,6 +86,7 @@ class Recovered:
     blackout: Sequence[str] | None = None
     timezone: str | None = None
     windows: Mapping[str, tuple[Sequence[str], str | None]] = field(default_factory=dict)
+    sends: int = 1  # how often a beat has set out to send it, this time included
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ yes to one of them:
 
 What the row compares:
 
+- `task`: what the row calls. A message of another task under the job's id, which only somebody at the broker can have
+  written, is dropped and changes nothing.
 - `run`: raised by each rerun. A message of an earlier run starts nothing.
 - `attempt`: Celery's `retries`. It publishes a retry before anybody can write `retrying`, so a *higher* attempt
   starts although the row says running; an equal one only if the row does not run; a lower one never.
@@ -70,6 +72,7 @@ from celery.app.trace import build_tracer
 from celery.exceptions import Ignore
 from sqlalchemy.exc import SQLAlchemyError
 
+from celery_pgbeat.declare.options import LONGEST
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 from celery_pgbeat.postgres.reports import Copy, Known, Reports, Start, TooEarly
 from celery_pgbeat.sensitive import MASKED
@@ -93,6 +96,7 @@ class Verdict(enum.Enum):
     UNTRACKED = enum.auto()  # `tracking = send`: nobody keeps count, so it runs
     DUPLICATE = enum.auto()
     WITHDRAWN = enum.auto()  # asked to end while it did not run
+    FOREIGN = enum.auto()  # a message of another task under the id of the job
     TOO_EARLY = enum.auto()  # within the min_gap of its periodic task
     UNKNOWN = enum.auto()
     REFUSED = enum.auto()  # no answer, and pgbeat_guard_error = refuse
@@ -188,7 +192,7 @@ class Guard:
         """Know the job as running here from now on; in a pool process, listen for what it is asked."""
         fields = vars(request)
         soft_limit = (fields.get("timelimit") or (None, None))[1]
-        timebox = None if soft_limit is None else timedelta(seconds=soft_limit)
+        timebox = None if soft_limit is None else _span(soft_limit)
         running = Running(start, header_of(fields), timebox, self._agent)
         setattr(request, RUNNING, running)
         if not self._agent.is_main:
@@ -220,8 +224,8 @@ class Guard:
         Its silence means nothing then: it is believed for as long as it may run.
         """
         hard_limit = (fields.get("timelimit") or (None, None))[0]
-        silence = timedelta(seconds=hard_limit + 30) if hard_limit else UNHEARD
-        start = Start(copy.job, copy.run, copy.attempt, uuid.uuid4(), str(self._agent.node))
+        silence = _span(hard_limit) + timedelta(seconds=30) if hard_limit else UNHEARD
+        start = Start(copy.job, copy.run, copy.attempt, uuid.uuid4(), str(self._agent.node), task=copy.task)
         logger.warning(
             "Job %s reached its process past the worker's own reception: no heartbeat, believed for %s",
             copy.job,
@@ -268,6 +272,13 @@ def start_job(reports: Reports, start: Start, silence: timedelta) -> Verdict:
             extra={"action": "drop"},
         )
         return Verdict.UNKNOWN
+    if start.task not in (None, known.task):
+        _log_foreign(start, known)
+        return Verdict.FOREIGN
+    return _start_known_job(reports, start, silence, known)
+
+
+def _start_known_job(reports: Reports, start: Start, silence: timedelta, known: Known) -> Verdict:
     if known.final:
         return _start_final_job(reports, start, silence, known)
     if known.ask is not None and known.state != "running":
@@ -328,6 +339,16 @@ def _log_duplicate(start: Start, known: Known) -> None:
     )
 
 
+def _log_foreign(start: Start, known: Known) -> None:
+    logger.error(
+        "A message of the task %r bears the id of job %s, whose task is %r: it is not run, and the job waits on",
+        start.task,
+        start.job,
+        known.task,
+        extra={"action": "drop"},
+    )
+
+
 def patiently(question: Callable[[], Answer]) -> Answer:
     """Ask until Postgres answers, with growing pauses; the last DatabaseUnavailable passes after `PATIENCE`."""
     give_up_at = time.monotonic() + PATIENCE
@@ -340,6 +361,11 @@ def patiently(question: Callable[[], Answer]) -> Answer:
                 raise
             time.sleep(pause)
             pause = min(2.0, pause * 2)
+
+
+def _span(limit: float) -> timedelta:
+    """Return a time limit as a span; a message may have one beyond all calendars."""
+    return timedelta(seconds=min(limit, LONGEST))
 
 
 def _ignores_result(task: Any, fields: Mapping[str, Any]) -> bool:

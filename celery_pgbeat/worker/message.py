@@ -21,6 +21,7 @@ from celery_pgbeat.postgres.reports import Copy, Start
 
 HEADER = "pgbeat"
 PROPERTIES = "properties"
+LARGEST = 2**31 - 1  # Postgres's int: of runs and of attempts
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +41,20 @@ def copy_of(fields: Mapping[str, Any]) -> Copy | None:
     if header is None or fields.get("replaced_task_nesting"):
         return None
     try:
-        copy = Copy(uuid.UUID(header["job"]), int(header["run"]), int(fields.get("retries") or 0))
-    except (KeyError, TypeError, ValueError, AttributeError):
+        run, attempt = int(header["run"]), int(fields.get("retries") or 0)
+        if not (0 <= run <= LARGEST and 0 <= attempt <= LARGEST):
+            raise ValueError(run, attempt)
+        copy = Copy(uuid.UUID(header["job"]), run, attempt, task=_task_of(fields))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         logger.warning("The header %r of task %r is not celery-pgbeat's: ignored", HEADER, fields.get("id"))
         return None
     return copy if str(copy.job) == fields.get("id") else None
+
+
+def _task_of(fields: Mapping[str, Any]) -> str | None:
+    """Return the name of the task that a message calls, as far as it is a text that Postgres can compare."""
+    task = fields.get("task")
+    return task if isinstance(task, str) and "\0" not in task else None
 
 
 def is_sensitive(fields: Mapping[str, Any]) -> bool:
@@ -58,7 +68,7 @@ def entrust(request: Any, worker: str) -> Start | None:
     copy = copy_of(request.request_dict)
     if copy is None:
         return None
-    start = Start(copy.job, copy.run, copy.attempt, uuid.uuid4(), worker)
+    start = Start(copy.job, copy.run, copy.attempt, uuid.uuid4(), worker, task=copy.task)
     properties = request.request_dict.get(PROPERTIES) or {}
     # A new dict: the broker's own must not carry the token along when the message goes back to it.
     request.request_dict[PROPERTIES] = {**properties, HEADER: {"token": str(start.token), "worker": worker}}
@@ -70,7 +80,7 @@ def entrusted_start(fields: Mapping[str, Any], copy: Copy) -> Start | None:
     given = (fields.get(PROPERTIES) or {}).get(HEADER)
     if given is None:
         return None
-    return Start(copy.job, copy.run, copy.attempt, uuid.UUID(given["token"]), given["worker"])
+    return Start(copy.job, copy.run, copy.attempt, uuid.UUID(given["token"]), given["worker"], task=copy.task)
 
 
 class Entrusted:

@@ -71,12 +71,25 @@ def test_p6_p12_what_got_past_the_trigger_is_not_sent_and_says_why(cluster: Clus
         "pickled": ({"serializer": "pickle"}, "options['serializer'] is 'pickle', not 'json', the only one allowed"),
         "unknown": ({"no_such_option": 1}, "options has 'no_such_option', which a periodic task cannot set"),
         "another": ({"headers": {"task": "app.die"}}, "has a header 'task', which is Celery's own"),
+        "linked": ({"link": [{"task": "app.die", "args": [], "kwargs": {}, "options": {}}]}, "options has 'link'"),
+        "mailbox": ({"exchange": "celery.pidbox"}, "a name that the broker or Celery keeps for itself"),
+        "lasting": ({"time_limit": 10**18}, "not a number of seconds from 0 to 31622400"),
     }
     for name in bad:
         insert(cluster.database, name)
     past = "set session_replication_role = replica; update pgbeat.periodic_task set options = %(options)s "
     for name, (options, _) in bad.items():
         sql(cluster.database, past + "where name = %(name)s", name=name, options=json.dumps(options))
+    others = {
+        "nested": ("args", "[" * 800 + "]" * 800, "args is nested more than 100 levels deep"),
+        "counted": ("kwargs", f'{{"a": {"9" * 400}}}', "kwargs has a number of more than 309 digits"),
+        "unacked": ("queue", "unacked", "queue is 'unacked', a name that the broker or Celery keeps for itself"),
+    }
+    for name, (column, value, why) in others.items():
+        insert(cluster.database, name)
+        past = f"set session_replication_role = replica; update pgbeat.periodic_task set {column} = %(value)s "
+        sql(cluster.database, past + "where name = %(name)s", name=name, value=value)
+        bad[name] = ({}, why)
     sql(cluster.database, "select pgbeat.trigger('pickled')")
     cluster.beat()
     cluster.worker()
@@ -116,13 +129,14 @@ def test_p6_an_option_that_no_message_can_carry_stops_its_own_row_alone(cluster:
     insert(cluster.database, "bad", "every 1s")
     sql(
         cluster.database,
+        "set session_replication_role = replica; "
         "update pgbeat.periodic_task set options = jsonb_build_object('countdown', 1e5000::numeric) where name = 'bad'",
     )
     cluster.beat()
 
     problem = "select problem from pgbeat.periodic_task where problem is not null"
     (said,) = eventually(lambda: sql(cluster.database, problem), 30, "it says why")
-    assert said["problem"].startswith("options cannot be read: ")
+    assert said["problem"].startswith("options has a number of more than 309 digits")
     eventually(lambda: len(jobs(cluster.database)) >= 6, 30, "the good ones go on")
     good = [job for number in range(3) for job in jobs(cluster.database, f"good-{number}")]
     assert {1} == {job["sends"] for job in good}
@@ -253,3 +267,24 @@ def test_p12_a_task_that_the_app_does_not_allow_is_never_sent(cluster: Cluster) 
         (job["state"], job["reason"]) for name in ("forbidden", "by-hand") for job in jobs(cluster.database, name)
     }
     assert {"app.probe"} == {message.task for message in broker.drain(cluster.broker)}
+
+
+def test_p12_a_queue_that_the_app_does_not_allow_gets_nothing(cluster: Cluster) -> None:
+    cluster.settings["pgbeat_allowed_queues"] = ["lo*"]
+    insert(cluster.database, "allowed", queue="low")
+    insert(cluster.database, "forbidden", queue="high")
+    insert(cluster.database, "past it", options={"routing_key": "high"})
+    insert(cluster.database, "by hand", None, queue="high")
+    sql(cluster.database, "select pgbeat.trigger('by hand')")
+    beat = cluster.beat()
+    eventually(lambda: len(jobs(cluster.database, "allowed")) >= 2, 20, "two ticks of what is allowed")
+    eventually(lambda: len(jobs(cluster.database, "forbidden")) >= 2, 20, "two ticks decided")
+
+    assert {("skipped", "not_allowed")} == {
+        (job["state"], job["reason"])
+        for name in ("forbidden", "past it", "by hand")
+        for job in jobs(cluster.database, name)
+    }
+    assert "pgbeat_allowed_queues does not allow the queue 'high'" in beat.log
+    assert {"allowed"} == {message.args[0] for message in broker.drain(cluster.broker, queue="low")}
+    assert 0 == broker.depth(cluster.broker, queue="high") + broker.depth(cluster.broker)

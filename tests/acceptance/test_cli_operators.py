@@ -65,8 +65,9 @@ def test_definitions_travel_through_a_pipe_from_one_database_to_another(migrated
 
     def imported() -> Any:
         return subprocess.run(
-            [SCRIPT, "--url", database, "import", "-"],
+            [SCRIPT, "import", "-"],
             input=exported.stdout,
+            env={**os.environ, "PGBEAT_URL": database},
             capture_output=True,
             text=True,
             check=True,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import select
 import signal
 import socket
 import time
 from contextlib import closing
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import celery.beat
@@ -171,6 +173,32 @@ def test_the_schedule_shows_the_rows_as_entries_without_loading_the_table(migrat
     assert 30 == scheduler.schedule["b"].schedule.run_every.total_seconds()
     with pytest.raises(KeyError):
         scheduler.schedule["c"]
+    scheduler.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("calendar: Mon *-*-* 09:00", "<schedule: calendar: Mon *-*-* 09:00>"),
+        ("RRULE:FREQ=DAILY", "<schedule: RRULE:FREQ=DAILY>"),
+        ("*/10 * * * * *", "<schedule: */10 * * * * *>"),
+        (None, "<no schedule>"),
+    ],
+)
+def test_a_schedule_that_celery_has_no_class_for_is_shown_as_it_is(
+    migrated_database: str, text: str | None, shown: str
+) -> None:
+    insert(migrated_database, "a", text)
+    scheduler = Scheduler(app_of(pgbeat_url=migrated_database))
+
+    schedule = scheduler.schedule["a"].schedule
+
+    long_ago = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    assert shown == repr(schedule)
+    assert (text is not None) == schedule.is_due(long_ago).is_due
+    assert 0 < schedule.is_due(long_ago).next <= 7 * 86400
+    assert (text is not None) == (schedule.remaining_estimate(long_ago) < timedelta(0))
+    assert schedule == scheduler.schedule["a"].schedule == pickle.loads(pickle.dumps(schedule))
     scheduler.close()
 
 

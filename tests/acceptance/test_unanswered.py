@@ -136,7 +136,7 @@ def test_p3_a_worker_that_does_not_know_what_was_done_starts_each_attempt_once_a
         for manner in (UNHEARD, UNANSWERED):
             label = f"{name} {manner}"
             before = set_trap(door, name, manner)
-            job = sending.job()
+            job = sending.job(task=task)
             sending.send(job, task, label, *((1,) if name == "retry" else ()))
             eventually(lambda before=before: struck(door, before), 20, label)
             sending.wait_for(job, "succeeded")

@@ -107,7 +107,7 @@ def test_a_task_with_a_call_of_its_own_and_a_late_one_are_guarded_too(
     cluster: Cluster, sending: Sender, task: str
 ) -> None:
     worker(cluster)
-    job = sending.job()
+    job = sending.job(task=task)
     for _ in range(3):
         sending.send(job, task, "x")
     sending.wait_for(job, "succeeded")
@@ -119,7 +119,7 @@ def test_a_task_with_a_call_of_its_own_and_a_late_one_are_guarded_too(
 @pytest.mark.parametrize("pool", ["threads", "solo"])
 def test_a_late_task_is_guarded_in_a_pool_without_processes(cluster: Cluster, sending: Sender, pool: str) -> None:
     worker(cluster, pool=pool)
-    job = sending.job()
+    job = sending.job(task="app.late")
     for _ in range(3):
         sending.send(job, "app.late", "x")
     sending.wait_for(job, "succeeded")
@@ -198,6 +198,24 @@ def test_a_task_that_the_app_does_not_allow_is_skipped(cluster: Cluster, sending
     (row,) = sending.database.execute("select reason from pgbeat.job where state = 'skipped'")
     assert "not_allowed" == row.reason
     assert ["allowed"] == labels(cluster)
+
+
+def test_a_message_of_another_task_under_the_id_of_a_job_is_dropped_and_the_job_waits_for_its_own(
+    cluster: Cluster, sending: Sender
+) -> None:
+    node = worker(cluster, settings={"pgbeat_allowed_tasks": ["app.p*", "app.caller"]})
+    job = sending.job()
+    for task in ("app.caller", "app.flaky", "app.nowhere" + "x" * 5000):  # another one, a forbidden and an unknown one
+        sending.send(job, task, "forged")
+    node.wait_for_log("whose task is 'app.probe'", 20)
+    node.wait_for_log("does not allow the task 'app.flaky'", 20)
+    node.wait_for_log("Received unregistered task", 20)
+    sending.wait_for(sending.send_job("app.probe", "after them"), "succeeded")
+    assert "submitted" == state(sending.database, job)
+
+    sending.send(job, "app.probe", "genuine")
+    sending.wait_for(job, "succeeded")
+    assert ["after them", "genuine"] == labels(cluster)
 
 
 def test_processes_that_are_spawned_guard_and_report_as_forked_ones_do(cluster: Cluster, sending: Sender) -> None:

@@ -10,7 +10,7 @@ from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
-from celery_pgbeat.settings import Settings
+from celery_pgbeat.settings import Settings, Span, in_units
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "settings.md"
@@ -21,18 +21,21 @@ def rendered() -> str:
     """Return the table as it has to be."""
     rows = [
         f"| `pgbeat_{setting.name}` | `PGBEAT_{setting.name.upper()}` | {_shown(setting.default)} | "
-        f"{setting.metadata['meaning'].replace('|', chr(92) + '|')} |\n"
+        f"{setting.metadata['meaning'].replace('|', chr(92) + '|')}{_bounds(setting.metadata['read'])} |\n"
         for setting in fields(Settings)
     ]
     return "".join(["| setting | in the environment | default | meaning |\n", "|---|---|---|---|\n", *rows])
+
+
+def _bounds(read: Any) -> str:
+    return f" From {read.bounds}." if isinstance(read, Span) else ""
 
 
 def _shown(default: Any) -> str:
     if default is None:
         return "none"
     if isinstance(default, timedelta):
-        days, rest = divmod(default, timedelta(days=1))
-        return f"{days} days" if days and not rest else f"{default.total_seconds():g} s"
+        return in_units(default)
     if isinstance(default, tuple):
         return f"`{', '.join(default)}`"
     return f"`{default}`"

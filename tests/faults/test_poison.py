@@ -48,6 +48,16 @@ UNSENDABLE: dict[str, dict[str, Any]] = {
     "expires": {**EACH_SECOND, "options": {"expires": "the day after tomorrow"}},
     "compression": {**EACH_SECOND, "options": {"compression": "by hand"}},
     "not-allowed": {**EACH_SECOND, "task": "os.system"},
+    "link": {**EACH_SECOND, "options": {"link": [{"task": "os.system", "args": [], "kwargs": {}}]}},
+    "link-error": {**EACH_SECOND, "options": {"link_error": [{"task": "os.system", "args": [], "kwargs": {}}]}},
+    "chain": {**EACH_SECOND, "options": {"chain": [{"task": "os.system", "args": [], "kwargs": {}}]}},
+    "pickle": {**EACH_SECOND, "options": {"serializer": "pickle"}},
+    "deep": {**EACH_SECOND, "args": "[" * 800 + "]" * 800},
+    "deeper": {**EACH_SECOND, "kwargs": '{"a": ' + "[" * 3000 + "]" * 3000 + "}"},
+    "digits": {**EACH_SECOND, "args": f"[{'9' * 60_000}]"},
+    "time-limit": {**EACH_SECOND, "options": '{"time_limit": 1e400}'},
+    "queue": {**EACH_SECOND, "queue": "unacked"},
+    "exchange": {**EACH_SECOND, "options": {"exchange": "celery.pidbox"}},
 }
 KINDS = {**UNPLANNABLE, **UNSENDABLE}
 
@@ -60,10 +70,15 @@ def poison(url: str) -> list[str]:
         cursor.execute("set local session_replication_role = replica")
         for name in names:
             row = {"name": name, "task": "app.probe", "args": [name], **KINDS[name.rpartition("-")[0]]}
-            values = [json.dumps(value) if column in JSON_COLUMNS else value for column, value in row.items()]
+            values = [_stored(column, value) for column, value in row.items()]
             places = ", ".join(["%s"] * len(values))
             cursor.execute(f"insert into pgbeat.periodic_task ({', '.join(row)}) values ({places})", values)
     return names
+
+
+def _stored(column: str, value: Any) -> Any:
+    """Return a value as it is written; a text in a column of JSON is JSON already, such as Python cannot write."""
+    return json.dumps(value) if column in JSON_COLUMNS and not isinstance(value, str) else value
 
 
 def explained(url: str) -> set[str]:

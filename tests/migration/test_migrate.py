@@ -255,7 +255,7 @@ def test_every_migration_says_whether_it_may_run_before_the_new_code() -> None:
 
 def test_every_migration_is_as_good_for_an_older_client_encoding_and_any_search_path(database: str) -> None:
     """The text is sent as it is: a session with its own settings must build the same schema."""
-    with closing(psycopg2.connect(Session(database).connection.dsn)) as connection:
+    with closing(psycopg2.connect(database)) as connection:
         cursor: Any = connection.cursor()
         cursor.execute("set search_path = pg_catalog; set standard_conforming_strings = off; create schema pgbeat")
         for text in (*(text for _, text in migrations()), *definitions()):

@@ -101,6 +101,9 @@ class Model(RuleBasedStateMachine):
         elif self.author.holds is None:
             self.author.open(name, *edit)
         self.look(step)
+        if what == "set_next_run" and name in self.ledger.tasks:
+            # Of a row that was decided ahead of the clock, the write begins a new stretch.
+            self.ledger.set_by_hand(name)
 
     @precondition(lambda self: self.author.holds is None)
     @rule(paused=st.booleans())

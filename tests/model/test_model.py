@@ -16,7 +16,7 @@ from celery_pgbeat.postgres.database import Database
 from tests.model.machine import Model
 from tests.model.mutants import MUTANTS, mutate
 
-# For a long run: PGBEAT_TEST_MODEL_EXAMPLES=1000 PGBEAT_TEST_MODEL_STEPS=80, which tries all mutants too.
+# For a long run: PGBEAT_TEST_MODEL_EXAMPLES=1000 PGBEAT_TEST_MODEL_STEPS=80 and --timeout=0. It tries all mutants too.
 EXAMPLES = int(os.environ.get("PGBEAT_TEST_MODEL_EXAMPLES", "15"))
 STEPS = int(os.environ.get("PGBEAT_TEST_MODEL_STEPS", "30"))
 ENOUGH = 200  # examples in which any of these mutants is found out

@@ -64,8 +64,8 @@ BENIGN = (
     Benign(
         frozenset({"rename", "start_late"}),
         frozenset({"rename", "start_late"}),
-        (r"active_job\.exclusive: (False -> True|True -> False)",),
-        "A row is renamed while a lost job of it starts late: whether that job is in the way of a row made anew under "
-        "the old name depends on what the start has read.",
+        (r"active_job\.exclusive: (False -> True|True -> False)", r"periodic_task_state\.row_created_at: None -> .+"),
+        "A row is renamed while a lost job of it starts late: whether that job, and the time of its start, are in the "
+        "way of a row made anew under the old name depends on what the start has read.",
     ),
 )

@@ -294,6 +294,22 @@ def test_a_tick_is_not_skipped_for_a_silent_job_that_is_given_up_at_that_moment(
     assert ["lost", "pending"] == states(store)
 
 
+def test_a_tick_is_not_skipped_for_a_silent_job_that_anything_else_is_written_to_at_that_moment(
+    store: Store, reports: Reports, open_transaction: Open
+) -> None:
+    silent(store, reports)
+    (row,) = store.mark(10)
+    submit = partial(store.submit, [decided(row)], "UTC", True, True)
+    writing = open_transaction()
+    writing.execute("update pgbeat.active_job set error = 'noted'")
+
+    assert [] == at_once(submit)
+    writing.rollback()
+
+    assert [True] == [answer.made for answer in submit()]
+    assert ["lost", "pending"] == states(store)
+
+
 # Two copies of a message; a silent job and its sign of life.
 
 

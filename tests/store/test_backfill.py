@@ -13,6 +13,7 @@ import pytest
 
 from celery_pgbeat.beat.backfiller import Backfiller
 from celery_pgbeat.planning import Filling, Rules, Step, range_of
+from celery_pgbeat.postgres.reports import Reports, Start
 from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.store import MOST_RECALLED, Store
 from celery_pgbeat.settings import Settings
@@ -730,10 +731,7 @@ def test_a_lost_job_keeps_its_backfill_and_starts_late_only_where_no_other_of_it
         assert backfill == lost
         if len(desk.sent) > 1:
             assert desk.turn()
-        started = store.database.run(
-            "start_late", job=job, run=0, attempt=0, token=str(uuid.uuid4()), worker="w", dead_after=30.0
-        )
-        return bool(started)
+        return Reports(store.database).start_late(Start(job, 0, 0, uuid.uuid4(), "w"), timedelta(seconds=30))
 
     assert desk.turn()
     assert lose_and_start_late()
@@ -749,17 +747,8 @@ def test_a_job_of_a_backfill_does_not_wait_for_min_gap(hourly: Situation, desk: 
     ask(hourly, 1, 1)
     assert desk.turn()
 
-    (row,) = store.database.run(
-        "start_spaced",
-        job=str(desk.sent[0]),
-        run=0,
-        attempt=0,
-        token=str(uuid.uuid4()),
-        worker="w",
-        dead_after=30.0,
-    )
-
-    assert row.started
+    start = Start(desk.sent[0], 0, 0, uuid.uuid4(), "w")
+    assert Reports(store.database).start_spaced(start, timedelta(seconds=30)) is True
 
 
 def test_who_is_lazy_is_filled_by_a_beat_that_declares_it(hourly: Situation, desk: Desk, store: Store) -> None:

@@ -420,6 +420,50 @@ def test_an_unknown_name_is_refused_with_the_one_that_may_have_been_meant(
     assert reason(error) == f"No periodic task is named '{slip}'. Did you mean 'nightly'?"
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("trigger(null)", "name is null, not the name of a periodic task"),
+        ("pause(null)", "name is null, not the name of a periodic task"),
+        ("resume(null)", "name is null, not the name of a periodic task"),
+        ("explain(null)", "name is null, not the name of a periodic task"),
+        ("pause('a', until => 'infinity')", "paused_until is infinity, outside the years 1 to 9999"),
+        ("pause('a', repeat('x', 1001))", "pause_reason has 1001 characters, more than 1000"),
+        ("schedule('b', 'app.probe', priority => 70000)", "priority 70000 is not in 0-255"),
+        ("schedule('b', 'app.probe', start_at => 'infinity')", "start_at is infinity, outside the years 1 to 9999"),
+        ("schedule(null, 'app.probe')", "name is null, not 1 to 200 characters"),
+        ("limit_group('g', 0)", "max_active is 0, not at least 1"),
+        ("limit_group(null, 1)", "name is null, not 1 to 200 characters"),
+        ("pause_group(null)", "name is null, not the name of a group"),
+        ("resume_group(null)", "name is null, not the name of a group"),
+    ],
+)
+def test_an_argument_that_can_never_be_right_is_refused_in_our_words(session: Session, call: str, message: str) -> None:
+    session.insert("a", sensitive=True, kwargs='{"password": "s3cret"}')
+
+    refused = session.refusal(f"select pgbeat.{call}")
+
+    assert ("22023", message) == (refused.pgcode, reason(refused))
+    assert "s3cret" not in str(refused)
+
+
+def test_a_pause_reason_from_before_there_was_a_bound_hinders_no_other_write(session: Session) -> None:
+    session.insert("a", enabled=False)
+    session.rows("set session_replication_role = replica")
+    session.rows("update pgbeat.periodic_task set pause_reason = repeat('x', 5000)")
+    session.rows("set session_replication_role = default")
+
+    session.rows("select pgbeat.resume('a')")
+
+    assert (True, None) == (session.task("a")["enabled"], session.task("a")["pause_reason"])
+
+
+def test_a_name_that_none_can_have_is_not_searched_for_similar_ones(session: Session) -> None:
+    session.rows("set statement_timeout = '2s'")  # 2,000 letters took 5 s, 5,000 more than 100
+
+    assert "P0002" == session.refusal("select pgbeat.explain(repeat('a', 1000000))").pgcode
+
+
 def test_no_name_is_suggested_that_is_not_alike(session: Session) -> None:
     schedule(session, "nightly")
 

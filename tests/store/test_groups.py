@@ -15,7 +15,7 @@ from celery_pgbeat.postgres.reports import Reports, Start
 from celery_pgbeat.postgres.store import Store
 from tests.race.transactions import Attempt, Transaction
 from tests.store.jobs import bury, make_job
-from tests.store.session import Session
+from tests.store.session import Session, reason
 from tests.store.ticks import beat, decided, insert, jobs, make_due, row_of, submit
 
 DAY = timedelta(days=1)
@@ -563,11 +563,21 @@ def test_an_unknown_group_is_refused_by_its_name(session: Session, call: str) ->
     assert "No group is named 'nigthly'." in str(error)
 
 
-@pytest.mark.parametrize("wrong", ["max_active = 0", "max_active = -1", "name = ''"])
-def test_a_wrong_limit_or_name_is_refused(session: Session, wrong: str) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("max_active = 0", "max_active is 0, not at least 1"),
+        ("max_active = -1", "max_active is -1, not at least 1"),
+        ("name = ''", "name has 0 characters, not 1 to 200"),
+        ("paused = null", "paused is null, not true or false"),
+    ],
+)
+def test_a_wrong_limit_or_name_is_refused(session: Session, wrong: str, message: str) -> None:
     limit(session, 1)
 
-    assert "23514" == session.refusal(f"update pgbeat.task_group set {wrong}").pgcode
+    refused = session.refusal(f"update pgbeat.task_group set {wrong}")
+
+    assert ("22023", message) == (refused.pgcode, reason(refused))
 
 
 def test_a_wrong_group_name_is_refused_by_both_doors(session: Session) -> None:

@@ -381,8 +381,20 @@ def test_p6_a_value_that_would_break_the_batch_it_is_marked_in_is_refused(migrat
     store = beat(migrated_database)
     make_due(store, "a")
 
-    with pytest.raises(DBAPIError, match=r"in_range|must be at most"):
+    with pytest.raises(DBAPIError, match=r"in_range|must be at most|outside the years"):
         store.database.execute(f"update pgbeat.periodic_task set {column}")
+
+
+def test_rows_that_a_beat_gives_back_can_be_marked_at_once_and_the_others_stay_marked(migrated_database: str) -> None:
+    store, other = beat(migrated_database, "beat-a"), beat(migrated_database, "beat-b")
+    for name in ("a", "b", "c"):
+        make_due(store, name)
+    store.mark(10)
+
+    assert 2 == store.unmark(["b", "c"])
+
+    assert ["b", "c"] == sorted(row.name for row in other.mark(10))
+    assert 0 == store.unmark(["b"]), "a mark of another beat is not taken off"
 
 
 def test_rows_that_somebody_holds_do_not_stand_before_the_unplanned_ones_behind_them(migrated_database: str) -> None:

@@ -163,7 +163,7 @@ def test_a_job_without_a_gap_takes_one_statement_and_leaves_no_trace(
 
 def test_the_state_of_a_job_tells_that_it_has_a_gap(reports: Reports) -> None:
     start = job(reports)
-    assert Known("submitted", 0, 0, None, final=False, spaced=True) == reports.state_of(start.job)
+    assert Known("submitted", 0, 0, None, final=False, task="app.probe", spaced=True) == reports.state_of(start.job)
 
 
 def test_of_two_starts_at_the_same_moment_one_runs_and_the_other_is_dropped(
@@ -289,6 +289,21 @@ def test_a_row_made_anew_under_an_old_name_does_not_inherit_the_last_start(
 
     assert Verdict.STARTED is verdict(reports, job(reports)), "the last start was another row's"
     assert Verdict.TOO_EARLY is verdict(reports, job(reports)), "and now it is its own"
+
+
+def test_a_late_start_of_a_row_made_anew_is_not_measured_against_the_old_one(
+    reports: Reports, database_clock: Clock
+) -> None:
+    row(reports)
+    verdict(reports, job(reports))
+    remove(reports)
+    reports.database.execute("delete from pgbeat.active_job")
+    database_clock.advance(SECOND)
+    row(reports)
+
+    assert reports.start_late(lost(reports), SILENCE), "the last start was another row's"
+    reports.database.execute("delete from pgbeat.active_job")
+    assert not reports.start_late(lost(reports), SILENCE), "and now it is its own"
 
 
 def test_a_last_start_that_an_older_worker_has_remembered_counts(reports: Reports) -> None:

@@ -101,6 +101,24 @@ def test_a_job_that_waits_is_started(reports: Reports, before: str) -> None:
     assert found["started_at"] == found["attempt_at"]
 
 
+@pytest.mark.parametrize("columns", [{}, {"min_gap": HOUR}], ids=["plain", "spaced"])
+def test_a_message_of_another_task_neither_starts_nor_ends_the_job_whose_id_it_bears(
+    reports: Reports, columns: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    job = make_job(reports.database, periodic_task=str(uuid.uuid4()), **columns)
+    forged = dataclasses.replace(start_of(job), task="app.another")
+
+    assert Verdict.FOREIGN is start_job(reports, forged, SILENCE)
+    assert f"'app.another' bears the id of job {job}, whose task is 'app.probe'" in caplog.text
+    assert reports.start_spaced(forged, SILENCE) is False
+    assert not reports.end_unstarted(forged, "failed", "worker-a")
+    assert set() == reports.end_unstarted_many([Unstarted(forged, "failed", "worker-a")])
+    assert "submitted" == state(reports.database, job)
+    bury(reports.database, job)
+    assert not reports.start_late(forged, SILENCE)
+    assert Verdict.STARTED is start_job(reports, dataclasses.replace(forged, task="app.probe"), SILENCE)
+
+
 def test_a_second_copy_of_a_running_job_starts_nothing(reports: Reports) -> None:
     first = started(reports)
     assert not reports.start(start_of(first.job), SILENCE)
@@ -274,9 +292,9 @@ def test_a_start_that_is_refused_because_the_job_is_asked_to_end_ends_it(reports
 
 def test_a_state_is_told_with_what_decides_and_unknown_is_none(reports: Reports) -> None:
     start = started(reports, run=2, attempt=1)
-    assert Known("running", 2, 1, "worker-a", final=False) == reports.state_of(start.job)
+    assert Known("running", 2, 1, "worker-a", final=False, task="app.probe") == reports.state_of(start.job)
     reports.finish(start, "succeeded")
-    assert Known("succeeded", 2, 1, "worker-a", final=True) == reports.state_of(start.job)
+    assert Known("succeeded", 2, 1, "worker-a", final=True, task="app.probe") == reports.state_of(start.job)
     assert reports.state_of(uuid.uuid4()) is None
 
 
@@ -786,7 +804,7 @@ def test_what_is_said_of_a_job_finds_it_by_its_id_among_many(reports: Reports) -
     reports.database.execute("analyze pgbeat.active_job")
     start = start_of(make_job(reports.database))
     one: dict[str, Any] = {"job": start.job, "run": 0, "attempt": 0, "token": start.token, "worker": "w", "error": "x"}
-    one |= {"state": "failed", "reason": None, "delay": 1.0, "resend": False, "dead_after": 30.0}
+    one |= {"task": "app.probe", "state": "failed", "reason": None, "delay": 1.0, "resend": False, "dead_after": 30.0}
     one |= {"jobs": [start.job], "runs": [0], "attempts": [0], "tokens": [start.token]}
     for name in OF_ONE_JOB:
         wanted = {parameter: one[parameter] for parameter in parameters(name)}

@@ -14,6 +14,7 @@ import pytest
 import celery_pgbeat
 from celery_pgbeat.declare import define
 from celery_pgbeat.declare.options import CELERY_HEADERS
+from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.roles import roles_script
 from celery_pgbeat.postgres.statements import PARAMETER, statement
@@ -425,6 +426,19 @@ def test_every_door_looks_names_up_in_pg_catalog_alone(owner: Session) -> None:
 
 # What a row may not hold, by either door.
 
+
+def nested(levels: int) -> Any:
+    """Return lists in lists."""
+    value: Any = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+class Raw(str):
+    """JSON that Python could not write."""
+
+
 REFUSED = {
     "the serializer pickle": ({"options": {"serializer": "pickle"}}, "'pickle'"),
     "the serializer yaml": ({"options": {"serializer": "yaml"}}, "'yaml'"),
@@ -451,6 +465,39 @@ REFUSED = {
     "a task of 1,001 characters": ({"task": "x" * 1001}, "task has 1001 characters, more than 1000"),
     "a queue of 1,001 characters": ({"queue": "x" * 1001}, "queue has 1001 characters, more than 1000"),
     "a subject of 1,001 characters": ({"subject": "x" * 1001}, "subject has 1001 characters, more than 1000"),
+    "arguments nested 102 levels deep": ({"args": nested(101)}, "args is nested more than 100 levels deep"),
+    "arguments nested 3,000 levels deep": ({"args": Raw("[" * 3000 + "]" * 3000)}, "args is nested more than 100"),
+    "keyword arguments nested so": ({"kwargs": {"a": nested(100)}}, "kwargs is nested more than 100 levels deep"),
+    "a header nested so": ({"options": {"headers": {"a": nested(100)}}}, "options is nested more than 100 levels deep"),
+    "a number of 310 digits": ({"args": [10**309]}, "args has a number of more than 309 digits"),
+    "a negative one": ({"kwargs": {"a": {"b": -(10**309)}}}, "kwargs has a number of more than 309 digits"),
+    "a number of 60,000 digits": ({"args": Raw(f"[{'9' * 60_000}]")}, "args has a number of more than 309 digits"),
+    "a time limit of 1e400": ({"options": Raw('{"time_limit": 1e400}')}, "options has a number of more than"),
+    "a time limit of a thousand years": (
+        {"options": {"time_limit": 3.2e10}},
+        "not a number of seconds from 0 to 31622400",
+    ),
+    "a soft one": ({"options": {"soft_time_limit": 31_622_401}}, "not a number of seconds from 0 to 31622400"),
+    "a countdown beyond the calendar": ({"options": {"countdown": 1e12}}, "not a number of seconds from 0 to 31622400"),
+    "an expiry beyond the calendar": ({"options": {"expires": -1e12}}, "not a number of seconds up to 31622400"),
+    "a queue that is kombu's": ({"queue": "unacked"}, "queue is 'unacked', a name that the broker or Celery keeps"),
+    "a queue that is kombu's lock": ({"queue": "unacked_mutex"}, "a name that the broker or Celery keeps for itself"),
+    "a queue that is a table of bindings": ({"queue": "_kombu.binding.x"}, "a name that the broker or Celery keeps"),
+    "a queue that is a result": ({"queue": "celery-task-meta-1"}, "a name that the broker or Celery keeps for itself"),
+    "the exchange of remote control": (
+        {"options": {"exchange": "celery.pidbox"}},
+        "a name that the broker or Celery keeps",
+    ),
+    "the exchange of events": (
+        {"options": {"exchange": "celeryev"}},
+        "a name that the broker or Celery keeps for itself",
+    ),
+    "replies to a mailbox": ({"options": {"reply_to": "a\n.celery.pidbox"}}, "a name that the broker or Celery keeps"),
+    "a line break in a name": ({"name": "a\nb"}, "name has the control character U+000A: take it out"),
+    "an escape in a task": ({"task": "a\x1b[31m"}, "task has the control character U+001B: take it out"),
+    "a C1 control in a queue": ({"queue": "a\x9b"}, "queue has the control character U+009B: take it out"),
+    "a tab in a subject": ({"subject": "a\tb"}, "subject has the control character U+0009: take it out"),
+    "a line break in a shadow": ({"options": {"shadow": "a\nb"}}, "options['shadow'] has the control character U+000A"),
     "a schedule of 251 characters": ({"schedule": "0 " * 126}, "longer than 250 characters"),
 }
 
@@ -475,7 +522,20 @@ def test_what_no_row_may_hold_is_refused_by_python_naming_the_value(probe: str) 
     columns, word = REFUSED[probe]
     given: dict[str, Any] = {"name": "x", "task": "app.probe", "schedule": None, **columns}
     with pytest.raises((InvalidPeriodicTask, ValueError), match=re.escape(word)):
+        declared(given)
+
+
+def declared(given: dict[str, Any]) -> None:
+    if any(isinstance(value, Raw) for value in given.values()):
+        check_sendable(None, given.get("options", "{}"), given.get("args", "[]"), "{}")
+    else:
         define(given.pop("name"), given.pop("task"), given.pop("schedule"), given, Settings(), "UTC")
+
+
+def test_what_is_nested_a_hundred_levels_deep_and_has_three_hundred_and_nine_digits_is_taken(owner: Session) -> None:
+    args, kwargs = [*nested(99), 10**309 - 1], {"a": nested(99), "b": "9" * 400}
+    define("x", "app.probe", None, {"args": args, "kwargs": kwargs}, Settings(), "UTC")
+    owner.insert("x", args=psycopg2.extras.Json(args), kwargs=psycopg2.extras.Json(kwargs))
 
 
 @pytest.mark.parametrize("text", ["a\0b", {"a": "\0"}], ids=["in a name", "in an argument"])
@@ -497,7 +557,6 @@ HOSTILE = [
     '"; drop schema pgbeat cascade; --',
     "%s %(name)s {schema} {0}",
     "$$; select pg_sleep(9); $$",
-    "line\nbreak\ttab\r",
     "\\'; \\x00",
     "snow ☃ and \U0001f4a3",
     "a" * 200,

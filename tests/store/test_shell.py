@@ -368,6 +368,27 @@ def test_what_is_exported_is_imported_as_it_was(run: Run, session: Session, tmp_
     assert lines.read_text() == done(run("export"))
 
 
+def test_a_row_that_cannot_be_read_is_shown_so_and_hides_no_other(run: Run, session: Session) -> None:
+    for name in ("a", "deep", "digits", "z"):
+        session.insert(name, schedule="every 1h")
+    session.rows("set session_replication_role = replica")
+    session.rows("update pgbeat.periodic_task set args = %s where name = 'deep'", "[" * 3000 + "]" * 3000)
+    session.rows("update pgbeat.periodic_task set kwargs = %s where name = 'digits'", f'{{"a": {"9" * 60_000}}}')
+    session.rows("set session_replication_role = default")
+
+    assert ["a", "deep", "digits", "z"] == [task["name"] for task in answer(run("list", "--json"))]
+    assert "deep" in done(run("list"))
+    assert "<unreadable: nested more than 100 levels deep>" == answer(run("show", "deep", "--json"))["args"]
+    assert "<unreadable: has a number of more than 309 digits>" in done(run("show", "digits"))
+    exported = run("export")
+    assert (1, ["a", "z"]) == (
+        exported.exit_code,
+        [json.loads(line)["name"] for line in exported.stdout.splitlines()],
+    )
+    assert "'deep' is not exported: args is <unreadable: nested more than 100 levels deep>" in exported.stderr
+    assert "'digits' is not exported" in exported.stderr
+
+
 def test_an_import_shows_the_difference_field_by_field_and_writes_it(run: Run, session: Session) -> None:
     done(run("add", "stays", "--task", "app.probe"))
     done(run("add", "changes", "--task", "app.probe", "--schedule", "every 5m", "--timezone", "Asia/Tokyo"))

@@ -167,7 +167,7 @@ REFUSED_WINDOWS = {
     "night PT5H": "not a schedule: write cron (*/5 * * * *), an interval (every 30s), ISO 8601 (R/PT1H, 2026-12-09), "
     "a calendar event (Mon..Fri 09:00), RRULE:... or solar: ...",
     f"{'*' * 251} PT5H": "longer than 250 characters",
-    f"RDATE:{','.join(['20261209'] * 500)} P1D": "longer than 4,000 characters",
+    f"RDATE:{','.join(['20261209'] * 450)} P1D": "longer than 4,000 characters",
     "window:": "there is no blackout window named ''",
     " WINDOW : ": "there is no blackout window named ''",
     "; ".join(f"{hour} 3 * * * PT1M" for hour in range(21)): "there are 21 windows, more than 20",
@@ -191,7 +191,7 @@ ACCEPTED_WINDOWS = [
     ["R/2026-11-07/P7D P2D", "P2D PT1H"],
     ["CRON_TZ=Europe/Berlin 0 0 * * sat P2D"],
     ["every 1h PT1M", "@hourly PT1M"],
-    [f"{hour} 3 * * * PT1M" for hour in range(20)] + ["window: a", "window: b"],
+    [*(f"{hour} 3 * * * PT1M" for hour in range(1, 19)), "0 3 * * * PT1M; 19 3 * * * PT1M; window: a", "window: b"],
 ]
 
 
@@ -277,7 +277,7 @@ def test_a_schedule_in_a_zone_that_does_not_exist_is_refused(session: Session, t
     message = refusal_of(session, schedule=text)
 
     assert message == f"'{zone}': there is no time zone of that name"
-    assert in_python(text) == message
+    assert (in_python(text) or "").startswith(f"{message}; ")
 
 
 def test_a_schedule_that_python_reads_is_stored(session: Session) -> None:
@@ -402,7 +402,7 @@ def test_a_window_that_can_never_work_is_refused_in_pythons_words(session: Sessi
 
 
 def test_windows_are_counted_over_all_texts_and_named_ones_are_not(session: Session) -> None:
-    texts = [*(f"{hour} 3 * * * PT1M; window: a" for hour in range(21)), "window: b"]
+    texts = ["; ".join(f"{minute} {hour} * * * PT1M; window: a" for minute in range(7)) for hour in range(3)]
 
     message = refusal_of(session, blackout=texts)
 
@@ -414,7 +414,7 @@ def test_a_window_in_a_zone_that_does_not_exist_is_refused(session: Session) -> 
     message = refusal_of(session, blackout=["CRON_TZ=Mars/Olympus 0 0 * * * PT5H"])
 
     assert message == "'Mars/Olympus': there is no time zone of that name"
-    assert declared(blackout=["CRON_TZ=Mars/Olympus 0 0 * * * PT5H"]) == message
+    assert (declared(blackout=["CRON_TZ=Mars/Olympus 0 0 * * * PT5H"]) or "").startswith(f"{message}; ")
 
 
 def test_windows_that_python_reads_are_stored(session: Session) -> None:
@@ -556,7 +556,7 @@ def test_what_is_no_iana_zone_is_refused(session: Session, zone: str) -> None:
     assert message == f"'{zone}': there is no time zone of that name"
     with pytest.raises(InvalidSchedule) as refused:
         parse("@daily", zone)
-    assert str(refused.value) == message
+    assert str(refused.value).startswith(f"{message}; ")
 
 
 def test_no_zone_that_python_and_postgres_know_is_refused(session: Session) -> None:
@@ -599,7 +599,19 @@ def test_the_good_rows_of_a_script_stand_beside_the_one_that_is_refused(session:
         ({"options": "[]"}, "options is [], not a JSON object"),
         ({"name": ""}, "name has 0 characters, not 1 to 200"),
         ({"name": "n" * 201}, "name has 201 characters, not 1 to 200"),
+        ({"name": None}, "name is null, not 1 to 200 characters"),
         ({"task": ""}, "task is empty"),
+        ({"task": None}, "task is null"),
+        ({"enabled": None}, "enabled is null, not true or false"),
+        ({"managed_by": None}, "managed_by is null, not a text"),
+        ({"managed_by": "x" * 1001}, "managed_by has 1001 characters, more than 1000"),
+        ({"pause_reason": "x" * 1001}, "pause_reason has 1001 characters, more than 1000"),
+        ({"paused_by": "x" * 1001}, "paused_by has 1001 characters, more than 1000"),
+        ({"start_at": "infinity"}, "start_at is infinity, outside the years 1 to 9999"),
+        ({"end_at": "-infinity"}, "end_at is -infinity, outside the years 1 to 9999"),
+        ({"anchor": "10000-01-01 00:00+00"}, "anchor is 10000-01-01T00:00:00+00:00, outside the years 1 to 9999"),
+        ({"paused_until": "infinity"}, "paused_until is infinity, outside the years 1 to 9999"),
+        ({"next_run_at": "infinity"}, "next_run_at is infinity, outside the years 1 to 9999"),
         ({"priority": 256}, "priority 256 is not in 0-255"),
         ({"priority": -1}, "priority -1 is not in 0-255"),
         (
@@ -654,12 +666,12 @@ def test_sql_and_python_know_the_same_values_and_the_table_takes_them(session: S
     ("column", "span", "why"),
     [
         ("jitter", timedelta(microseconds=-1), "it must be at least 0"),
-        ("jitter", timedelta(days=360, microseconds=1), "it must be at most 360 days"),
+        ("jitter", timedelta(days=366, microseconds=1), "it must be at most 366 days"),
         ("catchup_window", timedelta(days=-3), "it must be at least 0"),
         ("catchup_window", timedelta(days=36_001), "it must be at most 36000 days"),
         ("max_run_time", timedelta(0), "it must be more than 0"),
         ("max_run_time", timedelta(seconds=-1), "it must be more than 0"),
-        ("max_run_time", timedelta(days=361), "it must be at most 360 days"),
+        ("max_run_time", timedelta(days=367), "it must be at most 366 days"),
     ],
 )
 def test_a_span_out_of_range_is_refused_in_pythons_words(
@@ -675,11 +687,11 @@ def test_a_span_out_of_range_is_refused_in_pythons_words(
     ("column", "span"),
     [
         ("jitter", timedelta(0)),
-        ("jitter", timedelta(days=360)),
+        ("jitter", timedelta(days=366)),
         ("catchup_window", timedelta(0)),
         ("catchup_window", timedelta(days=36_000)),
         ("max_run_time", timedelta(microseconds=1)),
-        ("max_run_time", timedelta(days=360)),
+        ("max_run_time", timedelta(days=366)),
     ],
 )
 def test_a_span_at_the_end_of_its_range_is_stored(session: Session, column: str, span: timedelta) -> None:

@@ -144,7 +144,8 @@ def test_a_recurrence_set_is_shown_on_one_line_that_can_be_used_again() -> None:
         ),
         (
             ["@daily", "--timezone", "Mars/Base"],
-            "Error: 'Mars/Base': there is no time zone of that name\n  Mars/Base\n  ^\n",
+            "Error: 'Mars/Base': there is no time zone of that name; write an IANA name such as Europe/Berlin, not an "
+            "offset or an abbreviation\n  Mars/Base\n  ^\n",
         ),
         (["0 0 *\t*"], "Error: '0 0 *\\t*': cron has 5, 6 or 7 fields, not 4\n  0 0 *\\t*\n  ^\n"),
     ],

@@ -252,6 +252,10 @@ def test_json_that_only_looks_like_a_celery_type_is_left_as_it_is() -> None:
         ({"queue": object()}, "queue is .*, not text"),
         ({"subject": "a\0"}, "subject is .*; Postgres stores neither NUL"),
         ({"priority": 256}, "priority 256 is not in 0-255"),
+        ({"priority": 10**5000}, "priority a number of thousands of digits is not in 0-255"),
+        ({"max_runs": 10**5000}, "max_runs is a number of thousands of digits, not a whole number"),
+        ({"options": {"time_limit": 10**5000}}, "is a number of thousands of digits, not a number of seconds from 0"),
+        ({"options": {"time_limit": 10**400}}, r"is 10{76}\.\.\., not a number of seconds from 0 to 31622400"),
         ({"priority": True}, "priority is True, not a whole number"),
         ({"overlap": "maybe"}, "overlap is 'maybe', not one of skip, buffer_one, buffer_all"),
         ({"overlap": None}, "overlap is None; leave it out for the default, 'skip'"),
@@ -259,7 +263,7 @@ def test_json_that_only_looks_like_a_celery_type_is_left_as_it_is() -> None:
         ({"catchup_limit": 0}, "catchup_limit is 0, not at least 1"),
         ({"catchup_limit": True}, "catchup_limit is True, not a whole number up to"),
         ({"jitter": -1}, "jitter is -1; it must be at least 0"),
-        ({"jitter": "361d"}, "jitter is '361d'; it must be at most 360 days"),
+        ({"jitter": "367d"}, "jitter is '367d'; it must be at most 366 days"),
         ({"jitter": "P1M"}, "jitter is 'P1M'; months and years have no fixed length"),
         ({"blackout": 5}, "blackout is 5, neither text nor a list of texts"),
         ({"blackout": b"0 0 * * * PT5H"}, "blackout is b'0 0 .*, neither text nor a list of texts"),
@@ -277,8 +281,8 @@ def test_json_that_only_looks_like_a_celery_type_is_left_as_it_is() -> None:
         ({"max_run_time": "0%"}, "max_run_time is '0%'; it must be more than 0"),
         ({"max_run_time": "soon"}, "max_run_time is 'soon'.*use a timedelta"),
         ({"max_run_time": "P1M"}, "max_run_time is 'P1M'; months and years have no fixed length"),
-        ({"max_run_time": timedelta(days=361)}, "max_run_time is .*; it must be at most 360 days"),
-        ({"max_run_time": "40000%"}, "max_run_time is .*days=400.*; it must be at most 360 days"),
+        ({"max_run_time": timedelta(days=367)}, "max_run_time is .*; it must be at most 366 days"),
+        ({"max_run_time": "40000%"}, "max_run_time is .*days=400.*; it must be at most 366 days"),
         ({"catchup_window": -1}, "catchup_window is -1; it must be at least 0"),
         ({"catchup_window": timedelta(days=36_001)}, "catchup_window is .*; it must be at most 36000 days"),
         ({"catchup_window": [1]}, r"catchup_window is \[1\]; use a timedelta"),
@@ -376,12 +380,26 @@ def test_windows_are_a_text_or_a_list_of_texts(given: Any, texts: list[str] | No
         ("0 0 * * *", "'0 0 .*' is not a schedule and a duration, such as cron: 0 0 "),
         ("window:", "there is no blackout window named ''"),
         ("* * * * * PT1M", "more than 1,000 windows follow each other without a free moment"),
-        (["0 0 * * * PT1M"] * 20 + ["window: night; 0 0 * * * PT1M"], "there are 21 windows, more than 20"),
+        (["0 0 * * * PT1M; 9 0 * * * PT1M"] * 10 + ["window: x; 0 0 * * * PT1M"], "there are 21 windows, more than 20"),
     ],
 )
 def test_a_window_that_can_never_work_is_refused(windows: Any, said: str) -> None:
     with pytest.raises(InvalidSchedule, match=said):
         row(blackout=windows)
+
+
+@pytest.mark.parametrize(
+    ("windows", "said"),
+    [
+        (["window: night"] * 21, "blackout has 21 elements, more than 20"),
+        (["window: night", "", "x" * 4_251], "blackout has an element of 4251 characters, more than 4250"),
+    ],
+)
+def test_windows_have_bounds_before_they_are_read(windows: Any, said: str) -> None:
+    with pytest.raises(InvalidPeriodicTask) as refused:
+        row(blackout=windows)
+
+    assert said == str(refused.value)
 
 
 def test_windows_are_judged_in_the_zone_of_the_row() -> None:

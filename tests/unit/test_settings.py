@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -44,7 +45,16 @@ def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> N
         ("pgbeat_lease", "soon"),
         ("pgbeat_lease", 0),
         ("pgbeat_lease", float("nan")),
+        ("pgbeat_lease", 1e9),
         ("pgbeat_poll", -1),
+        ("pgbeat_poll", 0.001),
+        ("pgbeat_poll", timedelta(hours=2)),
+        ("pgbeat_heartbeat", 90_000),
+        ("pgbeat_dead_after", 0.01),
+        ("pgbeat_pickup_deadline", 1e9),
+        ("pgbeat_min_interval", 0.001),
+        ("pgbeat_alert_after", 0.5),
+        ("pgbeat_retention", 1e6),
         ("pgbeat_batch", "many"),
         ("pgbeat_batch", 0),
         ("pgbeat_schema", 'x"; drop table y; --'),
@@ -67,6 +77,13 @@ def test_a_wrong_value_is_an_error_that_names_the_setting_and_the_value(name: st
 
     assert name in str(refused.value)
     assert repr(value) in str(refused.value)
+
+
+def test_a_span_out_of_bounds_is_refused_with_its_bounds() -> None:
+    with pytest.raises(InvalidSetting, match=r"^pgbeat_lease is '1e9'; it must be from 0\.1 s to 1 day$"):
+        Settings.from_mapping({"pgbeat_lease": "1e9"})
+    with pytest.raises(InvalidSetting, match=r"^pgbeat_retention is '0\.5'; it must be from 1 day to 36,500 days$"):
+        Settings.from_mapping({"pgbeat_retention": "0.5"})
 
 
 def test_a_missing_url_says_how_to_give_one() -> None:
@@ -186,3 +203,43 @@ def test_a_setting_that_nobody_reads_is_named_with_the_one_that_was_meant(caplog
         "pgbeat_from_the_future is not a setting of this version and has no effect",
         "pgbeat_leese is not a setting of this version and has no effect; did you mean pgbeat_lease?",
     ] == caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("patterns", "task", "allowed"),
+    [
+        (["celery.*"], "celery.backend_cleanup", True),
+        (["celery.*"], "celery.map", False),
+        (["celery.*", "celery.map"], "celery.map", True),
+        (["*"], "celery.chord", True),
+        (["c*"], "celery.chain", False),
+    ],
+)
+def test_a_task_that_calls_others_is_allowed_by_its_name_and_not_by_a_pattern(
+    patterns: list[str], task: str, allowed: bool
+) -> None:
+    assert allowed is Settings.from_mapping({"pgbeat_allowed_tasks": patterns}).allows(task)
+
+
+@pytest.mark.parametrize(
+    ("queue", "options", "refusal"),
+    [
+        (None, {}, None),
+        ("low", {"expires": 5}, None),
+        ("mail.slow", {"reply_to": "low"}, None),
+        ("high", {}, "pgbeat_allowed_queues does not allow the queue 'high'"),
+        ("low", {"reply_to": "high"}, "pgbeat_allowed_queues does not allow the queue 'high'"),
+        ("low", {"exchange": "low"}, "pgbeat_allowed_queues is set, and options['exchange'] leads past it"),
+        (None, {"routing_key": "low"}, "pgbeat_allowed_queues is set, and options['routing_key'] leads past it"),
+    ],
+)
+def test_rows_name_no_other_queue_than_those_that_are_allowed(
+    queue: str | None, options: dict[str, Any], refusal: str | None
+) -> None:
+    settings = Settings.from_mapping({"pgbeat_allowed_queues": "low,mail.*"})
+
+    found = settings.refusal("shop.count", queue, options)
+
+    assert refusal == found if refusal is None else (found or "").startswith(refusal)
+    assert found == settings.refusal("shop.count", queue, json.dumps(options))
+    assert Settings().refusal("shop.count", queue, options) is None

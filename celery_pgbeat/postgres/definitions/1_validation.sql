@@ -30,6 +30,26 @@ as $$
         'soft_time_limit', 'stamped_headers', 'stamps', 'task', 'taskset', 'time_limit', 'timelimit', 'update', 'utc']
 $$;
 
+-- A text with what no line of a log and no terminal should get escaped as Python's repr does: control characters, marks
+-- that turn the direction of writing, and what has no width.
+create or replace function {schema}.escaped(given text) returns text
+language sql immutable parallel safe
+as $$
+    select case when given ~ '[^ -~]' then (
+        select string_agg(case
+            when code = 9 then chr(92) || 't'
+            when code = 10 then chr(92) || 'n'
+            when code = 13 then chr(92) || 'r'
+            when code < 32 or code between 127 and 160 then chr(92) || 'x' || lpad(to_hex(code), 2, '0')
+            when code = 1564 or code between 8203 and 8207 or code between 8232 and 8238 or code between 8288 and 8303
+                or code = 65279 then chr(92) || 'u' || lpad(to_hex(code), 4, '0')
+            else letter
+        end, '' order by place)
+        from unnest(string_to_array(given, null)) with ordinality as letters (letter, place)
+        cross join lateral ascii(letter) as code)
+    else given end
+$$;
+
 -- A text as Python's repr shows it: in quotes, on one line.
 create or replace function {schema}.quoted(given text) returns text
 language sql immutable parallel safe
@@ -38,9 +58,7 @@ as $$
         when given like '%''%' and given not like '%"%' then '"' || escaped || '"'
         else '''' || replace(escaped, '''', chr(92) || '''') || ''''
     end
-    from replace(given, chr(92), chr(92) || chr(92)) as plain
-    cross join replace(replace(replace(plain, chr(9), chr(92) || 't'), chr(10), chr(92) || 'n'), chr(13), chr(92) || 'r')
-        as escaped
+    from {schema}.escaped(replace(given, chr(92), chr(92) || chr(92))) as escaped
 $$;
 
 -- Refuse a text: what was given, then why, then the way out.
@@ -555,13 +573,22 @@ declare
     body text;
     name text;
     written_out int := 0;
+    longest int;
 begin
     if array_ndims(windows) > 1 then
         raise exception using errcode = 'invalid_parameter_value',
             message = format('%s has %s dimensions, not 1', field, array_ndims(windows));
+    elsif cardinality(windows) > 20 then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('%s has %s elements, more than 20', field, cardinality(windows));
     elsif array_position(windows, null) is not null then
         raise exception using errcode = 'invalid_parameter_value',
             message = format('%s[%s] is NULL, not text', field, array_position(windows, null));
+    end if;
+    select max(char_length(element)) into longest from unnest(windows) as element;
+    if longest > 4250 then  -- the longest schedule, and a duration
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('%s has an element of %s characters, more than 4250', field, longest);
     end if;
     foreach given in array windows loop
         continue when ascii({schema}.unpadded(given)) > 126;  -- Python may see a blank there, and so another text
@@ -592,6 +619,55 @@ as $$
     select given ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.]([0-9]{3}|[0-9]{6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$'
 $$;
 
+-- Refuse a text with a control character: it would forge lines of logs, and a terminal would obey it. Where letters are no
+-- code points, only those of ASCII are known.
+create or replace function {schema}.refuse_control(field text, value text) returns void
+language plpgsql
+as $$
+declare
+    found text;
+begin
+    if getdatabaseencoding() = 'UTF8' then
+        found := substring(value from '[' || chr(1) || '-' || chr(31) || chr(127) || '-' || chr(159) || ']');
+    else
+        found := substring(value from '[' || chr(1) || '-' || chr(31) || chr(127) || ']');
+    end if;
+    if found is not null then
+        raise exception using errcode = 'invalid_parameter_value', message = format(
+            '%s has the control character U+%s: take it out', field, lpad(upper(to_hex(ascii(found))), 4, '0'));
+    end if;
+end
+$$;
+
+-- Refuse the names under which brokers, kombu and Celery keep what is theirs: a queue of Redis is a key, and one in place
+-- of theirs ends each worker that meets it.
+create or replace function {schema}.refuse_route(field text, value text) returns void
+language plpgsql
+as $$
+begin
+    if value like any (array['unacked%', 'celeryev%', 'celery-task-meta-%', 'celery-taskset-meta-%', 'amq.%', '%.pidbox'])
+        or left(value, 7) = '_kombu.'
+    then
+        raise exception using errcode = 'invalid_parameter_value', message = format(
+            '%s is %s, a name that the broker or Celery keeps for itself: use another name', field, {schema}.quoted(value));
+    end if;
+    perform {schema}.refuse_control(field, value);
+end
+$$;
+
+-- Why JSON is such as not each process on its way can read; NULL where it is not. See plain_json.py.
+create or replace function {schema}.not_plain_json(field text, given jsonb) returns text
+language sql stable parallel safe
+as $$
+    select case
+        when jsonb_path_exists(given, 'strict $.**{101}') then
+            field || ' is nested more than 100 levels deep: pass an id or flatter data instead'
+        when jsonb_path_exists(given, 'strict $.** ? (@.type() == "number" && (@ >= 1e309 || @ <= -1e309))') then
+            field || ' has a number of more than 309 digits: pass it as text'
+    end
+    where octet_length(given::text) > 100
+$$;
+
 -- The options: known ones only, each with a value of its kind. NULL is what the app says.
 create or replace function {schema}.validate_options(options jsonb) returns void
 language plpgsql
@@ -615,13 +691,16 @@ begin
         wanted := case
             when kind = 'null' then null
             when option in ('confirm_timeout', 'countdown', 'soft_time_limit', 'time_limit', 'timeout') then
-                case when kind <> 'number' or given < '0' then 'a number of seconds' end
+                case
+                    when kind <> 'number' or given < '0' or given > '31622400' then 'a number of seconds from 0 to 31622400'
+                end
             when option = 'eta' then
                 case when kind <> 'string' or not {schema}.is_date_time(given #>> '{}') then 'an ISO 8601 date-time' end
             when option = 'expires' then
                 case
-                    when kind = 'number' or kind = 'string' and {schema}.is_date_time(given #>> '{}') then null
-                    else 'a number of seconds or an ISO 8601 date-time'
+                    when kind = 'number' and given >= '-31622400' and given <= '31622400' then null
+                    when kind = 'string' and {schema}.is_date_time(given #>> '{}') then null
+                    else 'a number of seconds up to 31622400 or an ISO 8601 date-time'
                 end
             when option in ('ignore_result', 'retry') then case when kind <> 'boolean' then 'true or false' end
             when option in ('headers', 'retry_policy') then case when kind <> 'object' then 'a dict' end
@@ -634,6 +713,10 @@ begin
                 message = format('options[%s] is %s, not %s', {schema}.quoted(option),
                                  case when kind = 'string' then {schema}.quoted(given #>> '{}') else left(given::text, 80) end,
                                  wanted);
+        elsif option in ('exchange', 'routing_key', 'reply_to') and kind = 'string' then
+            perform {schema}.refuse_route(format('options[%s]', {schema}.quoted(option)), given #>> '{}');
+        elsif option in ('shadow', 'compression', 'exchange_type', 'MessageGroupId') and kind = 'string' then
+            perform {schema}.refuse_control(format('options[%s]', {schema}.quoted(option)), given #>> '{}');
         elsif option = 'headers' and given ? 'pgbeat' then
             raise exception using errcode = 'invalid_parameter_value',
                 message = 'options[''headers''] has a header ''pgbeat'', which is ours: use another name';
@@ -657,7 +740,7 @@ as $$
     end
 $$;
 
--- Why a span of time is out of its column's range; NULL where it is not. In days, for to Postgres a year has 360.
+-- Why a span of time is out of its column's range; NULL where it is not. In days, for to Postgres a year has 360 of them.
 create or replace function {schema}.not_a_span(field text, span interval, may_be_nothing boolean, longest_days int)
 returns text
 language sql stable parallel safe
@@ -679,6 +762,32 @@ as $$
     select format('%s has %s characters, more than 1000', field, char_length(value)) where char_length(value) > 1000
 $$;
 
+-- Why a number is no priority; NULL where it is one.
+create or replace function {schema}.not_a_priority(priority int) returns text
+language sql stable parallel safe
+as $$
+    select format('priority %s is not in 0-255', priority) where priority not between 0 and 255
+$$;
+
+-- Why an instant is one that a driver cannot carry; NULL where it is not.
+create or replace function {schema}.not_an_instant(field text, value timestamptz) returns text
+language sql stable parallel safe
+as $$
+    select format('%s is %s, outside the years 1 to 9999', field, to_json(value) #>> '{}')
+    where value not between '0001-01-02 00:00+00' and '9999-12-30 00:00+00'
+$$;
+
+-- Why a text is no name of 1 to 200 characters; NULL where it is one.
+create or replace function {schema}.not_a_name(field text, value text) returns text
+language sql stable parallel safe
+as $$
+    select case
+        when value is null then field || ' is null, not 1 to 200 characters'
+        when char_length(value) not between 1 and 200 then
+            format('%s has %s characters, not 1 to 200', field, char_length(value))
+    end
+$$;
+
 -- Why one of the plain columns is wrong; NULL where none is.
 create or replace function {schema}.wrong_column(task {schema}.periodic_task) returns text
 language plpgsql stable
@@ -691,22 +800,23 @@ begin
         {schema}.not_a_short_text('subject', task.subject),
         case when task.sensitive is null then 'sensitive is null, not true or false' end,
         {schema}.not_one_of('dst', task.dst, 'default', 'skip', 'once', 'all'),
+        {schema}.not_an_instant('anchor', task.anchor),
+        {schema}.not_an_instant('start_at', task.start_at),
+        {schema}.not_an_instant('end_at', task.end_at),
         case when task.end_at < task.start_at then
             format('end_at %s is before start_at %s', to_json(task.end_at) #>> '{}', to_json(task.start_at) #>> '{}')
         end,
         case when task.max_runs < 1 then format('max_runs is %s, not at least 1', task.max_runs) end,
-        {schema}.not_a_span('jitter', task.jitter, true, 360),
+        {schema}.not_a_span('jitter', task.jitter, true, 366),
         {schema}.not_one_of('overlap', task.overlap, 'skip', 'buffer_one', 'buffer_all', 'cancel_other',
                              'terminate_other', 'allow'),
         {schema}.not_one_of('catchup', task.catchup, 'none', 'latest', 'earliest', 'all'),
         {schema}.not_a_span('catchup_window', task.catchup_window, true, 36000),
         case when task.catchup_limit < 1 then format('catchup_limit is %s, not at least 1', task.catchup_limit) end,
-        {schema}.not_a_span('min_gap', task.min_gap, false, 360),
-        {schema}.not_a_span('max_run_time', task.max_run_time, false, 360),
+        {schema}.not_a_span('min_gap', task.min_gap, false, 366),
+        {schema}.not_a_span('max_run_time', task.max_run_time, false, 366),
         {schema}.not_one_of('blackout_action', task.blackout_action, 'defer', 'skip'),
-        case when char_length(task.group_name) not between 1 and 200 then
-            format('group_name has %s characters, not 1 to 200', char_length(task.group_name))
-        end,
+        case when task.group_name is not null then {schema}.not_a_name('group_name', task.group_name) end,
         case when task.pause_after_failures < 1 then
             format('pause_after_failures is %s, not at least 1', task.pause_after_failures)
         end,
@@ -734,12 +844,13 @@ declare
     size int;
     wrong text;
 begin
-    if char_length(task.name) not between 1 and 200 then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('name has %s characters, not 1 to 200', char_length(task.name));
+    wrong := {schema}.not_a_name('name', task.name);
+    if wrong is not null then
+        raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
-    if task.task = '' then
-        raise exception using errcode = 'invalid_parameter_value', message = 'task is empty',
+    if coalesce(task.task, '') = '' then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = case when task.task is null then 'task is null' else 'task is empty' end,
             hint = 'Write the name by which workers know the Celery task.';
     end if;
     if jsonb_typeof(task.args) is distinct from 'array' then
@@ -766,14 +877,21 @@ begin
             message = format('options has %s bytes, more than 65536', size),
             hint = 'Store the data elsewhere and pass its key.';
     end if;
+    wrong := coalesce({schema}.not_plain_json('args', task.args), {schema}.not_plain_json('kwargs', task.kwargs),
+                      {schema}.not_plain_json('options', task.options));
+    if wrong is not null then
+        raise exception using errcode = 'invalid_parameter_value', message = wrong;
+    end if;
+    perform {schema}.refuse_control('name', task.name);
+    perform {schema}.refuse_control('task', task.task);
+    perform {schema}.refuse_control('group_name', task.group_name);
+    perform {schema}.refuse_control('submitter', task.submitter);
+    perform {schema}.refuse_control('subject', task.subject);
+    perform {schema}.refuse_route('queue', task.queue);
     if task.options <> '{}' then
         perform {schema}.validate_options(task.options);
     end if;
-    if task.priority not between 0 and 255 then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('priority %s is not in 0-255', task.priority);
-    end if;
-    wrong := {schema}.wrong_column(task);
+    wrong := coalesce({schema}.not_a_priority(task.priority), {schema}.wrong_column(task));
     if wrong is not null then
         raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
@@ -789,14 +907,39 @@ begin
 end
 $$;
 
+-- What an author writes beside the definition; `stored` is the row as it was, NULL for a new one. What stands there from
+-- before a rule hinders no other write. A CHECK that finds what is wrong would show the whole row, and the arguments of a
+-- sensitive one with it.
+create or replace function {schema}.validate_state(task {schema}.periodic_task, stored {schema}.periodic_task)
+returns void
+language plpgsql
+as $$
+declare
+    wrong constant text := coalesce(
+        case when task.enabled is null then 'enabled is null, not true or false' end,
+        case when task.managed_by is null then 'managed_by is null, not a text' end,
+        {schema}.not_a_short_text('managed_by', nullif(task.managed_by, stored.managed_by)),
+        {schema}.not_a_short_text('pause_reason', nullif(task.pause_reason, stored.pause_reason)),
+        {schema}.not_a_short_text('paused_by', nullif(task.paused_by, stored.paused_by)),
+        {schema}.not_a_short_text('declared_timezone', nullif(task.declared_timezone, stored.declared_timezone)),
+        {schema}.not_an_instant('paused_until', nullif(task.paused_until, stored.paused_until)),
+        {schema}.not_an_instant('next_run_at', nullif(task.next_run_at, stored.next_run_at)));
+begin
+    if wrong is not null then
+        raise exception using errcode = 'invalid_parameter_value', message = wrong;
+    end if;
+end
+$$;
+
 -- A named blackout window. Called by the trigger of that table.
 create or replace function {schema}.validate_blackout(blackout {schema}.blackout) returns void
 language plpgsql
 as $$
+declare
+    wrong constant text := {schema}.not_a_name('name', blackout.name);
 begin
-    if char_length(blackout.name) not between 1 and 200 then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('name has %s characters, not 1 to 200', char_length(blackout.name));
+    if wrong is not null then
+        raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
     if blackout.windows is null then
         raise exception using errcode = 'invalid_parameter_value', message = 'windows is null, not an array of text',
@@ -805,6 +948,25 @@ begin
     if blackout.timezone is not null then
         perform {schema}.validate_timezone(blackout.timezone);
     end if;
+    perform {schema}.refuse_control('name', blackout.name);
     perform {schema}.validate_windows('windows', blackout.windows);
+end
+$$;
+
+-- A group. Called by the trigger of that table.
+create or replace function {schema}.validate_group(task_group {schema}.task_group) returns void
+language plpgsql
+as $$
+declare
+    wrong constant text := coalesce(
+        {schema}.not_a_name('name', task_group.name),
+        case when task_group.max_active < 1 then format('max_active is %s, not at least 1', task_group.max_active) end,
+        case when task_group.paused is null then 'paused is null, not true or false' end,
+        {schema}.not_a_short_text('pause_reason', task_group.pause_reason));
+begin
+    if wrong is not null then
+        raise exception using errcode = 'invalid_parameter_value', message = wrong;
+    end if;
+    perform {schema}.refuse_control('name', task_group.name);
 end
 $$;

@@ -57,6 +57,7 @@ declare
     in_the_way uuid;
 begin
     if tg_op = 'INSERT' then
+        perform {schema}.validate_state(new, null);
         perform {schema}.validate_periodic_task(new);
         new.revision := 1;
         new.planned_revision := case when new.schedule is null or new.next_run_at is not null then 1 else 0 end;
@@ -78,6 +79,7 @@ begin
         return new;
     end if;
 
+    perform {schema}.validate_state(new, old);
     times_changed := (new.schedule, new.timezone, new.anchor, new.dst, new.start_at, new.end_at, new.max_runs,
                       new.jitter, new.blackout, new.blackout_action)
         is distinct from
@@ -224,7 +226,7 @@ create trigger periodic_task_updated
         name, task, args, kwargs, queue, priority, options, sensitive,
         schedule, timezone, anchor, dst, start_at, end_at,
         max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-        windows_revision, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
+        windows_revision, declared_timezone, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
         tracking, next_run_at, managed_by, group_name, group_paused, lazy
     on {schema}.periodic_task
     for each row
@@ -274,7 +276,8 @@ begin
         return null;
     end if;
     perform from {schema}.periodic_task where windows_used @> array[new.name] order by name for no key update;
-    update {schema}.periodic_task set windows_revision = windows_revision + 1 where windows_used @> array[new.name];
+    -- An author may write that column: it begins again where it would end.
+    update {schema}.periodic_task set windows_revision = windows_revision % 1000000000 + 1 where windows_used @> array[new.name];
     return null;
 end
 $$;

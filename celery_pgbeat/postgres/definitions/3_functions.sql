@@ -8,7 +8,8 @@
 -- function here that a statement, a view or a trigger calls; what those call themselves is covered.
 
 -- The name that is one slip away from an unknown one: a letter too many, too few, wrong, or two of them swapped.
--- Each possible slip is one probe of the primary key, so a million rows cost no more than ten.
+-- Each possible slip is one probe of the primary key, so a million rows cost no more than ten. Slips cost the square of
+-- the name's length, and a periodic task's has 200 characters at most: nothing is similar to a longer one.
 create or replace function {schema}.similar_name(name text) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -16,6 +17,7 @@ as $$
     with cut as (
         select left(similar_name.name, at) as head, substr(similar_name.name, at + 1) as tail
         from generate_series(0, char_length(similar_name.name)) as at
+        where char_length(similar_name.name) <= 200
     ),
     slip as (
         select head || substr(tail, 2) as name from cut
@@ -41,6 +43,10 @@ as $$
 declare
     meant constant text := {schema}.similar_name(refuse_unknown.name);
 begin
+    if refuse_unknown.name is null then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = 'name is null, not the name of a periodic task';
+    end if;
     raise exception using errcode = 'no_data_found',
         message = format('No periodic task is named %s.', {schema}.quoted(refuse_unknown.name))
             || coalesce(' Did you mean ' || {schema}.quoted(meant) || '?', '');
@@ -93,7 +99,11 @@ as $$
 declare
     kept timestamptz;
     declared {schema}.periodic_task;
+    wrong constant text := {schema}.not_a_priority(schedule.priority);
 begin
+    if wrong is not null then  -- the column would not even hold it
+        raise exception using errcode = 'invalid_parameter_value', message = wrong;
+    end if;
     loop
         -- The lock falls on a row that differs, never on an equal one.
         select next_run_at into kept

@@ -2,7 +2,8 @@
 --
 -- A function for the reasons of finish_many: it keeps its plan, and the plan must serve any size of table and of batch.
 create or replace function {schema}.end_unstarted_many(
-    jobs uuid[], runs int[], attempts int[], workers text[], states text[], reasons text[], errors text[]
+    jobs uuid[], runs int[], attempts int[], workers text[], states text[], reasons text[], errors text[],
+    tasks text[] default null
 ) returns table (id uuid)
 language plpgsql rows 1
 set search_path = pg_catalog, pg_temp
@@ -19,15 +20,15 @@ begin
     with told as materialized (
         select * from unnest(end_unstarted_many.jobs, end_unstarted_many.runs, end_unstarted_many.attempts,
                              end_unstarted_many.workers, end_unstarted_many.states, end_unstarted_many.reasons,
-                             end_unstarted_many.errors)
-            with ordinality as told (id, run, attempt, worker, state, reason, error, place)
+                             end_unstarted_many.errors, end_unstarted_many.tasks)
+            with ordinality as told (id, run, attempt, worker, state, reason, error, task, place)
     ),
     held as materialized (
         select job.id, told.attempt, told.worker, told.state, told.reason, told.error, told.place
         from {schema}.active_job as job
         join told on told.id = job.id
         where job.id = any (end_unstarted_many.jobs) and job.run = told.run and job.attempt <= told.attempt
-            and job.state in ('pending', 'submitted', 'retrying')
+            and job.state in ('pending', 'submitted', 'retrying') and (told.task is null or job.task = told.task)
         order by job.id
         for update of job skip locked
     ),
@@ -60,7 +61,7 @@ begin
     from {schema}.active_job as job
     join told on told.id = job.id
     where job.id = any (end_unstarted_many.jobs) and job.run = told.run and job.attempt <= told.attempt
-        and job.state in ('pending', 'submitted', 'retrying')
+        and job.state in ('pending', 'submitted', 'retrying') and (told.task is null or job.task = told.task)
         and job.id not in (select id from held);
 end
 $$;

@@ -114,7 +114,7 @@ begin
 end
 $$;
 
--- A reason is that of a pause.
+-- What is wrong is refused before it is written; a reason is that of a pause.
 create or replace function {schema}.task_group_written() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -123,6 +123,7 @@ begin
     if not new.paused then
         new.pause_reason := null;
     end if;
+    perform {schema}.validate_group(new);
     return new;
 end
 $$;
@@ -179,6 +180,9 @@ create or replace function {schema}.refuse_unknown_group(name text) returns void
 language plpgsql
 as $$
 begin
+    if refuse_unknown_group.name is null then
+        raise exception using errcode = 'invalid_parameter_value', message = 'name is null, not the name of a group';
+    end if;
     raise exception using errcode = 'no_data_found', table = 'task_group',
         message = format('No group is named %s.', {schema}.quoted(refuse_unknown_group.name)),
         hint = 'A group is named by the column group_name of a periodic task, or by limit_group().';

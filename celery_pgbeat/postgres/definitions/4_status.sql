@@ -186,7 +186,7 @@ as $$
             || coalesce(': ' || {schema}.mark_in_words(job.marked_by, job.marked_at, job.mark_lease), '')
             || case
                 when job.refusals = 0 then ''
-                else format(', the broker has refused it (%s of 3 times: %s)', job.refusals, left(job.error, 200))
+                else format(', the broker has refused it (%s of 3 times: %s)', job.refusals, {schema}.escaped(left(job.error, 200)))
             end
         when 'buffered' then case when job.waits_for = 'place' then {schema}.place_in_words(job.group_name) else 'waits for its turn' end
         else
@@ -197,7 +197,7 @@ as $$
             || {schema}.shown(waiting_since)
             || case
                 when job.state = 'retrying'
-                then ' (attempt ' || job.attempt + 1 || coalesce(' after ' || left(job.error, 200), '') || ')'
+                then ' (attempt ' || job.attempt + 1 || coalesce(' after ' || {schema}.escaped(left(job.error, 200)), '') || ')'
                 else ''
             end
             || case when job.resends > 0 then format(', sent again (%s of 3 times)', job.resends) else '' end
@@ -234,12 +234,12 @@ as $$
         when not task.enabled and task.paused_until <= {schema}.now()
         then 'its pause was over at ' || {schema}.shown(task.paused_until) || ', and a beat has to resume it'
         when not task.enabled
-        then 'it is paused' || coalesce(' by ' || task.paused_by, '')
-            || coalesce(' until ' || {schema}.shown(task.paused_until), '') || coalesce(' (' || task.pause_reason || ')', '')
+        then 'it is paused' || coalesce(' by ' || {schema}.escaped(task.paused_by), '')
+            || coalesce(' until ' || {schema}.shown(task.paused_until), '') || coalesce(' (' || {schema}.escaped(task.pause_reason) || ')', '')
         when task.group_paused
         then 'its group ' || {schema}.quoted(task.group_name) || ' is paused' || coalesce((
-            select ' (' || pause_reason || ')' from {schema}.task_group where name = task.group_name), '')
-        when task.problem is not null then 'it cannot be planned: ' || rtrim(task.problem, '.')
+            select ' (' || {schema}.escaped(pause_reason) || ')' from {schema}.task_group where name = task.group_name), '')
+        when task.problem is not null then 'it cannot be planned: ' || rtrim({schema}.escaped(task.problem), '.')
         when task.next_run_at <= {schema}.now()
         then concat_ws('; ', 'its run has been due since ' || {schema}.shown(task.next_run_at),
                        {schema}.why_undecided(task, no_beat, beat_seen))
@@ -277,7 +277,7 @@ as $$
                 when 'revoked' then 'was revoked'
                 else state
             end, {schema}.shown(finished_at))
-            || coalesce(' (' || left(error, 200) || ')', '')
+            || coalesce(' (' || {schema}.escaped(left(error, 200)) || ')', '')
         else format(case
                 when occurrences = 1 then 'its last run, of %2$s, was'
                 else 'its last %1$s runs, from %2$s to %3$s, were'

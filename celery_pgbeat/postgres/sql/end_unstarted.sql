@@ -4,6 +4,7 @@
 with gone as (
     delete from {schema}.active_job
     where id = %(job)s and run = %(run)s and attempt <= %(attempt)s and state in ('pending', 'submitted', 'retrying')
+        and (%(task)s::text is null or task = %(task)s)
     returning *
 )
 insert into {schema}.finished_job (

@@ -67,9 +67,10 @@ select id, periodic_task, scheduled_for, origin, task, queue, message::text,
     case when not unasked then {schema}.microseconds(catchup_window) end as catchup_window_microseconds,
     case when not unasked then blackout end as blackout,
     timezone,
-    case when not unasked and windows_used is not null then {schema}.windows_of(windows_used)::text end as windows
+    case when not unasked and windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
+    sends
 from taken
 union all
 select id, periodic_task, scheduled_for, origin, task, queue, null, {schema}.microseconds(max_run_time), run, reason,
-    null, null, null, null, null
+    null, null, null, null, null, sends
 from dropped

@@ -7,4 +7,5 @@
 -- As in the confirm, the only column that an index names is `check_at`: it moves where the job has waited for longer than
 -- the lease.
 select {schema}.start(
-    %(job)s::uuid, %(run)s::int, %(attempt)s::int, %(token)s::uuid, %(worker)s, %(dead_after)s) as started
+    %(job)s::uuid, %(run)s::int, %(attempt)s::int, %(token)s::uuid, %(worker)s, %(dead_after)s,
+    %(task)s) as started

@@ -16,11 +16,13 @@ with patience as materialized (
 ),
 late as materialized (
     select job.id, job.created_at, job.periodic_task, job.origin,
+        (select created_at from {schema}.periodic_task where name = job.periodic_task) as row_created_at,
         (job.revival ->> 'min_gap')::interval as min_gap, job.revival ->> 'group_name' as group_name
     from {schema}.finished_job as job
     cross join patience
     where job.id = %(job)s and job.state = 'lost' and job.started_at is null and job.revival is not null
         and job.run = %(run)s and job.attempt = %(attempt)s
+        and (%(task)s::text is null or job.task = %(task)s)
         and not exists (
             select from {schema}.active_job as other
             where other.periodic_task = job.periodic_task
@@ -61,12 +63,12 @@ placed as materialized (
     where known.max_active is null or inherited.slot is not null or free.slot is not null
 ),
 remembered as (
-    insert into {schema}.periodic_task_state as known (name, last_started_at)
-    select periodic_task, {schema}.now() from late
+    insert into {schema}.periodic_task_state as known (name, last_started_at, row_created_at)
+    select periodic_task, {schema}.now(), row_created_at from late
     where min_gap is not null and exists (select from placed)
     on conflict (name) do update
-    set last_started_at = excluded.last_started_at
-    where known.last_started_at is null or exists (
+    set last_started_at = excluded.last_started_at, row_created_at = excluded.row_created_at
+    where known.last_started_at is null or known.row_created_at <> excluded.row_created_at or exists (
         select from late
         where origin in ('manual', 'backfill') or %(run)s > 0 or %(attempt)s > 0
             or known.last_started_at <= {schema}.now() - min_gap

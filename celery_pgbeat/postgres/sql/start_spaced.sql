@@ -11,6 +11,7 @@ with candidate as materialized (
         %(attempt)s = 0 and run = 0 and started_at is null and origin not in ('manual', 'backfill') as first
     from {schema}.active_job
     where id = %(job)s and run = %(run)s and min_gap is not null
+        and (%(task)s::text is null or task = %(task)s)
         and (token = %(token)s
             or ask is null and (attempt < %(attempt)s or attempt = %(attempt)s and state not in ('running', 'buffered')))
     for no key update

@@ -10,9 +10,9 @@
 --   What is decided about a row rests on the jobs that stand there, so these are locked too. `recover` drops a job because
 -- a newer tick is due, and `judge` gives one up: a tick that was skipped for such a job, at the same moment, would leave
 -- nothing to run. A key share lock is enough against them: it conflicts with what deletes a job, and neither a start nor
--- a heartbeat waits for it or steps over it. What replaces a job must also keep out what changes it, so it takes the
--- stronger lock. A job that has changed since this statement took its snapshot (its ctid tells) is as good as locked by
--- another transaction.
+-- a heartbeat waits for it or steps over it. What replaces a job or gives it up must also keep out what changes it, so it
+-- takes the stronger lock. A job that has changed since this statement took its snapshot (its ctid tells) is as good as
+-- locked by another transaction.
 --   `made` reads `lapsed` and `withdrawn` in full: nothing else orders two data-modifying CTEs, and unordered the
 -- insert runs first, meets the lapsed job in the unique index, and the tick is skipped for nothing.
 --   decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row says.
@@ -56,22 +56,24 @@ marked as materialized (
     for no key update of task skip locked
 ),
 standing as materialized (
-    select id, periodic_task, ctid::text as version from {schema}.active_job
+    select id, periodic_task, ctid::text as version, busy_until < {schema}.now() as is_silent from {schema}.active_job
     where periodic_task = any (array(select name from marked where job is not null and overlap <> 'allow'))
 ),
 kept as materialized (
     select id, ctid::text as version from {schema}.active_job
     where id = any (array(
         select id from standing
-        where periodic_task not in (select name from marked where overlap in ('cancel_other', 'terminate_other'))))
+        where not is_silent
+            and periodic_task not in (select name from marked where overlap in ('cancel_other', 'terminate_other'))))
     order by id
     for key share skip locked
 ),
-kept_to_replace as materialized (
+kept_to_end as materialized (
     select id, ctid::text as version from {schema}.active_job
     where id = any (array(
         select id from standing
-        where periodic_task in (select name from marked where overlap in ('cancel_other', 'terminate_other'))))
+        where is_silent
+            or periodic_task in (select name from marked where overlap in ('cancel_other', 'terminate_other'))))
     order by id
     for no key update skip locked
 ),
@@ -79,7 +81,7 @@ fenced as materialized (
     select * from marked
     where name not in (
         select periodic_task from standing
-        where (id, version) not in (select id, version from kept union all select id, version from kept_to_replace))
+        where (id, version) not in (select id, version from kept union all select id, version from kept_to_end))
 ),
 lapsed as (
     delete from {schema}.active_job as job

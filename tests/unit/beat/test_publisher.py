@@ -199,6 +199,19 @@ def test_the_seconds_until_a_message_may_start_are_told_of_each(ours: Outbox) ->
     assert [(later.id, 5.0), (now.id, 0.0)] == ours.publish([later, now]).sent
 
 
+@pytest.mark.parametrize("sends", [1, 2])
+def test_a_job_that_may_have_been_sent_before_is_not_given_up_for_what_its_own_message_keeps(
+    ours: Outbox, monkeypatch: pytest.MonkeyPatch, sends: int
+) -> None:
+    """The beat before may have died after the message; a lock of the task's own is then that message's."""
+    monkeypatch.setattr(Scheduler, "apply_async", lambda *_, **__: None)
+    monkeypatch.setattr(ours.publisher._renderer, "render", lambda given, _now: ([], given))
+
+    answer = ours.publisher.publish([job(sends=sends)], boottime() + 60)
+
+    assert (sends - 1, 2 - sends) == (len(answer.sent), len(answer.not_sent))
+
+
 @pytest.mark.parametrize(
     ("returned", "expected"),
     [

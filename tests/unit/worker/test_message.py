@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from types import SimpleNamespace
 from typing import Any
@@ -49,10 +50,29 @@ def test_a_replacement_under_our_id_is_not_ours() -> None:
     assert copy_of(fields(replaced_task_nesting=1)) is None
 
 
-@pytest.mark.parametrize("header", ["nightly", 1, {"job": "x", "run": 0}, {"job": str(JOB)}, {"job": 1, "run": 0}])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "nightly",
+        1,
+        {"job": "x", "run": 0},
+        {"job": str(JOB)},
+        {"job": 1, "run": 0},
+        {"job": str(JOB), "run": math.inf},
+        {"job": str(JOB), "run": 2**40},
+        {"job": str(JOB), "run": -1},
+    ],
+)
 def test_a_header_that_only_has_our_name_is_not_ours_and_logged(header: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert copy_of(fields(pgbeat=header)) is None
     assert "is not celery-pgbeat's: ignored" in caplog.text
+
+
+@pytest.mark.parametrize(("task", "read"), [("app.probe", "app.probe"), (None, None), (7, None), ("a\0", None)])
+def test_a_copy_knows_the_task_of_its_message(task: Any, read: str | None) -> None:
+    copy = copy_of(fields(task=task))
+    assert copy is not None
+    assert read == copy.task
 
 
 def test_a_child_means_the_start_that_its_main_process_entrusted() -> None:

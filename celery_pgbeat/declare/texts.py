@@ -1,0 +1,115 @@
+"""Texts that a row may hold, and names that a broker would not take for what they are."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from celery_pgbeat.errors import InvalidPeriodicTask
+
+LONGEST_TEXT = 1_000  # characters of what is a name of something else or a few words
+CONTROL = re.compile(r"[\x01-\x1f\x7f-\x9f]")  # those of Unicode's categories C0 and C1; NUL is refused before
+# Names under which Celery, kombu and RabbitMQ keep what is theirs. In Redis a queue is a key: a list of the name
+# `unacked` in place of kombu's hash ends each worker that fetches a message. The same as in SQL.
+BROKERS_OWN = re.compile(r"unacked|_kombu\.|celeryev|celery-task(set)?-meta-|amq\.|.*\.pidbox\Z", re.DOTALL)
+
+
+def shown(value: Any) -> str:
+    """Return a value as an error shows it: at most 80 characters, whatever it is.
+
+    Example:
+        >>> shown("x" * 1000)[-6:]
+        'xxx...'
+    """
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a number of thousands of digits"  # Python writes none of them
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def read_text(field: str, value: Any) -> str:
+    """Return a text of at least one character.
+
+    Raises:
+        InvalidPeriodicTask: it is none, or Postgres cannot store it.
+    """
+    if not isinstance(value, str):
+        raise InvalidPeriodicTask(f"{field} is {value!r}, not text")
+    if not value:
+        raise InvalidPeriodicTask(f"{field} is empty; give it at least one character")
+    return storable(field, value)
+
+
+def storable(field: str, text: str) -> str:
+    """Return the text if Postgres can store it.
+
+    Raises:
+        InvalidPeriodicTask: it holds NUL or half a surrogate pair.
+    """
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise InvalidPeriodicTask(f"{field} is {text!r}; Postgres stores neither NUL nor lone surrogates")
+    return str.__str__(text)  # of a subclass, as an enum's member is, only what it holds
+
+
+def read_short_text(field: str, value: Any) -> str:
+    """Return a text that may stand in a row.
+
+    Raises:
+        InvalidPeriodicTask: it is no text, longer than 1,000 characters, or Postgres cannot store it.
+    """
+    text = read_text(field, value)
+    if len(text) > LONGEST_TEXT:
+        raise InvalidPeriodicTask(f"{field} has {len(text)} characters, more than {LONGEST_TEXT}")
+    return text
+
+
+def printable(field: str, text: str) -> str:
+    """Return a text that forges no line of a log and sends no command to a terminal.
+
+    Raises:
+        InvalidPeriodicTask: it holds a control character; names it.
+
+    Example:
+        >>> printable("name", "nightly")
+        'nightly'
+    """
+    found = CONTROL.search(text)
+    if found:
+        raise InvalidPeriodicTask(f"{field} has the control character U+{ord(found.group()):04X}: take it out")
+    return text
+
+
+def read_one_line(field: str, value: Any) -> str:
+    """Return a short text without control characters.
+
+    Raises:
+        InvalidPeriodicTask: see `read_short_text` and `printable`.
+    """
+    return printable(field, read_short_text(field, value))
+
+
+def routable(field: str, text: str) -> str:
+    """Return the name of a queue or an exchange that is not the broker's own.
+
+    Raises:
+        InvalidPeriodicTask: it is.
+
+    Example:
+        >>> routable("queue", "reports")
+        'reports'
+    """
+    if BROKERS_OWN.match(text):
+        raise InvalidPeriodicTask(
+            f"{field} is {text!r}, a name that the broker or Celery keeps for itself: use another name"
+        )
+    return printable(field, text)
+
+
+def read_queue(field: str, value: Any) -> str:
+    """Return the name of a queue.
+
+    Raises:
+        InvalidPeriodicTask: see `read_short_text` and `routable`.
+    """
+    return routable(field, read_short_text(field, value))

@@ -1,0 +1,51 @@
+"""Texts of rows as people are shown them: an author's text must not speak to a terminal, nor forge a line of a log.
+
+What is not printable (control characters, marks that turn the direction of writing, what has no width) is escaped as
+Python's repr does, in JSON as JSON does. All else stays as it is, whatever its alphabet.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def one_line(text: str, longest: int | None = None) -> str:
+    r"""Return a text on one line.
+
+    Args:
+        text: any text.
+        longest: the number of characters after which it is cut; None for no limit.
+
+    Example:
+        >>> one_line("nightly\n[ERROR] forged \x1b[31m")
+        'nightly\\n[ERROR] forged \\x1b[31m'
+    """
+    shown = text if text.isprintable() else "".join(_escaped(letter) for letter in text)
+    return shown if longest is None or len(shown) <= longest else f"{shown[: longest - 1]}…"
+
+
+def json_lines(value: Any, **options: Any) -> str:
+    r"""Return JSON that reads back to the same value, with line breaks only where `indent` puts them.
+
+    Args:
+        value: anything that `json.dumps` takes.
+        **options: those of `json.dumps`.
+
+    Example:
+        >>> print(json_lines("ü\u202e\x9b"))
+        "ü\u202e\u009b"
+    """
+    text = json.dumps(value, ensure_ascii=False, **options)
+    lines = text.split("\n")  # within a text a line break is escaped already
+    if all(line.isprintable() for line in lines):
+        return text
+    return "\n".join("".join(_in_json(letter) for letter in line) for line in lines)
+
+
+def _escaped(letter: str) -> str:
+    return letter if letter.isprintable() else repr(letter)[1:-1]
+
+
+def _in_json(letter: str) -> str:
+    return letter if letter.isprintable() else json.dumps(letter)[1:-1]
