@@ -17,7 +17,8 @@ from celery_pgbeat.settings import Settings
 logger = logging.getLogger(__name__)
 
 HOUSEKEEPING_EVERY = 3600.0  # seconds between two looks at the days of the history
-AGAIN_AFTER = 60.0  # seconds, when a lock was not to be had within its 200 ms
+AGAIN_AFTER = 60.0  # seconds, when a lock was not to be had within its 200 ms, or another session had it
+LEFT_TOO_OFTEN = 5  # times in a row, before that is told: making the days takes moments
 
 
 class Janitor:
@@ -29,6 +30,7 @@ class Janitor:
         self._node = node
         self._announce_at = 0.0
         self._housekeeping_at = 0.0
+        self._left_to_others = 0  # times in a row that somebody else was making the days of the history
         self.workers_track = False  # whether workers announce our tracker
 
     def start(self) -> None:
@@ -86,6 +88,14 @@ class Janitor:
             logger.info("The history's days have to wait: %s", error, extra={"action": "prune"})
             self._housekeeping_at = now + AGAIN_AFTER
             return
-        self._housekeeping_at = now + HOUSEKEEPING_EVERY
+        self._left_to_others = self._left_to_others + 1 if made is None else 0
+        if self._left_to_others == LEFT_TOO_OFTEN:
+            logger.warning(
+                "The history's days have not been made for %d minutes: a session holds the advisory lock of "
+                "make_days(). See pg_locks, and end that session",
+                self._left_to_others,
+                extra={"action": "prune"},
+            )
+        self._housekeeping_at = now + (AGAIN_AFTER if made is None else HOUSEKEEPING_EVERY)
         if made or dropped:
-            logger.info("Pruned %d days of the history, made %d", dropped, made, extra={"action": "prune"})
+            logger.info("Pruned %d days of the history, made %d", dropped, made or 0, extra={"action": "prune"})

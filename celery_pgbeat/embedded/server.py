@@ -14,7 +14,7 @@ from typing import ClassVar, TypeVar
 
 from celery_pgbeat.embedded.errors import ServerUnavailable
 from celery_pgbeat.embedded.ports import free_port
-from celery_pgbeat.embedded.process import Process, require_posix
+from celery_pgbeat.embedded.process import Process, log_text, require_posix
 
 START_TIMEOUT = 60.0  # seconds until a server that does not answer is given up; a busy machine needs most of them
 _PORT_TAKEN = "ddress already in use"
@@ -190,11 +190,11 @@ class Server(abc.ABC):
         known = self._port
         while True:
             self._port = known or free_port()
-            written = self.log.stat().st_size if self.log.exists() else 0
+            written = self.log.lstat().st_size if self.log.exists() else 0
             if self._comes_up(until):
                 return
             self.kill()
-            said = self.log.read_bytes()[written:].decode(errors="replace")
+            said = log_text(self.log, written)
             if _PORT_TAKEN not in said or time.monotonic() > until:
                 shown = said[-_LOG_SHOWN:].strip() or "nothing"
                 raise ServerUnavailable(f"The private {self.kind} did not start. It said: {shown}")

@@ -6,10 +6,13 @@ import base64
 import json
 import logging
 import queue
+import socket
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -19,7 +22,7 @@ from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
 
-TIMEOUT = 5.0  # seconds for one attempt
+TIMEOUT = 5.0  # seconds to connect, again to send, and again until the answer is there
 PAUSES = (1.0, 5.0, 30.0)  # seconds before each further attempt
 MOST_WAITING = 100  # messages; further ones are dropped
 
@@ -37,6 +40,7 @@ class Webhook:
             name, _, password = user.partition(":")
             given = f"{unquote(name)}:{unquote(password)}".encode()
             self._headers["Authorization"] = f"Basic {base64.b64encode(given).decode('ascii')}"
+        self._opener = urllib.request.build_opener(_NoRedirects, _Http, _Https)
         self._pauses = pauses
         self._waiting: queue.Queue[Mapping[str, Any] | None] = queue.Queue(MOST_WAITING + 1)
         self._stopping = threading.Event()
@@ -81,14 +85,54 @@ class Webhook:
 
     def _send(self, body: bytes) -> None:
         request = urllib.request.Request(self._url, body, self._headers, method="POST")  # noqa: S310  http(s): a setting
-        with urllib.request.urlopen(request, timeout=TIMEOUT):  # noqa: S310
+        with self._opener.open(request, timeout=TIMEOUT):
             pass
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirect as a refusal: a password is not for the next server, and a POST would arrive there as a GET."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Follow none."""
+
+
+class _Impatient(HTTPConnection):
+    """Hangs up on a server that has not answered in time; the timeout of a socket is that of each byte."""
+
+    def getresponse(self) -> HTTPResponse:
+        """Return the answer, up to its body."""
+        watch = threading.Timer(TIMEOUT, self._hang_up)
+        watch.start()
+        try:
+            return super().getresponse()
+        finally:
+            watch.cancel()
+
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            socket.socket.shutdown(self.sock, socket.SHUT_RDWR)  # past TLS, whose farewell would wait for the server
+
+
+class _ImpatientOverTls(_Impatient, HTTPSConnection):
+    pass
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(_Impatient, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(_ImpatientOverTls, req)
 
 
 def _reason(error: Exception) -> str:
     """Return what went wrong without the URL, which an error may repeat."""
     if isinstance(error, urllib.error.HTTPError):
-        return f"it answered {error.code}"
+        return f"it answered {error.code}" + (
+            ", a redirect: set the URL it leads to" if 300 <= error.code < 400 else ""
+        )
     if isinstance(error, urllib.error.URLError):
         return str(error.reason)
     return type(error).__name__

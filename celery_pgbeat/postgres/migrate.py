@@ -27,7 +27,7 @@ from sqlalchemy import Engine
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
-from celery_pgbeat.errors import DatabaseUnsuitable, SchemaMissing, SchemaTooNew
+from celery_pgbeat.errors import DatabaseBusy, DatabaseUnsuitable, SchemaMissing, SchemaTooNew
 from celery_pgbeat.postgres.database import BUSY, sqlstate
 from celery_pgbeat.postgres.statements import checked_schema, rendered
 
@@ -36,6 +36,15 @@ logger = logging.getLogger(__name__)
 # The oldest package version (as a schema version) that works beside nodes of this schema.
 MIN_COMPATIBLE = 19
 TRIES = 5  # before a lock that is not to be had is an error
+TURN_WITHIN = 60.0  # seconds to wait for who migrates; there are bigger tables, and who cannot wait longer comes again
+TOLD_AFTER = 2.0  # seconds of that wait before it is told
+HOLDER = """
+select activity.pid, activity.usename, activity.application_name
+from pg_locks as held
+join pg_stat_activity as activity using (pid)
+where held.locktype = 'advisory' and held.granted and held.classid = 0 and held.objid = %(lock)s and held.objsubid = 1
+    and held.database = (select oid from pg_database where datname = current_database())
+"""
 # `create schema if not exists` asks for the right to make one even where there is one.
 SCHEMA = """
 do $$
@@ -163,6 +172,7 @@ def migrate(engine: Engine, schema: str = "pgbeat") -> int:
 
     Raises:
         SchemaTooNew: a newer package has made the schema incompatible with this one.
+        DatabaseBusy: somebody holds the lock under which a schema is migrated; the message names who.
         DBAPIError: Postgres refused it, or somebody holds the tables for long.
     """
     with suppress(SchemaMissing):
@@ -178,11 +188,38 @@ def migrate(engine: Engine, schema: str = "pgbeat") -> int:
     return _apply(engine, checked_schema(schema))
 
 
+def _take_turn(connection: Connection, schema: str) -> None:
+    """Take the lock under which one at a time migrates a schema. Anybody may hold it, so nobody waits for ever."""
+    lock = {"lock": zlib.crc32(f"celery-pgbeat migrate {schema}".encode())}
+    begun = time.monotonic()
+    told = False
+    while not connection.exec_driver_sql("select pg_try_advisory_xact_lock(%(lock)s)", lock).scalar_one():
+        waited = time.monotonic() - begun
+        if waited >= TOLD_AFTER and not told:
+            told = True
+            logger.warning(
+                "Waiting to migrate the schema %r: %s", schema, _holder(connection, lock), extra={"action": "migrate"}
+            )
+        if waited >= TURN_WITHIN:
+            raise DatabaseBusy(
+                f"The schema {schema!r} could not be migrated within {TURN_WITHIN:g} s: {_holder(connection, lock)}. "
+                "Wait until it is done, or end that session with pg_terminate_backend()."
+            )
+        time.sleep(random.uniform(0.05, 0.15))  # noqa: S311
+
+
+def _holder(connection: Connection, lock: dict[str, int]) -> str:
+    """Tell who holds the lock; the names are whatever its client says."""
+    held = connection.exec_driver_sql(HOLDER, lock).first()
+    if held is None:
+        return "another process has just done so"
+    return f"the session {held.pid} of {held.usename!r} ({held.application_name or 'unnamed'!r}) holds the lock"
+
+
 def _apply(engine: Engine, schema: str) -> int:
     transactional = engine.execution_options(isolation_level="READ COMMITTED")
     with transactional.begin() as connection:
-        lock = zlib.crc32(f"celery-pgbeat migrate {schema}".encode())
-        connection.exec_driver_sql("select pg_advisory_xact_lock(%(lock)s)", {"lock": lock})
+        _take_turn(connection, schema)
         known = current(connection, schema)
         found = known.version
         missing = [(number, text) for number, text in migrations() if number > found]

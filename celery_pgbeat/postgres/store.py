@@ -431,10 +431,11 @@ class Store:
         (row,) = self._run("forget_nodes")
         return bool(row[0])
 
-    def make_days(self) -> int:
-        """Make the days of the history that are missing; returns how many it made."""
+    def make_days(self) -> int | None:
+        """Make the days of the history that are missing; returns how many, None where somebody else makes them."""
         (row,) = self._run("make_days")
-        return int(row[0])
+        made: int | None = row[0]
+        return made
 
     def prune(self, retention: timedelta) -> int:
         """Drop the days of the history that are older than the retention; returns how many it dropped."""

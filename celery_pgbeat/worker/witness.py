@@ -23,7 +23,7 @@ from celery_pgbeat.worker.asks import has_processes, revoke
 from celery_pgbeat.worker.guard import START, guard
 from celery_pgbeat.worker.message import copy_of, entrust, entrusted_start, is_sensitive
 from celery_pgbeat.worker.refusals import is_kept
-from celery_pgbeat.worker.tracker import delay_of, error_text
+from celery_pgbeat.worker.tracker import delay_of, error_text, stored
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ def on_retry(sender: Any, request: Any, reason: Any = None, **_: Any) -> None:
 
 def on_unknown(sender: Any, message: Any, name: str, **_: Any) -> None:
     """Report a message whose task this worker does not have."""
-    _fail_unstarted(sender.app, message, f"NotRegistered: no task is named {name!r} at this worker")
+    _fail_unstarted(sender.app, message, stored(f"NotRegistered: no task is named {name!r} at this worker"))
 
 
 def on_rejected(sender: Any, message: Any, exc: Any = None, **_: Any) -> None:

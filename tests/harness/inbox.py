@@ -15,6 +15,7 @@ class Inbox:
         posts: the JSON of each request that was answered with 200, in order.
         headers: those of the last request.
         refusals: so many of the next requests are answered with 503.
+        redirect: where all requests are sent instead, if anywhere.
         attempts: how many requests there were.
     """
 
@@ -22,12 +23,15 @@ class Inbox:
         self.posts: list[Any] = []
         self.headers: dict[str, str] = {}
         self.refusals = 0
+        self.redirect: str | None = None
         self.attempts = 0
         inbox = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 inbox._take(self)
+
+            do_GET = do_POST
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -46,13 +50,15 @@ class Inbox:
         return [alert for post in self.posts for alert in post["alerts"]]
 
     def _take(self, request: BaseHTTPRequestHandler) -> None:
-        body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
+        body = json.loads(request.rfile.read(int(request.headers.get("Content-Length", 0))) or "null")
         self.attempts += 1
         self.headers = dict(request.headers)
         refused = self.refusals > 0
         self.refusals -= refused
-        if not refused:
+        if not refused and self.redirect is None:
             self.posts.append(body)
-        request.send_response(503 if refused else 200)
+        request.send_response(503 if refused else 200 if self.redirect is None else 307)
+        if self.redirect is not None:
+            request.send_header("Location", self.redirect)
         request.send_header("Content-Length", "0")
         request.end_headers()

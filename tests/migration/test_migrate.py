@@ -14,7 +14,8 @@ import psycopg2
 import pytest
 from sqlalchemy.engine import Engine
 
-from celery_pgbeat.errors import SchemaMissing, SchemaTooNew
+from celery_pgbeat.errors import DatabaseBusy, SchemaMissing, SchemaTooNew
+from celery_pgbeat.postgres import migrate as module
 from celery_pgbeat.postgres.engine import create_engine
 from celery_pgbeat.postgres.migrate import (
     MIN_COMPATIBLE,
@@ -84,7 +85,10 @@ def test_of_ten_processes_on_an_empty_database_one_migrates_and_none_fails(datab
     ]
     try:
         eventually(
-            lambda: gate.value("select count(*) = 10 from pg_locks where locktype = 'advisory' and not granted"),
+            lambda: gate.value(
+                "select count(*) = 10 from pg_stat_activity "
+                "where datname = current_database() and query like 'select pg_try_advisory_xact_lock%'"
+            ),
             PATIENCE,
             "the ten do not stand at the gate",
         )
@@ -94,7 +98,8 @@ def test_of_ten_processes_on_an_empty_database_one_migrates_and_none_fails(datab
         for process in processes:
             process.kill()
 
-    assert [b""] * 10 == [errors for _, errors in outcomes]
+    told = {line for _, errors in outcomes for line in errors.decode().splitlines()}
+    assert [] == [line for line in told if not line.startswith("Waiting to migrate the schema 'pgbeat': ")]
     assert [0] * 9 + [len(list(migrations()))] == sorted(int(applied) for applied, _ in outcomes)
     assert gate.value("select count(*) from pgbeat.schema_version") == 1
 
@@ -112,16 +117,26 @@ def test_a_current_schema_takes_no_lock_that_anybody_at_work_would_feel(
     assert migrate(impatient_engine) == 0
 
 
-def test_a_schema_that_is_behind_does_wait_for_who_is_migrating(
-    database: str, engine: Engine, impatient_engine: Engine
+def test_a_schema_that_is_behind_waits_for_who_migrates_names_who_it_is_and_not_for_ever(
+    database: str, engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(module, "TOLD_AFTER", 0.1)
+    monkeypatch.setattr(module, "TURN_WITHIN", 0.5)
     migrate(engine)
     others = Session(database)
+    others.rows("set application_name = E'squat\\x1bter'")
     others.rows("update pgbeat.schema_version set version = version - 1")
     others.rows("select pg_advisory_lock(%s)", LOCK)
+    who = f"the session {others.value('select pg_backend_pid()')} of '{others.value('select current_user')}' ('squat"
 
-    with pytest.raises(Exception, match="lock timeout"):
-        migrate(impatient_engine)
+    with pytest.raises(DatabaseBusy, match=re.escape(f"within 0.5 s: {who}")) as error:
+        migrate(engine)
+
+    assert str(error.value).isprintable()
+    assert [True] == [f"Waiting to migrate the schema 'pgbeat': {who}" in text for text in caplog.messages]
+    others.rows("select pg_advisory_unlock(%s)", LOCK)
+    migrate(engine)
+    assert latest() == version(engine).version
 
 
 def test_a_schema_that_a_newer_package_made_incompatible_is_refused(database: str, engine: Engine) -> None:

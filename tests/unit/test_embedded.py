@@ -204,6 +204,8 @@ def test_a_log_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     assert 127 == process.wait(10)
     process.close()
     assert "kept" == others.read_text()
+    assert "kept" not in process.read_log()
+    assert "cannot be read" in process.read_log()
 
 
 def shared_memory() -> list[str]:

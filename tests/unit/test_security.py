@@ -105,6 +105,17 @@ def test_celery_report_hides_the_url(tmp_path: Path, way: str) -> None:
     assert "hush" not in done.stdout + done.stderr
 
 
+def test_a_bug_report_of_a_process_that_only_has_a_pgbeat_hides_the_webhook_too() -> None:
+    code = (
+        "from celery import Celery\nfrom celery_pgbeat import PgBeat\napp = Celery('shop', broker='memory://')\n"
+        "PgBeat(app)\napp.conf.pgbeat_alert_webhook = 'https://me:hush@hooks.example.com/hush'\nprint(app.bugreport())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert "pgbeat_alert_webhook" in done.stdout
+    assert "hush" not in done.stdout + done.stderr
+
+
 def test_inspect_conf_hides_the_url_in_a_worker_and_goes_on_showing_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     from celery_pgbeat.hidden import hide_secrets
 

@@ -199,7 +199,8 @@ create trigger active_job_gone
     referencing old table as gone
     for each statement execute function {schema}.active_job_gone();
 
--- Make the partitions of today and of the coming days that are missing; answers how many it made.
+-- Make the partitions of today and of the coming days that are missing; answers how many it made, null where another
+-- session does it at this moment, or holds the lock of that name.
 -- Rows of a day that fell into the default partition move out of it first, in the same transaction.
 -- A lock that is not to be had within 200 ms is an error: the caller comes again later.
 create or replace function {schema}.make_days(days_ahead int default 14) returns int
@@ -214,7 +215,7 @@ declare
     made int := 0;
 begin
     if not pg_try_advisory_xact_lock(hashtext('{schema}.make_days')) then
-        return 0;  -- somebody else is making them
+        return null;
     end if;
     for day in
         select generate_series(({schema}.now() at time zone 'UTC')::date, ({schema}.now() at time zone 'UTC')::date + days_ahead,

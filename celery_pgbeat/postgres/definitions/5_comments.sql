@@ -276,5 +276,5 @@ comment on function {schema}.validate_schedule(text) is
 comment on function {schema}.validate_timezone(text) is 'Refuse, with SQLSTATE 22023, what is no IANA time zone.';
 comment on function {schema}.validate_windows(text, text[]) is
     'Refuse, with SQLSTATE 22023, blackout windows that can never work; field is blackout, or windows for those of a name. What passes may still be refused by a beat, in the column problem.';
-comment on function {schema}.make_days(int) is 'Make the history''s partitions of today and the coming days; returns how many.';
+comment on function {schema}.make_days(int) is 'Make the history''s partitions of today and the coming days; returns how many, null where another session makes them at this moment.';
 comment on function {schema}.prune(interval) is 'Drop the days of the history that are older than the retention, and old backfills; returns how many days.';

@@ -3,11 +3,14 @@ from __future__ import annotations
 import base64
 import logging
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
+from celery_pgbeat.measures import webhook as module
 from celery_pgbeat.measures.webhook import MOST_WAITING, Webhook
 from tests.harness.inbox import Inbox
 from tests.harness.wait import eventually
@@ -101,3 +104,53 @@ def test_nobody_waits_for_a_server_that_hangs_and_what_is_too_much_is_dropped(
 
         assert time.monotonic() - began < 2
         assert "dropped" in caplog.text
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Inbox]:
+    server = Inbox()
+    yield server
+    server.close()
+
+
+def test_a_redirect_is_not_followed_and_is_told(
+    inbox: Inbox, elsewhere: Inbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    inbox.redirect = elsewhere.url
+    webhook = Webhook(inbox.url.replace("://", "://me:s3cret@"), AT_ONCE)
+    webhook.start()
+
+    webhook.post({})
+
+    eventually(lambda: caplog.messages, 10, "a word about it")
+    webhook.stop(5)
+    assert "it answered 307, a redirect: set the URL it leads to" in caplog.text
+    assert 0 == elsewhere.attempts, "what the first server may know is not the second one's"
+
+
+def test_a_server_that_answers_a_byte_at_a_time_is_hung_up_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "TIMEOUT", 0.5)
+    over = threading.Event()
+
+    def drip() -> None:
+        connection, _ = dripping.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            while not over.wait(0.1):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as dripping:
+        thread = threading.Thread(target=drip)
+        thread.start()
+        webhook = Webhook(f"http://127.0.0.1:{dripping.getsockname()[1]}/", ())
+        webhook.start()
+        webhook.post({})
+        try:
+            eventually(lambda: caplog.messages, 10, "a word about it")
+        finally:
+            over.set()
+            webhook.stop(5)
+            thread.join()
+    assert "An alert could not be posted" in caplog.text

@@ -19,6 +19,7 @@ from celery_pgbeat.postgres.reports import Reports, Start, Unstarted
 from celery_pgbeat.worker import witness
 from celery_pgbeat.worker.agent import ATTRIBUTE, Agent
 from celery_pgbeat.worker.guard import START
+from celery_pgbeat.worker.tracker import ERROR_LENGTH
 from tests.unit.worker.postgres_errors import MISSING_FUNCTION, NOT_NULL, refusal
 
 JOB = uuid.uuid4()
@@ -165,6 +166,15 @@ def test_messages_of_somebody_else_are_nobody_s_business(house: House) -> None:
     witness.on_retry(house.task, Context({"id": "x"}))
     witness.on_unknown(SimpleNamespace(app=house.app), SimpleNamespace(headers=None), "app.gone")
     assert [] == house.box
+
+
+def test_the_name_of_a_task_that_nobody_has_is_kept_as_short_as_any_error(house: House) -> None:
+    message = SimpleNamespace(headers=vars(request()))
+
+    witness.on_unknown(SimpleNamespace(app=house.app), message, "no.such." + "x" * 3_000_000)
+
+    assert [ERROR_LENGTH] == [len(report.error) for report in house.box]
+    assert house.box[0].error.startswith("NotRegistered: no task is named 'no.such.x")
 
 
 class Broker:

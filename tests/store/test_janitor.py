@@ -1,0 +1,41 @@
+"""The upkeep of a beat against the database: the days of the history while somebody stands in the way."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from celery_pgbeat.beat import janitor
+from celery_pgbeat.beat.janitor import AGAIN_AFTER, LEFT_TOO_OFTEN, Janitor
+from celery_pgbeat.node import NodeId
+from celery_pgbeat.settings import Settings
+from tests.store.session import Session
+from tests.store.ticks import beat
+
+TOLD = "The history's days have not been made for 5 minutes"
+
+
+def test_days_that_a_stranger_keeps_from_being_made_are_told_and_made_once_he_is_gone(
+    migrated_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    now = 0.0
+    monkeypatch.setattr(janitor, "boottime", lambda: now)
+    store = beat(migrated_database)
+    keeper = Janitor(store, Settings(), NodeId.mine())
+    stranger = Session(migrated_database)
+    stranger.rows(
+        "drop table pgbeat.finished_job_"
+        + stranger.value("select to_char(pgbeat.now() at time zone 'UTC', 'YYYYMMDD')")
+    )
+    stranger.rows("select pg_advisory_lock(hashtext('\"pgbeat\".make_days'))")
+
+    for _ in range(2 * LEFT_TOO_OFTEN):
+        keeper.turn()
+        now += AGAIN_AFTER
+
+    assert [True] == [TOLD in text for text in caplog.messages if "history" in text], "once"
+    stranger.rows("select pg_advisory_unlock(hashtext('\"pgbeat\".make_days'))")
+    keeper.turn()
+    assert "Pruned 0 days of the history, made 1" in caplog.messages
