@@ -134,7 +134,8 @@ class Backfill:
         max_active: at most so many of its jobs are under way at once.
         state: `running`; `finished`, once every occurrence is decided; `cancelled`.
         reached: up to where it is decided; None where no beat has begun.
-        total: how many occurrences the range has; None where no beat has begun.
+        total: how many occurrences the range has; None where no beat has begun. Of solar events over more than ten
+            years it is how many days, until all are decided.
         submitted: how many jobs it has made.
         passed_over: how many occurrences needed none, by its mode.
         active: how many of its jobs are not final.

@@ -20,6 +20,7 @@ from .rows import MICROSECOND, Definition, Rules
 from .timeline import Timeline
 
 MODES = ("missing", "failed", "all")
+COUNTED_BY_THE_DAY = timedelta(days=3_660)  # of solar events, at 0.1 ms a day: a beat does not wait for more of them
 
 
 @dataclass(slots=True)
@@ -121,8 +122,15 @@ class Range:
         if step.next_at is None:
             return decided
         if filling.total is None or filling.next_at != self.line.following(self._after(filling.reached)):
-            return decided + self.line.count(step.reached, self.end)
+            return decided + self._left(step.reached)
         return filling.total
+
+    def _left(self, reached: datetime) -> int:
+        """Return how many occurrences there are later than that; of the sun's over many years, how many days."""
+        schedule = self.line.schedule
+        if schedule is not None and schedule.kind == "solar" and self.end - reached > COUNTED_BY_THE_DAY:
+            return (self.end - reached).days
+        return self.line.count(reached, self.end)
 
     def step(self, reached: datetime | None, history: History, room: int, undecided_from: datetime | None) -> Step:
         """Decide about the next occurrences, until the room is used up or nothing more is known.

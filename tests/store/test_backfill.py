@@ -793,6 +793,19 @@ def test_the_total_follows_an_edit_of_the_schedule_so_that_the_figures_add_up(ho
     assert (9, 1) == (done["submitted"], done["passed_over"])
 
 
+def test_what_the_sun_does_in_a_thousand_years_is_not_counted_before_it_is_filled_in(
+    hourly: Situation, desk: Desk
+) -> None:
+    hourly.session.rows("update pgbeat.periodic_task set schedule = 'solar: sunset 69.65 18.96'")
+    backfill = ask(hourly, 1, 6, since=NOON - timedelta(days=365_000))
+
+    begun = time.process_time()
+    assert desk.turn()
+
+    assert time.process_time() - begun < 5, "to count them takes half a minute"
+    assert 365_000 >= stored(hourly, backfill)["total"] > 364_000
+
+
 def test_the_figures_add_up_where_an_edit_leaves_the_next_occurrence_as_it_was(hourly: Situation, desk: Desk) -> None:
     backfill = ask(hourly, 1, 6)
     assert desk.turn()

@@ -227,7 +227,7 @@ comment on column {schema}.backfill.state is
 comment on column {schema}.backfill.reached is 'Up to where it is decided; NULL: not begun.';
 comment on column {schema}.backfill.next_at is
     'The next occurrence to be decided; of an enabled row it waits until the ordinary way has decided it.';
-comment on column {schema}.backfill.total is 'How many occurrences the range has; NULL: not begun.';
+comment on column {schema}.backfill.total is 'How many occurrences the range has; NULL: not begun. Of solar events over more than ten years: how many days, until all are decided.';
 comment on column {schema}.backfill.submitted is 'How many jobs it has made.';
 comment on column {schema}.backfill.passed_over is 'How many occurrences needed none, by its mode.';
 comment on column {schema}.backfill.problem is 'Why it could not go on, where it was not cancelled by a person.';

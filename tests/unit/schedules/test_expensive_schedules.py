@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
@@ -13,42 +11,17 @@ from hypothesis import strategies as st
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import Schedule, parse
 from celery_pgbeat.schedules.parse import read
-from tests.unit.schedules.schedule_texts import LEAPS, UTC, ZONES, any_text, dsts, field, zones
+from tests.harness.cost import loops_for
+from tests.unit.schedules.expensive_texts import POSITIONS, expensive_rules, expensive_texts
+from tests.unit.schedules.schedule_texts import LEAPS, UTC, ZONES, dsts, zones
 
 NOW = datetime(2026, 12, 7, tzinfo=UTC)
 CENTURY = timedelta(days=36_524)
 
 
-def loop() -> None:
-    total = 0
-    for number in range(100_000):
-        total += number % 7
-
-
-def seconds_for(action: Callable[[], object]) -> float:
-    """Return the processor time of one call."""
-    begun = time.process_time()
-    action()
-    return time.process_time() - begun
-
-
-def loops_for(action: Callable[[], object], tries: int = 3) -> float:
-    """Return what an action costs at its cheapest, in loops of 100,000 small steps that run beside it.
-
-    Beside it, not once at the start: a shared machine changes its speed from one minute to the next.
-    """
-    found = []
-    for _ in range(tries):
-        before = seconds_for(loop)
-        cost = seconds_for(action)
-        found.append(cost / max(before, seconds_for(loop)))
-    return min(found)
-
-
 READ_WITHIN = 24  # loops; two and a half times what the worst text takes
 COUNTED_WITHIN = 36
 
-POSITIONS = ",".join(str(position) for position in (*range(1, 367), *range(-366, 0)))
 EVEN = ",".join(str(number) for number in range(0, 60, 2))
 HOSTILE = [
     "RRULE:FREQ=MINUTELY;INTERVAL=999983;COUNT=900000000;BYHOUR=3;BYSECOND=1,2,3",
@@ -98,54 +71,8 @@ def test_what_an_author_can_write_is_cheap_to_read_to_plan_and_to_count(text: st
         assert loops_for(lambda: schedule.count(NOW, NOW + CENTURY)) < COUNTED_WITHIN
 
 
-PRIMES = (1, 7, 59, 61, 1_439, 86_399, 86_413, 999_983, 999_999_937)
-
-
-def part(name: str, values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    return st.one_of(st.just(""), values.map(lambda value: f";{name}={value}"))
-
-
-def listed(low: int, high: int, most: int) -> st.SearchStrategy[str]:
-    numbers = st.lists(st.integers(low, high), min_size=1, max_size=most, unique=True)
-    return numbers.map(lambda found: ",".join(map(str, found)))
-
-
-hostile_rules = st.builds(
-    lambda start, frequency, *parts: f"{start}RRULE:FREQ={frequency}{''.join(parts)}",
-    st.sampled_from(("", "DTSTART:10000101T000000\n", "DTSTART:19000228T235959\n", "DTSTART:20240229T023000\n")),
-    st.sampled_from(("SECONDLY", "SECONDLY", "MINUTELY", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY")),
-    part("INTERVAL", st.sampled_from(PRIMES).map(str)),
-    part("COUNT", st.sampled_from(("1", "5", "100000", "1000000000"))),
-    part("BYMONTH", listed(1, 12, 12)),
-    part("BYHOUR", listed(0, 23, 24)),
-    part("BYMINUTE", listed(0, 59, 60)),
-    part("BYSECOND", listed(0, 59, 60)),
-    part("BYMONTHDAY", st.one_of(st.sampled_from(("29", "31", "-31")), listed(1, 31, 31))),
-    part("BYYEARDAY", st.one_of(st.sampled_from(("366", "-366")), listed(1, 366, 100))),
-    part("BYWEEKNO", st.one_of(st.sampled_from(("53", "-53")), listed(1, 53, 53))),
-    part("BYDAY", st.sampled_from(("MO", "SU", "MO,TU,WE,TH,FR,SA", "MO,TU,WE,TH,FR,SA,SU"))),
-    part("BYSETPOS", st.one_of(st.sampled_from(("366", "-366", POSITIONS)), listed(1, 366, 100))),
-).filter(lambda text: len(text) <= 4_000)
-hostile_crons = st.tuples(
-    field(0, 59), field(0, 59), field(0, 23), st.sampled_from(("*", "29", "31", "L", "LW")), field(1, 12), field(0, 7)
-).map(" ".join)
-hostile_intervals = st.builds(
-    "R{}/{}/{}".format,
-    st.sampled_from(("", "1", "1000000000")),
-    st.sampled_from(("1000-01-31T00:00:00.000001", "2026-02-28T02:30:00", "9997-12-31T23:59:59")),
-    st.sampled_from(("PT0.01S", "PT0.999983S", "P1D", "P1DT0.000001S", "P1M1DT1S", "P100Y", "P999983D")),
-)
-hostile_calendars = st.builds(
-    "calendar: {}{} {}".format,
-    st.sampled_from(("", "Mon ", "Sat..Mon ")),
-    st.sampled_from(("*-2-29", "*-*~31", "1970..2199/229-*-*", "*-*-31", "*-*-*/7", "*-*-*")),
-    st.sampled_from(("*:*:0/0.01", "*:*:0/0.011", "*:*:*", "2:30", "0/7:0/7:0/7")),
-)
-hostile = st.one_of(any_text, hostile_rules, hostile_rules, hostile_crons, hostile_intervals, hostile_calendars)
-
-
 @settings(max_examples=400, deadline=None, database=None)
-@given(hostile, zones, dsts)
+@given(expensive_texts, zones, dsts)
 def test_no_text_of_any_kind_is_expensive(text: str, zone: str, dst: str) -> None:
     schedule = made(text, zone, dst)
 
@@ -157,7 +84,7 @@ def test_no_text_of_any_kind_is_expensive(text: str, zone: str, dst: str) -> Non
 
 
 @settings(max_examples=200, deadline=None, database=None)
-@given(hostile_rules, zones, dsts, st.sampled_from(LEAPS), st.integers(-9_000, 9_000), st.integers(1, 9_000))
+@given(expensive_rules, zones, dsts, st.sampled_from(LEAPS), st.integers(-9_000, 9_000), st.integers(1, 9_000))
 def test_what_is_counted_around_a_leap_is_what_is_found_there(
     text: str, zone: str, dst: str, leap: datetime, begin: int, length: int
 ) -> None:

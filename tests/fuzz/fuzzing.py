@@ -1,0 +1,83 @@
+"""How fuzzing is done: input after input while there is time, and a line that says how many there were."""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.harness.cost import loops_for
+
+SECONDS = float(os.environ.get("PGBEAT_TEST_FUZZ", "2"))  # of each test
+CHUNK = 100  # examples between two looks at the clock
+SLOW = 50  # of these loops take a quarter of a second or less: see `harness/cost.py`
+MARKS = [pytest.mark.timeout(3 * SECONDS + 180)]
+
+
+def fuzzed(**strategies: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test with examples of these strategies while there is time. Failing ones are kept, and tried first."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        count = 0
+
+        @functools.wraps(test)
+        def counted(*arguments: Any, **keywords: Any) -> None:
+            nonlocal count
+            count += 1
+            test(*arguments, **keywords)
+
+        chunk = settings(max_examples=CHUNK, deadline=None, suppress_health_check=list(HealthCheck))(
+            given(**strategies)(counted)
+        )
+
+        @functools.wraps(chunk)
+        def chunks(*arguments: Any, **keywords: Any) -> None:
+            ends = time.monotonic() + SECONDS
+            while True:
+                chunk(*arguments, **keywords)
+                if time.monotonic() >= ends:
+                    break
+            told(count)
+
+        return chunks
+
+    return decorate
+
+
+def while_there_is_time() -> Iterator[random.Random]:
+    """Iterate while there is time, over random numbers."""
+    numbers = random.Random()
+    ends = time.monotonic() + SECONDS
+    count = 0
+    while count == 0 or time.monotonic() < ends:
+        yield numbers
+        count += 1
+    told(count)
+
+
+def told(count: int) -> None:
+    """Say how many inputs there were, where pytest shows it (`-rP`, or a failure)."""
+    print(f"{count:,} inputs")
+
+
+def quickly(action: Callable[[], Any]) -> Any:
+    """Return what an action returns, or what it raises; it must not take long, also the second and the third time."""
+    begun = time.process_time()
+    try:
+        return action()
+    finally:
+        if time.process_time() - begun > 0.05:
+            assert loops_for(lambda: _tried(action)) < SLOW
+
+
+def _tried(action: Callable[[], Any]) -> None:
+    try:
+        action()
+    except Exception:  # noqa: BLE001  what it raises is the first call's affair
+        return

@@ -1,0 +1,136 @@
+"""Whatever somebody at the broker writes into a message's headers, a worker goes on."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from typing import Any
+
+from hypothesis import strategies as st
+from kombu import Connection
+
+from celery_pgbeat.worker.message import HEADER, PROPERTIES, copy_of, entrusted_start, is_sensitive
+from tests.acceptance.sending import sender, worker
+from tests.fuzz.fuzzing import MARKS, fuzzed, quickly, while_there_is_time
+from tests.fuzz.values import anything, numbers, simple, texts
+from tests.harness.broker import depth
+from tests.harness.processes import Cluster
+from tests.harness.wait import eventually
+
+pytestmark = MARKS
+
+JOB = str(uuid.UUID(int=7))
+ids = st.one_of(st.just(JOB), st.uuids().map(str), simple)
+headers = st.one_of(
+    anything,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "job": ids,
+            "run": st.one_of(st.integers(0, 3), numbers, anything),
+            "periodic_task": texts,
+            "sensitive": simple,
+            "min_gap": numbers,
+            "scheduled_for": st.one_of(st.just("2026-12-07T12:00:00+00:00"), texts),
+        },
+    ),
+)
+fields = st.fixed_dictionaries(
+    {HEADER: headers},
+    optional={
+        "id": ids,
+        "task": st.one_of(st.just("app.probe"), texts, anything),
+        "retries": st.one_of(st.integers(0, 3), numbers, anything),
+        "replaced_task_nesting": simple,
+        "headers": st.one_of(st.none(), st.dictionaries(st.just(HEADER), headers)),
+    },
+)
+
+
+@fuzzed(given=fields)
+def test_a_message_s_fields_are_a_job_s_or_nobody_s(given: dict[str, Any]) -> None:
+    copy = quickly(lambda: copy_of(given))
+    assert copy is None or (str(copy.job) == given["id"] and 0 <= copy.run < 2**31 and 0 <= copy.attempt < 2**31)
+    assert quickly(lambda: is_sensitive(given)) in (True, False)
+    if copy is not None:
+        assert entrusted_start({**given, PROPERTIES: {}}, copy) is None
+
+
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2**31,
+    2**40,
+    1e300,
+    float("inf"),
+    "",
+    "x" * 5_000,
+    "\0",
+    "\x1b[31m\n",
+    [],
+    {},
+    [[]],
+)
+
+
+def forged(numbers: random.Random, job: str) -> dict[str, Any]:
+    """Return the headers of a message that somebody else has written, in some part of it like a beat's."""
+
+    def or_odd(value: Any) -> Any:
+        return numbers.choice(ODD) if numbers.random() < 0.15 else value
+
+    pgbeat = {
+        "job": or_odd(job),
+        "run": or_odd(0),
+        "periodic_task": or_odd("row"),
+        "origin": or_odd("schedule"),
+        "scheduled_for": or_odd("2026-12-07T12:00:00+00:00"),
+        "sensitive": or_odd(False),
+        "min_gap": or_odd(None),
+    }
+    made = {
+        "lang": "py",
+        "id": job,  # any other kind of value ends every worker of Celery, with us or without
+        "task": numbers.choice(("app.quiet", "app.quiet", "app.nobody_has_it", "celery.map", "no\x1b[31m\nsuch")),
+        "retries": numbers.choice((0, 0, 0, 1, 2**31, -1)),
+        "timelimit": [None, None],
+        "argsrepr": or_odd("()"),
+        "kwargsrepr": or_odd("{}"),
+        "origin": "stranger",
+        HEADER: or_odd(pgbeat),
+        "headers": numbers.choice((None, {}, {HEADER: or_odd(pgbeat)})),
+    }
+    for key in list(made):
+        if numbers.random() < 0.03 and key not in ("task", "id"):
+            del made[key]
+    return made
+
+
+def test_a_worker_outlives_every_header_that_a_stranger_can_think_of(cluster: Cluster) -> None:
+    cluster.settings["pgbeat_allowed_tasks"] = ["app.*"]
+    running = worker(cluster, app="tests.fuzz.quiet_app")
+    with sender(cluster) as sending, Connection(cluster.broker) as connection:
+        known = [str(sending.job(task="app.quiet")) for _ in range(50)]
+        producer = connection.Producer()
+        for numbers in while_there_is_time():
+            job = numbers.choice(known) if numbers.random() < 0.2 else str(uuid.UUID(int=numbers.getrandbits(128)))
+            producer.publish(
+                '[["forged"], {}, {}]',
+                routing_key="celery",
+                headers=forged(numbers, job),
+                content_type="application/json",
+                content_encoding="utf-8",
+                correlation_id=job,
+                delivery_mode=1,
+            )
+        eventually(lambda: depth(cluster.broker) == 0 or not running.is_running(), 600, "all messages taken", every=0.5)
+        assert running.is_running(), running.log[-5_000:]
+        honest = sending.send_job("app.quiet", "honest")
+        sending.wait_for(honest, "succeeded", 60)
+
+    assert running.is_running()
+    assert "celery_pgbeat/" not in running.log, "the frame of an error of ours"
+    assert "Unrecoverable error" not in running.log

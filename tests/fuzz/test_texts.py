@@ -1,0 +1,89 @@
+"""No text of a schedule or a window takes long, and none ends in anything but a schedule or a refusal."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from celery_pgbeat.errors import InvalidSchedule
+from celery_pgbeat.schedules import parse, parse_windows
+from celery_pgbeat.schedules.parse import read
+from tests.fuzz.fuzzing import MARKS, fuzzed, quickly, while_there_is_time
+from tests.fuzz.mutations import mutated
+from tests.unit.schedules.expensive_texts import expensive_texts
+from tests.unit.schedules.schedule_texts import ZONES, any_text, dsts, st, zones
+from tests.unit.schedules.wrong_texts import lists_of_windows, wrong_texts
+
+pytestmark = MARKS
+
+NOW = datetime(2026, 12, 7, tzinfo=timezone.utc)
+YEAR = timedelta(days=366)
+CENTURY = timedelta(days=36_524)
+LENGTHS = (*[YEAR] * 9, CENTURY)  # to count over a century takes most of the time
+NAMED = {"night": parse_windows("0 0 * * * PT5H")}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _known_zones() -> None:
+    """Let each zone be surveyed before: that is done once in a process."""
+    for zone in ZONES:
+        parse("30 2 * * *", zone).count(NOW - 11 * CENTURY, NOW + 4 * CENTURY)
+
+
+def check_refusal(refusal: InvalidSchedule) -> None:
+    assert refusal.reason.strip()
+    assert len(str(refusal)) < 1_000
+
+
+def check_schedule(text: str, zone: str, dst: str, length: timedelta) -> None:
+    try:
+        schedule = quickly(lambda: read(text, zone, "a row", dst, NOW))
+    except InvalidSchedule as refusal:
+        check_refusal(refusal)
+        return
+    found = quickly(lambda: list(schedule.occurrences(NOW, limit=3)))
+    last = quickly(lambda: schedule.previous(NOW))
+    until = NOW + (YEAR if schedule.kind == "solar" else length)  # each day of those is asked for
+    total = quickly(lambda: schedule.count(NOW, until))
+    assert found == sorted(set(found))
+    assert len(found) <= total or found[-1] > until
+    assert last is None or last < NOW
+    assert all(map(schedule.matches, found))
+    assert schedule == read(schedule.text, zone, "a row", dst, NOW)
+    assert schedule.describe()
+
+
+def check_windows(texts: list[str], zone: str) -> None:
+    try:
+        windows = quickly(lambda: parse_windows(texts, zone, named=NAMED))
+    except InvalidSchedule as refusal:
+        check_refusal(refusal)
+        return
+    quickly(lambda: windows.covers(NOW))
+
+
+def test_no_mutation_of_a_schedule_or_a_window_is_more_than_refused() -> None:
+    for numbers in while_there_is_time():
+        text = mutated(numbers)
+        zone, dst = numbers.choice(ZONES), numbers.choice(("default", "skip", "once", "all"))
+        try:
+            check_schedule(text, zone, dst, numbers.choice(LENGTHS))
+            check_windows([text], zone)
+        except Exception as error:
+            raise AssertionError(f"{text!r} in {zone}, {dst}: {error!r}") from error
+
+
+@fuzzed(
+    text=st.one_of(any_text, wrong_texts, expensive_texts, st.text(max_size=260)),
+    zone=zones,
+    dst=dsts,
+    length=st.sampled_from(LENGTHS),
+)
+def test_no_text_of_a_schedule_is_more_than_refused(text: str, zone: str, dst: str, length: timedelta) -> None:
+    check_schedule(text, zone, dst, length)
+
+
+@fuzzed(texts=lists_of_windows(), zone=zones)
+def test_no_windows_are_more_than_refused(texts: list[str], zone: str) -> None:
+    check_windows(texts, zone)
