@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
 
+NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")  # as pages name a test
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -28,6 +30,12 @@ def blocks(page: Path) -> list[Block]:
     return [
         Block(found.group(1), found.group(2), text.count("\n", 0, found.start(2)) + 1) for found in FENCE.finditer(text)
     ]
+
+
+def written_in(path: Path) -> list[str]:
+    """List the tests that are written in a file."""
+    functions = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)]
+    return [function.name for function in functions if function.name.startswith("test_")]
 
 
 def name_of(page: Path) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from pathlib import Path
 
-from tests.docs.pages import ROOT
+from tests.docs.pages import NAMED, ROOT, written_in
 
 PAGE = ROOT / "docs" / "guarantees.md"
 LINE = re.compile(r"^\| (.+) \| (.*) \|$", re.MULTILINE)
-NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 
 def table() -> dict[str, list[tuple[str, str]]]:
@@ -18,12 +15,6 @@ def table() -> dict[str, list[tuple[str, str]]]:
     _, _, section = PAGE.read_text(encoding="utf-8").partition("## How this is proven\n")
     lines = [(fault, tests) for fault, tests in LINE.findall(section) if fault not in ("fault", "---")]
     return {fault: NAMED.findall(tests) for fault, tests in lines if not fault.startswith("*")}
-
-
-def written_in(path: Path) -> list[str]:
-    """List the tests of a file."""
-    functions = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)]
-    return [function.name for function in functions if function.name.startswith("test_")]
 
 
 def test_every_fault_of_the_table_has_a_test_that_exists() -> None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg2
+import pytest
 
 from tests.acceptance.rows import JSON_COLUMNS, jobs, sql
 from tests.faults.conftest import Proof
 from tests.faults.lengths import MARKS, SECONDS, part, within
-from tests.faults.load import Load, beats, tapped
+from tests.faults.load import INBOX, Load, beats, tapped
 from tests.harness.account import Limits
-from tests.harness.processes import Beat, Cluster
+from tests.harness.processes import Beat, Cluster, Node
 from tests.harness.wait import eventually
 
 pytestmark = MARKS
@@ -62,14 +66,15 @@ UNSENDABLE: dict[str, dict[str, Any]] = {
 KINDS = {**UNPLANNABLE, **UNSENDABLE}
 
 
-def poison(url: str) -> list[str]:
-    """Insert as many bad rows as good ones, of all kinds in turn, past the trigger that checks them."""
+def poison(url: str, rows: int = ROWS, **others: Any) -> list[str]:
+    """Insert so many bad rows, of all kinds in turn, past the trigger that checks them, as a restored dump does."""
     kinds = list(KINDS)
-    names = [f"{kinds[number % len(kinds)]}-{number}" for number in range(ROWS)]
+    names = [f"{kinds[number % len(kinds)]}-{number}" for number in range(rows)]
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute("set local session_replication_role = replica")
         for name in names:
             row = {"name": name, "task": "app.probe", "args": [name], **KINDS[name.rpartition("-")[0]]}
+            row.update({column: others[column] for column in others if row.get(column) == EACH_SECOND.get(column)})
             values = [_stored(column, value) for column, value in row.items()]
             places = ", ".join(["%s"] * len(values))
             cursor.execute(f"insert into pgbeat.periodic_task ({', '.join(row)}) values ({places})", values)
@@ -116,3 +121,37 @@ def test_a_thousand_bad_rows_stop_themselves_alone_and_say_why_once(cluster: Clu
     eventually(lambda: not set(bad) - explained(cluster.database), within(10), "each says why", every=0.5)
     for beat in running:
         assert [] == [(row, count) for row, count in lines(beat, cluster.database).items() if count > 1]
+
+
+RESTORED = part(10_000, least=500)
+GROWTH = 40 * 1024  # kB by which a process may grow while the same goes on; all that it remembers has a bound
+
+
+def memory(node: Node) -> int:
+    """Return the kB that a process has in memory, without its children."""
+    status = Path(f"/proc/{node.pid}/status").read_text()
+    return int(re.findall(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)[0])
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
+def test_a_table_that_was_restored_full_of_bad_rows_harms_neither_beats_nor_workers_nor_good_rows(
+    cluster: Cluster, proven: Proof, say: Callable[[str], None]
+) -> None:
+    cluster.settings = {"pgbeat_lease": 3, "pgbeat_allowed_tasks": ["app.*"]}
+    bad = poison(cluster.database, RESTORED, schedule="every 20s")
+    nodes: list[Node] = [*beats(cluster, 2), cluster.worker(concurrency=2)]
+    eventually(lambda: not set(bad) - explained(cluster.database), 30 + within(20), "each says why", every=1)
+    with tapped(cluster, INBOX, onward="celery") as tap:
+        load = Load(cluster, 200, name="good", every=timedelta(seconds=4), queue=f"'{INBOX}'")
+        load.runs_for(SECONDS / 3)
+        before = [memory(node) for node in nodes]
+        load.runs_for(SECONDS)
+        after = [memory(node) for node in nodes]
+        account = load.settle(tap, started=True)
+
+    proven(account, Limits(late={99: within(0.5)}))
+    assert [True] * 3 == [node.is_running() for node in nodes]
+    assert [] == [run for run in cluster.probe.runs() if run.label in bad]
+    growths = [later - earlier for earlier, later in zip(before, after, strict=True)]
+    say(f"{len(bad)} bad rows; beats and worker grew by {', '.join(str(kilobytes) for kilobytes in growths)} kB")
+    assert max(growths) < GROWTH

@@ -243,3 +243,9 @@ def test_rows_name_no_other_queue_than_those_that_are_allowed(
     assert refusal == found if refusal is None else (found or "").startswith(refusal)
     assert found == settings.refusal("shop.count", queue, json.dumps(options))
     assert Settings().refusal("shop.count", queue, options) is None
+
+
+def test_a_batch_is_bounded() -> None:
+    assert 10_000 == Settings.from_mapping({"pgbeat_batch": 10_000}).batch
+    with pytest.raises(InvalidSetting, match=r"^pgbeat_batch is 10001; it must be from 1 to 10000$"):
+        Settings.from_mapping({"pgbeat_batch": 10_001})

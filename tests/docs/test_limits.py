@@ -1,0 +1,89 @@
+"""The page of the limits says the numbers that the code has, and names for each limit a test that exists."""
+
+from __future__ import annotations
+
+import re
+
+from celery_pgbeat.api import importing
+from celery_pgbeat.beat import complaints, dispatcher, entries, planner
+from celery_pgbeat.cli import output
+from celery_pgbeat.declare import columns, definition, options, texts
+from celery_pgbeat.measures import alarm, counting, gauges, webhook
+from celery_pgbeat.plain_json import DEEPEST, LARGEST
+from celery_pgbeat.planning import catchup
+from celery_pgbeat.postgres import listen, migrate, store
+from celery_pgbeat.schedules import instants, windows
+from celery_pgbeat.schedules.parse import LONGEST_SET, LONGEST_TEXT
+from celery_pgbeat.worker import ends, guard, message, refusals, tracker
+from tests.docs.pages import NAMED, ROOT, written_in
+
+PAGE = ROOT / "docs" / "limits.md"
+LINE = re.compile(r"^\| (.+?) \| (.+?) \|(?:(.+)\|)? (`tests/.+`) \|$", re.MULTILINE)
+
+# What the line about it must say, by the beginning of the line.
+NUMBERS: dict[str, tuple[float, ...]] = {
+    "the name of a row": (columns.LONGEST_NAME,),
+    "`task`, `queue`": (texts.LONGEST_TEXT,),
+    "`pause_reason`": (texts.LONGEST_TEXT,),
+    "`schedule`": (LONGEST_TEXT, LONGEST_SET),
+    "how far ahead": (instants.HORIZON.days // 365,),
+    "`blackout`": (windows.MOST_TEXTS, windows.LONGEST_TEXT, windows.MOST_WINDOWS),
+    "`args` and `kwargs` together": (definition.LARGEST_ARGUMENTS,),
+    "`options`": (definition.LARGEST_OPTIONS,),
+    "nesting": (DEEPEST,),
+    "a number in them": (len(str(LARGEST)) - 1,),
+    "`time_limit`": (options.LONGEST, options.LONGEST / 86_400),
+    "`jitter`": (columns.YEAR.days,),
+    "`catchup_window`": (columns.CENTURY.days,),
+    "`max_runs`": (columns.LARGEST_INT,),
+    "planning in one turn": (planner.PLANNED_WITHIN,),
+    "deciding in one turn": (dispatcher.DECIDED_WITHIN,),
+    "reading notifications": (listen.DRAINED_WITHIN, listen.FLOOD_PAUSE),
+    "missed occurrences": (catchup.CAUGHT_UP_AT_MOST,),
+    "jobs that wait under `buffer_all`": (store.MOST_BUFFERED,),
+    "the history that one step": (store.MOST_RECALLED,),
+    "the text of a `problem`": (planner.LONGEST_PROBLEM,),
+    "log lines about one row": (complaints.MOST,),
+    "entries that": (entries.LIMIT,),
+    "alerts about overdue rows": (alarm.MOST,),
+    "webhook messages that wait": (webhook.MOST_WAITING,),
+    "one attempt to post": (webhook.TIMEOUT,),
+    "rows that the gauges": (gauges.MOST,),
+    "jobs whose lateness": (counting.MOST_UNSENT,),
+    "waiting for another process": (migrate.TURN_WITHIN, migrate.TOLD_AFTER),
+    "waiting for a lock": (2,),
+    "the error of a job": (tracker.ERROR_LENGTH,),
+    "a start that waits": (guard.PATIENCE,),
+    "reports that Postgres refuses": (refusals.KEPT, refusals.KEPT_FOR / 86_400),
+    "ends of jobs in one statement": (ends.AT_ONCE,),
+    "run and attempt": (message.LARGEST,),
+    "faults of a file": (importing.MOST_SHOWN,),
+    "records that `import`": (importing.IN_MEMORY,),
+    "a cell of a table": (output.WIDEST,),
+}
+
+
+def lines() -> list[str]:
+    return [found.group(0) for found in LINE.finditer(PAGE.read_text(encoding="utf-8"))]
+
+
+def test_each_limit_of_the_page_has_the_number_of_the_code() -> None:
+    missing = [
+        (begin, number)
+        for begin, numbers in NUMBERS.items()
+        for number in numbers
+        if not any(line.startswith(f"| {begin}") and said(number) in line for line in lines())
+    ]
+
+    assert [] == missing
+
+
+def said(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
+
+
+def test_each_limit_of_the_page_has_a_test_that_exists() -> None:
+    assert len(lines()) >= len(NUMBERS)
+    named = [test for line in lines() for test in NAMED.findall(line)]
+    assert len(named) == len(lines())
+    assert [] == [f"{file}::{name}" for file, name in named if name not in written_in(ROOT / file)]
