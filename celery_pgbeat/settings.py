@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.statements import checked_schema
+from celery_pgbeat.shown import in_short
 
 logger = logging.getLogger(__name__)
 
@@ -76,9 +77,9 @@ class Span:
         try:
             span = value if isinstance(value, timedelta) else timedelta(**{self.unit: float(value)})
         except (TypeError, ValueError, OverflowError):
-            raise InvalidSetting(f"{name} is {value!r}, not a number of {self.unit}") from None
+            raise InvalidSetting(f"{name} is {in_short(value)}, not a number of {self.unit}") from None
         if not self.lowest <= span <= self.highest:
-            raise InvalidSetting(f"{name} is {value!r}; it must be from {self.bounds}")
+            raise InvalidSetting(f"{name} is {in_short(value)}; it must be from {self.bounds}")
         return span
 
     @property
@@ -100,23 +101,29 @@ def in_units(span: timedelta) -> str:
     return f"{span.total_seconds():g} s"
 
 
+def _whole(value: Any) -> int:
+    if not isinstance(value, (int, str)) or isinstance(value, bool):
+        raise ValueError(type(value))
+    return int(value)
+
+
 def _count(name: str, value: Any) -> int:
     try:
-        number = int(str(value))
+        number = _whole(value)
     except ValueError:
-        raise InvalidSetting(f"{name} is {value!r}, not a whole number") from None
+        raise InvalidSetting(f"{name} is {in_short(value)}, not a whole number") from None
     if not 1 <= number <= 10_000:
-        raise InvalidSetting(f"{name} is {value!r}; it must be from 1 to 10000")
+        raise InvalidSetting(f"{name} is {in_short(value)}; it must be from 1 to 10000")
     return number
 
 
 def _port(name: str, value: Any) -> int:
     try:
-        number = int(str(value))
+        number = _whole(value)
     except ValueError:
-        raise InvalidSetting(f"{name} is {value!r}, not a port number") from None
+        raise InvalidSetting(f"{name} is {in_short(value)}, not a port number") from None
     if not 1 <= number <= 65_535:
-        raise InvalidSetting(f"{name} is {value!r}; a port is from 1 to 65535")
+        raise InvalidSetting(f"{name} is {in_short(value)}; a port is from 1 to 65535")
     return number
 
 
@@ -148,7 +155,7 @@ def _switch(name: str, value: Any) -> bool:
     try:
         return known[str(value).lower()]
     except KeyError:
-        raise InvalidSetting(f"{name} is {value!r}; use true or false") from None
+        raise InvalidSetting(f"{name} is {in_short(value)}; use true or false") from None
 
 
 def _patterns(name: str, value: Any) -> tuple[str, ...]:
@@ -156,15 +163,15 @@ def _patterns(name: str, value: Any) -> tuple[str, ...]:
     try:
         patterns = tuple(given)
     except TypeError:
-        raise InvalidSetting(f"{name} is {value!r}, not a list of task name patterns") from None
+        raise InvalidSetting(f"{name} is {in_short(value)}, not a list of task name patterns") from None
     if not all(isinstance(pattern, str) and pattern for pattern in patterns):
-        raise InvalidSetting(f"{name} is {value!r}, not a list of task name patterns")
+        raise InvalidSetting(f"{name} is {in_short(value)}, not a list of task name patterns")
     return patterns
 
 
 def _guard_error(name: str, value: Any) -> str:
     if value not in ("run", "refuse"):
-        raise InvalidSetting(f"{name} is {value!r}; use 'run' or 'refuse'")
+        raise InvalidSetting(f"{name} is {in_short(value)}; use 'run' or 'refuse'")
     return str(value)
 
 
@@ -260,7 +267,10 @@ class Settings:
                 # An empty variable is one that somebody wanted unset.
                 value = os.environ.get(name.upper()) or None
             if value is not None:
-                values[setting.name] = setting.metadata["read"](name, value)
+                try:
+                    values[setting.name] = setting.metadata["read"](name, value)
+                except RecursionError:
+                    raise InvalidSetting(f"{name} is {in_short(value)}") from None
         settings = cls(**values)
         if settings.url is not None:
             normalise_url(settings.url)
@@ -326,7 +336,7 @@ class Settings:
             shown["url"] = masked(normalise_url(self.url))
         if self.alert_webhook is not None:
             shown["alert_webhook"] = masked_webhook(self.alert_webhook)
-        return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        return f"Settings({', '.join(f'{name}={in_short(value)}' for name, value in shown.items())})"
 
 
 def _warn_of_strangers(configuration: Mapping[str, Any], known: Collection[str]) -> None:

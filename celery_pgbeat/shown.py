@@ -25,6 +25,22 @@ def one_line(text: str, longest: int | None = None) -> str:
     return shown if longest is None or len(shown) <= longest else f"{shown[: longest - 1]}…"
 
 
+def in_short(value: Any) -> str:
+    """Return a value as an error shows it: at most 80 characters, whatever it is.
+
+    Example:
+        >>> in_short("x" * 1000)[-6:]
+        'xxx...'
+    """
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a number of thousands of digits"  # Python writes none of them
+    except RecursionError:
+        return "something nested too deeply to be shown"
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
 def json_lines(value: Any, **options: Any) -> str:
     r"""Return JSON that reads back to the same value, with line breaks only where `indent` puts them.
 

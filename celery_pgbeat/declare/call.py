@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.sensitive import MASK
+from celery_pgbeat.shown import in_short
 
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # JSON's writing of it; Postgres stores no such character
 
@@ -49,7 +50,7 @@ def task_of(task: Any) -> Call:
     name = getattr(task, "name", None)
     if isinstance(name, str) and hasattr(task, "apply_async"):
         return Call(name, (), {}, {})
-    raise InvalidPeriodicTask(f"task is {task!r}, neither a Celery task nor the name of one nor a signature")
+    raise InvalidPeriodicTask(f"task is {in_short(task)}, neither a Celery task nor the name of one nor a signature")
 
 
 def arguments_text(args: Any, sensitive: bool = False) -> str:

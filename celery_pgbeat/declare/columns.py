@@ -14,10 +14,11 @@ from typing import Any, TypedDict
 
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.declare.span import read_span
-from celery_pgbeat.declare.texts import printable, read_one_line, read_queue, read_text, shown, storable
+from celery_pgbeat.declare.texts import printable, read_one_line, read_queue, read_text, storable
 from celery_pgbeat.declare.timing import zone_name
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.schedules.windows import too_much
+from celery_pgbeat.shown import in_short
 
 EARLIEST = datetime(1, 1, 2, tzinfo=timezone.utc)
 LATEST = datetime(9999, 12, 30, tzinfo=timezone.utc)  # a driver cannot carry later instants
@@ -87,9 +88,9 @@ def read_group_name(field: str, name: Any) -> str:
 
 def _priority(field: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidPeriodicTask(f"{field} is {value!r}, not a whole number")
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not a whole number")
     if not 0 <= value <= 255:
-        raise InvalidPeriodicTask(f"{field} {shown(value)} is not in 0-255")
+        raise InvalidPeriodicTask(f"{field} {in_short(value)} is not in 0-255")
     return value
 
 
@@ -100,7 +101,7 @@ def read_count(field: str, value: Any) -> int:
         InvalidPeriodicTask: it is none.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value > LARGEST_INT:
-        raise InvalidPeriodicTask(f"{field} is {shown(value)}, not a whole number up to {LARGEST_INT}")
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not a whole number up to {LARGEST_INT}")
     if value < 1:
         raise InvalidPeriodicTask(f"{field} is {value}, not at least 1")
     return value
@@ -108,7 +109,7 @@ def read_count(field: str, value: Any) -> int:
 
 def _switch(field: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InvalidPeriodicTask(f"{field} is {value!r}, not true or false")
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not true or false")
     return value
 
 
@@ -119,7 +120,7 @@ def _timezone(field: str, value: Any) -> str:
 def _one_of(*choices: str) -> Callable[[str, Any], str]:
     def read(field: str, value: Any) -> str:
         if value not in choices:
-            raise InvalidPeriodicTask(f"{field} is {value!r}, not one of {', '.join(choices)}")
+            raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not one of {', '.join(choices)}")
         return str(value)
 
     return read
@@ -132,7 +133,7 @@ def read_instant(field: str, value: Any) -> datetime:
         InvalidPeriodicTask: it is no datetime, or too far away.
     """
     if not isinstance(value, datetime):
-        raise InvalidPeriodicTask(f"{field} is {value!r}, not a datetime")
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not a datetime")
     if value.tzinfo is not None and not EARLIEST <= value <= LATEST:
         raise InvalidPeriodicTask(f"{field} is {value.isoformat()}, outside the years 1 to 9999")
     return value
@@ -146,9 +147,11 @@ def _span(lowest: timedelta, longest: timedelta) -> Callable[[str, Any], timedel
     def read(field: str, value: Any) -> timedelta:
         span = read_span(field, value)
         if span < lowest:
-            raise InvalidPeriodicTask(f"{field} is {value!r}; it must be {'more than' if lowest else 'at least'} 0")
+            raise InvalidPeriodicTask(
+                f"{field} is {in_short(value)}; it must be {'more than' if lowest else 'at least'} 0"
+            )
         if span > longest:
-            raise InvalidPeriodicTask(f"{field} is {value!r}; it must be at most {longest.days} days")
+            raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be at most {longest.days} days")
         return span
 
     return read
@@ -163,7 +166,7 @@ def _run_time(field: str, value: Any) -> timedelta | float:
     if share is None:
         return read_run_time(field, value)
     if not float(share.group(1)):
-        raise InvalidPeriodicTask(f"{field} is {value!r}; it must be more than 0")
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be more than 0")
     return float(share.group(1)) / 100
 
 
@@ -171,10 +174,10 @@ def _windows(field: str, value: Any) -> tuple[str, ...]:
     """Return the texts of blackout windows, judged once the row's zone is known."""
     texts = (value,) if isinstance(value, str) else value
     if isinstance(texts, bytes) or not isinstance(texts, Sequence):
-        raise InvalidPeriodicTask(f"{field} is {value!r}, neither text nor a list of texts")
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}, neither text nor a list of texts")
     for position, text in enumerate(texts):
         if not isinstance(text, str):
-            raise InvalidPeriodicTask(f"{field}[{position}] is {text!r}, not text")
+            raise InvalidPeriodicTask(f"{field}[{position}] is {in_short(text)}, not text")
         storable(field, text)
     reason = too_much(texts)
     if reason is not None:
@@ -230,7 +233,7 @@ def read_columns(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     for name in given:
         if name not in READERS:
-            raise InvalidPeriodicTask(f"there is no column {name!r}{did_you_mean(name, READERS)}")
+            raise InvalidPeriodicTask(f"there is no column {in_short(name)}{did_you_mean(name, READERS)}")
     values: dict[str, Any] = dict.fromkeys(READERS)
     values.update(DEFAULTS)
     for name, value in given.items():

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
-from celery_pgbeat.declare.texts import printable, routable, shown
+from celery_pgbeat.declare.texts import printable, routable
 from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.shown import in_short
 
 
 class Kind(NamedTuple):
@@ -114,11 +115,11 @@ def read_options(field: str, value: Any) -> dict[str, Any]:
 
 
 def _option(name: Any, value: Any) -> Any:
-    where = f"options[{name!r}]"
+    where = f"options[{in_short(name)}]"
     if name not in KINDS:
         near = difflib.get_close_matches(str(name), KINDS, n=1)
         hint = f". Did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(KINDS))}"
-        raise InvalidPeriodicTask(f"options has {name!r}, which a periodic task cannot set{hint}")
+        raise InvalidPeriodicTask(f"options has {in_short(name)}, which a periodic task cannot set{hint}")
     kind = KINDS[name]
     if isinstance(value, timedelta) and kind in (SECONDS, MOMENT):
         seconds = value.total_seconds()
@@ -126,7 +127,7 @@ def _option(name: Any, value: Any) -> Any:
     if isinstance(value, datetime) and name in ("eta", "expires"):
         value = (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).isoformat()
     if value is not None and not kind.fits(value):
-        raise InvalidPeriodicTask(f"{where} is {shown(value)}, not {kind.words}")
+        raise InvalidPeriodicTask(f"{where} is {in_short(value)}, not {kind.words}")
     if value is not None and name in ROUTES:
         routable(where, value)
     elif value is not None and name in ONE_LINE:

@@ -6,26 +6,13 @@ import re
 from typing import Any
 
 from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.shown import in_short
 
 LONGEST_TEXT = 1_000  # characters of what is a name of something else or a few words
 CONTROL = re.compile(r"[\x01-\x1f\x7f-\x9f]")  # those of Unicode's categories C0 and C1; NUL is refused before
 # Names under which Celery, kombu and RabbitMQ keep what is theirs. In Redis a queue is a key: a list of the name
 # `unacked` in place of kombu's hash ends each worker that fetches a message. The same as in SQL.
 BROKERS_OWN = re.compile(r"unacked|_kombu\.|celeryev|celery-task(set)?-meta-|amq\.|.*\.pidbox\Z", re.DOTALL)
-
-
-def shown(value: Any) -> str:
-    """Return a value as an error shows it: at most 80 characters, whatever it is.
-
-    Example:
-        >>> shown("x" * 1000)[-6:]
-        'xxx...'
-    """
-    try:
-        text = repr(value)
-    except ValueError:
-        return "a number of thousands of digits"  # Python writes none of them
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def read_text(field: str, value: Any) -> str:
@@ -35,7 +22,7 @@ def read_text(field: str, value: Any) -> str:
         InvalidPeriodicTask: it is none, or Postgres cannot store it.
     """
     if not isinstance(value, str):
-        raise InvalidPeriodicTask(f"{field} is {value!r}, not text")
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not text")
     if not value:
         raise InvalidPeriodicTask(f"{field} is empty; give it at least one character")
     return storable(field, value)
@@ -48,7 +35,7 @@ def storable(field: str, text: str) -> str:
         InvalidPeriodicTask: it holds NUL or half a surrogate pair.
     """
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise InvalidPeriodicTask(f"{field} is {text!r}; Postgres stores neither NUL nor lone surrogates")
+        raise InvalidPeriodicTask(f"{field} is {in_short(text)}; Postgres stores neither NUL nor lone surrogates")
     return str.__str__(text)  # of a subclass, as an enum's member is, only what it holds
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from celery.worker import state
 
 from celery_pgbeat.postgres.reports import Copy, Start
+from celery_pgbeat.shown import in_short
 
 HEADER = "pgbeat"
 PROPERTIES = "properties"
@@ -46,7 +47,7 @@ def copy_of(fields: Mapping[str, Any]) -> Copy | None:
             raise ValueError(run, attempt)
         copy = Copy(uuid.UUID(header["job"]), run, attempt, task=_task_of(fields))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        logger.warning("The header %r of task %r is not celery-pgbeat's: ignored", HEADER, fields.get("id"))
+        logger.warning("The header %r of task %s is not celery-pgbeat's: ignored", HEADER, in_short(fields.get("id")))
         return None
     return copy if str(copy.job) == fields.get("id") else None
 

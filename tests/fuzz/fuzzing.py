@@ -6,7 +6,8 @@ import functools
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.harness.cost import loops_for
 SECONDS = float(os.environ.get("PGBEAT_TEST_FUZZ", "2"))  # of each test
 CHUNK = 100  # examples between two looks at the clock
 SLOW = 50  # of these loops take a quarter of a second or less: see `harness/cost.py`
+SEEDS = Path(".fuzz")
 MARKS = [pytest.mark.timeout(3 * SECONDS + 180)]
 
 
@@ -50,15 +52,28 @@ def fuzzed(**strategies: Any) -> Callable[[Callable[..., None]], Callable[..., N
     return decorate
 
 
-def while_there_is_time() -> Iterator[random.Random]:
-    """Iterate while there is time, over random numbers."""
-    numbers = random.Random()
+def attack(check: Callable[[random.Random], None]) -> None:
+    """Let a check choose its input while there is time. Seeds with which it fails are kept, and tried first."""
+    kept = SEEDS / name_of(check)
+    seeds = [int(seed) for seed in kept.read_text().split()] if kept.exists() else []
     ends = time.monotonic() + SECONDS
     count = 0
-    while count == 0 or time.monotonic() < ends:
-        yield numbers
+    while count < len(seeds) or count == 0 or time.monotonic() < ends:
+        seed = seeds[count] if count < len(seeds) else random.getrandbits(64)
+        try:
+            check(random.Random(seed))
+        except Exception as error:
+            SEEDS.mkdir(exist_ok=True)
+            kept.write_text(" ".join(map(str, dict.fromkeys([seed, *seeds]))))
+            raise AssertionError(f"with random.Random({seed}): {error!r}"[:5_000]) from error
         count += 1
     told(count)
+
+
+def name_of(check: Callable[..., None]) -> str:
+    """Return the name of a check, which may have some of its arguments already."""
+    check = getattr(check, "func", check)
+    return f"{check.__module__}.{check.__name__}"
 
 
 def told(count: int) -> None:

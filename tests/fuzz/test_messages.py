@@ -6,13 +6,12 @@ import random
 import uuid
 from typing import Any
 
-from hypothesis import strategies as st
 from kombu import Connection
 
 from celery_pgbeat.worker.message import HEADER, PROPERTIES, copy_of, entrusted_start, is_sensitive
 from tests.acceptance.sending import sender, worker
-from tests.fuzz.fuzzing import MARKS, fuzzed, quickly, while_there_is_time
-from tests.fuzz.values import anything, numbers, simple, texts
+from tests.fuzz.fuzzing import MARKS, attack, quickly
+from tests.fuzz.values import odd
 from tests.harness.broker import depth
 from tests.harness.processes import Cluster
 from tests.harness.wait import eventually
@@ -20,35 +19,32 @@ from tests.harness.wait import eventually
 pytestmark = MARKS
 
 JOB = str(uuid.UUID(int=7))
-ids = st.one_of(st.just(JOB), st.uuids().map(str), simple)
-headers = st.one_of(
-    anything,
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "job": ids,
-            "run": st.one_of(st.integers(0, 3), numbers, anything),
-            "periodic_task": texts,
-            "sensitive": simple,
-            "min_gap": numbers,
-            "scheduled_for": st.one_of(st.just("2026-12-07T12:00:00+00:00"), texts),
-        },
-    ),
-)
-fields = st.fixed_dictionaries(
-    {HEADER: headers},
-    optional={
-        "id": ids,
-        "task": st.one_of(st.just("app.probe"), texts, anything),
-        "retries": st.one_of(st.integers(0, 3), numbers, anything),
-        "replaced_task_nesting": simple,
-        "headers": st.one_of(st.none(), st.dictionaries(st.just(HEADER), headers)),
-    },
-)
 
 
-@fuzzed(given=fields)
-def test_a_message_s_fields_are_a_job_s_or_nobody_s(given: dict[str, Any]) -> None:
+def fields_of(numbers: random.Random) -> dict[str, Any]:
+    """Return the fields of a message as a request or a task's context has them."""
+
+    def some(value: Any) -> Any:
+        return value if numbers.random() < 0.7 else odd(numbers)
+
+    header = some({"job": some(JOB), "run": some(0), "periodic_task": some("row"), "sensitive": some(True)})
+    given = {
+        HEADER: header,
+        "id": some(JOB),
+        "task": some("app.probe"),
+        "retries": some(0),
+        "replaced_task_nesting": some(None),
+        "headers": numbers.choice((None, {}, {HEADER: header})),
+    }
+    return {name: given[name] for name in numbers.sample(list(given), numbers.randint(2, len(given)))}
+
+
+def test_a_message_s_fields_are_a_job_s_or_nobody_s() -> None:
+    attack(check_fields)
+
+
+def check_fields(numbers: random.Random) -> None:
+    given = fields_of(numbers)
     copy = quickly(lambda: copy_of(given))
     assert copy is None or (str(copy.job) == given["id"] and 0 <= copy.run < 2**31 and 0 <= copy.attempt < 2**31)
     assert quickly(lambda: is_sensitive(given)) in (True, False)
@@ -115,7 +111,8 @@ def test_a_worker_outlives_every_header_that_a_stranger_can_think_of(cluster: Cl
     with sender(cluster) as sending, Connection(cluster.broker) as connection:
         known = [str(sending.job(task="app.quiet")) for _ in range(50)]
         producer = connection.Producer()
-        for numbers in while_there_is_time():
+
+        def publish(numbers: random.Random) -> None:
             job = numbers.choice(known) if numbers.random() < 0.2 else str(uuid.UUID(int=numbers.getrandbits(128)))
             producer.publish(
                 '[["forged"], {}, {}]',
@@ -126,6 +123,8 @@ def test_a_worker_outlives_every_header_that_a_stranger_can_think_of(cluster: Cl
                 correlation_id=job,
                 delivery_mode=1,
             )
+
+        attack(publish)
         eventually(lambda: depth(cluster.broker) == 0 or not running.is_running(), 600, "all messages taken", every=0.5)
         assert running.is_running(), running.log[-5_000:]
         honest = sending.send_job("app.quiet", "honest")

@@ -12,6 +12,7 @@ from celery_pgbeat.postgres import engine
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.settings import Settings
+from tests.fuzz.values import nested
 
 URL = "postgresql://shop:s3cret@localhost/shop"
 
@@ -249,3 +250,9 @@ def test_a_batch_is_bounded() -> None:
     assert 10_000 == Settings.from_mapping({"pgbeat_batch": 10_000}).batch
     with pytest.raises(InvalidSetting, match=r"^pgbeat_batch is 10001; it must be from 1 to 10000$"):
         Settings.from_mapping({"pgbeat_batch": 10_001})
+
+
+@pytest.mark.parametrize("name", ["pgbeat_lease", "pgbeat_batch", "pgbeat_alert_after", "pgbeat_metrics_port"])
+def test_a_value_that_cannot_be_shown_is_refused(name: str) -> None:
+    with pytest.raises(InvalidSetting, match=f"^{name} is something nested too deeply to be shown"):
+        Settings.from_mapping({name: nested(3_000)})

@@ -14,6 +14,7 @@ from celery.worker import state
 
 from celery_pgbeat.postgres.reports import Copy
 from celery_pgbeat.worker.message import Entrusted, copy_of, entrust, entrusted_start
+from tests.fuzz.values import nested
 
 JOB = uuid.UUID("7e5cf5a2-7c3c-5f0e-9d2a-1f5f3d0f8a11")
 
@@ -66,6 +67,11 @@ def test_a_replacement_under_our_id_is_not_ours() -> None:
 def test_a_header_that_only_has_our_name_is_not_ours_and_logged(header: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert copy_of(fields(pgbeat=header)) is None
     assert "is not celery-pgbeat's: ignored" in caplog.text
+
+
+def test_an_id_that_cannot_be_shown_is_not_ours_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    assert copy_of(fields(pgbeat=1, id=nested(3_000))) is None
+    assert "of task something nested too deeply to be shown is not celery-pgbeat's: ignored" in caplog.text
 
 
 @pytest.mark.parametrize(("task", "read"), [("app.probe", "app.probe"), (None, None), (7, None), ("a\0", None)])
