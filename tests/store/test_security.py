@@ -586,3 +586,13 @@ def test_a_text_is_a_text_wherever_it_stands(owner: Session, text: str) -> None:
     assert ("55006", "P0002") == (in_the_way.pgcode, unknown.pgcode)
     assert 1 == owner.value("select count(*) from pgbeat.active_job where id = %s", job)
     assert 2 == owner.value("select count(*) from pgbeat.periodic_task")
+
+
+def test_whatever_an_author_writes_as_the_revision_of_windows_they_can_be_changed(owner: Session) -> None:
+    owner.rows("insert into pgbeat.blackout (name, windows) values ('night', %s)", ["0 0 * * * PT5H"])
+    owner.rows("update pgbeat.periodic_task set blackout = array['window: night']")
+    with acting_as(owner, "author"):
+        owner.rows("update pgbeat.periodic_task set windows_revision = 9223372036854775807")
+        owner.rows("update pgbeat.blackout set windows = %s", ["0 1 * * * PT5H"])
+
+    assert 2**63 - 1 != owner.value("select windows_revision from pgbeat.periodic_task")
