@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
+
+ORDINARY = 0.006  # seconds that a loop takes
 
 
 def seconds_for(action: Callable[[], object]) -> float:
@@ -24,6 +27,19 @@ def loops_for(action: Callable[[], object], tries: int = 3) -> float:
         cost = seconds_for(action)
         found.append(cost / max(before, seconds_for(_loop)))
     return min(found)
+
+
+def slowness() -> float:
+    """Return how many times as long as on an ordinary machine things take here and now; 1 at least.
+
+    Bounds in seconds are multiplied by it. It is measured by the clock, so that what others do beside us counts too.
+    """
+    found = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        _loop()
+        found.append(time.perf_counter() - begun)
+    return max(1.0, statistics.median(found) / ORDINARY)
 
 
 def _loop() -> None:

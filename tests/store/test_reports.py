@@ -22,6 +22,7 @@ from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.postgres.reports import Ask, Copy, Finish, Known, Reports, Start, Unstarted
 from celery_pgbeat.postgres.statements import parameters, statement
 from celery_pgbeat.worker.guard import Verdict, patiently, start_job
+from tests.harness.wait import eventually
 from tests.store.jobs import HOUR, active, bury, finished, make_job, state
 from tests.store.reads import read_by
 from tests.store.session import Session
@@ -422,7 +423,9 @@ def test_a_start_on_a_connection_that_is_dead_is_heard_on_a_new_one(reports: Rep
     job = make_job(reports.database)
     own = Database(reports.database.engine.url.render_as_string(hide_password=False))
     (row,) = own.execute("select pg_backend_pid() as pid")
-    reports.database.execute("select pg_terminate_backend(%(pid)s, 5000)", {"pid": row.pid})
+    reports.database.execute("select pg_terminate_backend(%(pid)s)", {"pid": row.pid})
+    there = "select from pg_stat_activity where pid = %(pid)s"
+    eventually(lambda: not reports.database.execute(there, {"pid": row.pid}), 10, "its connection is gone")
     assert Reports(own).start(start_of(job), SILENCE)
     assert not Reports(own).start(start_of(job), SILENCE)
     own.close()
