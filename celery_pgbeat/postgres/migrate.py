@@ -36,8 +36,8 @@ logger = logging.getLogger(__name__)
 # The oldest package version (as a schema version) that works beside nodes of this schema.
 MIN_COMPATIBLE = 19
 TRIES = 5  # before a lock that is not to be had is an error
-TURN_WITHIN = 60.0  # seconds to wait for who migrates; there are bigger tables, and who cannot wait longer comes again
-TOLD_AFTER = 2.0  # seconds of that wait before it is told
+TURN_WITHIN = 60.0  # seconds to wait for another process that migrates; a beat that waits in vain tries again
+TOLD_AFTER = 2.0  # seconds of that wait before the log tells of it
 HOLDER = """
 select activity.pid, activity.usename, activity.application_name
 from pg_locks as held
@@ -172,7 +172,7 @@ def migrate(engine: Engine, schema: str = "pgbeat") -> int:
 
     Raises:
         SchemaTooNew: a newer package has made the schema incompatible with this one.
-        DatabaseBusy: somebody holds the lock under which a schema is migrated; the message names who.
+        DatabaseBusy: another session holds the advisory lock of migrations; the message names it.
         DBAPIError: Postgres refused it, or somebody holds the tables for long.
     """
     with suppress(SchemaMissing):
@@ -189,7 +189,7 @@ def migrate(engine: Engine, schema: str = "pgbeat") -> int:
 
 
 def _take_turn(connection: Connection, schema: str) -> None:
-    """Take the lock under which one at a time migrates a schema. Anybody may hold it, so nobody waits for ever."""
+    """Take the advisory lock of migrations, and give up after a while: any session of the database may hold it."""
     lock = {"lock": zlib.crc32(f"celery-pgbeat migrate {schema}".encode())}
     begun = time.monotonic()
     told = False
