@@ -101,14 +101,21 @@ class _Impatient(HTTPConnection):
 
     def getresponse(self) -> HTTPResponse:
         """Return the answer, up to its body."""
-        watch = threading.Timer(TIMEOUT, self._hang_up)
+        over = threading.Event()
+        watch = threading.Timer(TIMEOUT, self._hang_up, [over])
+        watch.daemon = True
         watch.start()
         try:
-            return super().getresponse()
+            response = super().getresponse()
         finally:
             watch.cancel()
+        if over.is_set():  # what had come by then may look like an answer
+            response.close()
+            raise TimeoutError(f"no answer within {TIMEOUT:g} s")
+        return response
 
-    def _hang_up(self) -> None:
+    def _hang_up(self, over: threading.Event) -> None:
+        over.set()
         with suppress(OSError):
             socket.socket.shutdown(self.sock, socket.SHUT_RDWR)  # past TLS, whose farewell would wait for the server
 

@@ -797,6 +797,7 @@ def test_the_total_follows_an_edit_of_the_schedule_so_that_the_figures_add_up(ho
 def test_what_the_sun_does_in_a_thousand_years_is_not_counted_before_it_is_filled_in(
     hourly: Situation, desk: Desk
 ) -> None:
+    pytest.importorskip("ephem")
     hourly.session.rows("update pgbeat.periodic_task set schedule = 'solar: sunset 69.65 18.96'")
     backfill = ask(hourly, 1, 6, since=NOON - timedelta(days=365_000))
 

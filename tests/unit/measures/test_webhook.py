@@ -154,3 +154,4 @@ def test_a_server_that_answers_a_byte_at_a_time_is_hung_up_on(
             webhook.stop(5)
             thread.join()
     assert "An alert could not be posted" in caplog.text
+    assert not thread.is_alive()
