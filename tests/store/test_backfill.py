@@ -846,7 +846,7 @@ def test_a_look_at_a_thousand_backfills_takes_no_longer_than_a_tick_may_wait(hou
         assert store.mark_backfill("UTC") is None
         took.append(time.perf_counter() - began)
 
-    assert statistics.median(took) < 0.1 * slowness()
+    assert statistics.median(took) < 0.25 * slowness()  # some 0.05 on a quiet machine
     end_job(hourly, jobs(hourly)[0]["id"])
     assert store.look().backfills
 
