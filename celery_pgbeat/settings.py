@@ -323,8 +323,10 @@ class Settings:
             return None
         said = json.loads(options) if isinstance(options, str) else options
         for name in (queue, said.get("reply_to")):
-            if name is not None and not any(fnmatchcase(name, pattern) for pattern in self.allowed_queues):
-                return f"pgbeat_allowed_queues does not allow the queue {name!r}"
+            if name is None:
+                continue
+            if not isinstance(name, str) or not any(fnmatchcase(name, pattern) for pattern in self.allowed_queues):
+                return f"pgbeat_allowed_queues does not allow the queue {in_short(name)}"
         for option in ("exchange", "routing_key"):
             if said.get(option) is not None:
                 return f"pgbeat_allowed_queues is set, and options[{option!r}] leads past it: name the queue"

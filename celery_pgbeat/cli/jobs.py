@@ -96,8 +96,8 @@ def jobs(
             str(job.id),
             text(job.periodic_task),
             instant(job.scheduled_for),
-            job.origin,
-            f"{job.state} ({job.reason})" if job.reason else job.state,
+            text(job.origin),
+            text(f"{job.state} ({job.reason})" if job.reason else job.state),
             instant(job.started_at),
             instant(job.finished_at),
         )

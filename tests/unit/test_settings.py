@@ -246,6 +246,13 @@ def test_rows_name_no_other_queue_than_those_that_are_allowed(
     assert Settings().refusal("shop.count", queue, options) is None
 
 
+@pytest.mark.parametrize("queue", [5, ["low"], {}])
+def test_a_queue_that_is_no_text_is_not_allowed(queue: Any) -> None:
+    settings = Settings(allowed_queues=("low",))
+
+    assert settings.refusal("shop.count", None, {"reply_to": queue}) is not None
+
+
 def test_a_batch_is_bounded() -> None:
     assert 10_000 == Settings.from_mapping({"pgbeat_batch": 10_000}).batch
     with pytest.raises(InvalidSetting, match=r"^pgbeat_batch is 10001; it must be from 1 to 10000$"):
