@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 HOUSEKEEPING_EVERY = 3600.0  # seconds between two looks at the days of the history
 AGAIN_AFTER = 60.0  # seconds, when a lock was not to be had within its 200 ms, or another session had it
-LEFT_TOO_OFTEN = 5  # times in a row, before that is told: making the days takes moments
+LEFT_TOO_OFTEN = 5  # attempts in a row that found the lock held, before a warning; to make the days takes moments
 
 
 class Janitor:
@@ -30,7 +30,7 @@ class Janitor:
         self._node = node
         self._announce_at = 0.0
         self._housekeeping_at = 0.0
-        self._left_to_others = 0  # times in a row that somebody else was making the days of the history
+        self._left_to_others = 0  # attempts in a row that found the lock of make_days() held
         self.workers_track = False  # whether workers announce our tracker
 
     def start(self) -> None:

@@ -21,7 +21,7 @@ def export(managed_by: str | None, like: str | None, _as_json: bool) -> None:
     """Print the definitions, each as one line of JSON in name order, for `import` to read.
 
     No state: neither pauses nor next runs. What is left at its default is left out; the arguments of sensitive rows
-    are in it. An export under way holds up nobody; each page of 1,000 rows is as it was when it was read. Exit code 0;
+    are in it. An export blocks no other session; each page of 1,000 rows is as it was when it was read. Exit code 0;
     1 if a row holds JSON that cannot be read: stderr names it, and all others are exported.
     """
     from celery_pgbeat.api.exchange import line_of

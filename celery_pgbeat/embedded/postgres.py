@@ -98,7 +98,7 @@ class Postgres(Server):
         given = self._keep_secret("password", self.password)
         command += ["-A", "scram-sha-256", f"--pwfile={given}", "-E", "UTF8", "--no-locale", "--no-sync"]
         if major_version(self._binaries) >= 16:
-            command += ["--set", "scram_iterations=1"]  # nobody guesses a random password, and each connection pays
+            command += ["--set", "scram_iterations=1"]  # a random password needs no slow hash
         process = Process(command, log=self.log, cwd=self.folder, folder=self.folder)
         try:
             status = process.wait(START_TIMEOUT)

@@ -432,7 +432,7 @@ class Store:
         return bool(row[0])
 
     def make_days(self) -> int | None:
-        """Make the days of the history that are missing; returns how many, None where somebody else makes them."""
+        """Make the missing days of the history; return how many, None if another session holds the lock."""
         (row,) = self._run("make_days")
         made: int | None = row[0]
         return made

@@ -212,7 +212,7 @@ def count_days(days: Days, after: date, before: date) -> int:
 
 
 def seconds_of_days(days: Days, seconds_on: Callable[[date], int], first: datetime, length: int) -> int:
-    """Return of so many seconds from `first` on those of each of the days that are in that day's set."""
+    """Return what `seconds_on` has for each of the days, within `length` seconds from `first`, as a set of bits."""
     found = 0
     day, at = first.date(), -(first.hour * 3600 + first.minute * 60 + first.second)
     while at < length:

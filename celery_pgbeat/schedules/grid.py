@@ -47,7 +47,7 @@ class Grid:
         return max(0, self._index(until) - self._index(after))
 
     def seconds_from(self, first: datetime, length: int) -> int:
-        """Return the instants of so many seconds from `first` on, as a set; anchor and step are whole seconds."""
+        """Return the instants within `length` seconds from `first`, as a set of bits; needs whole seconds."""
         earliest = max(-((self._anchor - first) // self._step), self._first)
         last = min((first + (length - 1) * SECOND - self._anchor) // self._step, self._last)
         if last < earliest:

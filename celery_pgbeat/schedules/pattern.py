@@ -64,7 +64,7 @@ class Pattern:
         return today - begun + between * self.clock.per_day + ended
 
     def seconds_from(self, first: datetime, length: int) -> int:
-        """Return the readings of so many seconds from `first` on, as a set: the first of them is number 0."""
+        """Return the readings within `length` seconds from `first`, as a set of bits; bit 0 stands for `first`."""
         assert isinstance(self.clock, Clock)  # a FineClock is a calendar's, and that catches nothing up
         seconds = self.clock.seconds_of_day()
         return seconds_of_days(self.days, lambda _: seconds, first, length)

@@ -38,7 +38,7 @@ class Limited:
         return self._readings.count(low, high) if low < high else 0
 
     def seconds_from(self, first: datetime, length: int) -> int:
-        """Return the readings of so many seconds from `first` on, as a set: the first of them is number 0."""
+        """Return the readings within `length` seconds from `first`, as a set of bits; bit 0 stands for `first`."""
         begin = max((self._first - first) // SECOND, 0)
         end = min((self._last - first) // SECOND + 1, length)
         if begin >= end:
@@ -78,7 +78,7 @@ class Amended:
         return own + _between(self._added, after, until) - _between(self._removed, after, until)
 
     def seconds_from(self, first: datetime, length: int) -> int:
-        """Return the readings of so many seconds from `first` on, as a set: the first of them is number 0."""
+        """Return the readings within `length` seconds from `first`, as a set of bits; bit 0 stands for `first`."""
         found = self._readings.seconds_from(first, length) if isinstance(self._readings, SecondReadings) else 0
         end = first + length * SECOND
         for extra in self._added[bisect_left(self._added, first) : bisect_left(self._added, end)]:

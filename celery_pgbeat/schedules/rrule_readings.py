@@ -107,7 +107,7 @@ class DayBits:
         return total + self._count_between(after.date(), until.date())
 
     def seconds_from(self, first: datetime, length: int) -> int:
-        """Return the readings of so many seconds from `first` on, as a set: the first of them is number 0."""
+        """Return the readings within `length` seconds from `first`, as a set of bits; bit 0 stands for `first`."""
         return seconds_of_days(self._days, lambda day: self._on(day.toordinal()), first, length)
 
     def _count_between(self, after: date, before: date) -> int:
@@ -267,7 +267,7 @@ class Selected:
         return total
 
     def seconds_from(self, first: datetime, length: int) -> int:
-        """Return the readings of so many seconds from `first` on, as a set: the first of them is number 0."""
+        """Return the readings within `length` seconds from `first`, as a set of bits; bit 0 stands for `first`."""
         found, end = 0, first + timedelta(seconds=length)
         period = self._period_of(first.date())
         while period <= end.date():

@@ -40,4 +40,4 @@ class SecondReadings(Readings, Protocol):
     """Readings at whole seconds, which can be had as a set of numbers: those of recurrence rules."""
 
     def seconds_from(self, first: datetime, length: int) -> int:
-        """Return the readings of so many seconds from `first` on, as a set: the first of them is number 0."""
+        """Return the readings within `length` seconds from `first`, as a set of bits; bit 0 stands for `first`."""
