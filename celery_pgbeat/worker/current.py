@@ -12,7 +12,8 @@ from celery import current_task
 from celery_pgbeat.declare import app_timezone, define
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.errors import InvalidPeriodicTask, NotInAJob, UnknownPeriodicTask
-from celery_pgbeat.worker.running import RUNNING, Running
+from celery_pgbeat.worker.admission import admission_of
+from celery_pgbeat.worker.running import Running
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +161,8 @@ def current() -> CurrentJob:
         >>> current().periodic_task, current().origin, current().attempt
         ('nightly', 'schedule', 0)
     """
-    request = current_task.request_stack.top if current_task else None
-    running = vars(request).get(RUNNING) if request is not None else None
-    if running is None:
+    admission = admission_of(current_task.request_stack.top) if current_task else None
+    if admission is None or (running := admission.running) is None:
         raise NotInAJob(
             "No job runs here: current() answers inside a task that a worker runs for a periodic task, not in one that "
             "is called directly or eagerly, or whose jobs are not tracked."

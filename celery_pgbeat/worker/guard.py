@@ -76,14 +76,14 @@ from celery_pgbeat.declare.options import LONGEST
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 from celery_pgbeat.postgres.reports import Copy, Known, Reports, Start, TooEarly
 from celery_pgbeat.sensitive import MASKED
+from celery_pgbeat.worker.admission import Admission, admission_of, admit
 from celery_pgbeat.worker.agent import Agent
 from celery_pgbeat.worker.message import copy_of, entrusted_start, header_of, is_sensitive
-from celery_pgbeat.worker.running import RUNNING, Running
+from celery_pgbeat.worker.running import Running
 
 PATIENCE = 10.0  # seconds that a start waits for Postgres before pgbeat_guard_error decides
 UNHEARD = timedelta(days=1)  # how long a start that nobody heartbeats for is believed, if it has no time limit
 GUARD = "_pgbeat_guard"  # on a task: its guard
-START = "_pgbeat_start"  # on a request that has passed the guard: its start, None if it is not ours
 
 Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
@@ -138,7 +138,7 @@ def _stand_in_class(cls: Any) -> None:
         guard = vars(self).get(GUARD)
         request = self.request_stack.top
         # A before_start that calls its parent's meets the guard twice; the first time counts.
-        if guard is not None and request is not None and START not in vars(request):
+        if guard is not None and request is not None and admission_of(request) is None:
             guard.admit(self, request)
         return own.__get__(self, type(self))(task_id, args, kwargs)
 
@@ -157,14 +157,14 @@ class Guard:
         """Let the task's body run, or raise Ignore: the request's context says whether it was a job's start."""
         fields = vars(request)
         copy = None if request.is_eager else copy_of(fields)
-        setattr(request, START, None)
+        admission = admit(request)
         if copy is not None:
-            self._admit_job(task, request, copy)
+            self._admit_job(task, request, copy, admission)
         if self._track_started and not request.is_eager and not _ignores_result(task, fields):
             meta = {"pid": os.getpid(), "hostname": request.hostname}
             task.backend.store_result(request.id, meta, states.STARTED, request=request)
 
-    def _admit_job(self, task: Any, request: Any, copy: Copy) -> None:
+    def _admit_job(self, task: Any, request: Any, copy: Copy, admission: Admission) -> None:
         if self._agent.job_span is not None:
             self._agent.job_span.describe(header_of(vars(request)))
         if not self._agent.settings.allows(task.name):
@@ -174,29 +174,28 @@ class Guard:
         if start is None:
             start, silence = self._start_of_our_own(vars(request), copy)
         # Known to the tracker from here on: a time limit that strikes while we wait must not leave the row running.
-        setattr(request, START, start)
+        admission.start = start
         try:
             verdict = patiently(lambda: start_job(self._agent.line.checked_reports(), start, silence))
         except (PgBeatError, SQLAlchemyError) as error:
             verdict = self._verdict_without_postgres(task, start, error)
         if verdict is not Verdict.STARTED:
-            setattr(request, START, None)
+            admission.start = None
         if verdict not in (Verdict.STARTED, Verdict.UNTRACKED):
             if self._agent.job_span is not None:
                 self._agent.job_span.drop(verdict.name.lower())
             raise Ignore(f"celery-pgbeat: {verdict.name.lower()} message of job {copy.job}")
         if verdict is Verdict.STARTED:
-            self._attend(request, start)
+            admission.running = self._attend(vars(request), start)
 
-    def _attend(self, request: Any, start: Start) -> None:
+    def _attend(self, fields: Mapping[str, Any], start: Start) -> Running:
         """Know the job as running here from now on; in a pool process, listen for what it is asked."""
-        fields = vars(request)
         soft_limit = (fields.get("timelimit") or (None, None))[1]
         timebox = None if soft_limit is None else _span(soft_limit)
         running = Running(start, header_of(fields), timebox, self._agent)
-        setattr(request, RUNNING, running)
         if not self._agent.is_main:
             self._agent.bell.attend(running)
+        return running
 
     def _turn_away(self, task: Any, copy: Copy) -> None:
         logger.error(

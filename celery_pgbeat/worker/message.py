@@ -22,7 +22,7 @@ from celery_pgbeat.shown import in_short
 
 HEADER = "pgbeat"
 PROPERTIES = "properties"
-LARGEST = 2**31 - 1  # Postgres's int: of runs and of attempts
+LARGEST = 2_000_000_000  # of runs and of attempts: what the tables hold
 
 logger = logging.getLogger(__name__)
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 BELL = signal.SIGURG
 LOOK_EVERY = 1.0  # seconds between two looks at a row, however often its task wants to know
-RUNNING = "_pgbeat_running"  # on a request whose job runs: what is known of it here
 
 logger = logging.getLogger(__name__)
 

@@ -23,14 +23,12 @@ from celery.utils.time import maybe_make_aware
 
 from celery_pgbeat import sensitive
 from celery_pgbeat.postgres.reports import Finish, Reports, Start
+from celery_pgbeat.worker.admission import admission_of
 from celery_pgbeat.worker.agent import agent_of
-from celery_pgbeat.worker.guard import START
 from celery_pgbeat.worker.kept import Report
 from celery_pgbeat.worker.message import HEADER, copy_of, is_sensitive
 
 ERROR_LENGTH = 500  # characters of an error that are kept
-
-RETRY_AT = "_pgbeat_retry_at"  # on a request that has sent its own retry: when that is due
 
 logger = logging.getLogger(__name__)
 
@@ -38,25 +36,26 @@ logger = logging.getLogger(__name__)
 def on_publish(headers: Any = None, **_: Any) -> None:
     """Notice that a job has sent the message of its own next attempt."""
     copy = copy_of(headers) if headers and HEADER in headers else None
-    request = current_task.request_stack.top if copy is not None and current_task else None
-    start = vars(request).get(START) if request is not None else None
-    if copy is not None and start is not None and (copy.job, copy.run) == (start.job, start.run):
-        setattr(request, RETRY_AT, headers.get("eta"))
+    admission = admission_of(current_task.request_stack.top) if copy is not None and current_task else None
+    if copy is None or admission is None or admission.start is None:
+        return
+    if (copy.job, copy.run) == (admission.start.job, admission.start.run):
+        admission.has_retried, admission.retry_at = True, headers.get("eta")
 
 
 def on_postrun(sender: Any, state: str | None = None, retval: Any = None, **_: Any) -> None:
     """Report how the run of a job ended."""
     request = sender.request_stack.top
-    start = vars(request).get(START) if request is not None else None
+    admission = admission_of(request)
     agent = agent_of(sender.app)
-    if start is None or agent is None:
+    if agent is None or admission is None or (start := admission.start) is None:
         return
     agent.bell.leave()
     report: Report | Finish | None
     if state is None and agent.is_main:
         report = unwound(start, is_sensitive(vars(request)))
-    elif state in (states.SUCCESS, states.FAILURE) and RETRY_AT in vars(request):
-        delay = delay_of(vars(request)[RETRY_AT], sender.app)
+    elif state in (states.SUCCESS, states.FAILURE) and admission.has_retried:
+        delay = delay_of(admission.retry_at, sender.app)
         report = partial(Reports.retry, start=start, delay=delay, error="it has sent its own retry")
     else:
         report = outcome(sender, start, state, retval, is_sensitive(vars(request)))

@@ -18,9 +18,10 @@ from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from sqlalchemy.exc import SQLAlchemyError
 
 from celery_pgbeat.postgres.reports import Reports, Start, Unstarted
+from celery_pgbeat.worker.admission import admission_of
 from celery_pgbeat.worker.agent import Agent, agent_of
 from celery_pgbeat.worker.asks import has_processes, revoke
-from celery_pgbeat.worker.guard import START, guard
+from celery_pgbeat.worker.guard import guard
 from celery_pgbeat.worker.message import copy_of, entrust, entrusted_start, is_sensitive
 from celery_pgbeat.worker.refusals import is_kept
 from celery_pgbeat.worker.tracker import delay_of, error_text, stored
@@ -153,4 +154,4 @@ def main_agent_of(app: Any) -> Agent | None:
 
 def _is_told_by_tracker(request: Any) -> bool:
     """Whether a signal came from the tracer itself, in a pool without processes: the run goes on, the tracker tells."""
-    return request is not None and START in vars(request)
+    return admission_of(request) is not None

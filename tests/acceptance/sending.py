@@ -37,9 +37,10 @@ class Sender:
         *args: Any,
         run: int = 0,
         header: Mapping[str, Any] | None = None,
+        headers: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        """Send one message of a job."""
+        """Send one message of a job: `header` goes into ours, `headers` beside it."""
         pgbeat = {
             "periodic_task": "row",
             "job": str(job),
@@ -48,7 +49,7 @@ class Sender:
             "run": run,
             **(header or {}),
         }
-        self.app.send_task(task, args, task_id=str(job), headers={"pgbeat": pgbeat}, **options)
+        self.app.send_task(task, args, task_id=str(job), headers={"pgbeat": pgbeat, **(headers or {})}, **options)
 
     def send_job(self, task: str, *args: Any, columns: Mapping[str, Any] | None = None, **options: Any) -> uuid.UUID:
         """Make a job and send its message."""

@@ -218,6 +218,23 @@ def test_a_message_of_another_task_under_the_id_of_a_job_is_dropped_and_the_job_
     assert ["after them", "genuine"] == labels(cluster)
 
 
+@pytest.mark.parametrize("pool", POOLS)
+def test_headers_that_are_called_like_what_the_guard_keeps_change_nothing(
+    cluster: Cluster, sending: Sender, pool: str
+) -> None:
+    worker(cluster, pool=pool, settings={"pgbeat_allowed_tasks": ["app.p*"]})
+    known = {"start": None, "running": None, "has_retried": True}
+    ours = dict.fromkeys(("_pgbeat_admission", "_pgbeat_start", "_pgbeat_running", "_pgbeat_retry_at"), known)
+    job, forbidden = sending.job(), sending.job(task="app.flaky")
+    for _ in range(2):
+        sending.send(job, "app.probe", "x", headers=ours)
+    sending.send(forbidden, "app.flaky", "forbidden", 0, headers=ours)
+    sending.wait_for(job, "succeeded")
+    sending.wait_for(forbidden, "skipped")
+    dropped(cluster, 1)
+    assert ["x"] == labels(cluster)
+
+
 def test_processes_that_are_spawned_guard_and_report_as_forked_ones_do(cluster: Cluster, sending: Sender) -> None:
     worker(cluster, settings={"worker_pool_start_method": "spawn"})
     job = sending.job()

@@ -52,6 +52,8 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "jobs whose lateness": (counting.MOST_UNSENT,),
     "waiting for another process": (migrate.TURN_WITHIN, migrate.TOLD_AFTER),
     "waiting for a lock": (2,),
+    "spans: leases": (columns.YEAR.days,),
+    "run, attempt, sends": (message.LARGEST,),
     "the error of a job": (tracker.ERROR_LENGTH,),
     "a start that waits": (guard.PATIENCE,),
     "reports that Postgres refuses": (refusals.KEPT, refusals.KEPT_FOR / 86_400),

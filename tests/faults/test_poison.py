@@ -155,3 +155,58 @@ def test_a_table_that_was_restored_full_of_bad_rows_harms_neither_beats_nor_work
     growths = [later - earlier for earlier, later in zip(before, after, strict=True)]
     say(f"{len(bad)} bad rows; beats and worker grew by {', '.join(str(kilobytes) for kilobytes in growths)} kB")
     assert max(growths) < GROWTH
+
+
+# Jobs as nobody makes them, each with one column at the end of its range.
+EARLIEST, LATEST = "0001-01-02 00:00+00", "9999-12-30 00:00+00"
+INSTANTS = ("scheduled_for", "due_at", "created_at", "submitted_at", "started_at", "marked_at")
+ENDS: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("run", "attempt", "sends", "resends", "refusals"), (2_000_000_000,)),
+    **dict.fromkeys(("mark_lease", "pickup_deadline", "max_run_time", "min_gap"), ("366 days", "0")),
+    **dict.fromkeys(INSTANTS, (EARLIEST, LATEST)),
+    "busy_until": (EARLIEST, LATEST, "infinity"),
+    "check_at": ("-infinity", "infinity"),
+    "message": ("null", "[]", "{}", '{"args": 1, "kwargs": [], "options": 5}', '"x"'),
+    "queue": ("q" * 4000, "unacked"),
+    "on_lost": ("whatever",),
+    "tracking": ("result", "whatever"),
+    "group_name": ("no such group",),
+}
+STATES = ("pending", "submitted", "running", "retrying", "buffered")
+
+
+def test_jobs_at_the_ends_of_their_ranges_harm_nobody(cluster: Cluster, proven: Proof) -> None:
+    cluster.settings = {"pgbeat_lease": 3, "pgbeat_allowed_tasks": ["app.*"]}
+    columns = {
+        "origin": "schedule",
+        "exclusive": False,
+        "task": "app.probe",
+        "message": '{"args": [], "kwargs": {}, "options": {}, "priority": null, "schedule": null, "timezone": null}',
+        "on_lost": "rerun",
+        "tracking": "full",
+        "pickup_deadline": "1 hour",
+        "scheduled_for": "2026-01-01 00:00+00",
+        "busy_until": "2026-01-01 00:00+00",
+        "check_at": "2026-01-01 00:00+00",
+    }
+    with closing(psycopg2.connect(cluster.database)) as connection, connection, connection.cursor() as cursor:
+        for state in STATES:
+            for column, values in ENDS.items():
+                for number, value in enumerate(values):
+                    job = {**columns, "periodic_task": f"{state}-{column}-{number}", "state": state, column: value}
+                    job["waits_for"] = "turn" if state == "buffered" else None
+                    names, places = ", ".join(job), ", ".join(["%s"] * len(job))
+                    statement = f"insert into pgbeat.active_job (id, {names}) values (gen_random_uuid(), {places})"
+                    cursor.execute(statement, list(job.values()))
+    running = beats(cluster, 2)
+    with tapped(cluster) as tap:
+        load = Load(cluster, 200, name="good")
+        load.runs_for(SECONDS)
+        account = load.settle(tap)
+
+    proven(account, Limits(late={99: within(0.5)}))
+    assert [] == [line for beat in running for line in beat.log.splitlines() if "A turn failed" in line]
+    # What can be sent is, the others were given up: one is left that a beat is never to look at.
+    unsent = "select periodic_task from pgbeat.active_job where state = 'pending'"
+    never = [{"periodic_task": f"pending-check_at-{ENDS['check_at'].index('infinity')}"}]
+    eventually(lambda: sql(cluster.database, unsent) == never, within(10), "nothing else unsent", every=0.5)

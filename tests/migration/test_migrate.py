@@ -125,7 +125,7 @@ def test_a_schema_that_is_behind_waits_for_who_migrates_names_who_it_is_and_not_
     migrate(engine)
     others = Session(database)
     others.rows("set application_name = E'squat\\x1bter'")
-    others.rows("update pgbeat.schema_version set version = version - 1")
+    others.rows("update pgbeat.schema_version set definitions = null")
     others.rows("select pg_advisory_lock(%s)", LOCK)
     who = f"the session {others.value('select pg_backend_pid()')} of '{others.value('select current_user')}' ('squat"
 

@@ -59,7 +59,7 @@ begin
             select failures, coalesce(task.enabled and task.pause_after_failures <= failures, false)
             from (
                 select 1 + case
-                    when known.failures_from = excluded.failures_from then known.failures_in_row else 0
+                    when known.failures_from = excluded.failures_from then least(known.failures_in_row, 2000000000) else 0
                 end as failures
             ) as counted),
         failures_from = excluded.failures_from,

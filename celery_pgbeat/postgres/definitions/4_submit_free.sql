@@ -100,7 +100,7 @@ begin
     set next_run_at = case when free.goes_on then free.next_run_at end,
         planned_for = case when free.goes_on then free.planned_for end,
         last_run_at = free.decided_until,
-        run_count = task.run_count + (free.job is not null)::int,
+        run_count = least(task.run_count + (free.job is not null)::int, 2000000000),
         timezone = free.timezone,
         pickup_deadline = free.pickup_deadline,
         marked_by = null,

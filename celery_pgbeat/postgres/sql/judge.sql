@@ -25,7 +25,7 @@ again as (
         check_at = '-infinity',
         token = null,
         resends = case when silent.verdict = 'resend' then job.resends + 1 else 0 end,
-        run = case when silent.verdict = 'rerun' then job.run + 1 else job.run end,
+        run = case when silent.verdict = 'rerun' then least(job.run + 1, 2000000000) else job.run end,
         attempt = case when silent.verdict = 'rerun' then 0 else job.attempt end
     from silent
     where job.id = silent.id and silent.verdict <> 'lost'

@@ -53,7 +53,8 @@ recorded as (
 ),
 taken as (
     update {schema}.active_job as job
-    set marked_by = %(beat)s, marked_at = {schema}.now(), mark_lease = make_interval(secs => %(lease)s), beat = %(beat)s, sends = job.sends + 1,
+    set marked_by = %(beat)s, marked_at = {schema}.now(), mark_lease = make_interval(secs => %(lease)s), beat = %(beat)s,
+        sends = least(job.sends + 1, 2000000000),
         busy_until = {schema}.now() + job.pickup_deadline,
         check_at = {schema}.now() + make_interval(secs => %(lease)s)
     from candidates

@@ -4,7 +4,7 @@ with refused as (
 ),
 counted as (
     update {schema}.active_job as job
-    set refusals = job.refusals + 1, error = refused.error
+    set refusals = least(job.refusals + 1, 2000000000), error = refused.error
     from refused
     where job.id = refused.id and job.state = 'pending' and job.marked_by = %(beat)s and job.refusals < 2
     returning job.id

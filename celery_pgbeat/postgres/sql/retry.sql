@@ -9,7 +9,7 @@ with held as materialized (
 retried as (
     update {schema}.active_job as job
     set state = 'retrying',
-        attempt = %(attempt)s + 1,
+        attempt = least(%(attempt)s + 1, 2000000000),
         token = null,
         error = %(error)s,
         busy_until = {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline,

@@ -215,7 +215,7 @@ advanced as (
     set next_run_at = case when outcome.goes_on then outcome.next_run_at end,
         planned_for = case when outcome.goes_on then outcome.planned_for end,
         last_run_at = outcome.decided_until,
-        run_count = task.run_count + outcome.made - outcome.superseded,
+        run_count = least(greatest(task.run_count + outcome.made - outcome.superseded, 0), 2000000000),
         timezone = outcome.timezone,
         pickup_deadline = outcome.pickup_deadline,
         marked_by = null,

@@ -16,9 +16,9 @@ from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.reports import Reports, Start, Unstarted
-from celery_pgbeat.worker import witness
+from celery_pgbeat.worker import admission, witness
+from celery_pgbeat.worker.admission import Admission
 from celery_pgbeat.worker.agent import ATTRIBUTE, Agent
-from celery_pgbeat.worker.guard import START
 from celery_pgbeat.worker.tracker import ERROR_LENGTH
 from tests.unit.worker.postgres_errors import MISSING_FUNCTION, NOT_NULL, refusal
 
@@ -105,7 +105,7 @@ def test_a_child_that_died_is_lost_and_one_past_its_limit_failed(house: House) -
 
 
 def test_a_failure_that_the_tracker_tells_is_not_told_again(house: House) -> None:
-    house.task.request_stack.top = request(**{START: TRUSTED})
+    house.task.request_stack.top = request(**{admission.ATTRIBUTE: Admission(TRUSTED)})
     witness.on_failure(house.task, str(JOB), WorkerLostError("of a task that this one waited for"))
     assert [] == house.spoken()
 
@@ -157,7 +157,7 @@ def test_a_start_that_celery_cancels_waits_again_only_if_its_message_comes_back(
 
 
 def test_a_retry_that_the_tracker_tells_is_not_told_again(house: House) -> None:
-    witness.on_retry(house.task, request(**{START: TRUSTED}), reason=Retry(when=1))
+    witness.on_retry(house.task, request(**{admission.ATTRIBUTE: Admission(TRUSTED)}), reason=Retry(when=1))
     assert [] == house.spoken()
 
 
