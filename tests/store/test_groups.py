@@ -555,6 +555,12 @@ def test_who_waits_for_a_place_is_as_busy_as_the_first_who_has_one(store: Store,
     assert busy["a"] == busy["c"] < busy["b"]
 
 
+def test_a_group_that_was_never_paused_may_be_resumed(session: Session) -> None:
+    session.insert("a", schedule="every 1h", group_name="nightly")
+
+    assert ("nightly", False) == tuple(session.row("select name, paused from pgbeat.resume_group('nightly')").values())
+
+
 @pytest.mark.parametrize("call", ["pause_group('nigthly')", "resume_group('nigthly')"])
 def test_an_unknown_group_is_refused_by_its_name(session: Session, call: str) -> None:
     error = session.refusal(f"select pgbeat.{call}")

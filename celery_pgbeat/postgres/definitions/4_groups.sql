@@ -133,6 +133,46 @@ create trigger task_group_written
     before insert or update on {schema}.task_group
     for each row execute function {schema}.task_group_written();
 
+-- Bring rows in line with their groups, where one joined its group as that was paused; returns their names.
+--
+-- One probe of the index for each group that is paused, and for each of which a row believes it. Rows that somebody
+-- holds are stepped over.
+create or replace function {schema}.regroup() returns setof text
+language sql
+set search_path = pg_catalog, pg_temp
+set jit = off
+as $$
+    with recursive believed as (
+        (select group_name from {schema}.periodic_task where group_paused and group_name is not null order by group_name limit 1)
+        union all
+        select (
+            select group_name from {schema}.periodic_task
+            where group_paused and group_name > believed.group_name
+            order by group_name
+            limit 1)
+        from believed
+        where group_name is not null
+    ),
+    astray as (
+        select known.name as group_name, true as paused from {schema}.task_group as known where known.paused
+        union all
+        select group_name, false from believed where group_name is not null and not {schema}.is_paused(group_name)
+    )
+    update {schema}.periodic_task as member
+    set group_paused = not member.group_paused
+    where member.name = any (array(
+        select wrong.name
+        from astray
+        cross join lateral (
+            select name from {schema}.periodic_task
+            where group_paused = not astray.paused and group_name = astray.group_name
+            order by name
+            limit 1000
+            for no key update skip locked
+        ) as wrong))
+    returning member.name
+$$;
+
 -- Bring the rows of groups in line with whether these are paused; answers how many it changed. In name order, as
 -- everybody does who writes to many rows. Each row's own trigger says what its resumption means.
 create or replace function {schema}.regroup_members(name text, paused boolean) returns int
@@ -229,7 +269,8 @@ begin
 end
 $$;
 
--- Resume a paused group: the next run of each of its rows is the next occurrence after now.
+-- Resume a paused group: the next run of each of its rows is the next occurrence after now. A group that only its
+-- members name has never been paused: nothing happens.
 create or replace function {schema}.resume_group(name text) returns {schema}.task_group
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -242,7 +283,13 @@ begin
     where known.name = resume_group.name
     returning known.* into resumed;
     if not found then
-        perform {schema}.refuse_unknown_group(resume_group.name);
+        if not exists (select from {schema}.periodic_task as member
+                       where member.group_paused in (true, false) and member.group_name = resume_group.name)
+        then
+            perform {schema}.refuse_unknown_group(resume_group.name);
+        end if;
+        resumed.name := resume_group.name;
+        resumed.paused := false;
     end if;
     return resumed;
 end

@@ -1,20 +1,32 @@
 -- The view `job`, and the days of the history.
 
+-- Until when a job is busy that waits: as those in the way, or, for a place, as the first of those who have one.
+--
+-- A function, because Postgres would take a query of its own for each row of the view for so dear that it compiles it.
+create or replace function {schema}.busy_until_of_waiting(
+    waits_for text, periodic_task text, group_name text, otherwise timestamptz
+) returns timestamptz
+language plpgsql stable
+as $$
+begin
+    if waits_for = 'turn' then
+        return coalesce((
+            select max(job.busy_until) from {schema}.active_job as job
+            where job.periodic_task = busy_until_of_waiting.periodic_task and job.state <> 'buffered'), otherwise);
+    end if;
+    return coalesce((
+        select min(job.busy_until) from {schema}.active_job as job
+        where job.group_name = busy_until_of_waiting.group_name and job.slot is not null), otherwise);
+end
+$$;
+
 create or replace view {schema}.job as
 select id, periodic_task, scheduled_for, null::timestamptz as last_scheduled_for, 1 as occurrences, origin, state,
        null::text as reason, null::uuid as blocked_by, task, queue, created_at, submitted_at, started_at,
        null::timestamptz as finished_at, attempt, sends, beat, worker, error,
-       -- Who waits is as busy as those in the way; who waits for a place, as the first of those who have one.
        case
            when waits_for is null then busy_until
-           when waits_for = 'turn' then (
-               select coalesce(max(other.busy_until), job.created_at + job.pickup_deadline)
-               from {schema}.active_job as other
-               where other.periodic_task = job.periodic_task and other.state <> 'buffered')
-           else (
-               select coalesce(min(other.busy_until), job.created_at + job.pickup_deadline)
-               from {schema}.active_job as other
-               where other.group_name = job.group_name and other.slot is not null)
+           else {schema}.busy_until_of_waiting(waits_for, periodic_task, group_name, created_at + pickup_deadline)
        end as busy_until
 from {schema}.active_job as job
 union all

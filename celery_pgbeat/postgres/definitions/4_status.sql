@@ -103,116 +103,136 @@ $$;
 -- Since when a running job has kept a run of its own periodic task from going out; NULL where there is none. What is
 -- caught up is older than the job that it waits for.
 create or replace function {schema}.in_the_way_since(job {schema}.active_job) returns timestamptz
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-    select greatest(job.started_at, held_up)
-    from least(
-        (
-            select scheduled_for from {schema}.finished_job
-            where periodic_task = job.periodic_task and created_at >= job.created_at and blocked_by = job.id
-            order by created_at
-            limit 1
-        ), (
-            select scheduled_for from {schema}.active_job
-            where periodic_task = job.periodic_task and waits_for = 'turn' and id <> job.id
-            order by scheduled_for
-            limit 1
-        )) as held_up
-    where held_up is not null
+#variable_conflict use_column
+begin
+    return (
+        select greatest(job.started_at, held_up)
+        from least(
+            (
+                select scheduled_for from {schema}.finished_job
+                where periodic_task = job.periodic_task and created_at >= job.created_at and blocked_by = job.id
+                order by created_at
+                limit 1
+            ), (
+                select scheduled_for from {schema}.active_job
+                where periodic_task = job.periodic_task and waits_for = 'turn' and id <> job.id
+                order by scheduled_for
+                limit 1
+            )) as held_up
+        where held_up is not null
+    );
+end
 $$;
 
 -- Where a job runs, since when, what it holds up and what will end it.
 create or replace function {schema}.run_in_words(job {schema}.active_job) returns text
-language sql stable
+language plpgsql stable
 as $$
-    select 'has been running since ' || {schema}.shown(coalesce(job.attempt_at, job.started_at))
-        || coalesce(' on ' || {schema}.node_shown(job.worker), '')
-        || case when job.attempt > 0 then format(' (attempt %s)', job.attempt + 1) else '' end
-        || case when lives then '' else ', ' || {schema}.last_seen(job.worker) end
-        || coalesce(', asked to ' || job.ask, '')
-        || coalesce(', in the way of its own runs since ' || {schema}.shown(in_the_way_since), '')
-        || case
-            when job.busy_until < {schema}.now()
-            then ', silent past ' || {schema}.shown(job.busy_until) || ': a beat ' || fate
-            when not lives then ': a beat ' || fate || ' if nothing is heard of it until ' || {schema}.shown(job.busy_until)
-            when job.max_run_time is not null then ', with a max_run_time of ' || job.max_run_time
-            when in_the_way_since is not null then ': without max_run_time it ends by itself or never'
-            else ''
-        end
-    from (
-        select
-            exists (select from {schema}.node where id = job.worker and {schema}.is_recent(last_seen_at)) as lives,
-            case when job.on_lost = 'rerun' and job.ask is null then 'runs it again' else 'gives it up' end as fate,
-            {schema}.in_the_way_since(job) as in_the_way_since
-    ) as known
+#variable_conflict use_column
+begin
+    return (
+        select 'has been running since ' || {schema}.shown(coalesce(job.attempt_at, job.started_at))
+            || coalesce(' on ' || {schema}.node_shown(job.worker), '')
+            || case when job.attempt > 0 then format(' (attempt %s)', job.attempt + 1) else '' end
+            || case when lives then '' else ', ' || {schema}.last_seen(job.worker) end
+            || coalesce(', asked to ' || job.ask, '')
+            || coalesce(', in the way of its own runs since ' || {schema}.shown(in_the_way_since), '')
+            || case
+                when job.busy_until < {schema}.now()
+                then ', silent past ' || {schema}.shown(job.busy_until) || ': a beat ' || fate
+                when not lives then ': a beat ' || fate || ' if nothing is heard of it until ' || {schema}.shown(job.busy_until)
+                when job.max_run_time is not null then ', with a max_run_time of ' || job.max_run_time
+                when in_the_way_since is not null then ': without max_run_time it ends by itself or never'
+                else ''
+            end
+        from (
+            select
+                exists (select from {schema}.node where id = job.worker and {schema}.is_recent(last_seen_at)) as lives,
+                case when job.on_lost = 'rerun' and job.ask is null then 'runs it again' else 'gives it up' end as fate,
+                {schema}.in_the_way_since(job) as in_the_way_since
+        ) as known
+    );
+end
 $$;
 
 -- What a job waits for that has no place in its group yet.
 create or replace function {schema}.place_in_words(group_name text) returns text
-language sql stable
+language plpgsql stable
 as $$
-    select 'waits for a place in its group ' || {schema}.quoted(place_in_words.group_name) || coalesce(
-        (
-            select format(' (%s of %s taken%s)', (
-                    select count(*) from {schema}.active_job as other
-                    where other.group_name = known.name and other.slot is not null), known.max_active,
-                (
-                    select ', the longest by job ' || other.id || ' of ' || {schema}.quoted(other.periodic_task)
-                    from {schema}.active_job as other
-                    where other.group_name = known.name and other.slot is not null
-                    order by other.created_at
-                    limit 1))
-            from {schema}.task_group as known
-            where known.name = place_in_words.group_name and known.max_active is not null
-        ), ', which has no limit any more')
+#variable_conflict use_column
+begin
+    return (
+        select 'waits for a place in its group ' || {schema}.quoted(place_in_words.group_name) || coalesce(
+            (
+                select format(' (%s of %s taken%s)', (
+                        select count(*) from {schema}.active_job as other
+                        where other.group_name = known.name and other.slot is not null), known.max_active,
+                    (
+                        select ', the longest by job ' || other.id || ' of ' || {schema}.quoted(other.periodic_task)
+                        from {schema}.active_job as other
+                        where other.group_name = known.name and other.slot is not null
+                        order by other.created_at
+                        limit 1))
+                from {schema}.task_group as known
+                where known.name = place_in_words.group_name and known.max_active is not null
+            ), ', which has no limit any more')
+    );
+end
 $$;
 
 -- What a job that is not final does or waits for. `waiting_since`: what waits was put there at busy_until minus
 -- pickup_deadline, or has its start due then.
 create or replace function {schema}.job_in_words(job {schema}.active_job, no_tracker text) returns text
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set intervalstyle = 'postgres'
 as $$
-    select 'job ' || job.id || ' ' || case job.state
-        when 'running' then {schema}.run_in_words(job)
-        when 'pending' then
-            case
-                when job.marked_by is null and job.check_at > {schema}.now() then 'is held back by its blackout windows until '
-                else 'has waited to be sent since '
-            end
-            || {schema}.shown(waiting_since)
-            || coalesce(': ' || {schema}.mark_in_words(job.marked_by, job.marked_at, job.mark_lease), '')
-            || case
-                when job.refusals = 0 then ''
-                else format(', the broker has refused it (%s of 3 times: %s)', job.refusals, {schema}.escaped(left(job.error, 200)))
-            end
-        when 'buffered' then case when job.waits_for = 'place' then {schema}.place_in_words(job.group_name) else 'waits for its turn' end
-        else
-            case
-                when waiting_since > {schema}.now() then 'is with the broker, to start at '
-                else 'has waited with the broker for a worker since '
-            end
-            || {schema}.shown(waiting_since)
-            || case
-                when job.state = 'retrying'
-                then ' (attempt ' || job.attempt + 1 || coalesce(' after ' || {schema}.escaped(left(job.error, 200)), '') || ')'
-                else ''
-            end
-            || case when job.resends > 0 then format(', sent again (%s of 3 times)', job.resends) else '' end
-            || case
-                when job.tracking = 'result' then ', and only the result backend tells how it ends'
-                else coalesce(', and ' || no_tracker, '')
-            end
-            || case
-                when job.busy_until >= {schema}.now() then ''
-                else ', and its time was over at ' || {schema}.shown(job.busy_until)
-            end
-    end
-    from (
-        select case when job.state <> 'buffered' then job.busy_until - job.pickup_deadline end as waiting_since
-    ) as known
+#variable_conflict use_column
+begin
+    return (
+        select 'job ' || job.id || ' ' || case job.state
+            when 'running' then {schema}.run_in_words(job)
+            when 'pending' then
+                case
+                    when job.marked_by is null and job.check_at > {schema}.now() then 'is held back by its blackout windows until '
+                    else 'has waited to be sent since '
+                end
+                || {schema}.shown(waiting_since)
+                || coalesce(': ' || {schema}.mark_in_words(job.marked_by, job.marked_at, job.mark_lease), '')
+                || case
+                    when job.refusals = 0 then ''
+                    else format(', the broker has refused it (%s of 3 times: %s)', job.refusals, {schema}.escaped(left(job.error, 200)))
+                end
+            when 'buffered' then case when job.waits_for = 'place' then {schema}.place_in_words(job.group_name) else 'waits for its turn' end
+            else
+                case
+                    when waiting_since > {schema}.now() then 'is with the broker, to start at '
+                    else 'has waited with the broker for a worker since '
+                end
+                || {schema}.shown(waiting_since)
+                || case
+                    when job.state = 'retrying'
+                    then ' (attempt ' || job.attempt + 1 || coalesce(' after ' || {schema}.escaped(left(job.error, 200)), '') || ')'
+                    else ''
+                end
+                || case when job.resends > 0 then format(', sent again (%s of 3 times)', job.resends) else '' end
+                || case
+                    when job.tracking = 'result' then ', and only the result backend tells how it ends'
+                    else coalesce(', and ' || no_tracker, '')
+                end
+                || case
+                    when job.busy_until >= {schema}.now() then ''
+                    else ', and its time was over at ' || {schema}.shown(job.busy_until)
+                end
+        end
+        from (
+            select case when job.state <> 'buffered' then job.busy_until - job.pickup_deadline end as waiting_since
+        ) as known
+    );
+end
 $$;
 
 -- Up to when nothing of a periodic task goes out, because the clock was ahead when it was last decided or planned; NULL

@@ -4,7 +4,7 @@
 update {schema}.active_job as job
 set marked_by = null,
     marked_at = null,
-    sends = job.sends - 1,
+    sends = greatest(job.sends - 1, 0),
     busy_until = held.until + job.pickup_deadline,
     check_at = held.until
 from unnest(%(jobs)s::uuid[], %(untils)s::timestamptz[]) as held (id, until)

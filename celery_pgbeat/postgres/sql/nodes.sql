@@ -1,15 +1,15 @@
--- List the beats and workers that have been heard of, with what each holds at this moment.
+-- List the beats and workers that have been heard of, with what each holds at this moment: counted for all of them at once.
+with held as (
+    select case state when 'running' then worker else marked_by end as node, count(*) as jobs
+    from {schema}.active_job
+    where state in ('running', 'pending')
+    group by 1
+)
 select
     id, role, hostname, pid, version, started_at, last_seen_at, tracking,
     {schema}.now() as now,
     last_seen_at > {schema}.now() - make_interval(secs => %(dead_after)s) as alive,
-    case role
-        when 'worker' then (
-            select count(*) from {schema}.active_job
-            where worker = node.id and state = 'running')
-        else (
-            select count(*) from {schema}.active_job
-            where marked_by = node.id and state = 'pending')
-    end as jobs
+    coalesce(held.jobs, 0) as jobs
 from {schema}.node
+left join held on held.node = node.id
 order by role, hostname, started_at, id

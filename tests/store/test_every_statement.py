@@ -1,0 +1,221 @@
+"""P11: every statement of the product is quick on an empty schema and beside 100,000 rows, in anybody's session.
+
+Said as a plain client says it: with JIT where the server has it, and none of the settings that our connections bring.
+What has to read much is named, with the reason. Each statement is said in a transaction that is rolled back.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import closing
+from importlib import resources
+from typing import Any
+
+import pytest
+
+from celery_pgbeat.postgres.statements import statement
+from tests.harness.cost import slowness
+from tests.store.session import Session
+
+ROWS = 100_000
+QUICK = 0.05  # seconds, on an ordinary machine
+TRIES = 3  # the quickest counts: other processes may take the machine for a moment
+
+# What statements are told, by the name of the parameter: one job, one row, one beat of those that are there.
+JOB = "00000000-0000-0000-0000-000000000002"
+PENDING = "00000000-0000-0000-0000-000000000004"
+BACKFILL = "00000000-0000-0000-0000-000000000001"
+NOW = "2026-12-07 12:00+00"
+_TOLD: tuple[tuple[str, Any], ...] = (
+    ("name periodic_task", "row-7"),
+    ("names lazy_names running_first", ["row-7"]),
+    ("job id token", JOB),
+    ("jobs tokens", [JOB]),
+    ("backfill", BACKFILL),
+    ("beat node", "beat-a"),
+    ("worker", "worker-1"),
+    ("workers beats nodes", ["worker-1"]),
+    ("role", "beat"),
+    ("hostname hash version by error problem", "x"),
+    ("managed_by manager", "code:shop"),
+    ("schema", "pgbeat"),
+    ("timezone zone", "UTC"),
+    ("schedule", "every 2h"),
+    ("reason", "not_allowed"),
+    ("mode", "missing"),
+    ("acts_as", "send"),
+    ("full_acts_as", "full"),
+    ("origins", ["schedule"]),
+    ("states", ["succeeded"]),
+    ("defaults delays", "{}"),
+    ("definitions", "[]"),
+    ("lease dead_after on_time seconds patience delay pickup_deadline step", 15.0),
+    ("pickup_deadlines", [60.0]),
+    ("retention", 7 * 86_400.0),
+    ("batch most most_buffered", 1000),
+    ("limit", 100),
+    ("max_active", 3),
+    ("revision total", 1),
+    ("revisions", [1]),
+    ("run attempt fresh pid passed_over", 0),
+    ("runs attempts", [0]),
+    ("after", "row-5"),
+    ("since", "2026-01-01 00:00+00"),
+    ("until", "2026-01-02 00:00+00"),
+    ("now reached marked_at", NOW),
+    ("marked_ats due_ats scheduled_fors job_due_ats next_run_ats planned_fors", [NOW]),
+    ("decided_untils planned_froms untils instants", [NOW]),
+    ("judging resending starting force resend tracking", True),
+    ("late", False),
+    ("but passed_firsts passed_lasts passed_counts passed_reasons", []),
+    ("problems errors reasons tasks", [None]),
+    ("anchor before before_at enabled group_name next_at pattern queue state task with_problem", None),
+)
+TOLD = {name: value for names, value in _TOLD for name in names.split()}
+# What a statement is told otherwise.
+_OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("announce", {"tracking": False}),
+    ("cancel_backfill", {"id": BACKFILL}),
+    ("end_unstarted", {"state": "revoked"}),
+    ("finish", {"state": "succeeded"}),
+    ("page_of_tasks", {"managed_by": None}),
+    ("raise_alerts", {"after": 60.0, "step": 1}),
+    ("recall", {"after": NOW}),
+    ("snooze", {"until": None}),
+    ("confirm refuse give_back hold_back skip finish_eager", {"jobs": [PENDING]}),
+    ("limit_group pause_group resume_group", {"name": "g"}),
+    ("end_backfill plan report_problem", {"version": 1}),
+)
+OTHERWISE = {name: told for names, told in _OTHERWISE for name in names.split()}
+# What else people and programs say.
+BESIDES = {
+    "the view status, a page": "select * from pgbeat.status order by name limit 100",
+    "the view status, a row": "select * from pgbeat.status where name = 'row-7'",
+    "the view overdue": "select * from pgbeat.overdue",
+    "the view upcoming": "select * from pgbeat.upcoming limit 100",
+    "the view job, the newest": "select * from pgbeat.job order by created_at desc limit 100",
+    "the view job, of a row": "select * from pgbeat.job where periodic_task = 'row-7'",
+    "waited_for": "select pgbeat.waited_for()",
+    "pause_is_due": "select pgbeat.pause_is_due('row-7', now(), 3)",
+    "count_end": f"select pgbeat.count_end('row-7', '{JOB}', 'failed')",
+    "a row inserted": "insert into pgbeat.periodic_task (name, task, schedule) values ('new', 'app.probe', 'every 1h')",
+    "a row changed": "update pgbeat.periodic_task set schedule = 'every 2h' where name = 'row-7'",
+    "a row removed": "delete from pgbeat.periodic_task where name = 'row-7'",
+    "a window": "insert into pgbeat.blackout (name, windows) values ('night', array['0 22 * * * PT8H'])",
+}
+# What may take longer beside so many rows, and why.
+_READS_MUCH = (
+    ("untrack", "ends every job that is at the broker, once, when the workers stop reporting"),
+    ("pause_group resume_group", "writes every row of the group"),
+    ("recheck_ahead", "reads every job that is not final, when a beat starts or sees the clock go back"),
+    ("read_gauges", "counts the jobs that are not final, once for each scrape"),
+    ("nodes activity longest_running", "reads every job that is not final, for a person"),
+    ("problems", "reads every row, for a person"),
+    ("stuck longest_waits tasks_in_use zones_in_use", "reads every row, for `doctor`"),
+)
+READS_MUCH = {
+    "the view overdue",
+    "the view job, the newest",  # as nodes: no index follows the creation of jobs that are not final
+    *(name for names, _ in _READS_MUCH for name in names.split()),
+}
+
+NAMES = sorted(path.name.removesuffix(".sql") for path in (resources.files("celery_pgbeat.postgres") / "sql").iterdir())
+
+
+def parameters(name: str) -> dict[str, Any]:
+    """Return what a statement is told."""
+    wanted = re.findall(r"%\((\w+)\)s", statement(name, "pgbeat"))
+    told = TOLD | OTHERWISE.get(name, {})
+    return {one: told[one] for one in wanted}
+
+
+def fill(session: Session) -> None:
+    """Make 100,000 rows with their jobs and their history, past the triggers, beside the row that is there."""
+    for text in (
+        "set session_replication_role = replica",
+        "insert into pgbeat.periodic_task (name, task, schedule, next_run_at, planned_for, planned_revision, revision, "
+        "group_name, managed_by, declared) "
+        "select 'row-' || n, 'app.probe', 'every 1h', at, at, 1, 1, case when n % 20 = 0 then 'g' end, "
+        "case when n <= 50 then 'code:shop' else 'sql' end, case when n <= 50 then '{}'::jsonb end "
+        f"from generate_series(1, {ROWS}) n, lateral (select pgbeat.now() + (n - 10) * interval '1 s' as at) as due "
+        "where n <> 7",
+        "update pgbeat.periodic_task set marked_by = 'beat-a', marked_at = pgbeat.now(), mark_lease = '15 s' "
+        "where name in ('row-1', 'row-2')",
+        "insert into pgbeat.periodic_task_state (name, failures_in_row, last_started_at) "
+        f"select 'row-' || n, n % 3, pgbeat.now() from generate_series(1, {ROWS}) n",
+        "insert into pgbeat.task_group (name, max_active) select 'g' || n, 10 from generate_series(1, 1000) n "
+        "union all select 'g', 10",
+        "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
+        "on_lost, tracking, pickup_deadline, busy_until, check_at, waits_for, group_name, slot, token, worker, "
+        "marked_by, marked_at, mark_lease, started_at) "
+        "select ('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid, 'row-' || n, pgbeat.now(), 'schedule', "
+        "state, false, 'app.probe', '{\"args\": [], \"kwargs\": {}, \"options\": {}}', 'mark', "
+        "case when n % 1000 = 2 then 'result' else 'full' end, '1 hour', "
+        "case when state = 'buffered' then 'infinity' else pgbeat.now() + interval '1 hour' end, "
+        "case when state = 'buffered' then 'infinity' else pgbeat.now() + interval '1 hour' end, "
+        "case when n % 20 = 0 then 'place' when state = 'buffered' then 'turn' end, "
+        "case when n % 20 = 0 then 'g' end, case when n = 40 then 1 end, "
+        "case when state = 'running' then gen_random_uuid() end, case when state = 'running' then 'worker-1' end, "
+        "case when state = 'pending' then 'beat-a' end, case when state = 'pending' then pgbeat.now() end, "
+        "case when state = 'pending' then interval '15 s' end, case when state = 'running' then pgbeat.now() end "
+        f"from generate_series(1, {ROWS}) n, lateral (select case when n % 20 = 0 or n % 20 = 1 then 'buffered' "
+        "when n in (3, 4) then 'pending' when n % 2 = 0 then 'running' else 'submitted' end as state) as stands",
+        "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
+        "finished_at, submitted_at, started_at, worker) "
+        "select gen_random_uuid(), 'row-' || n, pgbeat.now(), 'schedule', "
+        "case when n % 50 = 0 then 'failed' else 'succeeded' end, 'app.probe', pgbeat.now() - n * interval '10 ms', "
+        "pgbeat.now() - n * interval '10 ms', pgbeat.now(), pgbeat.now(), 'worker-1' "
+        f"from generate_series(1, {ROWS}) n",
+        "insert into pgbeat.node (id, role, hostname, pid, version, tracking) "
+        "select 'worker-' || n, 'worker', 'x', n, '1', true from generate_series(1, 20) n "
+        "union all select 'beat-a', 'beat', 'x', 0, '1', false",
+        "set session_replication_role = origin",
+        "vacuum analyze",
+    ):
+        session.rows(text)
+
+
+def texts(session: Session) -> dict[str, str]:
+    """Return all that is said, with its values."""
+    with session.connection.cursor() as cursor:
+        said = {name: cursor.mogrify(statement(name, "pgbeat"), parameters(name)).decode() for name in NAMES}
+    return said | BESIDES
+
+
+def taken(session: Session, text: str) -> float:
+    """Return how many seconds a statement takes at its quickest."""
+    seconds = []
+    for _ in range(TRIES):
+        session.rows("begin")
+        begun = time.perf_counter()
+        session.rows(text)
+        seconds.append(time.perf_counter() - begun)
+        session.rows("rollback")
+    return min(seconds)
+
+
+def compiles(session: Session, text: str) -> bool:
+    """Tell whether Postgres compiles a statement to run it; functions it runs have their own tests."""
+    session.rows("begin")
+    plan = session.rows(f"explain (analyze) {text}")
+    session.rows("rollback")
+    return any("JIT" in line["QUERY PLAN"] for line in plan)
+
+
+@pytest.mark.parametrize("filled", [False, True], ids=["empty", "100,000 rows"])
+def test_p11_every_statement_is_quick_in_a_session_of_any_client(migrated_database: str, filled: bool) -> None:
+    session = Session(migrated_database)
+    with closing(session.connection):
+        session.insert("row-7", schedule="every 1h", group_name="g")
+        backfill = "insert into pgbeat.backfill (id, periodic_task, since, until) values (%s, 'row-7', %s, %s)"
+        session.rows(backfill, BACKFILL, NOW, NOW)
+        if filled:
+            fill(session)
+        said = texts(session)
+        seconds = {name: taken(session, text) for name, text in said.items()}
+        compiled = [name for name, text in said.items() if compiles(session, text)]
+
+    limit = QUICK * slowness()
+    assert {} == {name: took for name, took in seconds.items() if took > limit and not (filled and name in READS_MUCH)}
+    assert [] == compiled
