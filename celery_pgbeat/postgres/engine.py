@@ -85,21 +85,30 @@ def create_engine(url: str) -> Engine:
         connect_args=arguments,
         json_deserializer=read_json,
     )
-    event.listen(engine, "connect", _without_jit)
+    event.listen(engine, "connect", _own_settings)
     return engine
 
 
-def _without_jit(connection: Any, _: object) -> None:
-    """Switch JIT off for a new connection, unless a pooler lends it to others as well.
+def _own_settings(connection: Any, _: object) -> None:
+    """Give a new connection two settings, unless a pooler lends it to others as well.
 
-    Our statements take milliseconds; compiling one takes up to a second where a large table raises its estimated cost.
+    `jit`: our statements take milliseconds; compiling one takes up to a second where a large table raises its estimated
+    cost. `idle_session_timeout`, from Postgres 14 on: a connection that listens is idle for as long as nothing happens.
+
     Behind a pooler the process id that the driver was given is not that of the backend. There the functions that each
-    tick, each job and each sign of life call still have the setting themselves.
+    tick, each job and each sign of life call still have `jit = off` themselves.
     """
     before, connection.autocommit = connection.autocommit, True
     with connection.cursor() as cursor:
         cursor.execute(
-            "select set_config('jit', 'off', false) where pg_backend_pid() = %s", (connection.info.backend_pid,)
+            """
+            select set_config('jit', 'off', false), case
+                when current_setting('idle_session_timeout', true) is not null
+                then set_config('idle_session_timeout', '0', false)
+            end
+            where pg_backend_pid() = %s
+            """,
+            (connection.info.backend_pid,),
         )
     connection.autocommit = before
 
