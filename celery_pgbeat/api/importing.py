@@ -18,6 +18,7 @@ from celery_pgbeat.declare import define
 from celery_pgbeat.declare.columns import read_name
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.postgres.operators import PAGE, Operators
+from celery_pgbeat.postgres.spans import as_written
 from celery_pgbeat.settings import Settings
 
 CODE = "code:"  # what such an owner manages the beats bring about, from the app's code
@@ -182,7 +183,7 @@ class Importer:
         if old is not None and old["managed_by"] != self.owner and not self._take_over:
             self._faults.append((number, _of_another(new["name"], old["managed_by"])))
             return
-        self._records.write(json.dumps(new) + "\n")
+        self._records.write(json.dumps(as_written(new)) + "\n")
         if old is None:
             changes.pop("name")
         yield Difference(new["name"], "added" if old is None else "changed", changes)

@@ -14,6 +14,7 @@ from typing import Any
 
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.doors import Doors, Record, Row
+from celery_pgbeat.postgres.spans import as_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +77,4 @@ class Declarations:
 
 
 def _json(definitions: Iterable[Record]) -> str:
-    return json.dumps(list(definitions))
+    return json.dumps([as_written(definition) for definition in definitions])

@@ -24,7 +24,7 @@ from celery_pgbeat.errors import (
 )
 from celery_pgbeat.postgres.database import Database, sqlstate
 from celery_pgbeat.postgres.engine import reading_binary
-from celery_pgbeat.postgres.spans import with_spans
+from celery_pgbeat.postgres.spans import as_written, with_spans
 from celery_pgbeat.postgres.statements import statement
 
 # What our own functions raise, by its SQLSTATE.
@@ -49,7 +49,10 @@ class Doors:
         connection: Any = None,
     ) -> list[Row]:
         """Declare periodic tasks, all or none; return the rows that were new or differed."""
-        arguments = {"definitions": json.dumps(list(definitions)), "running_first": list(running_first)}
+        arguments = {
+            "definitions": json.dumps([as_written(definition) for definition in definitions]),
+            "running_first": list(running_first),
+        }
         if not keeping_next_run:
             return self.run("schedule", connection, **arguments)
         with self._transaction(connection) as joined:

@@ -1,4 +1,4 @@
-"""Spans of time as they leave Postgres: whole microseconds, in columns whose names say so.
+"""Spans of time as they leave Postgres: whole microseconds, in columns whose names say so; and as they go there.
 
 The text of an interval changes with the IntervalStyle of a server, a database or a role, and the drivers read some of
 these texts wrongly. So no statement returns an interval.
@@ -6,11 +6,12 @@ these texts wrongly. So no statement returns an interval.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
 UNIT = "_microseconds"  # the end of such a column's name
+MOST_SECONDS = 2**31 - 1  # that Postgres 13 and 14 read of a span that is a bare number
 
 
 def span_of(microseconds: int | None) -> timedelta | None:
@@ -26,3 +27,19 @@ def with_spans(columns: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         {'name': 'nightly', 'jitter': datetime.timedelta(seconds=1, microseconds=500000), 'min_gap': None}
     """
     return {column.removesuffix(UNIT): span_of(value) if column.endswith(UNIT) else value for column, value in columns}
+
+
+def as_written(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record of JSON values, its spans in seconds, as every version of Postgres reads it.
+
+    A `catchup_window` may be longer than 68 years, the only span that may.
+
+    Example:
+        >>> as_written({"name": "nightly", "catchup_window": 3_110_400_000.0})
+        {'name': 'nightly', 'catchup_window': '864000:00:00.000000'}
+    """
+    seconds = record.get("catchup_window")
+    if seconds is None or seconds <= MOST_SECONDS:
+        return dict(record)
+    minutes, rest = divmod(seconds, 60)
+    return {**record, "catchup_window": f"{minutes // 60:.0f}:{minutes % 60:02.0f}:{rest:09.6f}"}

@@ -37,6 +37,7 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_worker", "active_job", "UPDATE", "waited"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "slot"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "waits_for"),  # release
+    ("pgbeat_beat", "task_group", "SELECT", None),  # regroup
     ("pgbeat_beat", "task_group", "UPDATE", "pause_reason"),  # admit
     ("pgbeat_worker", "periodic_task", "SELECT", "failures_from"),  # count_end
     ("pgbeat_beat", "periodic_task_state", "INSERT", None),  # count_end
