@@ -114,9 +114,11 @@ def role(migrated_database: str, unique_name: Callable[[], str]) -> Iterator[Rol
 
 
 @pytest.fixture
-def pgbouncer(migrated_database: str) -> Iterator[PgBouncer]:
-    """A pooler in transaction mode before `migrated_database`."""
-    server = PgBouncer(migrated_database, pool_size=4)
+def pgbouncer(migrated_database: str, request: pytest.FixtureRequest) -> Iterator[PgBouncer]:
+    """A pooler before `migrated_database`, in transaction mode unless a test asks for `session`."""
+    mode = getattr(request, "param", "transaction")
+    # In session mode each connection of each process holds one of the server's.
+    server = PgBouncer(migrated_database, pool_size=4 if mode == "transaction" else 40, mode=mode)
     try:
         server.start()
     except ServerUnavailable as error:

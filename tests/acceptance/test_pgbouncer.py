@@ -1,4 +1,4 @@
-"""P1, P3 with either driver, also through PgBouncer in transaction mode, where no notification ever arrives."""
+"""P1, P3 with either driver, also through PgBouncer, where no notification ever arrives."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ def share_the_work(cluster: Cluster, environment: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("pgbouncer", ["transaction", "session"], indirect=True)
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
 def test_p1_p3_many_beats_and_a_worker_share_the_work_through_a_pooler(
     cluster: Cluster, pgbouncer: PgBouncer, driver: str

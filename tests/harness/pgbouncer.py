@@ -1,4 +1,4 @@
-"""A private PgBouncer in transaction mode, where the machine has one installed."""
+"""A private PgBouncer, where the machine has one installed."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ from celery_pgbeat.embedded.privileges import unprivileged
 
 
 class PgBouncer(Server):
-    """A pooler before one database: each statement goes to whichever of a few server connections is free.
+    """A pooler before one database.
 
     Args:
         database: the database's URL, whose user it is to every client.
         pool_size: the server connections that all clients share.
+        mode: `transaction`: each statement goes to whichever of them is free; `session`: each client has one of them for
+            as long as it stays.
     """
 
     kind = "pgbouncer"
     stop_signal = signal.SIGTERM
 
-    def __init__(self, database: str, pool_size: int) -> None:
+    def __init__(self, database: str, pool_size: int, mode: str = "transaction") -> None:
         super().__init__()
         self._database = make_url(database)
         self.pool_size = pool_size
+        self._mode = mode
         self._binary = Path()
         self._prefix: list[str] = []
 
@@ -63,7 +66,7 @@ listen_port = {self.port}
 unix_socket_dir =
 auth_type = {"scram-sha-256" if target.password else "any"}
 auth_file = {users}
-pool_mode = transaction
+pool_mode = {self._mode}
 default_pool_size = {self.pool_size}
 """,
         )
