@@ -14,7 +14,6 @@ from tests.harness.processes import Cluster
 from tests.harness.role import Role
 from tests.harness.wait import eventually
 
-
 SECOND = timedelta(seconds=1)
 
 
