@@ -22,8 +22,8 @@ class PgBouncer(Server):
     Args:
         database: the database's URL, whose user it is to every client.
         pool_size: the server connections that all clients share.
-        mode: `transaction`: each statement goes to whichever of them is free; `session`: each client has one of them for
-            as long as it stays.
+        mode: `transaction`: each statement goes to whichever of them is free; `session`: each client has one of them
+            for as long as it stays.
     """
 
     kind = "pgbouncer"
