@@ -41,7 +41,7 @@ class NodeId:
     def parse(cls, text: str) -> NodeId | None:
         """Read an id as another node wrote it, or return None if it is none of ours."""
         parts = text.split(":")
-        if len(parts) != FIELDS or not parts[3].isdigit():
+        if len(parts) != FIELDS or not (parts[3].isascii() and parts[3].isdigit()):
             return None
         return cls(parts[0], parts[1], parts[2], int(parts[3]), parts[4], parts[5])
 

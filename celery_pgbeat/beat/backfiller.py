@@ -58,10 +58,10 @@ class Backfiller:
 
     def _step(self, filling: Filling, lease_ends: float) -> bool:
         """Make one step of a marked backfill, or end it; tell whether that was done."""
-        problem = self._problem_of(filling)
-        if problem is not None:
-            return self._end(filling, problem)
         try:
+            problem = self._problem_of(filling)
+            if problem is not None:
+                return self._end(filling, problem)
             span = range_of(filling, filling.since, filling.until, filling.mode, self._rules)
         except Exception as error:  # noqa: BLE001  one bad row stops only itself, and says why
             return self._end(filling, problem_of(error))

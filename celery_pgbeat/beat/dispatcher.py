@@ -42,11 +42,11 @@ from celery_pgbeat.beat.complaints import Complaints
 from celery_pgbeat.beat.delivery import Delivery
 from celery_pgbeat.beat.messages import Job
 from celery_pgbeat.beat.outcomes import Outcomes
-from celery_pgbeat.beat.planner import Planner
+from celery_pgbeat.beat.planner import Planner, problem_of
 from celery_pgbeat.beat.publisher import Publisher
 from celery_pgbeat.beat.submitter import Submitter
 from celery_pgbeat.declare.sendable import check_sendable
-from celery_pgbeat.errors import DatabaseBusy, InvalidSchedule
+from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.planning import Decision, Due, Postponed, Rules, decide, windows_of
 from celery_pgbeat.postgres.store import Recovered, Store, View
 from celery_pgbeat.settings import Settings
@@ -318,8 +318,8 @@ class Dispatcher:
             try:
                 windows = windows_of(row.blackout, row.windows, row.timezone or self._rules.timezone)
                 free = now if windows is None else windows.defer(now)
-            except InvalidSchedule as error:
-                bad.append((row.id, str(error)))
+            except Exception as error:  # noqa: BLE001  one bad row stops only itself, and says why
+                bad.append((row.id, problem_of(error)))
                 continue
             if free is None:
                 bad.append((row.id, "the blackout windows never leave a free moment from here on"))

@@ -30,22 +30,27 @@ BEYOND: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {
         ("run", "attempt", "sends", "resends", "refusals"): COUNTS,
         ("slot",): ("2147483647",),
         ("task", "queue"): ("x" * 4_001,),
+        ("periodic_task", "group_name"): ("é" * 401,),
         ("error",): ("x" * 8_001,),
         ("message",): (f'["{"x" * 720_000}"]',),
     },
     "finished_job": {
         ("scheduled_for", "last_scheduled_for", "created_at", "submitted_at", "started_at", "finished_at"): INSTANTS,
         ("origin",): ("elsewhere",),
+        ("periodic_task",): ("é" * 401,),
         ("task", "queue"): ("x" * 4_001,),
         ("error",): ("x" * 8_001,),
     },
     "periodic_task_state": {
         ("last_started_at", "failures_from", "last_failed_at", "row_created_at"): INSTANTS,
+        ("name",): ("é" * 401,),
     },
     "backfill": {
         ("since", "until", "reached", "next_at", "created_at", "marked_at"): INSTANTS,
         ("mark_lease",): SPANS,
-        ("total", "submitted", "passed_over"): (*BIG_COUNTS, "-1"),
+        ("submitted", "passed_over"): ("2000000000000000001", "-1"),
+        ("total",): (*BIG_COUNTS, "-1"),
+        ("periodic_task",): ("é" * 401,),
     },
     "node": {
         ("started_at", "last_seen_at"): INSTANTS,

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import pytest
+
 from celery_pgbeat.node import NodeId
 
 
@@ -43,8 +45,9 @@ def test_nothing_is_known_of_another_boot_or_another_container() -> None:
     assert not replace(gone, namespace="another").is_certainly_dead()
 
 
-def test_what_is_no_id_of_ours_is_none() -> None:
-    assert NodeId.parse("beat@host") is None
+@pytest.mark.parametrize("text", ["beat@host", "host:boot:1:x:2:3", "host:boot:1:²:2:3", "host:boot:1:٣:2:3"])
+def test_what_is_no_id_of_ours_is_none(text: str) -> None:
+    assert NodeId.parse(text) is None
 
 
 def started_of(pid: int) -> str:
