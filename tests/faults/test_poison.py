@@ -160,7 +160,7 @@ def test_a_table_that_was_restored_full_of_bad_rows_harms_neither_beats_nor_work
     assert max(growths) < GROWTH
 
 
-# Jobs as nobody makes them, each with one column at the end of its range.
+# Values at the ends of the ranges that the constraints allow: each job of the test has one of them.
 LONG = "".join(random.Random(0).choices(string.ascii_letters + string.digits, k=800))  # no index can compress it
 EARLIEST, LATEST = "0001-01-02 00:00+00", "9999-12-30 00:00+00"
 INSTANTS = ("scheduled_for", "due_at", "created_at", "submitted_at", "started_at", "marked_at")

@@ -1,7 +1,7 @@
 """P11: every statement of the product is quick on an empty schema and beside 100,000 rows, in anybody's session.
 
-Said as a plain client says it: with JIT where the server has it, and none of the settings that our connections bring.
-What has to read much is named, with the reason. Each statement is said in a transaction that is rolled back.
+The session is a plain client's: it has JIT where the server has it, and none of the settings of our own connections. A
+statement that has to read much is named, with the reason. Each runs in a transaction that is rolled back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROWS = 100_000
 QUICK = 0.05  # seconds, on an ordinary machine
 TRIES = 3  # the quickest counts: other processes may take the machine for a moment
 
-# What statements are told, by the name of the parameter: one job, one row, one beat of those that are there.
+# The values of parameters, by name: one job, one row and one beat of those in the tables.
 JOB = "00000000-0000-0000-0000-000000000002"
 PENDING = "00000000-0000-0000-0000-000000000004"
 BACKFILL = "00000000-0000-0000-0000-000000000001"
@@ -73,7 +73,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("anchor before before_at enabled group_name next_at pattern queue state task with_problem", None),
 )
 TOLD = {name: value for names, value in _TOLD for name in names.split()}
-# What a statement is told otherwise.
+# Parameters for which a statement needs another value.
 _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("announce", {"tracking": False}),
     ("cancel_backfill", {"id": BACKFILL}),
@@ -88,7 +88,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("end_backfill plan report_problem", {"version": 1}),
 )
 OTHERWISE = {name: told for names, told in _OTHERWISE for name in names.split()}
-# What else people and programs say.
+# Statements of people and programs, beside those in the package.
 BESIDES = {
     "the view status, a page": "select * from pgbeat.status order by name limit 100",
     "the view status, a row": "select * from pgbeat.status where name = 'row-7'",
@@ -104,7 +104,7 @@ BESIDES = {
     "a row removed": "delete from pgbeat.periodic_task where name = 'row-7'",
     "a window": "insert into pgbeat.blackout (name, windows) values ('night', array['0 22 * * * PT8H'])",
 }
-# What may take longer beside so many rows, and why.
+# Statements that may take longer beside so many rows, and why.
 _READS_MUCH = (
     ("untrack", "ends every job that is at the broker, once, when the workers stop reporting"),
     ("pause_group resume_group", "writes every row of the group"),
@@ -124,7 +124,7 @@ NAMES = sorted(path.name.removesuffix(".sql") for path in (resources.files("cele
 
 
 def parameters(name: str) -> dict[str, Any]:
-    """Return what a statement is told."""
+    """Return the values of a statement's parameters."""
     wanted = re.findall(r"%\((\w+)\)s", statement(name, "pgbeat"))
     told = TOLD | OTHERWISE.get(name, {})
     return {one: told[one] for one in wanted}
@@ -177,7 +177,7 @@ def fill(session: Session) -> None:
 
 
 def texts(session: Session) -> dict[str, str]:
-    """Return all that is said, with its values."""
+    """Return the texts of all statements, with their values."""
     with session.connection.cursor() as cursor:
         said = {name: cursor.mogrify(statement(name, "pgbeat"), parameters(name)).decode() for name in NAMES}
     return said | BESIDES

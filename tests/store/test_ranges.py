@@ -1,4 +1,4 @@
-"""Instants, spans, numbers and texts that no statement could work with are refused, whoever writes them."""
+"""Constraints refuse instants, spans, numbers and texts with which no statement could work."""
 
 from __future__ import annotations
 

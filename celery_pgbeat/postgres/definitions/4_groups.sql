@@ -135,8 +135,8 @@ create trigger task_group_written
 
 -- Bring rows in line with their groups, where one joined its group as that was paused; returns their names.
 --
--- One probe of the index for each group that is paused, and for each of which a row believes it. Rows that somebody
--- holds are stepped over.
+-- It reads the index once for each paused group, and once for each group whose rows are marked as paused. Rows that
+-- another transaction has locked are skipped.
 create or replace function {schema}.regroup() returns setof text
 language sql
 set search_path = pg_catalog, pg_temp
