@@ -5,7 +5,20 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import change, fire, idle, lateness, messages, minute, planning, report, schedules, soak, worker
+from benchmarks import (
+    change,
+    conditions,
+    fire,
+    idle,
+    lateness,
+    messages,
+    minute,
+    planning,
+    report,
+    schedules,
+    soak,
+    worker,
+)
 from benchmarks.ground import servers
 from benchmarks.peers import measure as peers
 from benchmarks.results import Run, append, shown
@@ -22,6 +35,7 @@ MEASURES = {
     "messages": messages,
     "schedules": schedules,
     "planning": planning,
+    "conditions": conditions,
 }
 
 

@@ -10,9 +10,9 @@ import itertools
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import redis
 from kombu import Connection
 
 from celery_pgbeat.embedded import Postgres, Server, Valkey
+from tests.harness.cable import Cable
 from tests.harness.databases import migrate_database
 from tests.harness.processes import Cluster
 from tests.harness.rabbitmq import RabbitMQ
@@ -34,10 +35,19 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Ground:
-    """The servers of a run, each started when first asked for."""
+    """The servers of a run, each started when first asked for.
+
+    Attributes:
+        options: settings of Postgres.
+        commit_delay: seconds that Postgres waits before it writes commits to the disk.
+        link_delay: seconds that a byte is under way between Postgres and the beats and workers, in either direction.
+    """
 
     folder: Path
     _stack: ExitStack
+    options: Mapping[str, str] = field(default_factory=lambda: POSTGRES)
+    commit_delay: float = 0.0
+    link_delay: float = 0.0
 
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -45,7 +55,7 @@ class Ground:
     @cached_property
     def postgres(self) -> Postgres:
         """The Postgres."""
-        return self._stack.enter_context(Postgres(options=POSTGRES))
+        return self._stack.enter_context(Postgres(options=self.options))
 
     @cached_property
     def valkey(self) -> Valkey:
@@ -77,8 +87,16 @@ class Ground:
         url = self.postgres.create_database(name)
         if migrated:
             migrate_database(url)
+        if self.commit_delay:
+            microseconds = round(self.commit_delay * 1e6)
+            execute(url, f"alter database {name} set commit_delay = {microseconds}")
+            execute(url, f"alter database {name} set commit_siblings = 0")  # wait even for nobody else
         yield url
         execute(self.postgres.url, f"drop database {name} with (force)")
+
+    def like(self, **changes: Any) -> Ground:
+        """Return servers of their own under other conditions: `options`, `commit_delay`, `link_delay`."""
+        return replace(self, folder=self.place(), **changes)
 
     def place(self) -> Path:
         """Return a new folder."""
@@ -89,14 +107,15 @@ class Ground:
     @contextmanager
     def cluster(self, database: str, broker: str, **settings: Any) -> Iterator[Cluster]:
         """Lend a place where beats and workers run, all ended afterwards."""
-        cluster = Cluster(self.place(), database, broker)
-        cluster.settings.update(settings)
-        try:
-            yield cluster
-        except Exception as error:
-            raise RuntimeError("\n".join(f"{title}:\n{tail}" for title, tail in cluster.tails())) from error
-        finally:
-            cluster.end()
+        with Cable(database, delay=self.link_delay) if self.link_delay else nullcontext() as cable:
+            cluster = Cluster(self.place(), cable.url if cable else database, broker)
+            cluster.settings.update(settings)
+            try:
+                yield cluster
+            except Exception as error:
+                raise RuntimeError("\n".join(f"{title}:\n{tail}" for title, tail in cluster.tails())) from error
+            finally:
+                cluster.end()
 
 
 @contextmanager

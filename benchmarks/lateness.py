@@ -28,10 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
     """Measure, and say p50, p99 and the latest of each ten seconds."""
     rounds = max(1, options.seconds // EVERY)
-    expected = options.per_second * EVERY
-    begin, arrivals = _measured(ground, options, rounds)
-    found = [values for _, values in sorted(arrivals.by_span(begin, EVERY).items())][:rounds]
-    assert [expected] * rounds == [len(values) for values in found], [len(values) for values in found]
+    found = measured(ground, options.per_second, rounds, options.beats)
     case = f"{options.per_second:,} a second"
     return [
         Figure(f"lateness {name}, {case}", "ms", [percentile(values, share) * 1000 for values in found])
@@ -39,14 +36,23 @@ def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
     ]
 
 
-def _measured(ground: Ground, options: argparse.Namespace, rounds: int) -> tuple[float, Arrivals]:
+def measured(ground: Ground, per_second: int, rounds: int, beats: int = 1) -> list[list[float]]:
+    """Return how late each message was, in seconds, for each round of ten seconds."""
+    begin, arrivals = _arrivals(ground, per_second, rounds, beats)
+    found = [values for _, values in sorted(arrivals.by_span(begin, EVERY).items())][:rounds]
+    counts = [len(values) for values in found]
+    assert [per_second * EVERY] * rounds == counts, counts
+    return found
+
+
+def _arrivals(ground: Ground, per_second: int, rounds: int, beats: int) -> tuple[float, Arrivals]:
     """Return the first instant, and what came."""
     with ground.database() as database:
         announce_worker(database)
-        insert_spread(database, options.per_second * EVERY, EVERY)
+        insert_spread(database, per_second * EVERY, EVERY)
         ground.empty("redis")
         with ground.cluster(database, ground.valkey.url) as cluster, consumer(ground.valkey.url) as taker:
-            for _ in range(options.beats):
+            for _ in range(beats):
                 cluster.beat()
             begin = soon(HEADSTART, EVERY)
             set_due_spread(database, begin, EVERY)

@@ -40,8 +40,7 @@ def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
     """Measure all three in turn."""
     tracked, late, plain, alone = [], [], [], []
     for _ in range(options.repeats):
-        with _jobs(ground, options.tasks) as cluster:
-            rate, lag = _tracked(cluster, options)
+        rate, lag = tracked_rate(ground, options.tasks, options.concurrency, options.pool)
         tracked.append(rate)
         late.append(lag)
         plain.append(_plain(ground, options))
@@ -73,15 +72,16 @@ def _jobs(ground: Ground, tasks: int) -> Iterator[Cluster]:
             yield cluster
 
 
-def _tracked(cluster: Cluster, options: argparse.Namespace) -> tuple[float, float]:
-    """Have a worker do them; return the rate, and how long after the last one was taken its end was written."""
-    _start(cluster, options)
-    rate = _emptied(length_of(cluster.broker), options.tasks)
-    emptied = time.time()
-    while not _all_succeeded(cluster.database, options.tasks):
-        assert time.time() < emptied + 60, "not all tasks were reported"
-        time.sleep(0.02)
-    return rate, time.time() - emptied
+def tracked_rate(ground: Ground, tasks: int, concurrency: int, pool: str = "prefork") -> tuple[float, float]:
+    """Have a worker do jobs; return the rate, and how long after the last one was taken its end was written."""
+    with _jobs(ground, tasks) as cluster:
+        _start(cluster, concurrency, pool)
+        rate = _emptied(length_of(cluster.broker), tasks)
+        emptied = time.time()
+        while not _all_succeeded(cluster.database, tasks):
+            assert time.time() < emptied + 60, "not all tasks were reported"
+            time.sleep(0.02)
+        return rate, time.time() - emptied
 
 
 def _alone(cluster: Cluster, options: argparse.Namespace) -> float:
@@ -90,12 +90,12 @@ def _alone(cluster: Cluster, options: argparse.Namespace) -> float:
         return _emptied(length_of(cluster.broker), options.tasks)
 
 
-def _start(cluster: Cluster, options: argparse.Namespace) -> None:
+def _start(cluster: Cluster, concurrency: int, pool: str) -> None:
     cluster.worker(
         app=APP,
         queues=QUEUE,
-        concurrency=options.concurrency,
-        pool=options.pool,
+        concurrency=concurrency,
+        pool=pool,
         wait=False,
         arguments=["--loglevel", "WARNING"],
     )
@@ -113,7 +113,7 @@ def _plain(ground: Ground, options: argparse.Namespace) -> float:
         ground.empty("redis")
         _fill(server, options.tasks)
         with ground.cluster(database, server.url, imports=[], pgbeat_url=None) as cluster:
-            _start(cluster, options)
+            _start(cluster, options.concurrency, options.pool)
             return _emptied(length_of(server.url), options.tasks)
 
 

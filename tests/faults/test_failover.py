@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ from tests.conftest import POSTGRES_OPTIONS
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, within
 from tests.faults.load import INBOX, SECOND, Load, beats, now, tapped, wait_until
-from tests.faults.test_outages import IN_THE_AIR, works_again
+from tests.faults.test_outages import BACK, IN_THE_AIR, works_again
 from tests.harness.account import Limits, first_each
 from tests.harness.cable import Cable
 from tests.harness.databases import migrate_database
@@ -89,7 +89,7 @@ def test_a_beat_at_a_standby_waits_until_that_is_promoted(cluster: Cluster, pair
 
 
 def test_a_failover_to_a_standby_that_has_every_commit_is_as_a_restart(
-    cluster: Cluster, pair: Pair, runs: Probe, proven: Proof
+    cluster: Cluster, pair: Pair, runs: Probe, proven: Proof, say: Callable[[str], None]
 ) -> None:
     pair.commit_to_both()
     environment = {DATABASE: runs.url}
@@ -98,16 +98,18 @@ def test_a_failover_to_a_standby_that_has_every_commit_is_as_a_restart(
         load = Load(cluster, ROWS, queue=f"'{INBOX}'")
         load.runs_for(2)
         pair.fail_over()
-        works_again(tap, now(cluster.database))
+        took = works_again(tap, now(cluster.database))
         account = load.settle(tap)
         eventually(lambda: not sql(cluster.database, "select 1 from pgbeat.active_job"), within(20), "all runs")
 
+    say(f"first send {took:.1f} s after the standby's first answer")
     proven(replace(account, started=runs.runs()), IN_THE_AIR)
+    assert took < BACK
     assert all(node.is_running() for node in nodes)
 
 
 def test_a_failover_that_loses_commits_repeats_under_the_same_ids_what_only_the_lost_ones_knew(
-    cluster: Cluster, pair: Pair, runs: Probe, proven: Proof
+    cluster: Cluster, pair: Pair, runs: Probe, proven: Proof, say: Callable[[str], None]
 ) -> None:
     environment = {DATABASE: runs.url}
     nodes = [*beats(cluster, 2, environment=environment), cluster.worker(environment=environment)]
@@ -125,6 +127,7 @@ def test_a_failover_that_loses_commits_repeats_under_the_same_ids_what_only_the_
     started = runs.runs()
     again = [run for run in started if run not in first_each(started)]
     assert again, "no commit was lost"
+    say(f"{len(again)} of {len(started)} runs were repeated")
     repeated = ROWS * (UNTOLD // SECOND + 2)
     proven(replace(account, started=first_each(started)), Limits(forgiven=repeated))
     ids = Counter(

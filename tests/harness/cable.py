@@ -1,8 +1,8 @@
-"""A cable between one process and one server that can be cut without a word.
+"""A cable between one process and one server that can be long, and can be cut without a word.
 
-Nothing is refused and nothing is reset: what is sent is taken, and nobody answers, as where packets vanish.
-When it is mended everything that was under way arrives, late. One thing is harder than in life: the
-senders' own systems believe that their bytes have arrived, so no time limit of TCP ends the wait.
+When it is cut, nothing is refused and nothing is reset: what is sent is taken, and nobody answers, as where packets
+vanish. When it is mended everything that was under way arrives, late. One thing is harder than in life: the senders'
+own systems believe that their bytes have arrived, so no time limit of TCP ends the wait.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import select
 import socket
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from types import TracebackType
 from urllib.parse import urlsplit
@@ -23,10 +24,15 @@ AT_ONCE = 65_536  # bytes
 
 @dataclass(slots=True, eq=False)
 class Side:
-    """One end of a connection through the cable, with what waits to be written to it."""
+    """One end of a connection through the cable, with what waits to be written to it.
+
+    Attributes:
+        travelling: what is under way to it, with the instant of the monotonic clock at which it arrives.
+    """
 
     socket: socket.socket
     is_client: bool
+    travelling: deque[tuple[float, bytes]] = field(default_factory=deque)
     waiting: bytearray = field(default_factory=bytearray)
     ended: bool = False  # it will not send any more
     told: bool = False  # it was told that the other side will not send any more
@@ -35,16 +41,21 @@ class Side:
 class Cable:
     """Passes everything on between its clients and the server of a URL, unless it is cut.
 
+    Args:
+        url: of the server.
+        delay: seconds that each byte is under way, in either direction; a new connection is made at once.
+
     Example:
         >>> with Cable("redis://127.0.0.1:6379/0") as cable:  # doctest: +SKIP
         ...     beat = cluster.beat(environment={BROKER: cable.url})
         ...     cable.cut()
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, delay: float = 0) -> None:
         target = urlsplit(url)
         assert target.hostname is not None, url
         assert target.port is not None, url
+        self._delay = delay
         self._target = (target.hostname, target.port)
         self._listener = socket.create_server((HOST, 0))
         self._inner, self._outer = socket.socketpair()
@@ -89,10 +100,11 @@ class Cable:
 
     def _run(self) -> None:
         while not self._closing:
+            wait = self._arrive()
             readers = [side.socket for side in self._peers if not side.ended]
             writers = [] if self._is_cut else [side.socket for side in self._peers if side.waiting]
             by_socket = {side.socket: side for side in self._peers}
-            readable, writable, _ = select.select([self._listener, self._inner, *readers], writers, [], 1)
+            readable, writable, _ = select.select([self._listener, self._inner, *readers], writers, [], wait)
             for own in readable:
                 if own is self._listener:
                     self._accept()
@@ -104,6 +116,14 @@ class Cable:
                 self._write(by_socket[own])
             if not self._is_cut:
                 self._end_what_has_ended()
+
+    def _arrive(self) -> float:
+        """Move what has arrived to what waits to be written; return the seconds until more does, 1 at most."""
+        now = time.monotonic()
+        for side in self._peers:
+            while side.travelling and side.travelling[0][0] <= now:
+                side.waiting += side.travelling.popleft()[1]
+        return min([1.0, *(side.travelling[0][0] - now for side in self._peers if side.travelling)])
 
     def _accept(self) -> None:
         client, _ = self._listener.accept()
@@ -126,7 +146,7 @@ class Cable:
         except OSError:  # reset: all that it had to say
             said = b""
         side.ended = not said
-        self._peers[side].waiting += said
+        self._peers[side].travelling.append((time.monotonic() + self._delay, said))
         if side.is_client and self._is_cut:
             self._said.append((time.monotonic(), said))
 
@@ -143,7 +163,7 @@ class Cable:
 
     def _end_what_has_ended(self) -> None:
         for side, peer in list(self._peers.items()):
-            if side.ended and not peer.waiting and not peer.told:
+            if side.ended and not (peer.travelling or peer.waiting) and not peer.told:
                 peer.told = True
                 with contextlib.suppress(OSError):
                     peer.socket.shutdown(socket.SHUT_WR)

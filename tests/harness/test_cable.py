@@ -64,6 +64,22 @@ def test_everything_passes_both_ways_and_the_end_too(echo: str) -> None:
         assert b"" == one.recv(1)
 
 
+def test_a_long_cable_delivers_everything_in_order_and_as_late_as_it_is_long(echo: str) -> None:
+    with Cable(echo, delay=0.15) as cable, call(cable) as client:
+        begun = time.monotonic()
+        client.sendall(b"first")
+        time.sleep(0.1)
+        client.sendall(b"second")
+        assert b"first" == heard(client, 5)
+        assert 0.3 <= time.monotonic() - begun < 2
+        assert b"second" == heard(client, 6)
+        assert 0.4 <= time.monotonic() - begun < 2
+        client.sendall(b"last")
+        client.shutdown(socket.SHUT_WR)
+        assert b"last" == heard(client, 4)
+        assert b"" == client.recv(1)
+
+
 def test_a_cut_cable_says_nothing_and_delivers_late_what_was_said(echo: str) -> None:
     with Cable(echo) as cable, call(cable) as client:
         client.sendall(b"before")
