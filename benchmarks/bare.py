@@ -19,10 +19,10 @@ from multiprocessing.connection import Connection
 from benchmarks.ground import Ground, length_of, wait_for
 from benchmarks.messages import Ways, jobs
 from benchmarks.rows import announce_worker, far, insert, set_due, soon
-from celery_pgbeat.beat.rendering.renderer import Parcel
+from celery_pgbeat.beat.rendering.renderer import MessageBatch
 from celery_pgbeat.planning import Decision, Due
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.store import Store
 
 LEASE = timedelta(seconds=15)
 HEADSTART = 6.0  # seconds for the processes to start; they make their ids then
@@ -67,7 +67,7 @@ def _driven(processes: int, database: str, broker: str, due: datetime, rows: int
 
 def drive(database: str, broker: str, due: datetime, rows: int, ready: Connection) -> None:
     """Be one process: get ready, wait for the instant, and go on until nothing is due."""
-    store = Store(Database(database), f"bare-{os.getpid()}", LEASE)
+    store = BeatQueries(Database(database), f"bare-{os.getpid()}", LEASE)
     store.look()
     write = _writer(broker)
     ids = iter([uuid.uuid4() for _ in range(rows)])
@@ -100,7 +100,9 @@ def _writer(broker: str) -> Callable[[int], None]:
     (rendered,), _ = Ways(broker).renderer.render(jobs(10)[1:2] * 10, datetime.now(timezone.utc))
 
     def write(count: int) -> None:
-        parcel = Parcel(rendered.press, rendered.place, messages=rendered.messages[:1] * count, taken=[None] * count)
+        parcel = MessageBatch(
+            rendered.press, rendered.place, messages=rendered.messages[:1] * count, taken=[None] * count
+        )
         parcel.send()
         assert all(parcel.taken)
 

@@ -12,7 +12,7 @@ import redis
 
 from benchmarks.consumer import headers, take
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.reports import Finish, Reports, Start
+from celery_pgbeat.postgres.worker_queries import Finish, Start, WorkerQueries
 
 AT_ONCE = 10  # jobs that a finisher takes in one go, and whose ends it writes together
 SILENCE = timedelta(minutes=1)  # that a start may go without a heartbeat
@@ -38,7 +38,7 @@ def finishers(count: int, database: str, broker: str, queue: str) -> Iterator[No
 def finish(database: str, broker: str, queue: str, number: int) -> None:
     """Be one of them, until the end of the process."""
     client = redis.Redis.from_url(broker)
-    reports = Reports(Database(database))
+    reports = WorkerQueries(Database(database))
     while True:
         copies = [
             Start(uuid.UUID(headers(raw)["id"]), 0, 0, uuid.uuid4(), f"finisher-{number}")

@@ -21,10 +21,10 @@ from kombu import Connection
 
 from benchmarks.ground import BROKERS, QUEUE, Ground
 from benchmarks.results import Figure
-from celery_pgbeat.beat.clock import boottime
-from celery_pgbeat.beat.messages import Job
+from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.messages import OutgoingJob
 from celery_pgbeat.beat.publisher import BATCH, Publisher
-from celery_pgbeat.beat.rendering.renderer import Parcel
+from celery_pgbeat.beat.rendering.renderer import MessageBatch
 from celery_pgbeat.beat.scheduler import Scheduler
 
 ROUNDS = 5
@@ -49,11 +49,11 @@ class Code:
         """Return nothing."""
 
 
-def jobs(count: int) -> list[Job]:
+def jobs(count: int) -> list[OutgoingJob]:
     """Make so many jobs of the same few tasks."""
     now = datetime.now(timezone.utc)
     return [
-        Job(
+        OutgoingJob(
             id=uuid.uuid4(),
             periodic_task=f"row-{number % ROWS}",
             scheduled_for=now,
@@ -116,7 +116,7 @@ class Ways:
         message = parcels[0].messages[0]
         batches = []
         for first in range(0, count, BATCH):
-            parcel = Parcel(parcels[0].press, parcels[0].place)
+            parcel = MessageBatch(parcels[0].press, parcels[0].place)
             for each in jobs(min(BATCH, count - first)):
                 parcel.add(each, 0.0, message)
             batches.append(parcel)

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from celery_pgbeat.api.rows import Upcoming
-from celery_pgbeat.planning import Rules, Timeline, Unplanned, first_of, timeline_of
+from celery_pgbeat.planning import DueTimes, Rules, Unplanned, due_times_of, first_of
 from celery_pgbeat.schedules import dst_note
 
 MICROSECOND = timedelta(microseconds=1)
@@ -36,7 +36,7 @@ def coming_runs(row: Mapping[str, Any], rules: Rules) -> Iterator[Upcoming]:
     if not record["enabled"] or record["problem"] is not None:
         return iter(())
     definition = Unplanned(**{column.name: record[column.name] for column in fields(Unplanned)})
-    line = timeline_of(definition, rules)
+    line = due_times_of(definition, rules)
     if record["planned_revision"] != definition.revision:
         runs = _from(line, first_of(definition, line))
     elif record["next_run_at"] is not None:
@@ -46,7 +46,7 @@ def coming_runs(row: Mapping[str, Any], rules: Rules) -> Iterator[Upcoming]:
     return islice(runs, None if definition.max_runs is None else max(definition.max_runs - definition.run_count, 0))
 
 
-def _from_stored(line: Timeline, due: datetime, planned_for: datetime | None, now: datetime) -> Iterator[Upcoming]:
+def _from_stored(line: DueTimes, due: datetime, planned_for: datetime | None, now: datetime) -> Iterator[Upcoming]:
     """Iterate from the next run on that is stored."""
     if planned_for is not None and due > now and due == line.due(planned_for):
         yield from _from(line, planned_for)
@@ -67,7 +67,7 @@ def _note_of_stored(shown: datetime, due: datetime, planned_for: datetime | None
     return NOT_PLANNED if planned_for is None and shown == due else HELD_BACK
 
 
-def _from(line: Timeline, nominal: datetime | None) -> Iterator[Upcoming]:
+def _from(line: DueTimes, nominal: datetime | None) -> Iterator[Upcoming]:
     """Iterate over the runs from an occurrence on."""
     passed = 0
     while nominal is not None and passed < LONGEST_SEARCH:
@@ -85,7 +85,7 @@ def _from(line: Timeline, nominal: datetime | None) -> Iterator[Upcoming]:
         nominal = line.following(nominal)
 
 
-def _note(line: Timeline, nominal: datetime, due: datetime, others: int = 0) -> str | None:
+def _note(line: DueTimes, nominal: datetime, due: datetime, others: int = 0) -> str | None:
     """Return why a run is due at another time than its schedule's text says, or with others; None if it is not."""
     notes = []
     if line.schedule is not None and line.schedule.matches(nominal):

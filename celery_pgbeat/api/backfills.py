@@ -11,14 +11,14 @@ from celery_pgbeat.api.preview import check_terms, preview, read_range
 from celery_pgbeat.api.rows import Backfill, BackfillPreview, read_row
 from celery_pgbeat.errors import UnknownBackfill
 from celery_pgbeat.planning import Rules
-from celery_pgbeat.postgres.doors import Doors
+from celery_pgbeat.postgres.api_queries import ApiQueries
 
 
-class BackfillDoor:
+class BackfillApi:
     """What `PgBeat` says of backfills."""
 
     @property
-    def _doors(self) -> Doors:
+    def _queries(self) -> ApiQueries:
         raise NotImplementedError
 
     @property
@@ -100,8 +100,8 @@ class BackfillDoor:
         check_terms(mode, max_active)
         if dry_run:
             row = self._row("foresee_backfill", name, connection)
-            return preview(self._doors, connection, row, self._rules, since, until, mode, max_active)
-        (made,) = self._doors.run(
+            return preview(self._queries, connection, row, self._rules, since, until, mode, max_active)
+        (made,) = self._queries.run(
             "backfill", connection, name=name, since=since, until=until, mode=mode, max_active=max_active
         )
         return self._backfill(made["id"], connection)
@@ -132,7 +132,7 @@ class BackfillDoor:
             [('running', 0)]
         """
         wanted = None if id is None else str(_uuid(id))
-        rows = self._doors.run("backfills", connection, name=name, state=state, id=wanted, limit=limit)
+        rows = self._queries.run("backfills", connection, name=name, state=state, id=wanted, limit=limit)
         return [read_row(Backfill, row) for row in rows]
 
     def cancel_backfill(self, id: UUID | str, *, connection: Any = None) -> Backfill:
@@ -146,7 +146,7 @@ class BackfillDoor:
             >>> beat.cancel_backfill(beat.backfills("nightly", "running")[0].id).state
             'cancelled'
         """
-        (row,) = self._doors.run("cancel_backfill", connection, id=str(_uuid(id)))
+        (row,) = self._queries.run("cancel_backfill", connection, id=str(_uuid(id)))
         return self._backfill(row["id"], connection)
 
     def _backfill(self, id: UUID | str, connection: Any) -> Backfill:

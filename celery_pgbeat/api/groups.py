@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from celery_pgbeat.declare.columns import read_count, read_group_name
-from celery_pgbeat.postgres.doors import Doors
+from celery_pgbeat.postgres.api_queries import ApiQueries
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class GroupStatus(TaskGroup):
     waiting: int
 
 
-class GroupDoor:
+class GroupApi:
     """What `PgBeat` says of groups. A group is there as soon as a periodic task names it: `group_name="reports"`."""
 
     @property
-    def _doors(self) -> Doors:
+    def _queries(self) -> ApiQueries:
         raise NotImplementedError
 
     def limit_group(self, name: str, max_active: int | None, *, connection: Any = None) -> TaskGroup:
@@ -67,7 +67,7 @@ class GroupDoor:
             2
         """
         limit = None if max_active is None else read_count("max_active", max_active)
-        (row,) = self._doors.run("limit_group", connection, name=read_group_name("name", name), max_active=limit)
+        (row,) = self._queries.run("limit_group", connection, name=read_group_name("name", name), max_active=limit)
         return TaskGroup(**row)
 
     def pause_group(self, name: str, reason: str | None = None, *, connection: Any = None) -> TaskGroup:
@@ -80,7 +80,7 @@ class GroupDoor:
             >>> beat.pause_group("reports", reason="stocktaking").paused
             True
         """
-        (row,) = self._doors.run("pause_group", connection, name=name, reason=reason)
+        (row,) = self._queries.run("pause_group", connection, name=name, reason=reason)
         return TaskGroup(**row)
 
     def resume_group(self, name: str, *, connection: Any = None) -> TaskGroup:
@@ -93,7 +93,7 @@ class GroupDoor:
             >>> beat.resume_group("reports").paused
             False
         """
-        (row,) = self._doors.run("resume_group", connection, name=name)
+        (row,) = self._queries.run("resume_group", connection, name=name)
         return TaskGroup(**row)
 
     def groups(self, *, connection: Any = None) -> Sequence[GroupStatus]:
@@ -103,4 +103,4 @@ class GroupDoor:
             >>> [(group.name, group.tasks) for group in beat.groups()]
             [('reports', 0)]
         """
-        return [GroupStatus(**row) for row in self._doors.run("groups", connection)]
+        return [GroupStatus(**row) for row in self._queries.run("groups", connection)]

@@ -17,7 +17,7 @@ from celery_pgbeat.api.exchange import EMPTY, INSTANTS, KINDS, Change, Record, d
 from celery_pgbeat.declare import define
 from celery_pgbeat.declare.columns import read_name
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
-from celery_pgbeat.postgres.operators import PAGE, Operators
+from celery_pgbeat.postgres.admin_queries import PAGE, AdminQueries
 from celery_pgbeat.postgres.spans import as_written
 from celery_pgbeat.settings import Settings
 
@@ -56,7 +56,7 @@ class Importer:
 
     def __init__(
         self,
-        operators: Operators,
+        operators: AdminQueries,
         settings: Settings,
         timezone: str = "UTC",
         managed_by: str | None = None,

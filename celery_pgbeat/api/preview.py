@@ -10,10 +10,10 @@ from typing import Any
 from celery_pgbeat.api.rows import BackfillPreview
 from celery_pgbeat.declare.columns import read_instant
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.planning import NOTHING, Definition, History, Rules, range_of
+from celery_pgbeat.planning import NOTHING, History, PlanningRow, Rules, range_of
 from celery_pgbeat.planning.backfill import MODES
-from celery_pgbeat.postgres.doors import Doors
-from celery_pgbeat.postgres.store import recalled
+from celery_pgbeat.postgres.api_queries import ApiQueries
+from celery_pgbeat.postgres.beat_queries import recalled
 
 SHOWN = 10  # occurrences that a preview names
 PAGE = 10_000  # jobs of the history that are read at once
@@ -51,7 +51,7 @@ def check_terms(mode: Any, max_active: Any) -> None:
 
 
 def preview(
-    doors: Doors,
+    doors: ApiQueries,
     connection: Any,
     row: Mapping[str, Any],
     rules: Rules,
@@ -68,7 +68,7 @@ def preview(
     """
     record = {column: _in_utc(value) for column, value in row.items()}
     _check(record, since, until)
-    definition = Definition(**{**{field.name: record[field.name] for field in fields(Definition)}, "windows": {}})
+    definition = PlanningRow(**{**{field.name: record[field.name] for field in fields(PlanningRow)}, "windows": {}})
     span = range_of(definition, since, until, mode, rules)
     undecided_from = record["undecided_from"]
     end = span.end if undecided_from is None else min(span.end, undecided_from - MICROSECOND)
@@ -91,14 +91,14 @@ def preview(
         max_active=max_active,
         total=total,
         to_submit=to_submit,
-        passed_over=total - undecided - to_submit,
+        skipped=total - undecided - to_submit,
         undecided=undecided,
         first=tuple(first),
         history_since=record["history_since"],
     )
 
 
-def _recall(doors: Doors, connection: Any, name: str, after: datetime, until: datetime) -> History:
+def _recall(doors: ApiQueries, connection: Any, name: str, after: datetime, until: datetime) -> History:
     rows = doors.run("recall", connection, periodic_task=name, after=after, until=until, most=PAGE)
     return recalled([(row["scheduled_for"], row["failed"], row["known_until"]) for row in rows])
 

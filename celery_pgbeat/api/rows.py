@@ -93,7 +93,7 @@ class Job:
     task: str
     queue: str | None
     created_at: datetime
-    submitted_at: datetime | None
+    sent_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
     attempt: int
@@ -137,7 +137,7 @@ class Backfill:
         total: how many occurrences the range has; None where no beat has begun. Of solar events over more than ten
             years it is how many days, until all are decided.
         submitted: how many jobs it has made.
-        passed_over: how many occurrences needed none, by its mode.
+        skipped: how many occurrences needed none, by its mode.
         active: how many of its jobs are not final.
         problem: why it could not go on, where it was not cancelled by a person.
         created_at: when it was asked for.
@@ -155,7 +155,7 @@ class Backfill:
     reached: datetime | None
     total: int | None
     submitted: int
-    passed_over: int
+    skipped: int
     active: int
     problem: str | None
     created_at: datetime
@@ -175,7 +175,7 @@ class BackfillPreview:
         max_active: at most so many of its jobs would be under way at once.
         total: how many occurrences the range has.
         to_submit: how many jobs it would make.
-        passed_over: how many occurrences would need none, by the mode.
+        skipped: how many occurrences would need none, by the mode.
         undecided: how many the ordinary way has still to decide: their turn comes after that.
         first: the first occurrences that would go out, at most ten.
         history_since: when the oldest job was made that is still known; what is older counts as missing. None: none is.
@@ -188,7 +188,7 @@ class BackfillPreview:
     max_active: int
     total: int
     to_submit: int
-    passed_over: int
+    skipped: int
     undecided: int
     first: tuple[datetime, ...]
     history_since: datetime | None

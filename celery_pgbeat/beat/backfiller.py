@@ -13,14 +13,14 @@ import logging
 from functools import partial
 from uuid import UUID
 
-from celery_pgbeat.beat.clock import boottime
+from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.delivery import Delivery, Order
-from celery_pgbeat.beat.messages import Job
+from celery_pgbeat.beat.messages import OutgoingJob
 from celery_pgbeat.beat.planner import problem_of
 from celery_pgbeat.beat.submitter import Submitter
-from celery_pgbeat.planning import NOTHING, Filling, Rules, Step, range_of
-from celery_pgbeat.planning.timeline import pickup_after
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.planning import NOTHING, BackfillRow, BackfillStep, Rules, range_of
+from celery_pgbeat.planning.due_times import pickup_after
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class Backfiller:
     """Fills ranges in, for one beat."""
 
     def __init__(
-        self, store: Store, delivery: Delivery, submitter: Submitter, settings: Settings, rules: Rules
+        self, store: BeatQueries, delivery: Delivery, submitter: Submitter, settings: Settings, rules: Rules
     ) -> None:
         self._store = store
         self._delivery = delivery
@@ -56,7 +56,7 @@ class Backfiller:
             self._left.add(filling.backfill)
         return False
 
-    def _step(self, filling: Filling, lease_ends: float) -> bool:
+    def _step(self, filling: BackfillRow, lease_ends: float) -> bool:
         """Make one step of a marked backfill, or end it; tell whether that was done."""
         try:
             problem = self._problem_of(filling)
@@ -83,13 +83,13 @@ class Backfiller:
         if answer == "waiting":  # for places in their group
             return True
         orders: list[Order] = [
-            (job, filling.name, partial(Job.filled_in, filling, job, occurrence))
+            (job, filling.name, partial(OutgoingJob.filled_in, filling, job, occurrence))
             for job, occurrence in zip(jobs, step.jobs, strict=True)
         ]
         self._delivery.deliver(orders, lease_ends)
         return True
 
-    def _problem_of(self, filling: Filling) -> str | None:
+    def _problem_of(self, filling: BackfillRow) -> str | None:
         """Return why a backfill cannot go on, as far as its row and the settings tell."""
         if not filling.is_there:
             return "its periodic task was removed or renamed"
@@ -97,7 +97,7 @@ class Backfiller:
             return "its periodic task has no schedule any more"
         return self._settings.refusal(filling.task, filling.queue, filling.options)
 
-    def _end(self, filling: Filling, problem: str) -> bool:
+    def _end(self, filling: BackfillRow, problem: str) -> bool:
         """End a backfill that cannot go on; tell whether it was not left to newer beats."""
         ended = self._store.end_backfill(filling, problem)
         if ended:
@@ -105,13 +105,13 @@ class Backfiller:
         return ended
 
 
-def _log(filling: Filling, step: Step) -> None:
+def _log(filling: BackfillRow, step: BackfillStep) -> None:
     logger.info(
-        "Backfilled %r up to %s: %d submitted, %d passed over%s",
+        "Backfilled %r up to %s: %d submitted, %d skipped%s",
         filling.name,
         step.reached.isoformat(),
         len(step.jobs),
-        step.passed_over,
+        step.skipped,
         "" if step.next_at is not None else "; that was the last",
         extra={"action": "backfill"},
     )

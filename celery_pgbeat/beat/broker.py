@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from kombu.exceptions import OperationalError
 
-from celery_pgbeat.beat.aside import Aside
-from celery_pgbeat.beat.clock import boottime
+from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.timed_call import TimedCall
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Broker:
         self._sender = sender
         self._on_connect = on_connect
         self._on_probed = on_probed
-        self._prober = Aside("pgbeat-probe")
+        self._prober = TimedCall("pgbeat-probe")
         self._probing = False
         self._connection: Any = None
         self._pause = 0.0

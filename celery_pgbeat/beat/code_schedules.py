@@ -25,13 +25,13 @@ from typing import Any
 from celery.schedules import crontab
 
 from celery_pgbeat.beat.additions import Added, Additions
-from celery_pgbeat.beat.clock import boottime
+from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.declare import Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.entry import Entry, entry_of, entry_of_declaration
 from celery_pgbeat.declare.lazy import has_lazy, storable_arguments
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
+from celery_pgbeat.postgres.code_sync_queries import Claim, CodeSyncQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.declarations import Claim, Declarations
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.settings import Settings
 
@@ -91,7 +91,7 @@ class CodeSchedules:
         self._app = app
         self._settings = settings
         self._manager = f"code:{app.main or '__main__'}"
-        self._declarations = Declarations(settings.schema, database, self._manager)
+        self._declarations = CodeSyncQueries(settings.schema, database, self._manager)
         self.additions = Additions()
         self._declared: Declared | None = None
         self._told: set[tuple[str, str]] = set()

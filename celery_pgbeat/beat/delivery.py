@@ -25,11 +25,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from celery_pgbeat.beat.clock import boottime
-from celery_pgbeat.beat.complaints import Complaints
-from celery_pgbeat.beat.messages import Job, Refusal
+from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.log_throttle import LogThrottle
+from celery_pgbeat.beat.messages import OutgoingJob, Refusal
 from celery_pgbeat.beat.publisher import Published, Publisher
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ STEP = 250  # messages between two confirms
 MOMENT = 0.1  # seconds that a turn waits for a place: mostly the batch before it is begun by then
 
 # A submitted job: its id, its periodic task, and what makes it; a row may hold what no message can.
-Order = tuple[uuid.UUID, str, Callable[[], Job]]
+Order = tuple[uuid.UUID, str, Callable[[], OutgoingJob]]
 
 
 @dataclass(slots=True)
@@ -54,16 +54,16 @@ class Delivery:
 
     def __init__(
         self,
-        store: Store,
+        store: BeatQueries,
         publisher: Publisher,
-        complaints: Complaints,
+        complaints: LogThrottle,
         stopping: Callable[[], bool],
         ring: Callable[[], None],
         now: Callable[[], datetime],
     ) -> None:
         self._store = store
         self._publisher = publisher
-        self._complaints = complaints
+        self._log_throttle = complaints
         self._stopping = stopping
         self._ring = ring
         self._now = now  # by the database's clock
@@ -154,7 +154,7 @@ class Delivery:
 
     def _deliver(self, orders: Sequence[Order], lease_ends: float) -> None:
         """Make the messages, publish while the lease holds, and confirm."""
-        jobs: list[Job] = []
+        jobs: list[OutgoingJob] = []
         unmade: list[Refusal] = []
         for job, periodic_task, make in orders:
             try:
@@ -177,7 +177,7 @@ class Delivery:
                 self._store.give_back([*published.unsent, *rest], late=boottime() >= lease_ends)
                 return
 
-    def _in_time(self, jobs: list[Job]) -> list[Job]:
+    def _in_time(self, jobs: list[OutgoingJob]) -> list[OutgoingJob]:
         """Record what is later now than its row's catchup_window allows; return the rest."""
         late = [job for job in jobs if job.send_by is not None and job.send_by < self._now()]
         if not late:
@@ -215,7 +215,7 @@ class Delivery:
             return
         self._store.skip([job.id for job in published.not_sent], "not_sent")
         for job in published.not_sent:
-            if self._complaints.is_due(job.periodic_task):
+            if self._log_throttle.is_due(job.periodic_task):
                 logger.warning(
                     "Skipped %r for %s: the apply_async of its task %r has sent no message",
                     job.periodic_task,
@@ -230,7 +230,7 @@ class Delivery:
             return
         lost = self._store.refuse([(refusal.job, refusal.reason) for refusal in refusals])
         for refusal in refusals:
-            if self._complaints.is_due(refusal.periodic_task):
+            if self._log_throttle.is_due(refusal.periodic_task):
                 logger.error(
                     "Cannot send job %s of %r, which is %s: %s",
                     refusal.job,

@@ -3,13 +3,13 @@
         ┌────────────────────────── pgbeat.periodic_task ──────────────────────────┐
 due ──► │ mark      update … skip locked … returning        (one statement, commits)│
         └──────────────────────────────────────────────────────────────────────────┘
-             plan      pure Python: which job, what is passed over, which next run
+             plan      pure Python: which job, what is skipped, which next run
         ┌─────────────────────────── one statement, commits ───────────────────────┐
         │ submit    job rows + advance + unmark, fenced by this very mark            │
         └──────────────────────────────────────────────────────────────────────────┘
-             publish   to the broker, outside any transaction, while the lease holds
+             publish   to the broker, outside any transaction, while the lease has_retries
         ┌──────────────────────────────────────────────────────────────────────────┐
-        │ confirm   job: pending → submitted                                        │
+        │ confirm   job: pending → sent                                             │
         └──────────────────────────────────────────────────────────────────────────┘
 
 A beat may be killed or stopped between any two of these:
@@ -37,18 +37,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from celery_pgbeat.beat.backfiller import Backfiller
-from celery_pgbeat.beat.clock import Watch, boottime
-from celery_pgbeat.beat.complaints import Complaints
+from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.delivery import Delivery
-from celery_pgbeat.beat.messages import Job
-from celery_pgbeat.beat.outcomes import Outcomes
+from celery_pgbeat.beat.log_throttle import LogThrottle
+from celery_pgbeat.beat.messages import OutgoingJob
 from celery_pgbeat.beat.planner import Planner, problem_of
 from celery_pgbeat.beat.publisher import Publisher
+from celery_pgbeat.beat.result_poller import ResultPoller
 from celery_pgbeat.beat.submitter import Submitter
 from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.planning import Decision, Due, Postponed, Rules, decide, windows_of
-from celery_pgbeat.postgres.store import Recovered, Store, View
+from celery_pgbeat.postgres.beat_queries import BeatQueries, PendingWork, Recovered
 from celery_pgbeat.settings import Settings
 
 if TYPE_CHECKING:
@@ -76,10 +76,10 @@ class Dispatcher:
 
     def __init__(
         self,
-        store: Store,
+        store: BeatQueries,
         publisher: Publisher,
-        outcomes: Outcomes,
-        watch: Watch,
+        outcomes: ResultPoller,
+        watch: DatabaseClock,
         settings: Settings,
         rules: Rules,
         code: CodeSchedules,
@@ -89,16 +89,16 @@ class Dispatcher:
     ) -> None:
         self._store = store
         self._publisher = publisher
-        self._outcomes = outcomes
+        self._result_poller = outcomes
         self._watch = watch
         self._settings = settings
         self._rules = rules
         self._code = code
         self._stuck = 0.0
         self._clock = clock
-        self._complaints = Complaints()
+        self._log_throttle = LogThrottle()
         self._planner = Planner(store, settings, rules, clock)
-        self._delivery = Delivery(store, publisher, self._complaints, stopping, ring, self._database_time)
+        self._delivery = Delivery(store, publisher, self._log_throttle, stopping, ring, self._database_time)
         self._submitter = Submitter(store, self._delivery, outcomes, watch, rules)
         self._backfiller = Backfiller(store, self._delivery, self._submitter, settings, rules)
         self._ahead = True  # whether there may be jobs that were marked before the clock was set back
@@ -107,7 +107,7 @@ class Dispatcher:
         self._looks_at = 0.0  # by the boot-time clock: until then, what is due is marked without a look
         self._batch = settings.batch
         self._share = FIRST_BATCH
-        self._herd = False  # more is due than a batch holds
+        self._herd = False  # more is due than a batch has_retries
 
     def _database_time(self) -> datetime:
         return self._watch.database_time
@@ -169,7 +169,7 @@ class Dispatcher:
             self._asks_at = boottime() + self._settings.poll.total_seconds()
             self._settle()
         progress = (self._store.admit(self._batch) > 0 if view.admissible else False) or progress
-        if view.due or view.unsent or view.backfills or self._submitter.holds:
+        if view.due or view.unsent or view.backfills or self._submitter.has_retries:
             if not self._publisher.is_ready_within(PROBED_WITHIN):
                 return 0.0 if progress else min(self._publisher.probe_in, self._settings.poll.total_seconds())
             progress = self._submitter.submit_held() or progress
@@ -181,11 +181,11 @@ class Dispatcher:
             self._looks_at = boottime() + LOOK_EVERY
         return self._rest(view, progress)
 
-    def _rest(self, view: View, progress: bool) -> float:
+    def _rest(self, view: PendingWork, progress: bool) -> float:
         """Return how long nothing will be due, as far as this look could see.
 
         What was done may have made the next thing due, so look again at once. What could not be done, because
-        somebody holds the rows, is tried again after a pause that grows: it must not become a busy loop, nor
+        somebody has_retries the rows, is tried again after a pause that grows: it must not become a busy loop, nor
         make the other rows late.
         """
         if progress:
@@ -198,7 +198,7 @@ class Dispatcher:
             or view.admissible
             or view.failing
             or view.backfills
-            or self._submitter.holds
+            or self._submitter.has_retries
             or self._delivery.is_unfinished
         ):
             self._stuck = min(max(self._stuck * 2, AGAIN), rest)
@@ -258,7 +258,7 @@ class Dispatcher:
             refusal = self._settings.refusal(row.task, row.queue, row.options)
             if refusal is not None:
                 decision = decision.refused("not_allowed")
-                if self._complaints.is_due(row.name):
+                if self._log_throttle.is_due(row.name):
                     logger.warning("Skipped %r: %s", row.name, refusal, extra={"action": "skip"})
             decisions.append(decision)
         return decisions, postponed, bad
@@ -292,7 +292,7 @@ class Dispatcher:
             elif self._is_forbidden(row):
                 forbidden.append(row.id)
             else:
-                orders.append((row.id, row.periodic_task, partial(Job.recovered, row)))
+                orders.append((row.id, row.periodic_task, partial(OutgoingJob.recovered, row)))
         if forbidden:
             self._store.skip(forbidden, "not_allowed")
         if orders:
@@ -348,11 +348,11 @@ class Dispatcher:
 
     def _settle(self, names: Sequence[str] = ()) -> None:
         """Ask the result backend about jobs that nobody reports, before they stand in the way or count as silent."""
-        told = self._outcomes.told(self._store.unreported(self._batch, names))
+        told = self._result_poller.told(self._store.unreported(self._batch, names))
         if told:
             self._store.settle(told)
 
-    def _recheck(self, view: View) -> bool:
+    def _recheck(self, view: PendingWork) -> bool:
         """Move on the jobs that are in time, find those that the clock has left behind; tell whether there were any."""
         rechecked = self._store.recheck(self._batch) if view.in_time else 0
         if self._ahead:

@@ -8,10 +8,10 @@ import os
 from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat import __version__
-from celery_pgbeat.beat.clock import boottime
+from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.node import NodeId
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ LEFT_TOO_OFTEN = 5  # attempts in a row that found the lock held, before a warni
 class Janitor:
     """What a beat does beside the tick, each part when it is time for it."""
 
-    def __init__(self, store: Store, settings: Settings, node: NodeId) -> None:
+    def __init__(self, store: BeatQueries, settings: Settings, node: NodeId) -> None:
         self._store = store
         self._settings = settings
         self._node = node

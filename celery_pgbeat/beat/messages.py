@@ -20,8 +20,8 @@ from kombu.utils.json import object_hook
 from celery_pgbeat.beat.entries import RowEntry, shown_schedule
 from celery_pgbeat.declare.options import CELERY_HEADERS, read_instant
 from celery_pgbeat.declare.sendable import check_sendable
-from celery_pgbeat.planning import Decision, Filling
-from celery_pgbeat.postgres.store import Recovered
+from celery_pgbeat.planning import BackfillRow, Decision
+from celery_pgbeat.postgres.beat_queries import Recovered
 from celery_pgbeat.sensitive import MASKED, error_text
 
 HEADER = "pgbeat"
@@ -34,7 +34,7 @@ HARD_LIMIT_MARGIN = timedelta(seconds=60)  # a task that ignores the soft limit 
 
 
 @dataclass(slots=True)  # not frozen: a beat makes thousands a second
-class Job:
+class OutgoingJob:
     """One job to be sent."""
 
     id: uuid.UUID
@@ -57,7 +57,7 @@ class Job:
     trace: Mapping[str, str] | None = None  # headers by which the worker's span joins this job's trace
 
     @classmethod
-    def decided(cls, decision: Decision, default_timezone: str) -> Job:
+    def decided(cls, decision: Decision, default_timezone: str) -> OutgoingJob:
         """Make the job of a decision that was just submitted."""
         row = decision.row
         if decision.job is None or decision.scheduled_for is None:
@@ -82,7 +82,7 @@ class Job:
         )
 
     @classmethod
-    def filled_in(cls, filling: Filling, job: uuid.UUID, scheduled_for: datetime) -> Job:
+    def filled_in(cls, filling: BackfillRow, job: uuid.UUID, scheduled_for: datetime) -> OutgoingJob:
         """Make the job of an occurrence in a backfill that was just submitted.
 
         Raises:
@@ -108,7 +108,7 @@ class Job:
         )
 
     @classmethod
-    def recovered(cls, recovered: Recovered) -> Job:
+    def recovered(cls, recovered: Recovered) -> OutgoingJob:
         """Make the job again from its row.
 
         Raises:
@@ -156,7 +156,7 @@ class Refusal:
 class JobEntry(RowEntry):
     """A job in the shape that Celery's scheduler, and whatever wraps it, expects of an entry."""
 
-    def __init__(self, job: Job, app: Celery, now: datetime, lazy: tuple[Any, Any] | None = None) -> None:
+    def __init__(self, job: OutgoingJob, app: Celery, now: datetime, lazy: tuple[Any, Any] | None = None) -> None:
         self.app = app
         self.job = job
         self.sensitive = job.sensitive
@@ -189,7 +189,7 @@ def instant_text(instant: datetime) -> str:
     return (instant if instant.tzinfo is timezone.utc else instant.astimezone(timezone.utc)).isoformat()
 
 
-def options_of(job: Job, now: datetime) -> dict[str, Any]:
+def options_of(job: OutgoingJob, now: datetime) -> dict[str, Any]:
     """Return the options for `apply_async`; spans become instants by the database's clock.
 
     Headers that are Celery's own are left out: one of them could call another task than the one that was allowed.

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from celery_pgbeat.beat.clock import boottime
+from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.planning import Due, Planned, Rules, plan
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.shown import one_line
 
@@ -26,7 +26,9 @@ FORESEEN = (InvalidSchedule, InvalidPeriodicTask)  # what a row may be: their te
 class Planner:
     """Plans what this beat finds unplanned, up to a batch or half a second at a time."""
 
-    def __init__(self, store: Store, settings: Settings, rules: Rules, clock: Callable[[], float] = boottime) -> None:
+    def __init__(
+        self, store: BeatQueries, settings: Settings, rules: Rules, clock: Callable[[], float] = boottime
+    ) -> None:
         self._store = store
         self._settings = settings
         self._rules = rules

@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from celery_pgbeat.beat.broker import Broker, Sender
-from celery_pgbeat.beat.clock import Watch, boottime
-from celery_pgbeat.beat.messages import Job, JobEntry, Refusal
-from celery_pgbeat.beat.rendering.genuine import by_willingness_to_wait
-from celery_pgbeat.beat.rendering.renderer import Parcel, Renderer
+from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
+from celery_pgbeat.beat.messages import JobEntry, OutgoingJob, Refusal
+from celery_pgbeat.beat.rendering.eligibility import by_willingness_to_wait
+from celery_pgbeat.beat.rendering.renderer import MessageBatch, Renderer
 from celery_pgbeat.beat.returned import Ended, ended, is_sent, watched
 from celery_pgbeat.sensitive import error_text
 from celery_pgbeat.shown import one_line
@@ -55,10 +55,10 @@ class Published:
     sent: list[tuple[uuid.UUID, float]] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     unsent: list[uuid.UUID] = field(default_factory=list)
-    not_sent: list[Job] = field(default_factory=list)
+    not_sent: list[OutgoingJob] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
 
-    def refuse(self, job: Job, error: BaseException) -> None:
+    def refuse(self, job: OutgoingJob, error: BaseException) -> None:
         """Note that there can be no such message."""
         self.refused.append(Refusal(job.id, job.periodic_task, error, job.sensitive))
 
@@ -82,7 +82,7 @@ class Publisher:
     def __init__(
         self,
         sender: Sender,
-        watch: Watch,
+        watch: DatabaseClock,
         code: CodeSchedules,
         stopping: Callable[[], bool] = lambda: False,
         ring: Callable[[], None] = lambda: None,
@@ -114,7 +114,7 @@ class Publisher:
         """Drop the connection."""
         self._broker.close()
 
-    def publish(self, jobs: Sequence[Job], lease_ends: float) -> Published:
+    def publish(self, jobs: Sequence[OutgoingJob], lease_ends: float) -> Published:
         """Publish while the lease holds and nobody wants to stop; what cannot be sent is reported, never kept."""
         answer = Published()
         for first in range(0, len(jobs), BATCH):
@@ -122,27 +122,27 @@ class Publisher:
             # Read before each write: a stop may fall between any two.
             while queue and self._broker.producer is not None and boottime() < lease_ends and not self._stopping():
                 item = queue.popleft()
-                if isinstance(item, Parcel):
+                if isinstance(item, MessageBatch):
                     self._publish_parcel(item, answer)
                 elif len(item) > 1:
                     self._publish_together(item, lease_ends, answer)
                 else:
                     self._publish_one(item[0], answer)
             for item in queue:
-                answer.unsent.extend(job.id for job in (item.jobs if isinstance(item, Parcel) else item))
+                answer.unsent.extend(job.id for job in (item.jobs if isinstance(item, MessageBatch) else item))
         return answer
 
-    def _sorted(self, jobs: Sequence[Job]) -> list[Parcel | list[Job]]:
+    def _sorted(self, jobs: Sequence[OutgoingJob]) -> list[MessageBatch | list[OutgoingJob]]:
         """Return what is to be written at once, in this order; suspects alone and last, the worst at the end."""
         suspects = sorted((job for job in jobs if job.id in self._suspects), key=lambda job: self._suspects[job.id])
-        parcels, rest = self._rendered([job for job in jobs if job.id not in self._suspects])
-        together: list[Job] = []
+        batches, rest = self._rendered([job for job in jobs if job.id not in self._suspects])
+        together: list[OutgoingJob] = []
         alone = rest
         if len(rest) > 1 and self._together and getattr(self._broker.producer, "supports_batch_publish", False):
             together, alone = by_willingness_to_wait(self._sender, rest)
-        return [*parcels, *filter(None, [together]), *([job] for job in (*alone, *suspects))]
+        return [*batches, *filter(None, [together]), *([job] for job in (*alone, *suspects))]
 
-    def _rendered(self, jobs: Sequence[Job]) -> tuple[list[Parcel], Sequence[Job]]:
+    def _rendered(self, jobs: Sequence[OutgoingJob]) -> tuple[list[MessageBatch], Sequence[OutgoingJob]]:
         """Render what can be; where the broker refuses a queue, the plain way will tell whose."""
         if self._broker.producer is None:
             return [], jobs
@@ -155,7 +155,7 @@ class Publisher:
             self._renew_after(error)
             return [], jobs
 
-    def _publish_parcel(self, parcel: Parcel, answer: Published) -> None:
+    def _publish_parcel(self, parcel: MessageBatch, answer: Published) -> None:
         _tell(parcel.jobs)
         try:
             parcel.send()
@@ -169,7 +169,7 @@ class Publisher:
                 answer.unsent.append(job.id)
                 self._suspect(job, 1)
 
-    def _publish_together(self, jobs: Sequence[Job], lease_ends: float, answer: Published) -> None:
+    def _publish_together(self, jobs: Sequence[OutgoingJob], lease_ends: float, answer: Published) -> None:
         """Have Celery make the messages and kombu write them at once."""
         writing = False
         sent: list[JobEntry] = []
@@ -194,7 +194,7 @@ class Publisher:
         known = {entry.job.id for entry in sent} | answer.settled
         answer.unsent.extend(job.id for job in jobs if job.id not in known)
 
-    def _made(self, jobs: Sequence[Job], answer: Published) -> list[JobEntry]:
+    def _made(self, jobs: Sequence[OutgoingJob], answer: Published) -> list[JobEntry]:
         """Have messages made that wait in the producer; raises if the connection is lost meanwhile."""
         made: list[JobEntry] = []
         for job in jobs:
@@ -212,7 +212,7 @@ class Publisher:
                 answer.refuse(job, entry.error)
         return made
 
-    def _publish_one(self, job: Job, answer: Published) -> None:
+    def _publish_one(self, job: OutgoingJob, answer: Published) -> None:
         entry = self._applied(job, answer)
         if entry is None:
             return
@@ -230,7 +230,7 @@ class Publisher:
             self._suspects.pop(job.id, None)
             self._renew_after(entry.error)
 
-    def _applied(self, job: Job, answer: Published) -> JobEntry | None:
+    def _applied(self, job: OutgoingJob, answer: Published) -> JobEntry | None:
         """Have Celery's scheduler, or who wraps it, send a job; what went wrong stands on the entry.
 
         Returns None where there is no message: the answer says why.
@@ -255,7 +255,7 @@ class Publisher:
             return None
         return entry
 
-    def _lose(self, error: BaseException, jobs: Sequence[Job]) -> None:
+    def _lose(self, error: BaseException, jobs: Sequence[OutgoingJob]) -> None:
         """Give the connection up after an error of a batch."""
         shown = _shown(error, jobs)
         if self._broker.is_connection_error(error):
@@ -272,12 +272,12 @@ class Publisher:
         if self._broker.is_connection_error(error) or self._broker.is_refusal(error):
             self._broker.renew()
 
-    def _suspect(self, job: Job, strikes: int) -> None:
+    def _suspect(self, job: OutgoingJob, strikes: int) -> None:
         self._suspects[job.id] = max(strikes, self._suspects.get(job.id, 0))
         if len(self._suspects) > SUSPECTS:
             del self._suspects[next(iter(self._suspects))]
 
-    def _is_culprit(self, job: Job) -> bool:
+    def _is_culprit(self, job: OutgoingJob) -> bool:
         """Tell whether the error is the message's own: a task's `apply_async` may raise a connection error too.
 
         It was met once before by this message alone, others have been sent since (it is put last for that), and now it
@@ -286,12 +286,12 @@ class Publisher:
         return self._suspects.get(job.id) == 2 and self._sent_since
 
 
-def _shown(error: BaseException, jobs: Sequence[Job]) -> BaseException | str:
+def _shown(error: BaseException, jobs: Sequence[OutgoingJob]) -> BaseException | str:
     """Return what may be told of an error in sending these: Redis' own may quote the command, with messages in it."""
     return error_text(error, sensitive=True) if any(job.sensitive for job in jobs) else error
 
 
-def _tell(jobs: Sequence[Job]) -> None:
+def _tell(jobs: Sequence[OutgoingJob]) -> None:
     """Log in Celery's words: a line for each message, or one for all if they are many."""
     level = logging.INFO
     if len(jobs) > TOLD_SINGLY:

@@ -1,6 +1,6 @@
 """The class that `celery beat` loads: Celery's Scheduler contract on the outside, our tick on the inside.
 
-Everything that speaks to Postgres or to the broker runs in one thread of the scheduler's own, the engine room;
+Everything that speaks to Postgres or to the broker runs in one thread of the scheduler's own, the beat_thread;
 Celery's thread only asks for a turn and waits for it. Celery calls `close()` from its signal handler in the middle
 of whatever `tick()` is doing: here that is a wait, so nothing is ever entered twice, and the turn under way may
 finish its batch before everything is handed back.
@@ -14,7 +14,7 @@ from typing import Any
 
 from celery import beat
 
-from celery_pgbeat.beat.engine_room import EngineRoom
+from celery_pgbeat.beat.beat_thread import BeatThread
 from celery_pgbeat.beat.entries import Entries, entry_of_given
 from celery_pgbeat.beat.messages import JobEntry
 from celery_pgbeat.errors import PgBeatError, SchedulerNotSetUp
@@ -37,7 +37,7 @@ class Scheduler(beat.Scheduler):
     max_interval = 5
 
     def __init__(self, app: Any, *args: Any, **kwargs: Any) -> None:
-        self._room: EngineRoom | None = None
+        self._room: BeatThread | None = None
         super().__init__(app, *args, **kwargs)
 
     def setup_schedule(self) -> None:
@@ -50,7 +50,7 @@ class Scheduler(beat.Scheduler):
         """
         settings = Settings.from_mapping(self.app.conf)
         normalise_url(settings.required_url)
-        self._room = EngineRoom(self, settings, float(self.max_interval))
+        self._room = BeatThread(self, settings, float(self.max_interval))
 
     def tick(self, *_args: Any, **_kwargs: Any) -> float:
         """Run one turn and wait for what comes next: a notification, the next run, or the poll.

@@ -12,19 +12,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from celery_pgbeat.beat.clock import Watch, boottime
+from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.delivery import Delivery, Order
-from celery_pgbeat.beat.messages import Job
-from celery_pgbeat.beat.outcomes import Outcomes
+from celery_pgbeat.beat.messages import OutgoingJob
+from celery_pgbeat.beat.result_poller import ResultPoller
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.planning import Decision, Rules
-from celery_pgbeat.postgres.store import Store, Submitted
+from celery_pgbeat.postgres.beat_queries import BeatQueries, Submitted
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Held:
+class PendingRetry:
     """Decisions to be submitted again."""
 
     decisions: list[Decision]
@@ -34,21 +34,23 @@ class Held:
 class Submitter:
     """Submits for one beat."""
 
-    def __init__(self, store: Store, delivery: Delivery, outcomes: Outcomes, watch: Watch, rules: Rules) -> None:
+    def __init__(
+        self, store: BeatQueries, delivery: Delivery, outcomes: ResultPoller, watch: DatabaseClock, rules: Rules
+    ) -> None:
         self._store = store
         self._delivery = delivery
-        self._outcomes = outcomes
+        self._result_poller = outcomes
         self._watch = watch
         self._rules = rules
-        self._held: list[Held] = []
+        self._retries: list[PendingRetry] = []
         self._acts_as = "full"  # what `tracking = full` comes to
         self.workers_track = False  # whether workers announce our tracker, so that silence means "never picked up"
         self.busy: DatabaseBusy | None = None  # what Postgres said to the decisions that were held, this turn
 
     @property
-    def holds(self) -> bool:
+    def has_retries(self) -> bool:
         """Whether decisions are held."""
-        return bool(self._held)
+        return bool(self._retries)
 
     def submit(self, decisions: list[Decision], lease_ends: float) -> bool:
         """Submit, and deliver the jobs; tell whether any decision was submitted.
@@ -73,7 +75,7 @@ class Submitter:
         Where Postgres is too busy for it still, `busy` says so, and the turn goes on with what else there is.
         """
         self.busy = None
-        held, self._held = self._held, []
+        held, self._retries = self._retries, []
         submitted = False
         while held and self.busy is None and self._delivery.wait_for_place():
             one = held.pop(0)
@@ -81,7 +83,7 @@ class Submitter:
                 submitted = (boottime() < one.lease_ends and self.submit(one.decisions, one.lease_ends)) or submitted
             except DatabaseBusy as error:
                 self.busy = error
-        self._held = held + self._held
+        self._retries = held + self._retries
         return submitted
 
     def _free(self, decisions: list[Decision]) -> list[Submitted]:
@@ -104,7 +106,9 @@ class Submitter:
             answers = {answer.name: answer for answer in statement(decisions)}
         except DatabaseBusy:
             middle = (len(decisions) + 1) // 2
-            self._held += [Held(part, lease_ends) for part in (decisions[:middle], decisions[middle:]) if part]
+            self._retries += [
+                PendingRetry(part, lease_ends) for part in (decisions[:middle], decisions[middle:]) if part
+            ]
             raise
         orders: list[Order] = []
         waiting: list[str] = []
@@ -118,7 +122,7 @@ class Submitter:
             if answer.waits:
                 waiting.append(answer.name)
             elif answer.made and decision.job is not None:
-                orders.append((decision.job, answer.name, partial(Job.decided, decision, self._rules.timezone)))
+                orders.append((decision.job, answer.name, partial(OutgoingJob.decided, decision, self._rules.timezone)))
         self._delivery.deliver(orders, lease_ends)
         if waiting:
             self._store.release(waiting)
@@ -130,11 +134,11 @@ class Submitter:
             still = self._store.still_marked([decision.row.name for decision in decisions])
             left = [decision for decision in decisions if decision.row.name in still]
             if left:
-                self._held.append(Held(left, lease_ends))
+                self._retries.append(PendingRetry(left, lease_ends))
 
     def _track(self) -> None:
         """Ask what `tracking = full` comes to; where nobody reports, what is at the broker is tracked as the rest."""
-        acts_as = self._outcomes.full_acts_as(self.workers_track)
+        acts_as = self._result_poller.full_acts_as(self.workers_track)
         if acts_as not in ("full", self._acts_as):
             self._store.untrack(acts_as)
         self._acts_as = acts_as
@@ -152,12 +156,12 @@ def _log(decision: Decision, answer: Submitted) -> None:
             answer.blocked_by,
             extra={"action": "skip"},
         )
-    if decision.passed is not None:
+    if decision.skipped is not None:
         logger.info(
             "Skipped %r: %d occurrences up to %s, %s",
             name,
-            decision.passed.count,
-            decision.passed.last.isoformat(),
-            decision.passed.reason,
+            decision.skipped.count,
+            decision.skipped.last.isoformat(),
+            decision.skipped.reason,
             extra={"action": "skip"},
         )

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from celery.app.routes import MapRoute
 
 from celery_pgbeat.beat.broker import Sender
-from celery_pgbeat.beat.clock import Watch
-from celery_pgbeat.beat.messages import Job, JobEntry
+from celery_pgbeat.beat.database_clock import DatabaseClock
+from celery_pgbeat.beat.messages import JobEntry, OutgoingJob
 from celery_pgbeat.beat.publisher import Published, Publisher
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class TracingPublisher(Publisher):
     def __init__(
         self,
         sender: Sender,
-        watch: Watch,
+        watch: DatabaseClock,
         code: CodeSchedules,
         stopping: Callable[[], bool] = lambda: False,
         ring: Callable[[], None] = lambda: None,
@@ -45,7 +45,7 @@ class TracingPublisher(Publisher):
         self._of_jobs: dict[uuid.UUID, Any] = {}
         self._routed = lru_cache(ROUTED)(self._queue_of_task)
 
-    def publish(self, jobs: Sequence[Job], lease_ends: float) -> Published:
+    def publish(self, jobs: Sequence[OutgoingJob], lease_ends: float) -> Published:
         """Publish as a publisher does."""
         producer = self._broker.producer
         if producer is None or not jobs:
@@ -71,11 +71,11 @@ class TracingPublisher(Publisher):
             self._of_jobs = {}
         return answer
 
-    def _applied(self, job: Job, answer: Published) -> JobEntry | None:
+    def _applied(self, job: OutgoingJob, answer: Published) -> JobEntry | None:
         with self._spans.current(self._of_jobs.get(job.id)):
             return super()._applied(job, answer)
 
-    def _queue_of(self, job: Job) -> str | None:
+    def _queue_of(self, job: OutgoingJob) -> str | None:
         """Return the queue that a job goes to, None where that is not known from its row and its task's name."""
         if job.options and ("exchange" in job.options or "routing_key" in job.options):
             return None

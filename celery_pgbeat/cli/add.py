@@ -9,7 +9,7 @@ from typing import Any, get_args, get_type_hints
 import click
 
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
-from celery_pgbeat.cli.failure import DoorCommand, Failure
+from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
@@ -43,7 +43,7 @@ HELP = {
     "submitter": "Who wants it; free text.",
     "subject": "What it is for; free text.",
     "pause_after_failures": "Pause after so many failed jobs in a row.",
-    "on_lost": "When a worker dies: mark (the job is lost), rerun.",
+    "on_lost": "When a worker dies: give_up (the job is lost), rerun.",
     "tracking": "Who reports the end of a job: full (the workers), result (the result backend), send (nobody).",
 }
 
@@ -89,7 +89,7 @@ def with_columns(command: click.Command) -> click.Command:
 
 
 @with_columns
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.argument("name")
 @click.option("--task", required=True, metavar="TASK", help="The Celery task, by the name that workers know.")
 @click.option("--schedule", metavar="TEXT", help="When, such as '0 3 * * *' or 'every 5m'; default: only by `trigger`.")

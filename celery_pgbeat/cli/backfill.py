@@ -13,7 +13,7 @@ import click
 from celery_pgbeat.cli import confirmation
 from celery_pgbeat.cli.backfills import SUMMARY, as_pairs
 from celery_pgbeat.cli.confirmation import with_yes
-from celery_pgbeat.cli.failure import DoorCommand, Failure
+from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, instant, number, print_json, print_pairs, row_as_dict
 from celery_pgbeat.cli.progress import Progress
@@ -26,7 +26,7 @@ MANY = 1_000  # jobs from which on a person is asked
 LOOK_EVERY = 0.5  # seconds between two looks at how far it has come
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.argument("name")
 @click.argument("since", metavar="SINCE", callback=read_instant)
 @click.argument("until", metavar="UNTIL", callback=read_instant)
@@ -99,7 +99,7 @@ def _wait(beat: PgBeat, made: Backfill) -> Backfill:
             if progress is None and made.total is not None:
                 progress = Progress(f"of {made.total} occurrences decided")
             if progress is not None:
-                progress(made.submitted + made.passed_over)
+                progress(made.submitted + made.skipped)
             time.sleep(LOOK_EVERY)
             (made,) = beat.backfills(id=made.id)
     except KeyboardInterrupt:
@@ -117,7 +117,7 @@ def _show_preview(found: BackfillPreview, as_json: bool) -> None:
     pairs = [
         ("occurrences", str(found.total)),
         ("to submit", str(found.to_submit)),
-        ("passed over", str(found.passed_over)),
+        ("skipped", str(found.skipped)),
     ]
     if found.undecided:
         pairs.append(("undecided", f"{found.undecided}: their turn comes when the schedule has decided them"))

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, row_as_dict, text
 from celery_pgbeat.cli.target import Target
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Backfill
 
-SUMMARY = ("state", "total", "submitted", "passed_over", "active", "problem")
+SUMMARY = ("state", "total", "submitted", "skipped", "active", "problem")
 COLOURS = {"finished": "green", "cancelled": "yellow"}
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.argument("name", required=False)
 @click.option("--state", type=click.Choice(("running", "finished", "cancelled")), help="Only those in this state.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
@@ -37,7 +37,7 @@ def backfills(name: str | None, state: str | None, limit: int, as_json: bool) ->
             instant(one.since),
             instant(one.until),
             one.mode,
-            f"{one.submitted + one.passed_over} of {text(one.total)}",
+            f"{one.submitted + one.skipped} of {text(one.total)}",
             str(one.submitted),
             str(one.active),
             f"{one.state} ({text(one.problem)})" if one.problem else one.state,

@@ -6,12 +6,12 @@ from uuid import UUID
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, number, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
 
 
-@click.command("cancel-backfill", cls=DoorCommand)
+@click.command("cancel-backfill", cls=ApiCommand)
 @click.argument("backfill", metavar="ID", type=click.UUID)
 @as_json
 def cancel_backfill(backfill: UUID, as_json: bool) -> None:

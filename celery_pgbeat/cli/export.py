@@ -6,14 +6,14 @@ import sys
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.filters import with_like, with_managed_by
 from celery_pgbeat.cli.output import text
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @with_managed_by
 @with_like
 @click.option("--json", "_as_json", is_flag=True, help="Has no effect: each line is JSON anyway.")

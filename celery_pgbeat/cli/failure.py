@@ -38,7 +38,7 @@ class OutOfReach(Failure):
     exit_code = UNHEALTHY
 
 
-class DoorCommand(click.Command):
+class ApiCommand(click.Command):
     """A command of the shell door: what goes wrong in it becomes a Failure."""
 
     def invoke(self, ctx: click.Context) -> Any:

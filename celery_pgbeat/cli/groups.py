@@ -7,14 +7,14 @@ from dataclasses import asdict
 import click
 
 from celery_pgbeat.api.groups import GroupStatus
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json, print_table, text
 from celery_pgbeat.cli.target import Target
 
 COLOURS = {"paused": "yellow", "full": "yellow"}
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @as_json
 def groups(as_json: bool) -> None:
     """List the groups of periodic tasks, with their limits and what is under way.

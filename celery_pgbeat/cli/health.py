@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from celery_pgbeat.cli.failure import UNHEALTHY, DoorCommand, said_by_postgres
+from celery_pgbeat.cli.failure import UNHEALTHY, ApiCommand, said_by_postgres
 from celery_pgbeat.cli.output import as_json, print_json, print_table
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
@@ -36,7 +36,7 @@ class Check:
         return {True: "ok", False: "FAILED", None: "unknown"}[self.ok]
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.option(
     "--max-lag",
     type=click.FloatRange(min=0),
@@ -82,7 +82,7 @@ def examine(beat: PgBeat, allowed_lag: timedelta, hostname: str | None = None) -
     With `hostname` only the beats of that host count.
     """
     from celery_pgbeat.postgres import migrate
-    from celery_pgbeat.postgres.doors import translating
+    from celery_pgbeat.postgres.api_queries import translating
 
     database = beat.database
     done: list[Check] = []

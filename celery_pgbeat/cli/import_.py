@@ -9,7 +9,7 @@ import click
 
 from celery_pgbeat.cli.confirmation import confirm, with_yes
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, number, print_json
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KINDS = ("added", "changed", "removed")
 
 
-@click.command("import", cls=DoorCommand)
+@click.command("import", cls=ApiCommand)
 @click.argument("file", type=click.File(encoding="utf-8-sig", errors="surrogateescape"))
 @click.option("--dry-run", is_flag=True, help="Only show what differs.")
 @click.option(

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand, Failure
+from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.filters import with_like, with_queue, with_task
 from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, row_as_dict, text
@@ -16,7 +16,7 @@ from celery_pgbeat.cli.target import Target
 
 STATES = (
     "pending",
-    "submitted",
+    "sent",
     "running",
     "retrying",
     "buffered",
@@ -26,11 +26,12 @@ STATES = (
     "expired",
     "lost",
     "skipped",
+    "untracked",
 )
 COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yellow", "skipped": "yellow"}
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.argument("name", required=False)
 @click.option("--state", type=click.Choice(STATES), help="Only jobs in this state.")
 @click.option("--reason", metavar="WORD", help="Only those skipped for this reason, such as overlap or too_late.")

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.target import Target
 
@@ -22,7 +22,7 @@ def _read_limit(_context: click.Context, _parameter: click.Parameter, value: str
         raise click.BadParameter(f"{value!r} is neither a number nor {NO_LIMIT!r}") from None
 
 
-@click.command("limit-group", cls=DoorCommand)
+@click.command("limit-group", cls=ApiCommand)
 @click.argument("name")
 @click.argument("max_active", metavar="NUMBER|none", callback=_read_limit)
 @as_json

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.filters import with_like, with_managed_by, with_queue, with_task
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, row_as_dict, text
 from celery_pgbeat.cli.target import Target
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COLOURS = {"problem": "red", "paused": "yellow", "finished": "bright_black"}
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @with_like
 @with_task
 @with_queue

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.target import Target
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @as_json
 def migrate(as_json: bool) -> None:
     """Bring the database schema up to date. Any number of processes may do it at once."""
     from celery_pgbeat.postgres import migrate as schema
-    from celery_pgbeat.postgres.doors import translating
+    from celery_pgbeat.postgres.api_queries import translating
 
     database = Target.current().beat().database
     with translating(database):

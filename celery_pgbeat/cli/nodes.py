@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
 from celery_pgbeat.cli.target import Target
 
@@ -16,7 +16,7 @@ COLOURS = {"alive": "green", "dead": "red", "no": "yellow"}
 COLUMNS = ("id", "role", "hostname", "pid", "version", "started_at", "last_seen_at", "tracking", "alive", "jobs")
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.option("--role", type=click.Choice(("beat", "worker")), help="Only beats, or only workers.")
 @click.option("--alive/--dead", default=None, help="Only those that live, or only the silent ones.")
 @as_json

@@ -6,13 +6,13 @@ from datetime import datetime
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, instant, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.argument("name")
 @click.option("--reason", metavar="TEXT", help="Why; shown to whoever wonders.")
 @click.option(

@@ -6,12 +6,12 @@ from dataclasses import asdict
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.target import Target
 
 
-@click.command("pause-group", cls=DoorCommand)
+@click.command("pause-group", cls=ApiCommand)
 @click.argument("name")
 @click.option("--reason", metavar="TEXT", help="Why; shown to whoever wonders.")
 @as_json

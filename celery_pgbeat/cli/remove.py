@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from celery_pgbeat.cli.confirmation import confirm, with_yes
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.target import Target
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @with_yes
 @as_json

@@ -6,12 +6,12 @@ from dataclasses import asdict
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.target import Target
 
 
-@click.command("resume-group", cls=DoorCommand)
+@click.command("resume-group", cls=ApiCommand)
 @click.argument("name")
 @as_json
 def resume_group(name: str, as_json: bool) -> None:

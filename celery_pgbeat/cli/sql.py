@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand, Failure
+from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.target import Target
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.option(
     "--from",
     "version",

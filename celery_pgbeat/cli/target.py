@@ -8,7 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PgBeat
-    from celery_pgbeat.postgres.operators import Operators
+    from celery_pgbeat.postgres.admin_queries import AdminQueries
 
 
 class Target:
@@ -68,8 +68,8 @@ class Target:
             click.get_current_context().find_root().call_on_close(self._beat.close)
         return self._beat
 
-    def operators(self) -> Operators:
+    def operators(self) -> AdminQueries:
         """Return the operators' statements for the target."""
-        from celery_pgbeat.postgres.operators import Operators
+        from celery_pgbeat.postgres.admin_queries import AdminQueries
 
-        return Operators(self.beat().database)
+        return AdminQueries(self.beat().database)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.target import Target
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.argument("name")
 @click.option("--force", is_flag=True, help="Send it even beside a job that is not final yet.")
 @as_json

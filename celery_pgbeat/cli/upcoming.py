@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.instants import both_as_dict, on_the_clock, print_instants
 from celery_pgbeat.cli.list import state_of
 from celery_pgbeat.cli.output import as_json, print_columns, print_json, print_pairs, text
@@ -23,7 +23,7 @@ NONE_LEFT = "its bounds and blackout windows leave no occurrence"
 BOUNDS = ("start_at", "end_at", "max_runs", "jitter", "blackout")
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.argument("name", required=False)
 @click.option(
     "--count",

@@ -7,14 +7,14 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand, Failure, failure_of
+from celery_pgbeat.cli.failure import ApiCommand, Failure, failure_of
 from celery_pgbeat.cli.instants import in_utc, read_instant
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.errors import InvalidSchedule
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.argument("text")
 @click.option("--timezone", "zone", metavar="ZONE", help="Whose clock counts; default the app's zone, without one UTC.")
 @click.option("--name", metavar="NAME", default="", help="The periodic task's name, which an H in cron hashes.")

@@ -61,7 +61,7 @@ class Columns(TypedDict, total=False):
     submitter: str | None  # who; free text
     subject: str | None  # what for; free text
     pause_after_failures: int | None  # pauses after so many failed jobs in a row; default: never
-    on_lost: str  # mark (the default): a run whose worker died is not run again; rerun: it is
+    on_lost: str  # give_up (the default): a run whose worker died is not run again; rerun: it is
     tracking: str  # full (the default), result, send
 
 
@@ -211,7 +211,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "submitter": read_one_line,
     "subject": read_one_line,
     "pause_after_failures": read_count,
-    "on_lost": _one_of("mark", "rerun"),
+    "on_lost": _one_of("give_up", "rerun"),
     "tracking": _one_of("full", "result", "send"),
 }
 DEFAULTS: dict[str, Any] = {
@@ -220,7 +220,7 @@ DEFAULTS: dict[str, Any] = {
     "overlap": "skip",
     "catchup": "latest",
     "blackout_action": "defer",
-    "on_lost": "mark",
+    "on_lost": "give_up",
     "tracking": "full",
 }
 

@@ -1,4 +1,4 @@
-"""One child process that cannot outlive its owner: the owner's side of `sitter.py`."""
+"""One child process that cannot outlive its owner: the owner's side of `watchdog.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from celery_pgbeat.embedded import sitter
+from celery_pgbeat.embedded import watchdog
 from celery_pgbeat.embedded.errors import ServerUnavailable
 
 STOP_TIMEOUT = 10.0  # seconds a child gets to stop by itself before it and all its children are killed
@@ -49,8 +49,8 @@ class Process:
         log: where its output is appended.
         env: its whole environment; None for a copy of ours.
         cwd: its working directory.
-        stop_signal: what `stop` sends, and the sitter once the owner is gone.
-        folder: removed after the child's end by `close`, and by the sitter once the owner is gone.
+        stop_signal: what `stop` sends, and the watchdog once the owner is gone.
+        folder: removed after the child's end by `close`, and by the watchdog once the owner is gone.
     """
 
     def __init__(
@@ -69,18 +69,18 @@ class Process:
         self.stop_signal = stop_signal
         self._status: int | None = None
         arguments = [str(log), str(folder or ""), str(int(stop_signal)), str(STOP_TIMEOUT)]
-        self._sitter = subprocess.Popen(
-            [sys.executable, "-I", "-S", sitter.__file__, *arguments, *command],
+        self._watchdog = subprocess.Popen(
+            [sys.executable, "-I", "-S", watchdog.__file__, *arguments, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=env,
             cwd=cwd,
             start_new_session=True,  # Ctrl-C in a terminal reaches the owner only, who decides the order of the end
         )
-        assert self._sitter.stdin is not None
-        assert self._sitter.stdout is not None
-        self._told_by = self._sitter.stdout
-        self._word_to = self._sitter.stdin
+        assert self._watchdog.stdin is not None
+        assert self._watchdog.stdout is not None
+        self._told_by = self._watchdog.stdout
+        self._word_to = self._watchdog.stdin
         told = self._read()
         if told is None:
             self._dismiss(b"")
@@ -124,22 +124,22 @@ class Process:
     def kill(self) -> None:
         """Kill the child and all its descendants at once, and wait until it is gone."""
         if self.is_running():
-            sitter.kill_tree(self.pid)
+            watchdog.kill_tree(self.pid)
             self.wait(STOP_TIMEOUT)
 
     def freeze(self) -> None:
         """Stop the child and all its descendants where they stand (SIGSTOP): sockets stay open, nobody answers."""
         if self.is_running():
-            sitter.signal_tree(self.pid, signal.SIGSTOP)
+            watchdog.signal_tree(self.pid, signal.SIGSTOP)
 
-    def thaw(self) -> None:
+    def resume(self) -> None:
         """Let a frozen child and its descendants go on."""
         if self.is_running():
-            sitter.signal_tree(self.pid, signal.SIGCONT)
+            watchdog.signal_tree(self.pid, signal.SIGCONT)
 
     def halt(self, number: int, timeout: float = STOP_TIMEOUT) -> None:
-        """Ask the child to stop by this signal, thaw it if need be, and kill it after the timeout (seconds)."""
-        self.thaw()
+        """Ask the child to stop by this signal, resume it if need be, and kill it after the timeout (seconds)."""
+        self.resume()
         self.signal(number)
         if self._await_status(timeout) is None:
             self.kill()
@@ -155,9 +155,9 @@ class Process:
 
     def close(self, *, keep: bool = False) -> int:
         """End whatever is left of the child, free its process id, and remove its folder unless `keep`."""
-        if self._sitter.returncode is None:
+        if self._watchdog.returncode is None:
             self._await_status(0)
-            self._dismiss(sitter.KEEP if keep else b"")
+            self._dismiss(watchdog.KEEP if keep else b"")
             if self._status is None:
                 self._status = -signal.SIGKILL
         assert self._status is not None
@@ -168,20 +168,20 @@ class Process:
         return log_text(self.log)
 
     def _await_status(self, timeout: float) -> int | None:
-        if self._status is None and self._sitter.returncode is None:
+        if self._status is None and self._watchdog.returncode is None:
             poll = select.poll()
             poll.register(self._told_by, select.POLLIN)
             if poll.poll(timeout * 1000):
                 with contextlib.suppress(BlockingIOError):  # another thread was faster
                     self._status = self._read()
-                    if self._status is None:  # the sitter was killed, so nobody watches over the child any more
-                        sitter.kill_tree(self.pid)
+                    if self._status is None:  # the watchdog was killed, so nobody watches over the child any more
+                        watchdog.kill_tree(self.pid)
                         self._status = -signal.SIGKILL
         return self._status
 
     def _read(self) -> int | None:
-        """Read the next number from the sitter, or nothing if the sitter is gone."""
-        told = os.read(self._told_by.fileno(), sitter.RECORD)
+        """Read the next number from the watchdog, or nothing if the watchdog is gone."""
+        told = os.read(self._told_by.fileno(), watchdog.RECORD)
         return int(told) if told else None
 
     def _dismiss(self, word: bytes) -> None:
@@ -189,5 +189,5 @@ class Process:
             os.write(self._word_to.fileno(), word)
         with contextlib.suppress(BrokenPipeError):
             self._word_to.close()
-        self._sitter.wait(3 * STOP_TIMEOUT)
+        self._watchdog.wait(3 * STOP_TIMEOUT)
         self._told_by.close()

@@ -125,9 +125,9 @@ class Server(abc.ABC):
         """Stop all processes of the server where they stand: it accepts connections and answers nobody."""
         self._running().freeze()
 
-    def thaw(self) -> None:
+    def resume(self) -> None:
         """Let a frozen server go on."""
-        self._running().thaw()
+        self._running().resume()
 
     def stop(self) -> None:
         """Stop the server for good and remove its folder."""
@@ -179,7 +179,7 @@ class Server(abc.ABC):
     def _dismiss(self) -> None:
         """Let go of a process that has ended.
 
-        Not when it ends, but when the next one starts: until then its sitter would remove the folder if we were killed.
+        Not when it ends, but when the next one starts: until then its watchdog removes the folder if we are killed.
         """
         if self._process is not None:
             self._process.close(keep=True)

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 
 from celery_pgbeat.measures.tally import Tally
 from celery_pgbeat.planning import Decision
+from celery_pgbeat.postgres.beat_queries import BeatQueries, Confirmed, Judged, Recovered, Submitted
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.store import Confirmed, Recovered, Store, Submitted, Verdict
 
 MOST_UNSENT = 50_000  # jobs whose due time is remembered until they are sent
 
@@ -39,7 +39,7 @@ class DueAts:
             return [self._known.pop(job, None) for job in jobs]
 
 
-class CountingStore(Store):
+class CountingQueries(BeatQueries):
     """The statements on behalf of one beat; a batch is counted at once, after its statement."""
 
     def __init__(
@@ -100,7 +100,7 @@ class CountingStore(Store):
         self._tally.count(recovered=len(recovered) - skipped.total())
         return recovered
 
-    def judge(self, batch: int, resending: bool) -> list[Verdict]:
+    def judge(self, batch: int, resending: bool) -> list[Judged]:
         """Judge as the store does, and count."""
         verdicts = super().judge(batch, resending)
         self._tally.count(lost=sum(verdict.verdict == "lost" for verdict in verdicts))
@@ -114,8 +114,8 @@ class CountingStore(Store):
             answer = by_name.get(decision.row.name)
             if answer is None:
                 continue
-            if decision.passed is not None:
-                skipped[decision.passed.reason] += decision.passed.count
+            if decision.skipped is not None:
+                skipped[decision.skipped.reason] += decision.skipped.count
             if decision.job is None or decision.due_at is None:
                 continue
             if not answer.made:

@@ -20,7 +20,7 @@ COUNTERS = {
     "lost": "Jobs given up: silent for too long, or refused three times.",
 }
 # States that are always told: a series that comes and goes is no base for an alert.
-STATES = ("pending", "submitted", "running", "retrying", "buffered")
+STATES = ("pending", "sent", "running", "retrying", "buffered")
 
 
 class BeatMetrics(Collector):

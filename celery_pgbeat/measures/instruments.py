@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from celery_pgbeat.measures.alarm import Alarm
-from celery_pgbeat.measures.counting import CountingStore
+from celery_pgbeat.measures.counting import CountingQueries
 from celery_pgbeat.measures.extras import spans_of
 from celery_pgbeat.measures.gauges import Gauges
 from celery_pgbeat.measures.tally import Tally
-from celery_pgbeat.measures.tracing import TracingCountingStore, TracingStore
+from celery_pgbeat.measures.tracing import TracingCountingQueries, TracingQueries
 from celery_pgbeat.measures.webhook import Webhook
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.store import Store
 from celery_pgbeat.settings import Settings
 
 if TYPE_CHECKING:
@@ -88,18 +88,18 @@ class Instruments:
             return
         logger.info("Metrics are at http://%s:%d/metrics", host, port, extra={"action": "measure"})
 
-    def store(self, beat: str) -> Store:
+    def store(self, beat: str) -> BeatQueries:
         """Make the beat's statements; counted and traced, if somebody wants to know."""
         lease = self._settings.lease
         if self.spans is None:
             if self._tally is None:
-                return Store(self._database, beat, lease)
-            return CountingStore(self._database, beat, lease, self._tally, self._now)
-        traced: TracingStore
+                return BeatQueries(self._database, beat, lease)
+            return CountingQueries(self._database, beat, lease, self._tally, self._now)
+        traced: TracingQueries
         if self._tally is None:
-            traced = TracingStore(self._database, beat, lease)
+            traced = TracingQueries(self._database, beat, lease)
         else:
-            traced = TracingCountingStore(self._database, beat, lease, self._tally, self._now)
+            traced = TracingCountingQueries(self._database, beat, lease, self._tally, self._now)
         traced.spans = self.spans
         return traced
 

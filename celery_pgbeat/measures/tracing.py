@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from celery_pgbeat.measures.counting import CountingStore
+from celery_pgbeat.measures.counting import CountingQueries
 from celery_pgbeat.planning import Decision, Due
-from celery_pgbeat.postgres.store import Confirmed, Recovered, Store, Submitted, View
+from celery_pgbeat.postgres.beat_queries import BeatQueries, Confirmed, PendingWork, Recovered, Submitted
 
 if TYPE_CHECKING:
     from celery_pgbeat.measures.spans import Spans
 
 
-class TracingStore(Store):
+class TracingQueries(BeatQueries):
     """The statements on behalf of one beat; each that has something to do with a tick is a span in it.
 
     Attributes:
@@ -25,7 +25,7 @@ class TracingStore(Store):
 
     spans: Spans
 
-    def look(self, lazy_names: Sequence[str] = ()) -> View:
+    def look(self, lazy_names: Sequence[str] = ()) -> PendingWork:
         """Look as the store does; the tick before it has been submitted."""
         self.spans.turn_over()
         return super().look(lazy_names)
@@ -124,5 +124,5 @@ class TracingStore(Store):
         return answers
 
 
-class TracingCountingStore(TracingStore, CountingStore):
+class TracingCountingQueries(TracingQueries, CountingQueries):
     """Both."""

@@ -4,40 +4,40 @@ The store reads rows and carries out decisions; nothing here knows how. The inva
 occurrence between the last one decided and the next run is accounted for in exactly one decision, as the
 job that goes out or as one of the counted rest.
 
-`rows.py` has the types, `recurrence.py` what is remembered of schedules, `timeline.py` when a row's occurrences are due
-(jitter, windows, bounds), `first.py` the first run of a row, `decide.py` what becomes of a due one, `catchup.py` which
-of the missed ones still go out, `backfill.py` which of a range that somebody asks for.
+`types.py` has the types, `cached_schedule.py` keeps compiled schedules, `due_times.py` computes when occurrences of a
+row are due (jitter, windows, bounds), `first.py` plans the first run, `decide.py` decides what becomes of a due row,
+`catchup.py` which missed ones are still sent, `backfill.py` which of a requested range.
 """
 
 from __future__ import annotations
 
-from .backfill import NOTHING, Filling, History, Range, Step, range_of
+from .backfill import NOTHING, BackfillRange, BackfillRow, BackfillStep, History, range_of
 from .decide import decide
+from .due_times import DueTimes, due_times_of, windows_of
 from .first import first_of, plan
 from .identity import job_id
-from .rows import Decision, Definition, Due, Passed, Planned, Postponed, Rules, Unplanned
-from .timeline import Timeline, timeline_of, windows_of
+from .types import Decision, Due, Planned, PlanningRow, Postponed, Rules, Skipped, Unplanned
 
 __all__ = [
     "NOTHING",
+    "BackfillRange",
+    "BackfillRow",
+    "BackfillStep",
     "Decision",
-    "Definition",
     "Due",
-    "Filling",
+    "DueTimes",
     "History",
-    "Passed",
     "Planned",
+    "PlanningRow",
     "Postponed",
-    "Range",
     "Rules",
-    "Step",
-    "Timeline",
+    "Skipped",
     "Unplanned",
     "decide",
+    "due_times_of",
     "first_of",
     "job_id",
     "plan",
     "range_of",
-    "timeline_of",
     "windows_of",
 ]

@@ -14,17 +14,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from .cached_schedule import cached_schedule_of
+from .due_times import DueTimes
 from .identity import backfill_job_id
-from .recurrence import recurrence_of
-from .rows import MICROSECOND, Definition, Rules
-from .timeline import Timeline
+from .types import MICROSECOND, PlanningRow, Rules
 
 MODES = ("missing", "failed", "all")
 COUNTED_BY_THE_DAY = timedelta(days=3_660)  # of solar events, at 0.1 ms a day: a beat does not wait for more of them
 
 
 @dataclass(slots=True)
-class Filling(Definition):
+class BackfillRow(PlanningRow):
     """A marked backfill and its row: the columns of `mark_backfill.sql` are these, in this order.
 
     Of a row that is gone there is nothing but the name; `is_there` says so.
@@ -69,27 +69,27 @@ NOTHING = History({})
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BackfillStep:
     """What becomes of the next occurrences of a backfill.
 
     Attributes:
         jobs: the occurrences that go out, in order.
         reached: up to here all is decided.
-        passed_over: how many occurrences need no job.
+        skipped: how many occurrences need no job.
         next_at: the next occurrence to be decided; None: there is none.
     """
 
     jobs: tuple[datetime, ...]
     reached: datetime
-    passed_over: int
+    skipped: int
     next_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class BackfillRange:
     """The occurrences of one row within a range, and which of them a mode wants."""
 
-    line: Timeline
+    line: DueTimes
     mode: str
 
     @property
@@ -112,13 +112,13 @@ class Range:
         """Return how many occurrences there are."""
         return self.line.count(self.begin, self.end)
 
-    def total(self, filling: Filling, step: Step) -> int:
+    def total(self, filling: BackfillRow, step: BackfillStep) -> int:
         """Return how many occurrences there are: those decided, by the schedule as it was then, and those left.
 
         They are not counted anew in each step, for some schedules are slow to count. After an edit they are: at once
         where the next occurrence has become another one, and in the last step wherever an edit was.
         """
-        decided = filling.decided + len(step.jobs) + step.passed_over
+        decided = filling.decided + len(step.jobs) + step.skipped
         if step.next_at is None:
             return decided
         if filling.total is None or filling.next_at != self.line.following(self._after(filling.reached)):
@@ -132,7 +132,9 @@ class Range:
             return (self.end - reached).days
         return self.line.count(reached, self.end)
 
-    def step(self, reached: datetime | None, history: History, room: int, undecided_from: datetime | None) -> Step:
+    def step(
+        self, reached: datetime | None, history: History, room: int, undecided_from: datetime | None
+    ) -> BackfillStep:
         """Decide about the next occurrences, until the room is used up or nothing more is known.
 
         Args:
@@ -145,19 +147,19 @@ class Range:
         known = [self.end, history.until, undecided_from and undecided_from - MICROSECOND]
         end = min(instant for instant in known if instant is not None)
         jobs: list[datetime] = []
-        passed_over = 0
+        skipped = 0
         for wanted in self._wanted(after, end, history):
             if between := self.line.count(after, wanted - MICROSECOND):
-                passed_over += between
+                skipped += between
                 after = wanted - MICROSECOND
             if len(jobs) == room:
                 break
             jobs.append(wanted)
             after = wanted
         else:
-            passed_over += self.line.count(after, end)
+            skipped += self.line.count(after, end)
             after = max(after, end)
-        return Step(tuple(jobs), after, passed_over, self.line.following(after))
+        return BackfillStep(tuple(jobs), after, skipped, self.line.following(after))
 
     def count_wanted(self, after: datetime, history: History, until: datetime) -> int:
         """Return how many of the occurrences in (after, until] go out; the history has to know of all of them."""
@@ -193,7 +195,7 @@ class Range:
         return self.begin if reached is None else max(reached, self.begin)
 
 
-def range_of(row: Definition, since: datetime, until: datetime, mode: str, rules: Rules) -> Range:
+def range_of(row: PlanningRow, since: datetime, until: datetime, mode: str, rules: Rules) -> BackfillRange:
     """Return the occurrences of a row from one instant to another, both inclusive, within the row's own bounds.
 
     Raises:
@@ -201,4 +203,6 @@ def range_of(row: Definition, since: datetime, until: datetime, mode: str, rules
     """
     first = since if row.start_at is None else max(since, row.start_at)
     last = until if row.end_at is None else min(until, row.end_at)
-    return Range(Timeline(row.name, recurrence_of(row, rules), first - MICROSECOND, last, None, None, False), mode)
+    return BackfillRange(
+        DueTimes(row.name, cached_schedule_of(row, rules), first - MICROSECOND, last, None, None, False), mode
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from .rows import Due
-from .timeline import Timeline
+from .due_times import DueTimes
+from .types import Due
 
 CAUGHT_UP_AT_MOST = 1000  # occurrences that `all` sends after an outage, the newest, unless the row says otherwise
 
@@ -21,7 +21,7 @@ class Missed:
     count: int
 
 
-def chosen_of(row: Due, line: Timeline, missed: Missed) -> datetime | None:
+def chosen_of(row: Due, line: DueTimes, missed: Missed) -> datetime | None:
     """Return the late occurrence that goes out now, if any; under `all` the oldest of those that go out."""
     if row.catchup == "none":
         return None
@@ -37,7 +37,7 @@ def chosen_of(row: Due, line: Timeline, missed: Missed) -> datetime | None:
     return None if oldest is None else _first_free(line, oldest, missed.newest)
 
 
-def _first_due_from(line: Timeline, missed: Missed, earliest_due: datetime) -> datetime | None:
+def _first_due_from(line: DueTimes, missed: Missed, earliest_due: datetime) -> datetime | None:
     """Return the oldest missed occurrence that was due at an instant or later."""
     if line.due(missed.oldest) >= earliest_due:
         return missed.oldest
@@ -46,7 +46,7 @@ def _first_due_from(line: Timeline, missed: Missed, earliest_due: datetime) -> d
     return line.following(line.newest_due_before(missed.oldest, earliest_due))
 
 
-def _newest_of(line: Timeline, oldest: datetime, missed: Missed, limit: int) -> datetime:
+def _newest_of(line: DueTimes, oldest: datetime, missed: Missed, limit: int) -> datetime:
     """Return the occurrence from which on there are at most `limit` up to the newest."""
     newest = missed.newest
     if line.count(max(oldest, missed.since), newest) < limit:
@@ -65,7 +65,7 @@ def _newest_of(line: Timeline, oldest: datetime, missed: Missed, limit: int) -> 
     return high
 
 
-def _first_free(line: Timeline, oldest: datetime, newest: datetime) -> datetime | None:
+def _first_free(line: DueTimes, oldest: datetime, newest: datetime) -> datetime | None:
     """Return the first occurrence, from one on, that falls into no window; one that is moved always counts."""
     found = oldest
     while not line.moves and line.covers(line.spread(found)):
@@ -77,7 +77,7 @@ def _first_free(line: Timeline, oldest: datetime, newest: datetime) -> datetime 
     return found
 
 
-def _last_free(line: Timeline, missed: Missed) -> datetime:
+def _last_free(line: DueTimes, missed: Missed) -> datetime:
     """Return the last missed occurrence that falls into no window; the oldest does not."""
     found = missed.newest
     while not line.moves and found > missed.oldest and line.covers(line.spread(found)):

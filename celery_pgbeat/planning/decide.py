@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from .catchup import Missed, chosen_of
+from .due_times import DueTimes, due_times_of, pickup_after
 from .identity import job_id
-from .rows import MICROSECOND, Decision, Due, Passed, Postponed, Rules
-from .timeline import Timeline, pickup_after, timeline_of
+from .types import MICROSECOND, Decision, Due, Postponed, Rules, Skipped
 
 
 def decide(row: Due, rules: Rules) -> Decision | Postponed:
@@ -20,7 +20,7 @@ def decide(row: Due, rules: Rules) -> Decision | Postponed:
     Raises:
         InvalidSchedule: the row can never be planned as it is.
     """
-    line = timeline_of(row, rules)
+    line = due_times_of(row, rules)
     nominal = nominal_instant(row)
     # What falls into a window is looked at when that has closed: it may be changed until then. So is what comes too
     # late for the moment before it.
@@ -28,7 +28,7 @@ def decide(row: Due, rules: Rules) -> Decision | Postponed:
         if (free := line.free_from(instant)) > row.now:
             return Postponed(row=row, planned_for=nominal, next_run_at=free)
     if not line.moves and line.covers(row.next_run_at if row.planned_for is None else line.spread(nominal)):
-        return _passed_over(row, rules, line, nominal)
+        return _skipped(row, rules, line, nominal)
     due_at = line.free_from(row.next_run_at) if row.planned_for is None else line.due(nominal)
     on_time = _on_time_for(row, rules)
     if row.now - max(due_at, nominal) <= on_time:
@@ -57,16 +57,16 @@ def _on_time_for(row: Due, rules: Rules) -> timedelta:
     return on_time if row.catchup_window is None else min(on_time, row.catchup_window)
 
 
-def _passed_over(row: Due, rules: Rules, line: Timeline, nominal: datetime) -> Decision:
+def _skipped(row: Due, rules: Rules, line: DueTimes, nominal: datetime) -> Decision:
     """Record an occurrence that fell into a window, with all others up to the window's end."""
     last = nominal
     if row.planned_for is not None:
         last = line.newest_due_before(nominal, line.free_from(line.spread(nominal)))
-    passed = Passed(nominal, last, 1 + line.count(nominal, last), "blackout")
-    return _decided(row, rules, line, None, last, passed)
+    skipped = Skipped(nominal, last, 1 + line.count(nominal, last), "blackout")
+    return _decided(row, rules, line, None, last, skipped)
 
 
-def _decided_by_itself(row: Due, rules: Rules, line: Timeline, nominal: datetime) -> Decision:
+def _decided_by_itself(row: Due, rules: Rules, line: DueTimes, nominal: datetime) -> Decision:
     """Decide one occurrence, together with those that a window has moved to the same instant."""
     if not line.moves or row.planned_for is None or not line.covers(line.spread(nominal)):
         return _decided(row, rules, line, nominal, nominal, None)
@@ -75,7 +75,7 @@ def _decided_by_itself(row: Due, rules: Rules, line: Timeline, nominal: datetime
     return _decided(row, rules, line, last, last, _held_back(line, nominal, last))
 
 
-def _caught_up(row: Due, rules: Rules, line: Timeline, nominal: datetime, on_time: timedelta) -> Decision:
+def _caught_up(row: Due, rules: Rules, line: DueTimes, nominal: datetime, on_time: timedelta) -> Decision:
     boundary = row.now - on_time
     # Time before the definition in force is never caught up, even behind a next run that SQL set into the past.
     since = max(nominal, row.counts_after)
@@ -90,27 +90,27 @@ def _caught_up(row: Due, rules: Rules, line: Timeline, nominal: datetime, on_tim
     return _decided(row, rules, line, chosen, newest, _rest(line, missed, chosen), origin="catchup")
 
 
-def _one_of_all(row: Due, rules: Rules, line: Timeline, missed: Missed, chosen: datetime) -> Decision:
+def _one_of_all(row: Due, rules: Rules, line: DueTimes, missed: Missed, chosen: datetime) -> Decision:
     """Decide about the first that goes out; the next one in line is decided next."""
     before = missed.count - 1 - line.count(max(chosen, missed.since), missed.newest)
     if before:
         last = max(missed.oldest, line.newest(chosen - MICROSECOND) or missed.oldest)
-        return _decided(row, rules, line, None, last, Passed(missed.oldest, last, before, "too_late"))
+        return _decided(row, rules, line, None, last, Skipped(missed.oldest, last, before, "too_late"))
     last = chosen
     if line.covers(line.spread(chosen)):
         last = line.newest_due_before(chosen, line.due(chosen) + MICROSECOND)
     return _decided(row, rules, line, last, last, _held_back(line, chosen, last), origin="catchup")
 
 
-def _held_back(line: Timeline, first: datetime, last: datetime) -> Passed | None:
+def _held_back(line: DueTimes, first: datetime, last: datetime) -> Skipped | None:
     """Return the record of those that a window has moved to the instant of the last of them."""
     count = line.count(first, last)
     if count == 0:
         return None
-    return Passed(first, max(first, line.newest(last - MICROSECOND) or first), count, "blackout")
+    return Skipped(first, max(first, line.newest(last - MICROSECOND) or first), count, "blackout")
 
 
-def _rest(line: Timeline, missed: Missed, chosen: datetime | None) -> Passed | None:
+def _rest(line: DueTimes, missed: Missed, chosen: datetime | None) -> Skipped | None:
     """Return the record of what was missed and does not go out, None if that is nothing."""
     count = missed.count - (chosen is not None)
     if count == 0:
@@ -120,16 +120,16 @@ def _rest(line: Timeline, missed: Missed, chosen: datetime | None) -> Passed | N
         first = line.following(first) or first
     elif chosen == last:
         last = max(first, line.newest(last - MICROSECOND) or first)
-    return Passed(first, last, count, "too_late")
+    return Skipped(first, last, count, "too_late")
 
 
 def _decided(
     row: Due,
     rules: Rules,
-    line: Timeline,
+    line: DueTimes,
     chosen: datetime | None,
     until: datetime,
-    passed: Passed | None,
+    skipped: Skipped | None,
     origin: str = "schedule",
 ) -> Decision:
     following = line.following(until)
@@ -142,7 +142,7 @@ def _decided(
         scheduled_for=chosen,
         due_at=due_at,
         origin=origin,
-        passed=passed,
+        skipped=skipped,
         decided_until=until,
         next_run_at=None if following is None else line.due(following),
         planned_for=following,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from .rows import LONGEST_PICKUP, MICROSECOND, Planned, Rules, Unplanned
-from .timeline import Timeline, pickup_after, timeline_of
+from .due_times import DueTimes, due_times_of, pickup_after
+from .types import LONGEST_PICKUP, MICROSECOND, Planned, Rules, Unplanned
 
 
 def plan(row: Unplanned, rules: Rules) -> Planned:
@@ -14,7 +14,7 @@ def plan(row: Unplanned, rules: Rules) -> Planned:
     Raises:
         InvalidSchedule: the row can never be planned as it is.
     """
-    line = timeline_of(row, rules)
+    line = due_times_of(row, rules)
     ended = line.schedule is None or (row.max_runs is not None and row.run_count >= row.max_runs)
     first = None if ended else first_of(row, line)
     return Planned(
@@ -27,7 +27,7 @@ def plan(row: Unplanned, rules: Rules) -> Planned:
     )
 
 
-def first_of(row: Unplanned, line: Timeline) -> datetime | None:
+def first_of(row: Unplanned, line: DueTimes) -> datetime | None:
     """Return the first occurrence: the next one after the definition, never one that is over.
 
     Two are due though they are over: what a named window held back while it was changed, when the window as it is now
@@ -36,7 +36,7 @@ def first_of(row: Unplanned, line: Timeline) -> datetime | None:
     return row.held_back or _overdue(row, line) or line.following(row.counts_after)
 
 
-def _overdue(row: Unplanned, line: Timeline) -> datetime | None:
+def _overdue(row: Unplanned, line: DueTimes) -> datetime | None:
     """Return the newest occurrence between the last run and the change of the times by code, if there is one.
 
     One alone, however many there are: none of them was ever promised. A single date that is over is over.

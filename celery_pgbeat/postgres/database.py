@@ -21,8 +21,8 @@ BUSY = ("40001", "40P01", "55P03", "57014")
 
 # What is said for every job goes straight to the driver: SQLAlchemy's part in a statement costs a process as much as
 # all the rest of it. Of these, `start` is answered the same if it is said twice.
-STRAIGHT = frozenset({"mark", "submit_free", "confirm", "start", "finish_many"})
-SAID_AGAIN = frozenset({"start"})
+DIRECT = frozenset({"mark", "submit_free", "confirm", "start", "finish_many"})
+IDEMPOTENT = frozenset({"start"})
 
 
 class Database:
@@ -57,8 +57,8 @@ class Database:
             DatabaseUnavailable: Postgres is out of reach or cannot write now; trying again later is right.
         """
         sql = statement(name, self.schema)
-        if connection is None and name in STRAIGHT:
-            return self._say(sql, parameters, again=name in SAID_AGAIN)
+        if connection is None and name in DIRECT:
+            return self._run_direct(sql, parameters, again=name in IDEMPOTENT)
         return self.execute(sql, parameters, connection)
 
     def execute(
@@ -75,7 +75,7 @@ class Database:
         except (DBAPIError, TimeoutError) as error:
             raise self.translated(error) from error
 
-    def _say(self, sql: str, parameters: dict[str, Any], again: bool) -> Sequence[Row[Any]]:
+    def _run_direct(self, sql: str, parameters: dict[str, Any], again: bool) -> Sequence[Row[Any]]:
         """Run a statement past SQLAlchemy's bookkeeping.
 
         What goes wrong is said `again` in the ordinary way, which connects anew, or told as that way would.

@@ -29,14 +29,14 @@ from celery_pgbeat.postgres.database import Database
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5  # seconds before a lost listening connection is made anew
-HUSH = 0.05  # seconds between two notifications that are heeded: ten thousand edits are not ten thousand turns
+DEBOUNCE = 0.05  # seconds between two notifications that are heeded: ten thousand edits are not ten thousand turns
 DRAINED_WITHIN = 0.1  # seconds that reading notifications may take at a time; some 10 MB
 FLOOD_PAUSE = 2.0  # seconds without a listening connection after a flood; polling finds what is due meanwhile
-TOLD_EVERY = 60.0  # seconds between two lines about floods
+FLOOD_LOGGED_EVERY = 60.0  # seconds between two lines about floods
 LONGEST_PAUSE = 30.0  # seconds; where nobody can listen at all, the attempts get rare
 
 
-class Bell:
+class Wakeup:
     """Waits on one listening connection of its own, made anew when it breaks."""
 
     def __init__(self, database: Database) -> None:
@@ -47,10 +47,10 @@ class Bell:
         self._connection: Any = None
         self._pause = FIRST_PAUSE
         self._retry_at = 0.0
-        self._heeded_at = 0.0
-        self._flood_told_at = -math.inf
+        self._read_at = 0.0
+        self._flood_logged_at = -math.inf
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """End the current wait, or the next one; may be called from any thread and from a signal handler."""
         try:
             self._outer.send(b"!")
@@ -69,21 +69,21 @@ class Bell:
             watched.append(connection.fileno())
         readable, _, _ = select.select(watched, [], [], max(0.0, seconds))
         if connection is not None and connection.fileno() in readable and self._inner not in readable:
-            readable += self._hush(seconds)
+            readable += self._debounce(seconds)
         if self._inner in readable:
             self._inner.recv(4096)
         if connection is not None and connection.fileno() in readable:
-            self._heed(connection)
+            self._read_notifications(connection)
         return bool(readable)
 
-    def _hush(self, seconds: float) -> list[Any]:
+    def _debounce(self, seconds: float) -> list[Any]:
         """Let notifications that follow each other closely come together; only a ring ends that."""
-        rest = min(self._heeded_at + HUSH - time.monotonic(), seconds)
+        rest = min(self._read_at + DEBOUNCE - time.monotonic(), seconds)
         return select.select([self._inner], [], [], rest)[0] if rest > 0 else []
 
     def close(self) -> None:
         """Close the listening connection and the socket pair."""
-        self._hang_up()
+        self._disconnect()
         self._inner.close()
         self._outer.close()
 
@@ -102,7 +102,7 @@ class Bell:
                 cursor.execute(f'listen "{self.database.schema}"')
             cursor.close()
         except Exception as error:  # noqa: BLE001  whatever a driver raises: we can still poll
-            self._miss(error)
+            self._cannot_listen(error)
             return False
         if not direct:
             connection.close()
@@ -113,21 +113,21 @@ class Bell:
         self._pause = FIRST_PAUSE
         return True
 
-    def _heed(self, connection: Any) -> None:
-        self._heeded_at = time.monotonic()
+    def _read_notifications(self, connection: Any) -> None:
+        self._read_at = time.monotonic()
         try:
-            if not _consume_all(connection, self._heeded_at + DRAINED_WITHIN):
-                self._leave_the_flood()
+            if not _consume_all(connection, self._read_at + DRAINED_WITHIN):
+                self._pause_for_flood()
         except Exception as error:  # noqa: BLE001  a broken connection is readable too
-            self._hang_up()
-            self._miss(error)
+            self._disconnect()
+            self._cannot_listen(error)
 
-    def _leave_the_flood(self) -> None:
-        self._hang_up()
+    def _pause_for_flood(self) -> None:
+        self._disconnect()
         now = time.monotonic()
         self._retry_at = now + FLOOD_PAUSE
-        if now >= self._flood_told_at + TOLD_EVERY:
-            self._flood_told_at = now
+        if now >= self._flood_logged_at + FLOOD_LOGGED_EVERY:
+            self._flood_logged_at = now
             logger.warning(
                 "The notification channel %r is flooded: polling only, for %g s at a time. Each role that may connect "
                 "may notify; pg_stat_activity shows who does",
@@ -136,13 +136,13 @@ class Bell:
                 extra={"action": "listen"},
             )
 
-    def _miss(self, error: Exception) -> None:
+    def _cannot_listen(self, error: Exception) -> None:
         reason = getattr(error, "orig", error) if isinstance(error, DBAPIError) else error
         logger.info("Not listening, polling only: %s", " ".join(str(reason).split()), extra={"action": "listen"})
         self._retry_at = time.monotonic() + self._pause
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             try:

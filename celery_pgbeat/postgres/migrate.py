@@ -34,7 +34,7 @@ from celery_pgbeat.postgres.statements import checked_schema, rendered
 logger = logging.getLogger(__name__)
 
 # The oldest package version (as a schema version) that works beside nodes of this schema.
-MIN_COMPATIBLE = 19
+MIN_COMPATIBLE = 1
 TRIES = 5  # before a lock that is not to be had is an error
 TURN_WITHIN = 60.0  # seconds to wait for another process that migrates; a beat that waits in vain tries again
 TOLD_AFTER = 2.0  # seconds of that wait before the log tells of it
@@ -71,7 +71,7 @@ class Version(NamedTuple):
 
     version: int
     min_compatible: int
-    definitions: str | None = None  # the checksum of what was applied; None before schemas kept one
+    definitions: str | None = None  # the checksum of what was applied
 
     @property
     def has_our_definitions(self) -> bool:
@@ -119,10 +119,8 @@ def current(connection: Connection, schema: str) -> Version:
     ).scalar_one()
     if not found:
         return Version(0, 0)
-    # By way of JSON: the table has had the column `definitions` since version 19 only.
-    known = f'"{schema}".schema_version as known'
-    versions = "coalesce(max(version), 0), coalesce(max(min_compatible), 0), max(to_jsonb(known) ->> 'definitions')"
-    row = connection.exec_driver_sql(f"select {versions} from {known}").one()  # noqa: S608
+    versions = "coalesce(max(version), 0), coalesce(max(min_compatible), 0), max(definitions)"
+    row = connection.exec_driver_sql(f'select {versions} from "{schema}".schema_version').one()  # noqa: S608
     return Version(*row)
 
 

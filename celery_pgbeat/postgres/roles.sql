@@ -133,14 +133,14 @@ grant select (
         pause_after_failures, failures_from, decided_anew_at)
     on {schema}.periodic_task to {reader};
 grant select (
-        id, periodic_task, scheduled_for, due_at, origin, state, exclusive, group_name, slot, waits_for, waited, ask, task, queue, on_lost, tracking,
-        min_gap, max_run_time, pickup_deadline, created_at, submitted_at, started_at, attempt_at, busy_until, check_at, run,
+        id, periodic_task, scheduled_for, due_at, origin, state, exclusive, group_name, slot, waits_for, waited, stop_request, task, queue, on_lost, tracking,
+        min_gap, max_run_time, pickup_deadline, created_at, sent_at, started_at, attempt_at, busy_until, check_at, run,
         attempt, sends, resends, refusals, marked_by, marked_at, mark_lease, beat, worker, error, pause_after_failures,
         backfill)
     on {schema}.active_job to {reader};
 grant select (
         id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, blocked_by, task, queue,
-        created_at, submitted_at, started_at, finished_at, run, attempt, sends, beat, worker, error, busy_until)
+        created_at, sent_at, started_at, finished_at, run, attempt, sends, beat, worker, error, busy_until)
     on {schema}.finished_job to {reader};
 grant select on {schema}.periodic_task_state, {schema}.node, {schema}.blackout, {schema}.task_group, {schema}.declaration,
     {schema}.declaration_in_force, {schema}.alert, {schema}.backfill to {reader};

@@ -15,18 +15,18 @@ from __future__ import annotations
 
 from .gaps import gap_below, shortest_gap
 from .notes import dst_note, dst_skips
-from .parse import parse, what_counts
+from .parse import cache_key_parts, parse
 from .schedule import Schedule
 from .windows import Windows, parse_windows
 
 __all__ = [
     "Schedule",
     "Windows",
+    "cache_key_parts",
     "dst_note",
     "dst_skips",
     "gap_below",
     "parse",
     "parse_windows",
     "shortest_gap",
-    "what_counts",
 ]

@@ -74,7 +74,7 @@ def parse(
         >>> parse("0 9 * * mon-fri", "America/New_York").next(datetime(2026, 12, 4, 20, tzinfo=timezone.utc))
         datetime.datetime(2026, 12, 7, 14, 0, tzinfo=datetime.timezone.utc)
     """
-    used, start = what_counts(text, name, anchor)
+    used, start = cache_key_parts(text, name, anchor)
     if start is not None and text[:1] in INTERVALS_BEGIN_WITH:
         interval = anchored(_remembered(text, timezone, used, dst, None), start)
         if interval is not None:
@@ -82,7 +82,7 @@ def parse(
     return _remembered(text, timezone, used, dst, start)
 
 
-def what_counts(text: str, name: str, anchor: datetime | None) -> tuple[str, datetime | None]:
+def cache_key_parts(text: str, name: str, anchor: datetime | None) -> tuple[str, datetime | None]:
     """Return the name and the anchor as far as the text can use them: what a cache's key needs of them.
 
     A million rows with `*/5 * * * *` are one entry.
@@ -133,7 +133,7 @@ def _without_every(source: Source) -> Source:
 
 
 def _reader(source: Source) -> Reader:
-    for is_one, reader in RECOGNISED:
+    for is_one, reader in DETECTORS:
         if is_one(source.body):
             return reader
     raise source.refuse("schedule", _hint(source.body), source.at)
@@ -154,7 +154,7 @@ def _is_cron(body: str) -> bool:
 
 
 # In this order: the first that says yes reads the text.
-RECOGNISED: tuple[tuple[Callable[[str], object], Reader], ...] = (
+DETECTORS: tuple[tuple[Callable[[str], object], Reader], ...] = (
     (EVERY.match, read_every),
     (_is_rrule, read_rrule),
     (REPEATING.match, read_repeating),

@@ -16,16 +16,16 @@ from celery_pgbeat.api import Job, PgBeat
 from celery_pgbeat.declare import app_timezone
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.planning import Rules
-from celery_pgbeat.postgres.reports import Reports, Start
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.testing.claims import Claims
+from celery_pgbeat.testing.assertions import Assertions
 from celery_pgbeat.testing.declared import StrictCode, app_of
 from celery_pgbeat.testing.instants import at as instant_of
-from celery_pgbeat.testing.place import Clock, Place
-from celery_pgbeat.testing.recorder import Recorder, Refused, Sent
-from celery_pgbeat.testing.turns import SetWatch, Turns
-from celery_pgbeat.worker.guard import Verdict, start_job
+from celery_pgbeat.testing.manual_dispatcher import FixedClock, ManualDispatcher
+from celery_pgbeat.testing.recorder import RecordingPublisher, Refused, Sent
+from celery_pgbeat.testing.temporary_schema import Clock, TemporarySchema
+from celery_pgbeat.worker.guard import StartResult, start_job
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -39,7 +39,7 @@ AFTER_HARD_LIMIT = timedelta(seconds=30)
 ENDS = ("succeeded", "failed", "revoked")
 
 
-class Door(PgBeat):
+class TestedPgBeat(PgBeat):
     """The app's Python door, opened on the test's schema; the app's own configuration stays as it is."""
 
     def __init__(self, app: Celery, settings: Settings) -> None:
@@ -48,7 +48,7 @@ class Door(PgBeat):
         self._settings = settings
 
 
-class PgBeatTest(Claims):
+class PgBeatTest(Assertions):
     """One beat of an app, to be moved by hand.
 
     It works in a schema of its own, which it makes and drops; the schema of the app, and its broker, are never touched.
@@ -107,7 +107,7 @@ class PgBeatTest(Claims):
     def __enter__(self) -> Self:
         """Make the schema and declare what the code says."""
         with ExitStack() as cleanup:
-            place = Place(self._url or _private_server(cleanup), self._schema)
+            place = TemporarySchema(self._url or _private_server(cleanup), self._schema)
             cleanup.callback(place.database.close)
             place.make()
             cleanup.callback(place.drop)
@@ -117,9 +117,9 @@ class PgBeatTest(Claims):
             self._settings = replace(
                 Settings.from_mapping(self.app.conf), url=place.database.url, schema=place.database.schema
             )
-            self.beat = Door(self.app, self._settings)
+            self.beat = TestedPgBeat(self.app, self._settings)
             cleanup.callback(self.beat.close)
-            self._reports = Reports(place.database)
+            self._reports = WorkerQueries(place.database)
             self.sync()
             self._cleanup = cleanup.pop_all()
         return self
@@ -139,8 +139,8 @@ class PgBeatTest(Claims):
         settings, database = self._settings, self._place.database
         code = StrictCode(self.app, settings, database)
         code.sync()
-        store = Store(database, BEAT, settings.lease)
-        watch = SetWatch(self.clock, settings.dead_after)
+        store = BeatQueries(database, BEAT, settings.lease)
+        watch = FixedClock(self.clock, settings.dead_after)
         rules = Rules(
             timezone=app_timezone(self.app),
             on_time=settings.on_time,
@@ -148,8 +148,8 @@ class PgBeatTest(Claims):
             pickup_deadline=settings.pickup_deadline,
             min_interval=settings.min_interval,
         )
-        recorder = Recorder(self.app, self.clock, watch, code, self._sent, self._refused)
-        self._turns = Turns(store, recorder, watch, settings, rules, code, self.app)
+        recorder = RecordingPublisher(self.app, self.clock, watch, code, self._sent, self._refused)
+        self._turns = ManualDispatcher(store, recorder, watch, settings, rules, code, self.app)
 
     # Time.
 
@@ -252,7 +252,7 @@ class PgBeatTest(Claims):
             raise LookupError(f"There is no job {_id_of(job)}")
         start = Start(_id_of(job), known.run, known.attempt, uuid.uuid4(), WORKER)
         silence = self._settings.dead_after if worker_dies else self._longest_run(start.job)
-        if start_job(self._reports, start, silence) is not Verdict.STARTED:
+        if start_job(self._reports, start, silence) is not StartResult.STARTED:
             return False
         self._starts[start.job] = start
         return True
@@ -313,7 +313,7 @@ class PgBeatTest(Claims):
     def _succeed(self, sent: Sent) -> None:
         """Have a job run and succeed, if its guard lets it."""
         start = Start(sent.id, sent.run, 0, uuid.uuid4(), WORKER)
-        if start_job(self._reports, start, FOREVER) is Verdict.STARTED:
+        if start_job(self._reports, start, FOREVER) is StartResult.STARTED:
             self._reports.finish(start, "succeeded")
 
     def _longest_run(self, job: uuid.UUID) -> timedelta:

@@ -19,12 +19,12 @@ from celery import Celery
 from kombu.serialization import dumps
 
 from celery_pgbeat.beat.broker import Broker
-from celery_pgbeat.beat.clock import Watch
 from celery_pgbeat.beat.code_schedules import CodeSchedules
-from celery_pgbeat.beat.messages import HEADER, Job
+from celery_pgbeat.beat.database_clock import DatabaseClock
+from celery_pgbeat.beat.messages import HEADER, OutgoingJob
 from celery_pgbeat.beat.publisher import Published, Publisher
 from celery_pgbeat.beat.scheduler import Scheduler
-from celery_pgbeat.testing.place import Clock
+from celery_pgbeat.testing.temporary_schema import Clock
 
 # What Celery hands on beside the message's options.
 NO_OPTIONS = ("connection", "producer", "result_cls", "router", "task_id", "task_type")
@@ -66,7 +66,7 @@ class Refused:
     error: BaseException
 
 
-class Nowhere(Broker):
+class NullBroker(Broker):
     """The broker, always there; whatever goes wrong is the message's own fault."""
 
     def __init__(self, sender: Scheduler) -> None:
@@ -88,27 +88,27 @@ class Nowhere(Broker):
         return False
 
 
-class Recorder(Publisher):
+class RecordingPublisher(Publisher):
     """The beat's publisher, with two lists in the place of the broker."""
 
     def __init__(
         self,
         app: Celery,
         clock: Clock,
-        watch: Watch,
+        watch: DatabaseClock,
         code: CodeSchedules,
         sent: list[Sent],
         refused: list[Refused],
     ) -> None:
         sender = Scheduler(app, lazy=True)
         super().__init__(sender, watch, code)
-        self._broker = Nowhere(sender)
+        self._broker = NullBroker(sender)
         self._app = app
         self._clock = clock
         self._sent = sent
         self._refused = refused
 
-    def publish(self, jobs: Sequence[Job], lease_ends: float) -> Published:
+    def publish(self, jobs: Sequence[OutgoingJob], lease_ends: float) -> Published:
         """Record what would be sent, and why something could not be."""
         with self._recording():
             answer = super().publish(jobs, lease_ends)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from celery_pgbeat.postgres.reports import Start
+    from celery_pgbeat.postgres.worker_queries import Start
     from celery_pgbeat.worker.running import Running
 
 ATTRIBUTE = "_pgbeat_admission"

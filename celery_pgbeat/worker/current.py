@@ -55,7 +55,7 @@ class CurrentJob:
             ...         if current().cancelled:
             ...             return
         """
-        return self._running.is_to_end()
+        return self._running.is_to_stop()
 
     @property
     def quota(self) -> timedelta | None:
@@ -127,15 +127,15 @@ class CurrentJob:
         Example:
             >>> current().reschedule(every("10m"))
         """
-        agent = self._running.agent
+        context = self._running.context
         for row in self._tell("times_of"):
             definition = define(
                 self.periodic_task,
                 row["task"],
                 schedule,
                 {column: row[column] for column in ("dst", "anchor", "start_at")},
-                agent.settings,
-                row["timezone"] or app_timezone(agent.app),
+                context.settings,
+                row["timezone"] or app_timezone(context.app),
             )
             columns = {"timezone": definition.timezone, "anchor": definition.anchor}
             if self._tell("reschedule", schedule=definition.schedule, **columns):
@@ -145,7 +145,7 @@ class CurrentJob:
         )
 
     def _tell(self, statement: str, **parameters: Any) -> list[dict[str, Any]]:
-        return self._running.agent.doors.run(statement, name=self.periodic_task, **parameters)
+        return self._running.context.queries.run(statement, name=self.periodic_task, **parameters)
 
 
 def current() -> CurrentJob:

@@ -9,7 +9,7 @@ yes to one of them:
                       requeue, rerun (run + 1)
               ┌───────────────────────────────────────┐
               ▼                                       │
-    pending, submitted ──────── start ────────────► running ──── finish ────► succeeded, failed, revoked
+    pending, sent ───────────── start ────────────► running ──── finish ────► succeeded, failed, revoked
               │                                     ▲  │  │
               │               start (attempt + 1)   │  │  └─── lose, silence ─► lost
               │             ┌───────────────────────┘  │
@@ -31,7 +31,7 @@ What the row compares:
 - `token`: random for each start, made in the main process. The answer to a start that was committed may be
   lost with the connection; who asks again with the same token hears yes again. And whatever a start says
   later (finish, retry, heartbeat) holds only while the row bears its token.
-- `ask`: a job that is asked to end (`asks.py`) makes no further attempt. One that fails, wants a retry or whose
+- `stop_request`: a job with one (`stop_requests.py`) makes no further attempt. One that fails, wants a retry or whose
   message goes back is revoked; one that succeeds all the same has succeeded; one whose process dies is lost.
 - `min_gap`: what has one is started by a statement of its own (`start_spaced.sql`), which looks at the last start of
   the name and drops a first attempt that comes too early. All others pay nothing for it.
@@ -74,11 +74,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from celery_pgbeat.declare.options import LONGEST
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
-from celery_pgbeat.postgres.reports import Copy, Known, Reports, Start, TooEarly
+from celery_pgbeat.postgres.worker_queries import JobState, MessageCopy, MinGapViolation, Start, WorkerQueries
 from celery_pgbeat.sensitive import MASKED
 from celery_pgbeat.worker.admission import Admission, admission_of, admit
-from celery_pgbeat.worker.agent import Agent
-from celery_pgbeat.worker.message import copy_of, entrusted_start, header_of, is_sensitive
+from celery_pgbeat.worker.context import WorkerContext
+from celery_pgbeat.worker.message import assigned_start, copy_of, header_of, is_sensitive
 from celery_pgbeat.worker.running import Running
 
 PATIENCE = 10.0  # seconds that a start waits for Postgres before pgbeat_guard_error decides
@@ -89,7 +89,7 @@ Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
 
 
-class Verdict(enum.Enum):
+class StartResult(enum.Enum):
     """What the row said to a copy of its job's message."""
 
     STARTED = enum.auto()
@@ -102,16 +102,16 @@ class Verdict(enum.Enum):
     REFUSED = enum.auto()  # no answer, and pgbeat_guard_error = refuse
 
 
-def guard(task: Any, agent: Agent) -> None:
+def guard(task: Any, context: WorkerContext) -> None:
     """Put a guard before a task, unless it has one."""
     if GUARD in vars(task):
         return
-    setattr(task, GUARD, Guard(agent, track_started=bool(task.track_started)))
+    setattr(task, GUARD, Guard(context, track_started=bool(task.track_started)))
     task.track_started = False
     _mask_retries(task)
     _stand_in_class(type(task))
     if task.__trace__ is not None:
-        task.__trace__ = build_tracer(task.name, task, agent.app.loader, app=agent.app)
+        task.__trace__ = build_tracer(task.name, task, context.app.loader, app=context.app)
 
 
 def _mask_retries(task: Any) -> None:
@@ -149,8 +149,8 @@ def _stand_in_class(cls: Any) -> None:
 class Guard:
     """Stands before one task in every process of a worker."""
 
-    def __init__(self, agent: Agent, track_started: bool) -> None:
-        self._agent = agent
+    def __init__(self, context: WorkerContext, track_started: bool) -> None:
+        self._context = context
         self._track_started = track_started
 
     def admit(self, task: Any, request: Any) -> None:
@@ -164,40 +164,42 @@ class Guard:
             meta = {"pid": os.getpid(), "hostname": request.hostname}
             task.backend.store_result(request.id, meta, states.STARTED, request=request)
 
-    def _admit_job(self, task: Any, request: Any, copy: Copy, admission: Admission) -> None:
-        if self._agent.job_span is not None:
-            self._agent.job_span.describe(header_of(vars(request)))
-        if not self._agent.settings.allows(task.name):
+    def _admit_job(self, task: Any, request: Any, copy: MessageCopy, admission: Admission) -> None:
+        if self._context.job_span is not None:
+            self._context.job_span.describe(header_of(vars(request)))
+        if not self._context.settings.allows(task.name):
             self._turn_away(task, copy)
-        start = entrusted_start(vars(request), copy)
-        silence = self._agent.settings.dead_after
+        start = assigned_start(vars(request), copy)
+        silence = self._context.settings.dead_after
         if start is None:
             start, silence = self._start_of_our_own(vars(request), copy)
-        # Known to the tracker from here on: a time limit that strikes while we wait must not leave the row running.
+        # The tracker knows of it from here on: a time limit that strikes while we wait must not leave the row running.
         admission.start = start
         try:
-            verdict = patiently(lambda: start_job(self._agent.line.checked_reports(), start, silence))
+            verdict = retry_until_deadline(
+                lambda: start_job(self._context.connection.checked_reports(), start, silence)
+            )
         except (PgBeatError, SQLAlchemyError) as error:
             verdict = self._verdict_without_postgres(task, start, error)
-        if verdict is not Verdict.STARTED:
+        if verdict is not StartResult.STARTED:
             admission.start = None
-        if verdict not in (Verdict.STARTED, Verdict.UNTRACKED):
-            if self._agent.job_span is not None:
-                self._agent.job_span.drop(verdict.name.lower())
+        if verdict not in (StartResult.STARTED, StartResult.UNTRACKED):
+            if self._context.job_span is not None:
+                self._context.job_span.drop(verdict.name.lower())
             raise Ignore(f"celery-pgbeat: {verdict.name.lower()} message of job {copy.job}")
-        if verdict is Verdict.STARTED:
+        if verdict is StartResult.STARTED:
             admission.running = self._attend(vars(request), start)
 
     def _attend(self, fields: Mapping[str, Any], start: Start) -> Running:
         """Know the job as running here from now on; in a pool process, listen for what it is asked."""
         soft_limit = (fields.get("timelimit") or (None, None))[1]
         timebox = None if soft_limit is None else _span(soft_limit)
-        running = Running(start, header_of(fields), timebox, self._agent)
-        if not self._agent.is_main:
-            self._agent.bell.attend(running)
+        running = Running(start, header_of(fields), timebox, self._context)
+        if not self._context.is_main:
+            self._context.stop_signal.enter(running)
         return running
 
-    def _turn_away(self, task: Any, copy: Copy) -> None:
+    def _turn_away(self, task: Any, copy: MessageCopy) -> None:
         logger.error(
             "Job %s is not run: pgbeat_allowed_tasks does not allow the task %r",
             copy.job,
@@ -205,26 +207,26 @@ class Guard:
             extra={"action": "skip"},
         )
         report = partial(
-            Reports.end_unstarted,
+            WorkerQueries.end_unstarted,
             copy=copy,
             state="skipped",
-            worker=str(self._agent.node),
+            worker=str(self._context.node),
             reason="not_allowed",
             error=f"pgbeat_allowed_tasks does not allow {task.name!r}",
         )
-        self._agent.deliver(report, copy.job)
-        if self._agent.job_span is not None:
-            self._agent.job_span.drop("not_allowed")
+        self._context.deliver(report, copy.job)
+        if self._context.job_span is not None:
+            self._context.job_span.drop("not_allowed")
         raise Ignore("celery-pgbeat: not an allowed task")
 
-    def _start_of_our_own(self, fields: Mapping[str, Any], copy: Copy) -> tuple[Start, timedelta]:
+    def _start_of_our_own(self, fields: Mapping[str, Any], copy: MessageCopy) -> tuple[Start, timedelta]:
         """Make a start whose main process does not know it, and so will not heartbeat for it.
 
         Its silence means nothing then: it is believed for as long as it may run.
         """
         hard_limit = (fields.get("timelimit") or (None, None))[0]
         silence = _span(hard_limit) + timedelta(seconds=30) if hard_limit else UNHEARD
-        start = Start(copy.job, copy.run, copy.attempt, uuid.uuid4(), str(self._agent.node), task=copy.task)
+        start = Start(copy.job, copy.run, copy.attempt, uuid.uuid4(), str(self._context.node), task=copy.task)
         logger.warning(
             "Job %s reached its process past the worker's own reception: no heartbeat, believed for %s",
             copy.job,
@@ -232,8 +234,8 @@ class Guard:
         )
         return start, silence
 
-    def _verdict_without_postgres(self, task: Any, start: Start, error: Exception) -> Verdict:
-        if self._agent.settings.guard_error == "refuse":
+    def _verdict_without_postgres(self, task: Any, start: Start, error: Exception) -> StartResult:
+        if self._context.settings.guard_error == "refuse":
             logger.error(
                 "Job %s of %r is not run now, it will be sent again (pgbeat_guard_error = 'refuse'): %s",
                 start.job,
@@ -242,9 +244,11 @@ class Guard:
                 extra={"action": "refuse"},
             )
             # If the start was heard after all, or the heartbeat spoke for it, its row must wait again.
-            report = partial(Reports.requeue, start=start, error="refused: Postgres was out of reach", resend=True)
-            self._agent.line.courier.put(report, start.job)
-            return Verdict.REFUSED
+            report = partial(
+                WorkerQueries.requeue, start=start, error="refused: Postgres was out of reach", resend=True
+            )
+            self._context.connection.report_thread.put(report, start.job)
+            return StartResult.REFUSED
         logger.error(
             "Job %s of %r runs unguarded (pgbeat_guard_error = 'run'): %s",
             start.job,
@@ -252,17 +256,17 @@ class Guard:
             error,
             extra={"action": "run"},
         )
-        return Verdict.STARTED
+        return StartResult.STARTED
 
 
-def start_job(reports: Reports, start: Start, silence: timedelta) -> Verdict:
+def start_job(reports: WorkerQueries, start: Start, silence: timedelta) -> StartResult:
     """Ask the row whether this start may run.
 
     Raises:
         DatabaseUnavailable: no answer; asking again with the same start is right, even if it was heard.
     """
     if reports.start(start, silence):
-        return Verdict.STARTED
+        return StartResult.STARTED
     known = reports.state_of(start.job)
     if known is None:
         logger.warning(
@@ -270,47 +274,47 @@ def start_job(reports: Reports, start: Start, silence: timedelta) -> Verdict:
             start.job,
             extra={"action": "drop"},
         )
-        return Verdict.UNKNOWN
+        return StartResult.UNKNOWN
     if start.task not in (None, known.task):
         _log_foreign(start, known)
-        return Verdict.FOREIGN
+        return StartResult.FOREIGN
     return _start_known_job(reports, start, silence, known)
 
 
-def _start_known_job(reports: Reports, start: Start, silence: timedelta, known: Known) -> Verdict:
+def _start_known_job(reports: WorkerQueries, start: Start, silence: timedelta, known: JobState) -> StartResult:
     if known.final:
         return _start_final_job(reports, start, silence, known)
-    if known.ask is not None and known.state != "running":
-        return _withdraw(reports, start, known.ask)
+    if known.stop_request is not None and known.state != "running":
+        return _withdraw(reports, start, known.stop_request)
     if known.spaced:
         return _start_spaced_job(reports, start, silence, known)
     _log_duplicate(start, known)
-    return Verdict.DUPLICATE
+    return StartResult.DUPLICATE
 
 
-def _start_final_job(reports: Reports, start: Start, silence: timedelta, known: Known) -> Verdict:
-    if known.state == "submitted":
-        return Verdict.UNTRACKED
+def _start_final_job(reports: WorkerQueries, start: Start, silence: timedelta, known: JobState) -> StartResult:
+    if known.state == "untracked":
+        return StartResult.UNTRACKED
     if known.state == "lost" and reports.start_late(start, silence):
         logger.info("Job %s, given up for lost, starts after all", start.job, extra={"action": "start"})
-        return Verdict.STARTED
+        return StartResult.STARTED
     _log_duplicate(start, known)
-    return Verdict.DUPLICATE
+    return StartResult.DUPLICATE
 
 
-def _withdraw(reports: Reports, start: Start, ask: str) -> Verdict:
+def _withdraw(reports: WorkerQueries, start: Start, ask: str) -> StartResult:
     """End a job that does not run and was asked to end: nothing else would before its time is over.
 
     A submit asks only what runs, but a failover may have lost the commit of that start.
     """
     reports.end_unstarted(start, "revoked", start.worker, error=f"asked to {ask} before it ran")
     logger.info("Job %s was asked to end before it ran: revoked", start.job, extra={"action": "drop"})
-    return Verdict.WITHDRAWN
+    return StartResult.WITHDRAWN
 
 
-def _start_spaced_job(reports: Reports, start: Start, silence: timedelta, known: Known) -> Verdict:
+def _start_spaced_job(reports: WorkerQueries, start: Start, silence: timedelta, known: JobState) -> StartResult:
     answer = reports.start_spaced(start, silence)
-    if isinstance(answer, TooEarly):
+    if isinstance(answer, MinGapViolation):
         logger.info(
             "Job %s of %r is dropped: less than its min_gap of %s since the last start",
             start.job,
@@ -318,14 +322,14 @@ def _start_spaced_job(reports: Reports, start: Start, silence: timedelta, known:
             answer.min_gap,
             extra={"action": "skip"},
         )
-        return Verdict.TOO_EARLY
+        return StartResult.TOO_EARLY
     if answer:
-        return Verdict.STARTED
+        return StartResult.STARTED
     _log_duplicate(start, known)
-    return Verdict.DUPLICATE
+    return StartResult.DUPLICATE
 
 
-def _log_duplicate(start: Start, known: Known) -> None:
+def _log_duplicate(start: Start, known: JobState) -> None:
     logger.info(
         "A second message of job %s (run %d, attempt %d) is dropped: the job is %s (run %d, attempt %d)",
         start.job,
@@ -338,7 +342,7 @@ def _log_duplicate(start: Start, known: Known) -> None:
     )
 
 
-def _log_foreign(start: Start, known: Known) -> None:
+def _log_foreign(start: Start, known: JobState) -> None:
     logger.error(
         "A message of the task %r bears the id of job %s, whose task is %r: it is not run, and the job waits on",
         start.task,
@@ -348,7 +352,7 @@ def _log_foreign(start: Start, known: Known) -> None:
     )
 
 
-def patiently(question: Callable[[], Answer]) -> Answer:
+def retry_until_deadline(question: Callable[[], Answer]) -> Answer:
     """Ask until Postgres answers, with growing pauses; the last DatabaseUnavailable passes after `PATIENCE`."""
     give_up_at = time.monotonic() + PATIENCE
     pause = 0.1

@@ -1,8 +1,8 @@
-"""The rounds of a worker's main process: it lives, and these starts still run.
+"""The heartbeat of a worker's main process: the worker is alive, and these starts still run.
 
-It names the starts that pool processes have really accepted and still live to end, each by its token, never "all my
-jobs": the row of a job that this worker only believes to run must fall silent. A start that has ended is named until
-its finish is written. Invariant: a process heartbeats for what runs in itself and in its children, and stops with
+It names the starts whose pool process has accepted the job and is still alive, each by its token, never "all my jobs":
+a job that this worker only believes to run must not get a heartbeat. A start that has ended is named until its finish
+is written. Invariant: a process heartbeats for what runs in itself and in its children, and stops with
 them, even if Celery has not seen them die.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from celery_pgbeat.node import NodeId
-from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 
 logger = logging.getLogger(__name__)
 
@@ -35,14 +35,14 @@ class Heartbeat:
         self._running = running
         self._living = living
 
-    def go(self, reports: Reports) -> None:
+    def run(self, reports: WorkerQueries) -> None:
         """Announce the node and say which starts still run."""
         reports.announce(self._node)
         starts = self._living()
         if starts:
             reports.heartbeat(str(self._node), starts, self._dead_after)
 
-    def end(self, reports: Reports) -> None:
+    def shutdown(self, reports: WorkerQueries) -> None:
         """Give up what still runs in a worker that ends all the same, and take the node off the list."""
         for start in self._running():
             logger.warning("Job %s was still running when its worker ended", start.job, extra={"action": "lose"})

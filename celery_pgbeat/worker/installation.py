@@ -1,4 +1,4 @@
-"""Puts the pieces in their places in a worker's process: agent, guards, signal handlers."""
+"""Puts the pieces in their places in a worker's process: context, guards, signal handlers."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import Any
 from celery import current_app, signals
 
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.worker import tracker, witness
-from celery_pgbeat.worker.agent import ATTRIBUTE, Agent, agent_of
+from celery_pgbeat.worker import parent_signals, tracker
+from celery_pgbeat.worker.context import ATTRIBUTE, WorkerContext, context_of
 from celery_pgbeat.worker.guard import guard
 
 logger = logging.getLogger(__name__)
 
 
 def install_agent(app: Any, main: bool) -> None:
-    """Give the app its agent if it has a pgbeat_url, and each of its tasks a guard."""
+    """Give the app its context if it has a pgbeat_url, and each of its tasks a guard."""
     if ATTRIBUTE not in vars(app):
         setattr(app, ATTRIBUTE, _made_agent(app, main))
         _connect()
-    agent = agent_of(app)
-    if agent is None:
+    context = context_of(app)
+    if context is None:
         return
     if main:
-        agent.become_main()
+        context.become_main()
     for task in list(app.tasks.values()):
-        guard(task, agent)
+        guard(task, context)
 
 
-def _made_agent(app: Any, main: bool) -> Agent | None:
+def _made_agent(app: Any, main: bool) -> WorkerContext | None:
     settings = Settings.from_mapping(app.conf)
     if settings.url is not None:
-        return Agent(app, settings)
+        return WorkerContext(app, settings)
     if main:
         logger.warning(
             "pgbeat_url is not set: this worker neither guards nor tracks periodic tasks. Put it into the "
@@ -46,12 +46,12 @@ def _connect() -> None:
     handlers = {
         signals.before_task_publish: tracker.on_publish,
         signals.task_postrun: tracker.on_postrun,
-        signals.task_received: witness.on_received,
-        signals.task_failure: witness.on_failure,
-        signals.task_revoked: witness.on_revoked,
-        signals.task_retry: witness.on_retry,
-        signals.task_unknown: witness.on_unknown,
-        signals.task_rejected: witness.on_rejected,
+        signals.task_received: parent_signals.on_received,
+        signals.task_failure: parent_signals.on_failure,
+        signals.task_revoked: parent_signals.on_revoked,
+        signals.task_retry: parent_signals.on_retry,
+        signals.task_unknown: parent_signals.on_unknown,
+        signals.task_rejected: parent_signals.on_rejected,
         signals.worker_ready: _on_worker_ready,
         signals.worker_shutdown: _on_worker_shutdown,
         signals.worker_process_shutdown: _on_worker_process_shutdown,
@@ -61,20 +61,20 @@ def _connect() -> None:
 
 
 def _on_worker_ready(sender: Any, **_: Any) -> None:
-    agent = agent_of(sender.app)
-    if agent is not None:
-        agent.open(sender)
+    context = context_of(sender.app)
+    if context is not None:
+        context.open(sender)
         # A cold shutdown sends no worker_shutdown; pool processes never come to their atexit.
-        atexit.register(agent.close)
+        atexit.register(context.close)
 
 
 def _on_worker_shutdown(sender: Any, **_: Any) -> None:
-    agent = agent_of(sender.app)
-    if agent is not None:
-        agent.close()
+    context = context_of(sender.app)
+    if context is not None:
+        context.close()
 
 
 def _on_worker_process_shutdown(**_: Any) -> None:
-    agent = agent_of(current_app._get_current_object())
-    if agent is not None:
-        agent.close()
+    context = context_of(current_app._get_current_object())
+    if context is not None:
+        context.close()

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 
-from celery_pgbeat.postgres.reports import Reports, Unstarted
+from celery_pgbeat.postgres.worker_queries import Unstarted, WorkerQueries
 from celery_pgbeat.worker import refusals
 from celery_pgbeat.worker.refusals import Refusals, is_of_the_statement
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries
 
-Report = Callable[[Reports], object]
+Report = Callable[[WorkerQueries], object]
 
 
 @dataclass(slots=True, eq=False)

@@ -17,7 +17,7 @@ from typing import Any
 
 from celery.worker import state
 
-from celery_pgbeat.postgres.reports import Copy, Start
+from celery_pgbeat.postgres.worker_queries import MessageCopy, Start
 from celery_pgbeat.shown import in_short
 
 HEADER = "pgbeat"
@@ -32,7 +32,7 @@ def header_of(fields: Mapping[str, Any]) -> Any:
     return fields.get(HEADER) or (fields.get("headers") or {}).get(HEADER)
 
 
-def copy_of(fields: Mapping[str, Any]) -> Copy | None:
+def copy_of(fields: Mapping[str, Any]) -> MessageCopy | None:
     """Read our header from a message's fields, as a request or a task's context has them; None if it is not ours.
 
     A header that travels with another id was copied along by somebody's own code, and a replacement
@@ -45,7 +45,7 @@ def copy_of(fields: Mapping[str, Any]) -> Copy | None:
         run, attempt = int(header["run"]), int(fields.get("retries") or 0)
         if not (0 <= run <= LARGEST and 0 <= attempt <= LARGEST):
             raise ValueError(run, attempt)
-        copy = Copy(uuid.UUID(header["job"]), run, attempt, task=_task_of(fields))
+        copy = MessageCopy(uuid.UUID(header["job"]), run, attempt, task=_task_of(fields))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         logger.warning("The header %r of task %s is not celery-pgbeat's: ignored", HEADER, in_short(fields.get("id")))
         return None
@@ -64,7 +64,7 @@ def is_sensitive(fields: Mapping[str, Any]) -> bool:
     return isinstance(header, Mapping) and header.get("sensitive") is True
 
 
-def entrust(request: Any, worker: str) -> Start | None:
+def assign_token(request: Any, worker: str) -> Start | None:
     """Give a received request the token of the start that it will try; None if the message is not ours."""
     copy = copy_of(request.request_dict)
     if copy is None:
@@ -76,16 +76,16 @@ def entrust(request: Any, worker: str) -> Start | None:
     return start
 
 
-def entrusted_start(fields: Mapping[str, Any], copy: Copy) -> Start | None:
-    """Return the start that the main process entrusted to this request, or None where it did not."""
+def assigned_start(fields: Mapping[str, Any], copy: MessageCopy) -> Start | None:
+    """Return the start that the main process assigned to this request, or None if it did not."""
     given = (fields.get(PROPERTIES) or {}).get(HEADER)
     if given is None:
         return None
     return Start(copy.job, copy.run, copy.attempt, uuid.UUID(given["token"]), given["worker"], task=copy.task)
 
 
-class Entrusted:
-    """The requests that a main process has received and entrusted with a token, for as long as Celery keeps them."""
+class ReceivedJobs:
+    """The requests that a main process has received, each with its token, for as long as Celery keeps them."""
 
     def __init__(self) -> None:
         self._requests: weakref.WeakValueDictionary[Start, Any] = weakref.WeakValueDictionary()

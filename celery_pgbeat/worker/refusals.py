@@ -64,14 +64,14 @@ class Refusals:
                 extra={"action": "wait"},
             )
 
-    def note_round(self, error: Exception) -> None:
-        """Note that a round failed; it is made again when its time comes."""
-        if not self._is_time_for(f"round: {_named(error)}"):
+    def note_duty(self, error: Exception) -> None:
+        """Note that a periodic duty failed; it runs again when it is due."""
+        if not self._is_time_for(f"duty: {_named(error)}"):
             return
         if is_kept(error):
-            logger.error("A round of this worker fails: %s %s", _sentence(error), _way_out(error))
+            logger.error("A periodic duty of this worker fails: %s %s", _sentence(error), _way_out(error))
         else:
-            logger.error("A round of this worker fails; it is made again", exc_info=error)
+            logger.error("A periodic duty of this worker fails; it runs again", exc_info=error)
 
     def note_dropped(self, count: int) -> None:
         """Note that refused reports are dropped because too many are kept, or for too long."""

@@ -3,7 +3,7 @@
 The tracer's own `task_postrun` says how each run ended, in the process where it ended. A finish is handed on and
 written a moment later, together with others; a retry or a requeue is written before the process goes on, because
 another copy of the message is on its way. A copy that the guard dropped has no start on its request, and reports
-nothing. What this process cannot tell, because it is no more, `witness.py` tells from the main process.
+nothing. What this process cannot tell, because it is no more, `parent_signals.py` tells from the main process.
 
 A retry is known by its message, not only by the exception Retry: `retry(throw=False)` sends one and goes on, and
 however that run ends, the job does not.
@@ -22,9 +22,9 @@ from celery.exceptions import WorkerShutdown, WorkerTerminate
 from celery.utils.time import maybe_make_aware
 
 from celery_pgbeat import sensitive
-from celery_pgbeat.postgres.reports import Finish, Reports, Start
+from celery_pgbeat.postgres.worker_queries import Finish, Start, WorkerQueries
 from celery_pgbeat.worker.admission import admission_of
-from celery_pgbeat.worker.agent import agent_of
+from celery_pgbeat.worker.context import context_of
 from celery_pgbeat.worker.kept import Report
 from celery_pgbeat.worker.message import HEADER, copy_of, is_sensitive
 
@@ -47,22 +47,22 @@ def on_postrun(sender: Any, state: str | None = None, retval: Any = None, **_: A
     """Report how the run of a job ended."""
     request = sender.request_stack.top
     admission = admission_of(request)
-    agent = agent_of(sender.app)
-    if agent is None or admission is None or (start := admission.start) is None:
+    context = context_of(sender.app)
+    if context is None or admission is None or (start := admission.start) is None:
         return
-    agent.bell.leave()
+    context.stop_signal.exit()
     report: Report | Finish | None
-    if state is None and agent.is_main:
+    if state is None and context.is_main:
         report = unwound(start, is_sensitive(vars(request)))
     elif state in (states.SUCCESS, states.FAILURE) and admission.has_retried:
         delay = delay_of(admission.retry_at, sender.app)
-        report = partial(Reports.retry, start=start, delay=delay, error="it has sent its own retry")
+        report = partial(WorkerQueries.retry, start=start, delay=delay, error="it has sent its own retry")
     else:
         report = outcome(sender, start, state, retval, is_sensitive(vars(request)))
     if isinstance(report, Finish):
-        agent.finish(report)
+        context.finish(report)
     elif report is not None:
-        agent.deliver(report, start.job)
+        context.deliver(report, start.job)
 
 
 def outcome(task: Any, start: Start, state: str | None, retval: Any, hiding: bool = False) -> Report | Finish | None:
@@ -76,14 +76,14 @@ def outcome(task: Any, start: Start, state: str | None, retval: Any, hiding: boo
         return Finish(start, "succeeded")
     if state == states.RETRY:
         error = error_text(retval.exc if retval.exc is not None else retval, hiding)
-        return partial(Reports.retry, start=start, delay=delay_of(retval.when, task.app), error=error)
+        return partial(WorkerQueries.retry, start=start, delay=delay_of(retval.when, task.app), error=error)
     if state == states.REJECTED:
         reason = retval.reason
         error = stored(f"Reject: {sensitive.MASK if hiding else reason}")
         if isinstance(reason, Exception):
             error = error_text(reason, hiding)
         if retval.requeue and task.acks_late:
-            return partial(Reports.requeue, start=start, error=error)
+            return partial(WorkerQueries.requeue, start=start, error=error)
         return Finish(start, "failed", error)
     if state == states.FAILURE:
         return Finish(start, "failed", error_text(retval, hiding))
@@ -94,7 +94,7 @@ def unwound(start: Start, hiding: bool = False) -> Report | Finish:
     """Report a run that something stronger than an exception ended, in a pool without processes of its own."""
     error = sys.exc_info()[1]
     if isinstance(error, (WorkerShutdown, WorkerTerminate)):
-        return partial(Reports.lose, start=start, error="the worker was shut down while the job was running")
+        return partial(WorkerQueries.lose, start=start, error="the worker was shut down while the job was running")
     return Finish(start, "failed", error_text(error, hiding))
 
 

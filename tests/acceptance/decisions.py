@@ -49,7 +49,7 @@ def left_from(url: str, instant: datetime) -> list[dict[str, Any]]:
             or not enabled and paused_until <= %(at)s)
         union all
         select state || ' job of ' || periodic_task from pgbeat.active_job
-        where state = 'pending' and created_at <= %(at)s or state = 'submitted' and busy_until <= %(at)s
+        where state = 'pending' and created_at <= %(at)s or state = 'sent' and busy_until <= %(at)s
         """,
         at=instant,
     )

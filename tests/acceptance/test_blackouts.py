@@ -57,7 +57,7 @@ def test_b3_what_the_night_holds_back_goes_out_once_at_its_end(cluster: Cluster,
         rows = sql(
             cluster.database,
             "select scheduled_for, created_at from pgbeat.job "
-            "where periodic_task = %(name)s and state = 'submitted' order by 1",
+            "where periodic_task = %(name)s and state = 'sent' order by 1",
             name=name,
         )
         return [(job["scheduled_for"], job["created_at"]) for job in rows]

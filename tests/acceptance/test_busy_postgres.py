@@ -97,7 +97,7 @@ def submitted_after(url: str, instant: datetime, count: int) -> bool:
     (row,) = sql(
         url,
         "select count(distinct periodic_task) as rows from pgbeat.job "
-        "where submitted_at > %(at)s and scheduled_for > %(at)s",
+        "where sent_at > %(at)s and scheduled_for > %(at)s",
         at=instant,
     )
     return bool(row["rows"] == count)

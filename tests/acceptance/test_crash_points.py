@@ -127,7 +127,7 @@ def test_p2_a_beat_killed_around_any_step_loses_and_doubles_nothing(
             LEASE + POLL + MARGIN,
             f"what was due at a kill {point} is dealt with",
         )
-        worker.thaw()
+        worker.resume()
     eventually(stage.is_over, 10, "the last rows of the stage are decided")
     sql(cluster.database, "update pgbeat.periodic_task set enabled = false where name not like '%%-%%-%%'")
     eventually(lambda: not sql(cluster.database, "select id from pgbeat.active_job"), 20, "nothing is under way")
@@ -173,7 +173,7 @@ def test_p2_a_beat_killed_between_two_writes_of_a_batch_doubles_only_what_it_had
         cluster.database,
         "update pgbeat.periodic_task set queue = case when right(name, 1)::int % 2 = 1 then 'odd' else 'even' end",
     )
-    doomed = cluster.beat(inject=[Fault("celery_pgbeat.beat.rendering.renderer:Parcel.send", "kill", call=4)])
+    doomed = cluster.beat(inject=[Fault("celery_pgbeat.beat.rendering.renderer:MessageBatch.send", "kill", call=4)])
     planned = "select count(next_run_at) as rows from pgbeat.periodic_task"
     eventually(lambda: rows == sql(cluster.database, planned)[0]["rows"], 20, "planned")
     sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now()")
@@ -189,7 +189,7 @@ def test_p2_a_beat_killed_between_two_writes_of_a_batch_doubles_only_what_it_had
 
 
 def submitted(url: str) -> int:
-    return len([job for job in jobs(url) if job["state"] == "submitted"])
+    return len([job for job in jobs(url) if job["state"] == "sent"])
 
 
 # What becomes of a job whose process dies there: the attempts that run, and the final state.
@@ -224,7 +224,7 @@ def test_p3_p5_a_job_killed_around_any_report_starts_each_attempt_once_and_ends(
         if point.step == "retry":
             job = {"task": "app.flaky", "args": [name, 1]}
         else:
-            job = {"task": "app.probe", "on_lost": "rerun" if point.step == "start" else "mark"}
+            job = {"task": "app.probe", "on_lost": "rerun" if point.step == "start" else "give_up"}
         point.set_trap(tmp_path)
         insert(cluster.database, name, None, next_run_at="2026-01-01T00:00:00Z", **job)
         eventually(lambda here=point: here.has_struck(tmp_path), 20, f"a process comes to the instant {point}")

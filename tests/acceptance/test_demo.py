@@ -19,7 +19,7 @@ import pytest
 import redis
 
 from celery_pgbeat.cli.demo.proof import Occurrence, Proof, Record, Row, count, due_between
-from celery_pgbeat.embedded.sitter import descendants
+from celery_pgbeat.embedded.watchdog import descendants
 from tests.acceptance.rows import sql
 from tests.harness.wait import eventually
 
@@ -128,7 +128,7 @@ def test_a_demo_that_is_ended_leaves_no_process_behind(number: signal.Signals) -
         demo.send_signal(number)
         status = demo.wait(30)
 
-        assert len(below) > 10  # servers, beats, a worker with its pool, and a sitter for each
+        assert len(below) > 10  # servers, beats, a worker with its pool, and a watchdog for each
         eventually(lambda: not [pid for pid in below if is_alive(pid)], 30, "the end of all that it had started")
         assert status == (-number if number == signal.SIGKILL else 128 + number)
 

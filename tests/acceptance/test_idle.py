@@ -54,10 +54,10 @@ def test_p11_ten_thousand_idle_rows_cost_an_idle_beat_almost_nothing(cluster: Cl
     beat.wait_for_log("works on", 20)
     insert(cluster.database, "first", next_run_at="2026-01-01T00:00:00Z", schedule=None)
     inserted = row(cluster.database, "first")["created_at"]
-    sent_at = "select submitted_at from pgbeat.job where periodic_task = 'first' and submitted_at is not null"
+    sent_at = "select sent_at from pgbeat.job where periodic_task = 'first' and sent_at is not null"
     eventually(lambda: sql(cluster.database, sent_at), 10, "sent")
     assert time.monotonic() - before < 15
-    assert jobs(cluster.database, "first")[0]["submitted_at"] - inserted < timedelta(seconds=1)
+    assert jobs(cluster.database, "first")[0]["sent_at"] - inserted < timedelta(seconds=1)
 
     time.sleep(2)
     cpu, said = cpu_seconds(beat.pid), statements_of_beats(talkative)

@@ -20,7 +20,7 @@ from tests.harness.processes import Cluster
 from tests.harness.wait import eventually
 
 SECONDS = float(os.environ.get("PGBEAT_TEST_SECONDS", "12"))  # how long a round under load lasts
-STORE = "celery_pgbeat.postgres.store:Store"
+STORE = "celery_pgbeat.postgres.beat_queries:BeatQueries"
 
 
 def occurrences(url: str) -> Counter[tuple[str, Any]]:
@@ -60,11 +60,11 @@ def test_p2_the_ticks_of_a_killed_beat_go_out_within_lease_and_two_seconds(clust
     marked_at = row(cluster.database, "row-0001")["marked_at"]
     holder.kill()
 
-    eventually(lambda: len([j for j in jobs(cluster.database) if j["state"] == "submitted"]) == 20, lease + 10, "sent")
+    eventually(lambda: len([j for j in jobs(cluster.database) if j["state"] == "sent"]) == 20, lease + 10, "sent")
 
     # The other beat must be there to take over: on a busy machine its start may take longer than the lease.
     may_go_at = max(marked_at + timedelta(seconds=lease), there["since"])
-    assert max(job["submitted_at"] for job in jobs(cluster.database)) < may_go_at + timedelta(seconds=2)
+    assert max(job["sent_at"] for job in jobs(cluster.database)) < may_go_at + timedelta(seconds=2)
     assert 20 == len({message.id for message in broker.drain(cluster.broker)})
     assert other.is_running()
 
@@ -105,13 +105,13 @@ def test_p1_a_beat_that_slept_through_its_lease_changes_nothing_when_it_wakes(cl
     cluster.beat()
     eventually(lambda: broker.depth(cluster.broker) == 1, 15, "the other beat sends the job")
 
-    sleeper.thaw()
+    sleeper.resume()
     time.sleep(2)
 
     assert sleeper.is_running()
     assert 1 == broker.depth(cluster.broker)
     (job,) = jobs(cluster.database, "held")
-    assert "submitted" == job["state"]
+    assert "sent" == job["state"]
 
 
 def test_p1_beats_of_the_same_name_are_still_two_beats(cluster: Cluster) -> None:
@@ -187,7 +187,7 @@ def test_p2_a_stop_in_the_middle_of_a_long_batch_sends_nothing_twice(cluster: Cl
     beat.stop()
     cluster.beat()
     eventually(
-        lambda: len([job for job in jobs(cluster.database) if job["state"] == "submitted"]) == 400, 20, "all are sent"
+        lambda: len([job for job in jobs(cluster.database) if job["state"] == "sent"]) == 400, 20, "all are sent"
     )
 
     assert 400 == broker.depth(cluster.broker)

@@ -129,7 +129,7 @@ def test_prometheus_reads_what_a_beat_does_and_how_the_cluster_is(cluster: Clust
     assert found["pgbeat_lateness_seconds_bucket 5.0"] > 0.9 * found["pgbeat_sent_total"]
     assert found["pgbeat_since_turn_seconds"] < 10
     assert found["pgbeat_skipped_total not_allowed"] >= 3
-    assert "pgbeat_active_jobs submitted" in found
+    assert "pgbeat_active_jobs sent" in found
 
     beat.stop()
     with pytest.raises(OSError):

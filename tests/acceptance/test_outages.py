@@ -65,7 +65,7 @@ def test_p10_a_database_that_restarts_is_waited_out(cluster: Cluster, own_postgr
         lambda: sql(
             cluster.database,
             "select count(distinct periodic_task) = 20 as well from pgbeat.job "
-            "where submitted_at > %(at)s and scheduled_for > %(at)s",
+            "where sent_at > %(at)s and scheduled_for > %(at)s",
             at=back["at"],
         )[0]["well"],
         20,
@@ -118,11 +118,11 @@ def test_p10_a_frozen_broker_blocks_no_beat_for_ever(cluster: Cluster, own_redis
 
     own_redis.freeze()
     beat.wait_for_log("The broker is not usable", 20)
-    own_redis.thaw()
+    own_redis.resume()
     (back,) = sql(cluster.database, "select clock_timestamp() as at")
 
     eventually(
-        lambda: [job for job in jobs(cluster.database) if job["submitted_at"] and job["submitted_at"] > back["at"]],
+        lambda: [job for job in jobs(cluster.database) if job["sent_at"] and job["sent_at"] > back["at"]],
         20,
         "it sends again",
     )

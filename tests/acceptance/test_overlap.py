@@ -63,7 +63,7 @@ def test_p5_a_worker_killed_in_the_middle_frees_the_schedule_within_dead_after(c
 
     eventually(lambda: broker.depth(cluster.broker) == 1, dead_after + 10, "the next tick goes out")
     lost = [job for job in jobs(cluster.database, "d13") if job["state"] == "lost"]
-    fresh = [job for job in jobs(cluster.database, "d13") if job["state"] in ("pending", "submitted")]
+    fresh = [job for job in jobs(cluster.database, "d13") if job["state"] in ("pending", "sent")]
     assert 1 == len(lost)
     assert fresh[0]["created_at"] - killed["at"] < timedelta(seconds=dead_after + 2)
 

@@ -13,10 +13,10 @@ import redis
 from celery import signals
 from kombu import Connection, Queue
 
-from celery_pgbeat.beat.messages import Job
+from celery_pgbeat.beat.messages import OutgoingJob
 from celery_pgbeat.beat.publisher import BATCH, Published
-from celery_pgbeat.beat.rendering import content
-from celery_pgbeat.beat.rendering.renderer import Parcel
+from celery_pgbeat.beat.rendering import body
+from celery_pgbeat.beat.rendering.renderer import MessageBatch
 from tests.harness import broker
 from tests.harness.broker import both_brokers
 from tests.harness.outbox import Outbox, app_of, job, jobs, outbox, taken_from
@@ -34,7 +34,7 @@ def door(broker_url: str) -> Iterator[Proxy]:
 
 @pytest.fixture
 def ours(door: Proxy) -> Iterator[Outbox]:
-    """An outbox that reaches the broker by the door, and has learnt the shape of `jobs`."""
+    """An outbox that reaches the broker by the door, and has the template of `jobs`."""
     app = app_of(door.url, broker_transport_options={"read_timeout": 2, "socket_timeout": 2})
     with outbox(app) as made:
         assert MANY == len(made.publish(jobs(MANY)).sent)
@@ -42,7 +42,7 @@ def ours(door: Proxy) -> Iterator[Outbox]:
         yield made
 
 
-def ids(given: list[Job]) -> list[Any]:
+def ids(given: list[OutgoingJob]) -> list[Any]:
     return [job.id for job in given]
 
 
@@ -91,7 +91,7 @@ def test_a_queue_that_is_not_there_is_declared_before_a_batch_goes_to_it(broker_
         assert MANY == Queue("fresh", channel=connection.default_channel).queue_declare(passive=True).message_count
 
 
-def until_settled(outbox: Outbox, given: list[Job]) -> Published:
+def until_settled(outbox: Outbox, given: list[OutgoingJob]) -> Published:
     """Publish what is unsent again, as a dispatcher does with what it gave back, until nothing is."""
     told, left = Published(), given
     for _ in range(20):
@@ -247,8 +247,8 @@ def test_nothing_is_written_after_a_stop(broker_url: str) -> None:
 @both_brokers
 def test_no_more_is_written_at_once_than_a_kill_may_double(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
-    send = Parcel.send
-    monkeypatch.setattr(Parcel, "send", lambda parcel: written.append(len(parcel.jobs)) or send(parcel))
+    send = MessageBatch.send
+    monkeypatch.setattr(MessageBatch, "send", lambda parcel: written.append(len(parcel.jobs)) or send(parcel))
     with outbox(app_of(broker_url)) as ours:
         told = ours.publish(jobs(2 * BATCH + 50))
 
@@ -258,7 +258,7 @@ def test_no_more_is_written_at_once_than_a_kill_may_double(broker_url: str, monk
 
 def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have what is rendered differ from Celery's own by one character."""
-    monkeypatch.setattr(content, "instant_text", lambda instant: instant.isoformat().replace("T", " "))
+    monkeypatch.setattr(body, "instant_text", lambda instant: instant.isoformat().replace("T", " "))
 
 
 @both_brokers
@@ -406,7 +406,7 @@ def test_a_stop_while_messages_are_made_together_writes_those_that_are_made(
     given = jobs(MANY)
     apply = together.publisher._applied
 
-    def stopping_at_ten(job: Job, answer: Published) -> Any:
+    def stopping_at_ten(job: OutgoingJob, answer: Published) -> Any:
         together.stopping = job.id == given[9].id
         return apply(job, answer)
 

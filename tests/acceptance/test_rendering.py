@@ -22,7 +22,7 @@ from kombu import Exchange, Producer, Queue
 from kombu.common import Broadcast
 from kombu.utils.imports import symbol_by_name
 
-from celery_pgbeat.beat.messages import Job
+from celery_pgbeat.beat.messages import OutgoingJob
 from celery_pgbeat.beat.scheduler import Scheduler
 from tests.harness.broker import both_brokers
 from tests.harness.outbox import Code, app_of, job, jobs, outbox, taken_from
@@ -31,7 +31,9 @@ EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=[Healt
 QUEUES = ("celery", "q2", "named", "wide", "first", "other", "reports", "urgent", "cast")
 
 
-def both_ways(app: Celery, given: Sequence[Job], queues: Sequence[str] = QUEUES) -> tuple[int, list[Any], list[Any]]:
+def both_ways(
+    app: Celery, given: Sequence[OutgoingJob], queues: Sequence[str] = QUEUES
+) -> tuple[int, list[Any], list[Any]]:
     """Return how many were rendered, what then lay at the broker, and what lies there when Celery sends the same."""
     broker = app.conf.broker_url
     with outbox(app, plainly=True) as plainly:
@@ -256,7 +258,7 @@ if "confirm_timeout" in inspect.signature(Producer.publish).parameters:  # older
     OPTIONS_FOR_ONE_BROKER["a time limit for the confirm"] = ("amqp", {"confirm_timeout": 3})
 
 
-def none_is_rendered(app: Celery, given: Sequence[Job]) -> None:
+def none_is_rendered(app: Celery, given: Sequence[OutgoingJob]) -> None:
     rendered, theirs, found = both_ways(app, given)
 
     assert 0 == rendered

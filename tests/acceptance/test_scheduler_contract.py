@@ -90,7 +90,7 @@ def test_nothing_escapes_a_tick_while_the_database_is_away() -> None:
 
 
 def test_a_failing_turn_is_logged_and_the_beat_goes_on(cluster: Cluster) -> None:
-    beat = cluster.beat(inject=[Fault("celery_pgbeat.postgres.store:Store.mark", "raise", "before")])
+    beat = cluster.beat(inject=[Fault("celery_pgbeat.postgres.beat_queries:BeatQueries.mark", "raise", "before")])
     insert(cluster.database, "a", next_run_at="2026-01-01T00:00:00Z", schedule=None)
 
     eventually(lambda: broker.depth(cluster.broker) == 1, 10, "the next turn sends it")
@@ -116,7 +116,7 @@ def test_a_signal_in_the_middle_of_a_tick_lets_the_batch_end_and_hands_the_rest_
     assert "Traceback" not in beat.log
     assert [] == sql(cluster.database, "select 1 from pgbeat.periodic_task where marked_by is not null")
     assert [] == sql(cluster.database, "select 1 from pgbeat.active_job where marked_by is not null")
-    assert {str(job["id"]) for job in jobs(cluster.database) if job["state"] == "submitted"} == {
+    assert {str(job["id"]) for job in jobs(cluster.database) if job["state"] == "sent"} == {
         message.id for message in broker.drain(cluster.broker)
     }
 

@@ -109,7 +109,7 @@ def test_a_beat_and_a_worker_live_their_whole_lives_with_the_least_grants(cluste
     ends_as(cluster, "dying", "lost")
     ends_as(cluster, "skipped", "skipped")
     ends_as(cluster, "spaced", "skipped")
-    ends_as(cluster, "sent", "submitted")
+    ends_as(cluster, "sent", "untracked")
     ends_as(cluster, "failing", "failed")
     eventually(lambda: row(cluster.database, "failing")["paused_by"] == "pgbeat", 20, "the pause")
     ends_as(cluster, "unknown", "failed")

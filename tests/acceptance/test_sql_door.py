@@ -21,7 +21,7 @@ def test_p9_a_row_inserted_by_sql_is_submitted_at_its_first_occurrence_and_on_it
     stored = row(cluster.database, "d1")
     instants = [job["scheduled_for"] for job in jobs(cluster.database, "d1")]
     assert [stored["created_at"] + 2 * number * SECOND for number in (1, 2, 3)] == instants[:3]
-    late = [job["submitted_at"] - job["scheduled_for"] for job in jobs(cluster.database, "d1")]
+    late = [job["sent_at"] - job["scheduled_for"] for job in jobs(cluster.database, "d1")]
     assert timedelta(0) <= min(late)
     assert max(late) < SECOND
 
@@ -106,7 +106,7 @@ def test_p9_a_next_run_set_by_sql_runs_within_a_second_once(cluster: Cluster) ->
     eventually(lambda: broker.depth(cluster.broker) == 1, 5, "the message")
     time.sleep(1)
     (job,) = jobs(cluster.database, "hourly")
-    assert job["submitted_at"] - set_at < SECOND
+    assert job["sent_at"] - set_at < SECOND
     assert planned == row(cluster.database, "hourly")["next_run_at"]
 
 
@@ -120,8 +120,8 @@ def test_p9_trigger_by_sql_goes_out_at_commit_and_moves_nothing(cluster: Cluster
     eventually(lambda: broker.depth(cluster.broker) == 1, 5, "the message")
     (job,) = jobs(cluster.database, "hourly")
     assert (made["id"], "manual") == (str(job["id"]), job["origin"])
-    eventually(lambda: jobs(cluster.database, "hourly")[0]["submitted_at"], 5, "confirmed")
-    assert jobs(cluster.database, "hourly")[0]["submitted_at"] - triggered_at < SECOND
+    eventually(lambda: jobs(cluster.database, "hourly")[0]["sent_at"], 5, "confirmed")
+    assert jobs(cluster.database, "hourly")[0]["sent_at"] - triggered_at < SECOND
     assert (planned, None) == (
         row(cluster.database, "hourly")["next_run_at"],
         row(cluster.database, "hourly")["last_run_at"],
@@ -135,8 +135,8 @@ def test_p9_without_the_listening_connection_changes_act_within_the_poll(cluster
     insert(cluster.database, "d17", "every 1h", next_run_at=row_now(cluster.database))
     inserted_at = row_now(cluster.database)
 
-    eventually(lambda: jobs(cluster.database, "d17") and jobs(cluster.database, "d17")[0]["submitted_at"], 5, "sent")
-    assert jobs(cluster.database, "d17")[0]["submitted_at"] - inserted_at < 2 * SECOND
+    eventually(lambda: jobs(cluster.database, "d17") and jobs(cluster.database, "d17")[0]["sent_at"], 5, "sent")
+    assert jobs(cluster.database, "d17")[0]["sent_at"] - inserted_at < 2 * SECOND
     eventually(lambda: sql(cluster.database, f"select 1 {listening}"), 10, "the beat listens again")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from celery_pgbeat.beat.engine_room import EngineRoom
+from celery_pgbeat.beat.beat_thread import BeatThread
 from celery_pgbeat.beat.scheduler import Scheduler
 from tests.acceptance.rows import insert, insert_many, jobs, sql
 from tests.harness.processes import Cluster
@@ -37,7 +37,7 @@ def test_p6_what_is_no_exception_refuses_its_own_job_and_ends_no_beat(cluster: C
 
     eventually(given_up, 40, "each bad one is refused three times")
     (known,) = sql(cluster.database, "select clock_timestamp() as at")
-    sent = "select 1 from pgbeat.job where submitted_at > %(at)s and periodic_task like 'row-%%'"
+    sent = "select 1 from pgbeat.job where sent_at > %(at)s and periodic_task like 'row-%%'"
     eventually(lambda: len(sql(cluster.database, sent, at=known["at"])) >= 30, 30, "the good ones go on")
 
     for name, why in bad.items():
@@ -75,7 +75,7 @@ class Beat:
         self._ticks.start()
 
     @property
-    def room(self) -> EngineRoom:
+    def room(self) -> BeatThread:
         room = self.scheduler._room
         assert room is not None
         return room
@@ -119,7 +119,7 @@ def strike(beat: Beat, name: str) -> None:
 
 def works_on(url: str, beat: Beat) -> None:
     (known,) = sql(url, "select clock_timestamp() as at")
-    sent = "select 1 from pgbeat.job where submitted_at > %(at)s"
+    sent = "select 1 from pgbeat.job where sent_at > %(at)s"
     eventually(lambda: sql(url, sent, at=known["at"]), 20, f"{beat} sends")
 
 
@@ -146,15 +146,15 @@ def test_the_thread_that_makes_the_turns_is_started_again_by_celery_s(
 ) -> None:
     caplog.set_level(logging.ERROR, logger="celery_pgbeat.threads")
     works_on(migrated_database, beat)
-    guarded, struck = EngineRoom._guarded, threading.Event()
+    guarded, struck = BeatThread._guarded, threading.Event()
 
-    def end_once(self: EngineRoom, step: Any) -> None:
+    def end_once(self: BeatThread, step: Any) -> None:
         if struck.is_set():
             return guarded(self, step)
         struck.set()
         raise SystemExit
 
-    monkeypatch.setattr(EngineRoom, "_guarded", end_once)
+    monkeypatch.setattr(BeatThread, "_guarded", end_once)
     assert struck.wait(20)
 
     works_on(migrated_database, beat)

@@ -94,7 +94,7 @@ def test_p1_p2_a_beat_that_does_not_know_what_was_done_loses_and_doubles_nothing
                 LEASE + POLL + MARGIN,
                 f"what was due when {name} was {manner} is dealt with",
             )
-            worker.thaw()
+            worker.resume()
     sql(cluster.database, "update pgbeat.periodic_task set enabled = false")
     eventually(lambda: not sql(cluster.database, "select 1 from pgbeat.active_job"), 20, "nothing is under way")
 

@@ -166,7 +166,7 @@ def test_a_message_of_a_job_that_is_not_tracked_runs(cluster: Cluster, sending: 
     sending.database.run("confirm", beat="beat", jobs=[job], delays="{}")
     sending.send(job, "app.probe", "x")
     eventually(lambda: cluster.probe.runs("x"), 20, "a run")
-    assert "submitted" == state(sending.database, job)
+    assert "untracked" == state(sending.database, job)
 
 
 def test_a_message_of_an_earlier_run_starts_nothing(cluster: Cluster, sending: Sender) -> None:
@@ -211,7 +211,7 @@ def test_a_message_of_another_task_under_the_id_of_a_job_is_dropped_and_the_job_
     node.wait_for_log("does not allow the task 'app.flaky'", 20)
     node.wait_for_log("Received unregistered task", 20)
     sending.wait_for(sending.send_job("app.probe", "after them"), "succeeded")
-    assert "submitted" == state(sending.database, job)
+    assert "sent" == state(sending.database, job)
 
     sending.send(job, "app.probe", "genuine")
     sending.wait_for(job, "succeeded")
@@ -303,7 +303,7 @@ def test_a_job_is_refused_and_left_to_be_sent_again_when_the_app_says_so(outage:
     outage.sending.send(job, "app.probe", "x")
     outage.cluster.nodes[0].wait_for_log("is not run now, it will be sent again", 20)
     outage.postgres.start()
-    outage.sending.wait_for(job, "submitted")
+    outage.sending.wait_for(job, "sent")
     assert [] == labels(outage.cluster)
     outage.sending.send(job, "app.probe", "x")
     outage.sending.wait_for(job, "succeeded")
@@ -325,5 +325,5 @@ def test_a_job_is_refused_where_the_schema_is_too_new_for_this_worker(cluster: C
     job = sending.send_job("app.probe", "x")
     node.wait_for_log("is not run now", 20)
     assert "upgrade celery-pgbeat on this node" in node.log
-    assert "submitted" == state(sending.database, job)
+    assert "sent" == state(sending.database, job)
     assert 0 == depth(cluster.broker)

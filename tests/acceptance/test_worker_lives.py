@@ -40,7 +40,7 @@ def test_a_job_that_runs_is_heartbeaten_for_and_one_that_does_not_is_not(sending
     sending.wait_for(running, "running")
     with pytest.raises(AssertionError, match="not within"):
         eventually(lambda: silence(sending, running) < timedelta(seconds=1), 6, "a silence", every=0.2)
-    assert "submitted" == (active(sending.database, waiting) or {})["state"]
+    assert "sent" == (active(sending.database, waiting) or {})["state"]
     node.kill()
     eventually(lambda: silence(sending, running) < timedelta(0), 6, "the end of the heartbeat")
 
@@ -107,7 +107,7 @@ SHORT_SIGHT = {"visibility_timeout": 1, "unacked_restore_interval": 1, "unacked_
 
 @pytest.mark.slow
 @both_brokers
-@pytest.mark.parametrize(("on_lost", "starts", "state"), [("mark", 1, "lost"), ("rerun", 2, "succeeded")])
+@pytest.mark.parametrize(("on_lost", "starts", "state"), [("give_up", 1, "lost"), ("rerun", 2, "succeeded")])
 def test_p3_what_a_killed_worker_had_not_acknowledged_comes_back_and_starts_only_as_on_lost_says(
     cluster: Cluster, on_lost: str, starts: int, state: str
 ) -> None:

@@ -13,7 +13,7 @@ from celery import Task, signals
 from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
 
 from celery_pgbeat import current
-from celery_pgbeat.worker import asks, guard
+from celery_pgbeat.worker import guard, stop_requests
 from tests.harness import probe
 from tests.harness.probe_app import DATABASE, app
 from tests.harness.probe_app import _Recorded as Recorded
@@ -21,7 +21,7 @@ from tests.harness.probe_app import _Recorded as Recorded
 if "WORKER_PATIENCE" in os.environ:
     guard.PATIENCE = float(os.environ["WORKER_PATIENCE"])  # seconds; nobody wants to watch ten of them pass
 if "WORKER_MERCY" in os.environ:
-    asks.MERCY = float(os.environ["WORKER_MERCY"])
+    stop_requests.KILL_AFTER = float(os.environ["WORKER_MERCY"])
 
 
 @app.task(name="app.ignore", bind=True)

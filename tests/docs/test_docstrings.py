@@ -15,14 +15,14 @@ import celery_pgbeat
 # that they speak of.
 WITH_ROWS = (
     "celery_pgbeat.api.backfills",
-    "celery_pgbeat.api.door",
+    "celery_pgbeat.api.client",
     "celery_pgbeat.api.groups",
-    "celery_pgbeat.testing.claims",
+    "celery_pgbeat.testing.assertions",
     "celery_pgbeat.testing.kit",
     "celery_pgbeat.worker.current",
 )
 # Loading it in a process that is no worker would do nothing, but its environment is the demo's.
-LEFT_OUT = ("celery_pgbeat.cli.demo.app", "celery_pgbeat.embedded.sitter")
+LEFT_OUT = ("celery_pgbeat.cli.demo.app", "celery_pgbeat.embedded.watchdog")
 
 
 def examples() -> Iterator[doctest.DocTest]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 
 from celery_pgbeat.api import importing
-from celery_pgbeat.beat import complaints, dispatcher, entries, planner
+from celery_pgbeat.beat import dispatcher, entries, log_throttle, planner
 from celery_pgbeat.cli import output
 from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.measures import alarm, counting, gauges, webhook
 from celery_pgbeat.plain_json import DEEPEST, LARGEST
 from celery_pgbeat.planning import catchup
-from celery_pgbeat.postgres import listen, migrate, store
+from celery_pgbeat.postgres import beat_queries, listen, migrate
 from celery_pgbeat.schedules import instants, windows
 from celery_pgbeat.schedules.parse import LONGEST_SET, LONGEST_TEXT
-from celery_pgbeat.worker import ends, guard, message, refusals, tracker
+from celery_pgbeat.worker import end_batch, guard, message, refusals, tracker
 from tests.docs.pages import NAMED, ROOT, written_in
 
 PAGE = ROOT / "docs" / "limits.md"
@@ -40,10 +40,10 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "deciding in one turn": (dispatcher.DECIDED_WITHIN,),
     "reading notifications": (listen.DRAINED_WITHIN, listen.FLOOD_PAUSE),
     "missed occurrences": (catchup.CAUGHT_UP_AT_MOST,),
-    "jobs that wait under `buffer_all`": (store.MOST_BUFFERED,),
-    "the history that one step": (store.MOST_RECALLED,),
+    "jobs that wait under `buffer_all`": (beat_queries.MOST_BUFFERED,),
+    "the history that one step": (beat_queries.MOST_RECALLED,),
     "the text of a `problem`": (planner.LONGEST_PROBLEM,),
-    "log lines about one row": (complaints.MOST,),
+    "log lines about one row": (log_throttle.MOST,),
     "entries that": (entries.LIMIT,),
     "alerts about overdue rows": (alarm.MOST,),
     "webhook messages that wait": (webhook.MOST_WAITING,),
@@ -57,7 +57,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "the error of a job": (tracker.ERROR_LENGTH,),
     "a start that waits": (guard.PATIENCE,),
     "reports that Postgres refuses": (refusals.KEPT, refusals.KEPT_FOR / 86_400),
-    "ends of jobs in one statement": (ends.AT_ONCE,),
+    "ends of jobs in one statement": (end_batch.AT_ONCE,),
     "run and attempt": (message.LARGEST,),
     "faults of a file": (importing.MOST_SHOWN,),
     "records that `import`": (importing.IN_MEMORY,),

@@ -128,7 +128,7 @@ def paced(seconds: float, every: float) -> Iterator[int]:
 
 
 def recorded(url: str, every: timedelta) -> list[Occurrence]:
-    """List what the product says it passed over, each occurrence of a counted range by itself."""
+    """List what the product says it skipped, each occurrence of a counted range by itself."""
     return [
         occurrence
         for job in jobs(url)

@@ -67,7 +67,7 @@ def test_a_beat_frozen_for_three_leases_sends_nothing_stale_when_it_wakes(cluste
             frozen_at = now(cluster.database)
             wait_until(cluster.database, frozen_at + timedelta(seconds=3 * LEASE))
             woken_at = now(cluster.database)
-            sleeper.thaw()
+            sleeper.resume()
             naps.append((sleeper, frozen_at, woken_at))
             eventually(partial(sent_by, tap, sleeper, woken_at), within(10), "the woken beat works again")
         account = load.settle(tap, started=True)

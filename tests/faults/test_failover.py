@@ -84,7 +84,7 @@ def test_a_beat_at_a_standby_waits_until_that_is_promoted(cluster: Cluster, pair
 
     pair.fail_over()
 
-    eventually(lambda: [job for job in jobs(pair.standby.url) if job["submitted_at"]], within(10), "it is sent")
+    eventually(lambda: [job for job in jobs(pair.standby.url) if job["sent_at"]], within(10), "it is sent")
     assert beat.is_running()
 
 

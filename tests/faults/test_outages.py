@@ -181,7 +181,7 @@ def test_rows_whose_tick_met_an_outage_of_the_broker_run_when_it_is_back(
     wait_until(cluster.database, first - SECOND / 2)
     own_redis.freeze()
     wait_until(cluster.database, first + timedelta(seconds=every * 5 / 3))
-    own_redis.thaw()
+    own_redis.resume()
     last = first + timedelta(seconds=int(every))
     eventually(lambda: not sql(cluster.database, UNDECIDED), PATIENCE, "all is decided and sent")
 
@@ -259,7 +259,7 @@ def test_a_broker_that_hangs_stops_no_sign_of_life_and_nothing_that_needs_no_bro
             planned = "select 1 from pgbeat.periodic_task where name = 'new' and next_run_at is not null"
             eventually(lambda: sql(load.url, planned), within(2), "a new row is planned while the broker hangs")
             wait_until(load.url, began + timedelta(seconds=FROZEN))
-            own_broker.thaw()
+            own_broker.resume()
             wait_until(load.url, began + timedelta(seconds=FROZEN + 3))
         account = load.settle(tap, timeout=30)
         cluster.worker()

@@ -163,7 +163,7 @@ def test_a_table_that_was_restored_full_of_bad_rows_harms_neither_beats_nor_work
 # Values at the ends of the ranges that the constraints allow: each job of the test has one of them.
 LONG = "".join(random.Random(0).choices(string.ascii_letters + string.digits, k=800))  # no index can compress it
 EARLIEST, LATEST = "0001-01-02 00:00+00", "9999-12-30 00:00+00"
-INSTANTS = ("scheduled_for", "due_at", "created_at", "submitted_at", "started_at", "marked_at")
+INSTANTS = ("scheduled_for", "due_at", "created_at", "sent_at", "started_at", "marked_at")
 ENDS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("run", "attempt", "sends", "resends", "refusals"), (2_000_000_000,)),
     **dict.fromkeys(("mark_lease", "pickup_deadline", "max_run_time", "min_gap"), ("366 days", "0")),
@@ -188,10 +188,10 @@ ODD = (
     "values ('digits', 'app.probe', 'every 1h', '{\"a\": 1e5000}', false), "
     "('counts', 'app.probe', 'every 1h', '{}', false)",
     "insert into pgbeat.backfill (periodic_task, since, until) values ('digits', now() - interval '1 day', now())",
-    "insert into pgbeat.backfill (periodic_task, since, until, total, submitted, passed_over, max_active) "
+    "insert into pgbeat.backfill (periodic_task, since, until, total, submitted, skipped, max_active) "
     "values ('counts', now() - interval '1 day', now(), %(most)s, %(most)s, %(most)s, 1000)",
 )
-STATES = ("pending", "submitted", "running", "retrying", "buffered")
+STATES = ("pending", "sent", "running", "retrying", "buffered")
 
 
 def test_jobs_at_the_ends_of_their_ranges_harm_nobody(cluster: Cluster, proven: Proof) -> None:
@@ -216,7 +216,7 @@ def test_jobs_at_the_ends_of_their_ranges_harm_nobody(cluster: Cluster, proven: 
             for column, values in (*ENDS.items(), ("periodic_task", ("null", "two-dimensional"))):
                 for number, value in enumerate(values):
                     job = {**columns, "periodic_task": f"{state}-{column}-{number}", "state": state, column: value}
-                    job["waits_for"] = "turn" if state == "buffered" else None
+                    job["waits_for"] = "predecessor" if state == "buffered" else None
                     names, places = ", ".join(job), ", ".join(["%s"] * len(job))
                     statement = f"insert into pgbeat.active_job (id, {names}) values (gen_random_uuid(), {places})"
                     cursor.execute(statement, list(job.values()))

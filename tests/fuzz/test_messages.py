@@ -8,7 +8,7 @@ from typing import Any
 
 from kombu import Connection
 
-from celery_pgbeat.worker.message import HEADER, PROPERTIES, copy_of, entrusted_start, is_sensitive
+from celery_pgbeat.worker.message import HEADER, PROPERTIES, assigned_start, copy_of, is_sensitive
 from tests.acceptance.sending import sender, worker
 from tests.fuzz.fuzzing import MARKS, attack, quickly
 from tests.fuzz.values import odd
@@ -49,7 +49,7 @@ def check_fields(numbers: random.Random) -> None:
     assert copy is None or (str(copy.job) == given["id"] and 0 <= copy.run < 2**31 and 0 <= copy.attempt < 2**31)
     assert quickly(lambda: is_sensitive(given)) in (True, False)
     if copy is not None:
-        assert entrusted_start({**given, PROPERTIES: {}}, copy) is None
+        assert assigned_start({**given, PROPERTIES: {}}, copy) is None
 
 
 MOST_WAITING = 2_000  # messages

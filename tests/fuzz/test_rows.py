@@ -20,8 +20,8 @@ from celery_pgbeat.declare.columns import READERS
 from celery_pgbeat.embedded.databases import create_database, drop_database
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.planning import Rules
-from celery_pgbeat.postgres.operators import Operators
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.admin_queries import AdminQueries
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
 from tests.fuzz.fuzzing import MARKS, attack, quickly
 from tests.fuzz.mutations import mutated
@@ -42,7 +42,7 @@ LIKELY: dict[str, tuple[Any, ...]] = {
     "catchup": ("latest", "none", "earliest", "all", "some"),
     "dst": ("default", "skip", "once", "all", "never"),
     "blackout_action": ("defer", "skip", "wait"),
-    "on_lost": ("mark", "rerun", "forget"),
+    "on_lost": ("give_up", "rerun", "forget"),
     "tracking": ("full", "result", "send", "none"),
     "timezone": (*ZONES, "Mars/Olympus", "+02:00", "../../etc/passwd", ""),
     **dict.fromkeys(("jitter", "catchup_window", "min_gap", "max_run_time"), SPANS),
@@ -97,7 +97,7 @@ class Place(NamedTuple):
 
     door: PgBeat
     session: Session
-    store: Store
+    store: BeatQueries
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def check_file(place: Place, numbers: random.Random) -> None:
         line = as_json(row_of(numbers) if numbers.random() < 0.8 else odd(numbers)) or ""
         at = numbers.randrange(len(line) + 1)
         lines.append(line if numbers.random() < 0.8 else line[:at] + numbers.choice(TEXTS) + line[at + 1 :])
-    with Importer(Operators(place.door.database), Settings()) as importer:
+    with Importer(AdminQueries(place.door.database), Settings()) as importer:
         try:
             list(importer.compare(lines))
         except InvalidPeriodicTask as refusal:

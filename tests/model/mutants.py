@@ -38,7 +38,7 @@ MUTANTS = {
         ("recover",), "or job.marked_at not between", "or false and job.marked_at not between"
     ),
     "a submit is not fenced by its own mark": Mutant(SUBMITS, "and task.marked_at = planned.marked_at", ""),
-    "a start forgets its own token": Mutant(("start",), "token = start.token or ask", "ask"),
+    "a start forgets its own token": Mutant(("start",), "token = start.token or stop_request", "stop_request"),
     "a submit is not fenced by the instant": Mutant(
         SUBMITS, "and task.marked_at = planned.marked_at and task.next_run_at = planned.due_at", ""
     ),
@@ -55,7 +55,7 @@ MUTANTS = {
     "a judge gives up what is not sent yet": Mutant(("judge",), "and state <> 'pending'", ""),
     "a start looks at neither attempt nor state": Mutant(
         ("start",),
-        "and (token = start.token or ask is null and (attempt < start.attempt or attempt = start.attempt "
+        "and (token = start.token or stop_request is null and (attempt < start.attempt or attempt = start.attempt "
         "and state not in ('running', 'buffered')))",
         "",
     ),

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
 from celery_pgbeat.planning import Decision, Planned, Postponed, Rules, decide, plan
+from celery_pgbeat.postgres.beat_queries import BeatQueries, Recovered
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.reports import Copy, Reports, Start
-from celery_pgbeat.postgres.store import Recovered, Store
-from celery_pgbeat.worker.guard import Verdict, start_job
+from celery_pgbeat.postgres.worker_queries import MessageCopy, Start, WorkerQueries
+from celery_pgbeat.worker.guard import StartResult, start_job
 from tests.harness.clock import Clock
 
 BEGIN = datetime(2026, 12, 7, 11, 58, 30, tzinfo=timezone.utc)
@@ -70,7 +70,7 @@ class Unsent:
 class Beat:
     """One life of a beat: its statements, and what it has in its memory between two of them."""
 
-    store: Store
+    store: BeatQueries
     planned: deque[list[Planned]] = field(default_factory=deque)
     marked: deque[Marked] = field(default_factory=deque)
     unsent: deque[Unsent] = field(default_factory=deque)
@@ -88,7 +88,7 @@ class World:
     def __init__(self, url: str, beats: int = 3) -> None:
         Clock(url)
         self.database = Database(url)
-        self.reports = Reports(self.database)
+        self.reports = WorkerQueries(self.database)
         self.now = BEGIN
         self.uptime = timedelta(0)  # of the machines: nobody sets it back
         self._numbers = 0
@@ -97,7 +97,7 @@ class World:
         self.database.execute("select pgbeat.limit_group(%(name)s, %(limit)s)", {"name": GROUP, "limit": LIMIT})
         self._show()
         self.beats = [self.new_beat() for _ in range(beats)]
-        self.queue: list[Copy] = []
+        self.queue: list[MessageCopy] = []
         self.bodies: list[Start] = []  # that run
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class World:
 
     def new_beat(self) -> Beat:
         """Begin another life."""
-        return Beat(Store(self.database, f"beat-{self.number()}", LEASE))
+        return Beat(BeatQueries(self.database, f"beat-{self.number()}", LEASE))
 
     def read_unplanned(self, beat: Beat) -> None:
         """Plan rows that are new or changed; the answers are stored later."""
@@ -195,7 +195,7 @@ class World:
         beat.store.give_back([unsent.job])
 
     def _take(self, unsent: Unsent) -> None:
-        self.queue.append(Copy(unsent.job, unsent.run, 0))
+        self.queue.append(MessageCopy(unsent.job, unsent.run, 0))
 
     def confirm(self, beat: Beat, again: bool = False) -> None:
         """Confirm the messages that the broker took."""
@@ -235,9 +235,9 @@ class World:
         copy = self.queue[place] if keep else self.queue.pop(place)
         return Start(copy.job, copy.run, copy.attempt, uuid.UUID(int=self.number()), "worker")
 
-    def start(self, start: Start) -> Verdict:
+    def start(self, start: Start) -> StartResult:
         """Ask the guard's question, and run the body if that is the answer."""
         verdict = start_job(self.reports, start, DEAD_AFTER)
-        if verdict is Verdict.STARTED and start not in self.bodies:
+        if verdict is StartResult.STARTED and start not in self.bodies:
             self.bodies.append(start)
         return verdict

@@ -53,7 +53,7 @@ BENIGN = (
         SUBMITS,
         (
             r"finished_job\.blocked_by: .+ -> None",
-            r"active_job\.ask: (cancel|terminate) -> None",
+            r"active_job\.stop_request: (cancel|terminate) -> None",
             r"- active_job buffered schedule",
             r"\+ finished_job skipped overlap schedule",
             r"periodic_task\.run_count: 1 -> 0",

@@ -51,7 +51,7 @@ begin
             from pgbeat.active_job as job
             union all
             select 'finished_job', to_jsonb(job) - '{beat,created_at,busy_until}'::text[]
-                || jsonb_build_object('revival', job.revival is not null)
+                || jsonb_build_object('restart_data', job.restart_data is not null)
             from pgbeat.finished_job as job
             union all
             select 'periodic_task', to_jsonb(stored) - '{revision,planned_revision,mark_lease,updated_at,schedule_set_at,

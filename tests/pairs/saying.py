@@ -12,10 +12,10 @@ from typing import Any, cast
 
 from psycopg2.extensions import cursor as Cursor
 
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.reports import Reports
 from celery_pgbeat.postgres.statements import statement
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.worker_queries import WorkerQueries
 
 LEASE = timedelta(seconds=15)
 
@@ -80,13 +80,13 @@ class Texts:
         self._cursor = cursor
         self._load = load
 
-    def of_beat(self, beat: str, call: Callable[[Store], object]) -> str:
+    def of_beat(self, beat: str, call: Callable[[BeatQueries], object]) -> str:
         """Return what a beat's store says when it is called so."""
-        return self._said(lambda listener: call(Store(listener, beat, LEASE)))
+        return self._said(lambda listener: call(BeatQueries(listener, beat, LEASE)))
 
-    def of_worker(self, call: Callable[[Reports], object]) -> str:
+    def of_worker(self, call: Callable[[WorkerQueries], object]) -> str:
         """Return what a worker's reports say when they are called so."""
-        return self._said(lambda listener: call(Reports(listener)))
+        return self._said(lambda listener: call(WorkerQueries(listener)))
 
     def of_file(self, name: str, /, **parameters: Any) -> str:
         """Return a statement of `sql/` that a door says."""

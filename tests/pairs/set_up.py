@@ -9,18 +9,18 @@ from uuid import UUID
 
 from celery_pgbeat.planning import (
     NOTHING,
+    BackfillRow,
+    BackfillStep,
     Decision,
     Due,
-    Filling,
     Planned,
     Postponed,
     Rules,
-    Step,
     decide,
     plan,
     range_of,
 )
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.pairs.saying import LEASE
 from tests.pairs.situations import BACKFILL, NAME, A, Setting
 from tests.pairs.stage import Stage
@@ -55,8 +55,8 @@ class Memory:
     decisions: list[Decision] = field(default_factory=list)
     postponed: list[Postponed] = field(default_factory=list)
     planned: list[Planned] = field(default_factory=list)
-    filling: Filling | None = None
-    step: Step | None = None
+    filling: BackfillRow | None = None
+    step: BackfillStep | None = None
     steps: list[UUID] = field(default_factory=list)  # the ids of the step's jobs
     jobs: list[Job] = field(default_factory=list)
     problems: list[tuple[Due, str]] = field(default_factory=list)
@@ -95,7 +95,7 @@ def set_up(stage: Stage, setting: Setting) -> Memory:
                 NAME,
                 *(setting.backfill[key] for key in ("since", "until", "mode", "max_active")),
             )
-        _remember(memory, Store(stage.database, A, LEASE), mark=setting.mark)
+        _remember(memory, BeatQueries(stage.database, A, LEASE), mark=setting.mark)
         memory.jobs = _jobs(stage)
         memory.is_silent = situation.session.value(
             "select exists (select from pgbeat.active_job where busy_until < pgbeat.now())"
@@ -132,7 +132,7 @@ def _failures(situation: Situation, setting: Setting) -> None:
     )
 
 
-def _remember(memory: Memory, store: Store, mark: bool) -> None:
+def _remember(memory: Memory, store: BeatQueries, mark: bool) -> None:
     memory.planned = [plan(row, RULES) for row in store.unplanned(10)]
     if mark:
         for row in store.mark(10):
@@ -154,9 +154,9 @@ def _remember(memory: Memory, store: Store, mark: bool) -> None:
 def _jobs(stage: Stage) -> list[Job]:
     rows = stage.situation.session.rows(
         "select id, state, run, attempt, token, marked_by, min_gap is not null as spaced, "
-        "pause_after_failures is not null or ask is not null as tells_apart from pgbeat.active_job "
-        "union all select id, state, run, attempt, null, null, revival ? 'min_gap', false from pgbeat.finished_job "
-        "where revival is not null order by id"
+        "pause_after_failures is not null or stop_request is not null as tells_apart from pgbeat.active_job "
+        "union all select id, state, run, attempt, null, null, restart_data ? 'min_gap', false "
+        "from pgbeat.finished_job where restart_data is not null order by id"
     )
     return [
         Job(

@@ -66,7 +66,7 @@ LATER: Columns = {
 # How a job stands.
 _AT_LAST_TICK: Columns = {"since": ago(hours=1), "scheduled_for": ago(hours=1)}
 _PENDING: Columns = {"state": "pending", "mark_lease": LEASE, "sends": 1, "busy_until": NOON + timedelta(hours=1)}
-_SENT: Columns = {"state": "submitted", "sends": 1, "submitted_at": ago(minutes=50), "check_at": "epoch"}
+_SENT: Columns = {"state": "sent", "sends": 1, "sent_at": ago(minutes=50), "check_at": "epoch"}
 _RUNNING: Columns = {
     "state": "running",
     "sends": 1,
@@ -87,7 +87,7 @@ JOBS: dict[str, Columns] = {
     "running": _RUNNING,
     "running in silence": _RUNNING | _SILENT,
     "silent, runs again": _RUNNING | _SILENT | {"on_lost": "rerun"},
-    "asked to end": _RUNNING | {"ask": "cancel"},
+    "asked to end": _RUNNING | {"stop_request": "cancel"},
     "retrying": _SENT | {"state": "retrying", "started_at": ago(minutes=50), "attempt": 1, "worker": WORKER},
     "retrying in silence": _SENT
     | _SILENT
@@ -101,21 +101,21 @@ _LOST: Columns = {
     "at": ago(hours=2),
     "scheduled_for": ago(hours=2),
     "sends": 4,
-    "submitted_at": ago(hours=2),
+    "sent_at": ago(hours=2),
 }
 
 
 def lost(exclusive: bool, **more: Any) -> Columns:
     """Return a job that was given up before it ever started; its message may turn up."""
-    revival = {
+    restart_data = {
         "exclusive": exclusive,
         "message": {"args": [], "kwargs": {}},
-        "on_lost": "mark",
+        "on_lost": "give_up",
         "tracking": "full",
         "pickup_deadline": "1 hour",
         **more,
     }
-    return _LOST | {"revival": json.dumps(revival)}
+    return _LOST | {"restart_data": json.dumps(restart_data)}
 
 
 def job(kind: str, **more: Any) -> Columns:
@@ -182,8 +182,8 @@ def _groups() -> dict[str, Setting]:
     limited = [{"name": "g", "max_active": 1}]
     other = {"name": "other", "group_name": "g", **LATER}
     holder = job("running", id=str(OTHER_JOB), periodic_task="other", group_name="g", slot=1)
-    waiting = job("running") | WAITS | {"id": str(JOB), "waits_for": "place", "group_name": "g", "exclusive": True}
-    waiting = {key: value for key, value in waiting.items() if key not in ("token", "worker", "submitted_at")}
+    waiting = job("running") | WAITS | {"id": str(JOB), "waits_for": "slot", "group_name": "g", "exclusive": True}
+    waiting = {key: value for key, value in waiting.items() if key not in ("token", "worker", "sent_at")}
     member = {**ON_TIME, "group_name": "g"}
     mine = job("sent", group_name="g", slot=1)
     return {

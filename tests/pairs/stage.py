@@ -108,23 +108,23 @@ class Stage:
     def alone(self, statement: Statement) -> State:
         """Return what a statement comes to by itself."""
         with self._undone():
-            self._say(statement, "savepoint fork", "rollback to fork")
+            self._run_direct(statement, "savepoint fork", "rollback to fork")
             return self.state()
 
     def in_turn(self, first: Statement, seconds: Sequence[Statement]) -> Iterator[tuple[Statement, State, Answers]]:
         """Say one statement and then, each time from there, another; iterate over what that comes to."""
         with self._undone():
-            answer = self._say(first, "savepoint fork", "rollback to fork")
+            answer = self._run_direct(first, "savepoint fork", "rollback to fork")
             self.cursor.execute("savepoint fork")
             for second in seconds:
-                other = self._say(second, "rollback to fork", "rollback to fork")
+                other = self._run_direct(second, "rollback to fork", "rollback to fork")
                 yield second, self.state(), (answer, other)
 
     def in_turn_and_again(self, first: Statement, second: Statement, again: Sequence[Statement]) -> State:
         """Say one after the other, and then what comes again; return what that comes to."""
         with self._undone():
             for statement in (first, second):
-                self._say(statement, "savepoint fork", "rollback to fork")
+                self._run_direct(statement, "savepoint fork", "rollback to fork")
             return self.come_again(again)
 
     @contextmanager
@@ -135,7 +135,7 @@ class Stage:
         finally:
             self.cursor.execute("rollback")
 
-    def _say(self, statement: Statement, before: str, undo: str) -> str:
+    def _run_direct(self, statement: Statement, before: str, undo: str) -> str:
         """Say a statement, in one message with what goes before it; return its answer, or the error's code."""
         try:
             self.cursor.execute(f"{before}; {statement.sql}")
@@ -164,7 +164,7 @@ class Stage:
         restoring, self._changed = self._restoring(), True
         self._waited = False
         try:
-            answer = self._say(first, f"{restoring} begin", "rollback; begin")
+            answer = self._run_direct(first, f"{restoring} begin", "rollback; begin")
             other = self._said_beside(second)
         except Unforeseen:
             self.cursor.execute("rollback")

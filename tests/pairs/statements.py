@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from uuid import UUID
 
-from celery_pgbeat.postgres.reports import Copy, Finish, Reports, Start
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, WorkerQueries
 from tests.pairs.saying import Statement, Texts
 from tests.pairs.set_up import RULES, Job, Memory
 from tests.pairs.situations import BACKFILL, NAME, TOKEN, WORKER, A, B, C
@@ -28,7 +28,7 @@ def _of_ticks(texts: Texts, memory: Memory) -> Iterator[Statement]:
 
     def said(
         verb: str,
-        call: Callable[[Store], object],
+        call: Callable[[BeatQueries], object],
         beat: str = A,
         about: str = "",
         once: bool = False,
@@ -79,7 +79,7 @@ def _of_sending(said: Callable[..., Statement], job: Job) -> Iterator[Statement]
 
 
 def _of_upkeep(texts: Texts, memory: Memory) -> Iterator[Statement]:
-    calls: dict[str, Callable[[Store], object]] = {
+    calls: dict[str, Callable[[BeatQueries], object]] = {
         "judge": lambda store: store.judge(BATCH, True),
         "recheck": lambda store: store.recheck(BATCH),
         "release": lambda store: store.release(),
@@ -117,7 +117,7 @@ def _of_starts(texts: Texts, job: Job) -> Iterator[Statement]:
         beside = verb if token == COPY else None
         start = Start(job.id, job.run, attempt, token, WORKER)
 
-        def call(reports: Reports, start: Start = start, verb: str = verb) -> object:
+        def call(reports: WorkerQueries, start: Start = start, verb: str = verb) -> object:
             return getattr(reports, verb)(start, SILENCE)
 
         tries = 3 if verb == "start_late" else 1
@@ -127,7 +127,7 @@ def _of_starts(texts: Texts, job: Job) -> Iterator[Statement]:
 def _of_a_start(texts: Texts, job: Job) -> Iterator[Statement]:
     """What the start that runs says, or one of which a failover has lost the commit."""
     start = Start(job.id, job.run, job.attempt, job.token or TOKEN, WORKER)
-    calls: dict[str, Callable[[Reports], object]] = {
+    calls: dict[str, Callable[[WorkerQueries], object]] = {
         "finish": lambda reports: reports.finish(start, "succeeded"),
         "retry": lambda reports: reports.retry(start, timedelta(minutes=1), "it failed"),
         "requeue": lambda reports: reports.requeue(start, "stopped"),
@@ -135,7 +135,7 @@ def _of_a_start(texts: Texts, job: Job) -> Iterator[Statement]:
         "lose": lambda reports: reports.lose(start, "killed"),
         "heartbeat": lambda reports: reports.heartbeat(WORKER, [start], SILENCE),
         "end_unstarted": lambda reports: reports.end_unstarted(
-            Copy(job.id, job.run, job.attempt), "revoked", WORKER, error="revoked"
+            MessageCopy(job.id, job.run, job.attempt), "revoked", WORKER, error="revoked"
         ),
     }
     if job.tells_apart:

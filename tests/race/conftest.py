@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.store.ticks import beat
 
 
 @pytest.fixture
-def store(migrated_database: str) -> Iterator[Store]:
+def store(migrated_database: str) -> Iterator[BeatQueries]:
     made = beat(migrated_database)
     yield made
     made.database.close()

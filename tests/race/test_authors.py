@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from celery_pgbeat.planning import Postponed
-from celery_pgbeat.postgres.reports import Reports, Start
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from tests.harness.wait import eventually
 from tests.race.transactions import Attempt, Transaction, at_once
 from tests.store.jobs import bury
@@ -27,7 +27,9 @@ def author(migrated_database: str) -> Iterator[Transaction]:
     made.close()
 
 
-def test_a_row_that_is_written_to_is_postponed_by_nobody_and_the_others_are(store: Store, author: Transaction) -> None:
+def test_a_row_that_is_written_to_is_postponed_by_nobody_and_the_others_are(
+    store: BeatQueries, author: Transaction
+) -> None:
     make_due(store, "free")
     make_due(store, "held")
     rows = store.mark(10)
@@ -41,7 +43,9 @@ def test_a_row_that_is_written_to_is_postponed_by_nobody_and_the_others_are(stor
     assert ["held"] == [row.name for row in store.mark(10)]
 
 
-def test_a_row_that_is_written_to_is_planned_by_nobody_and_the_others_are(store: Store, author: Transaction) -> None:
+def test_a_row_that_is_written_to_is_planned_by_nobody_and_the_others_are(
+    store: BeatQueries, author: Transaction
+) -> None:
     insert(store, "free")
     insert(store, "held")
     rows = store.unplanned(10)
@@ -56,7 +60,7 @@ def test_a_row_that_is_written_to_is_planned_by_nobody_and_the_others_are(store:
 
 
 def test_a_row_that_is_written_to_reports_its_problem_later_and_the_others_do_now(
-    store: Store, author: Transaction
+    store: BeatQueries, author: Transaction
 ) -> None:
     make_due(store, "free")
     make_due(store, "held")
@@ -69,7 +73,7 @@ def test_a_row_that_is_written_to_reports_its_problem_later_and_the_others_do_no
     assert (None, None) == (row_of(store, "held")["problem"], row_of(store, "held")["marked_by"])
 
 
-def test_a_row_that_is_written_to_keeps_no_beat_from_stopping(store: Store, author: Transaction) -> None:
+def test_a_row_that_is_written_to_keeps_no_beat_from_stopping(store: BeatQueries, author: Transaction) -> None:
     make_due(store, "free")
     make_due(store, "held")
     store.mark(10)
@@ -82,7 +86,7 @@ def test_a_row_that_is_written_to_keeps_no_beat_from_stopping(store: Store, auth
 
 
 def test_a_row_that_is_written_to_keeps_no_beat_from_starting(
-    store: Store, author: Transaction, migrated_database: str
+    store: BeatQueries, author: Transaction, migrated_database: str
 ) -> None:
     """The new life of a dead beat frees what that has marked; what it cannot free has to wait for the lease."""
     make_due(store, "free")
@@ -99,7 +103,7 @@ def test_a_row_that_is_written_to_keeps_no_beat_from_starting(
 
 
 def test_a_window_that_is_changed_keeps_what_uses_it_from_being_submitted_and_nothing_else(
-    store: Store, author: Transaction
+    store: BeatQueries, author: Transaction
 ) -> None:
     store.database.execute("insert into pgbeat.blackout values ('night', array['0 2 * * * PT1H'])")
     make_due(store, "free")
@@ -118,7 +122,7 @@ def test_a_window_that_is_changed_keeps_what_uses_it_from_being_submitted_and_no
 
 
 def test_a_window_is_changed_after_the_submit_that_is_under_way(
-    store: Store, author: Transaction, migrated_database: str
+    store: BeatQueries, author: Transaction, migrated_database: str
 ) -> None:
     store.database.execute("insert into pgbeat.blackout values ('night', array['0 2 * * * PT1H'])")
     make_due(store, "a")
@@ -137,7 +141,7 @@ def test_a_window_is_changed_after_the_submit_that_is_under_way(
     assert row.next_run_at == row_of(store, "a")["last_run_at"]
 
 
-def test_a_lost_job_that_turns_up_waits_for_nobody_s_open_trigger(store: Store, author: Transaction) -> None:
+def test_a_lost_job_that_turns_up_waits_for_nobody_s_open_trigger(store: BeatQueries, author: Transaction) -> None:
     make_due(store, "a")
     (row,) = store.mark(10)
     submit(store, [row])
@@ -148,14 +152,14 @@ def test_a_lost_job_that_turns_up_waits_for_nobody_s_open_trigger(store: Store, 
     author.execute("select pgbeat.trigger('a')")
     start = Start(job, 0, 0, uuid.uuid4(), "worker")
 
-    assert not at_once(lambda: Reports(store.database).start_late(start, timedelta(seconds=30)))
+    assert not at_once(lambda: WorkerQueries(store.database).start_late(start, timedelta(seconds=30)))
     author.commit()
 
     assert ["lost", "pending"] == [found["state"] for found in jobs(store)]
 
 
 def test_what_was_decided_while_an_author_waited_for_the_row_is_not_decided_again(
-    store: Store, author: Transaction, migrated_database: str
+    store: BeatQueries, author: Transaction, migrated_database: str
 ) -> None:
     """The author's statement began before the occurrence and got the lock after it: its own time is too early."""
     insert(store, "held", schedule="* * * * * *")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.beat.backfiller import Backfiller
-from celery_pgbeat.planning import Filling, Rules, Step
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.planning import BackfillRow, BackfillStep, Rules
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
 from tests.race.transactions import Attempt, Transaction, at_once
 from tests.store.ticks import HOUR, beat, decided, insert, make_due
@@ -19,44 +19,44 @@ from tests.store.ticks import HOUR, beat, decided, insert, make_due
 PAST = "now() - interval '5 hours'"
 
 
-def ask(store: Store, name: str, max_active: int = 1) -> None:
+def ask(store: BeatQueries, name: str, max_active: int = 1) -> None:
     store.database.execute(
         f"select pgbeat.backfill(%(name)s, {PAST}, now() - interval '1 hour', max_active => %(most)s)",
         {"name": name, "most": max_active},
     )
 
 
-def a_step(store: Store, filling: Filling) -> str:
+def a_step(store: BeatQueries, filling: BackfillRow) -> str:
     """Submit one job."""
-    step = Step((filling.since + HOUR,), filling.since + HOUR, 0, filling.since + 2 * HOUR)
+    step = BackfillStep((filling.since + HOUR,), filling.since + HOUR, 0, filling.since + 2 * HOUR)
     return store.submit_backfill(filling, step, [uuid.uuid4()], 5, HOUR)
 
 
-def marked(store: Store) -> Filling:
+def marked(store: BeatQueries) -> BackfillRow:
     found = store.mark_backfill("UTC")
     assert found is not None
     return found
 
 
-def active(store: Store) -> list[tuple[str, str]]:
+def active(store: BeatQueries) -> list[tuple[str, str]]:
     rows = store.database.execute("select periodic_task, origin from pgbeat.active_job order by 1, 2")
     return [(row[0], row[1]) for row in rows]
 
 
 @pytest.fixture
-def backfiller(store: Store) -> Backfiller:
+def backfiller(store: BeatQueries) -> Backfiller:
     delivery: Any = SimpleNamespace(wait_for_place=lambda: True, deliver=lambda *_: None)
     submitter: Any = SimpleNamespace(full_acts_as=lambda: "full")
     rules = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
     return Backfiller(store, delivery, submitter, Settings(), rules)
 
 
-def hourly(store: Store, name: str, **columns: Any) -> None:
+def hourly(store: BeatQueries, name: str, **columns: Any) -> None:
     insert(store, name, schedule="0 * * * *", next_run_at="2100-01-01T00:00:00Z", **columns)
 
 
 def test_a_row_that_an_author_holds_is_stepped_over_and_the_others_are_filled(
-    store: Store, backfiller: Backfiller, migrated_database: str
+    store: BeatQueries, backfiller: Backfiller, migrated_database: str
 ) -> None:
     for name in ("held", "free"):
         hourly(store, name)
@@ -75,7 +75,9 @@ def test_a_row_that_an_author_holds_is_stepped_over_and_the_others_are_filled(
     assert [("free", "backfill"), ("held", "backfill")] == active(store)
 
 
-def test_a_tick_that_is_submitted_at_the_same_moment_is_seen_or_sees(store: Store, migrated_database: str) -> None:
+def test_a_tick_that_is_submitted_at_the_same_moment_is_seen_or_sees(
+    store: BeatQueries, migrated_database: str
+) -> None:
     """Whichever comes first: the other one finds the job, or its own mark taken off."""
     make_due(store, "tick", schedule="0 * * * *")
     ask(store, "tick")
@@ -101,7 +103,7 @@ def test_a_tick_that_is_submitted_at_the_same_moment_is_seen_or_sees(store: Stor
     ],
 )
 def test_an_occurrence_that_another_one_ran_between_the_look_and_the_submit_is_judged_anew(
-    store: Store, mode: str, state: str, verdict: str
+    store: BeatQueries, mode: str, state: str, verdict: str
 ) -> None:
     hourly(store, "a", overlap="allow")
     ask(store, "a")
@@ -118,7 +120,9 @@ def test_an_occurrence_that_another_one_ran_between_the_look_and_the_submit_is_j
     assert (1 if verdict == "submitted" else 0) == len(active(store))
 
 
-def test_of_two_backfills_of_one_row_one_makes_the_job_of_an_occurrence(store: Store, migrated_database: str) -> None:
+def test_of_two_backfills_of_one_row_one_makes_the_job_of_an_occurrence(
+    store: BeatQueries, migrated_database: str
+) -> None:
     hourly(store, "a", overlap="allow")
     ask(store, "a")
     ask(store, "a")
@@ -132,7 +136,7 @@ def test_of_two_backfills_of_one_row_one_makes_the_job_of_an_occurrence(store: S
 
 
 def test_a_tick_beside_a_backfill_that_is_being_submitted_is_stepped_over_and_then_knows(
-    store: Store, migrated_database: str
+    store: BeatQueries, migrated_database: str
 ) -> None:
     make_due(store, "tick", schedule="0 * * * *")
     ask(store, "tick")
@@ -147,7 +151,7 @@ def test_a_tick_beside_a_backfill_that_is_being_submitted_is_stepped_over_and_th
     assert [("tick", "backfill")] == active(store)
 
 
-def test_a_trigger_waits_for_the_step_and_is_refused(store: Store, migrated_database: str) -> None:
+def test_a_trigger_waits_for_the_step_and_is_refused(store: BeatQueries, migrated_database: str) -> None:
     hourly(store, "a")
     ask(store, "a")
     first = Transaction(migrated_database)
@@ -162,7 +166,9 @@ def test_a_trigger_waits_for_the_step_and_is_refused(store: Store, migrated_data
     assert [("a", "backfill")] == active(store)
 
 
-def test_a_lost_job_that_turns_up_at_the_same_moment_trips_over_the_index(store: Store, migrated_database: str) -> None:
+def test_a_lost_job_that_turns_up_at_the_same_moment_trips_over_the_index(
+    store: BeatQueries, migrated_database: str
+) -> None:
     """It is no job that anybody sees: only the constraint keeps the two apart."""
     hourly(store, "a")
     ask(store, "a", max_active=2)
@@ -171,7 +177,7 @@ def test_a_lost_job_that_turns_up_at_the_same_moment_trips_over_the_index(store:
     late.execute(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
         "on_lost, tracking, pickup_deadline, busy_until) values (gen_random_uuid(), 'a', now(), 'schedule', 'running', "
-        "true, 'app.probe', '{}', 'mark', 'full', '1 h', now())"
+        "true, 'app.probe', '{}', 'give_up', 'full', '1 h', now())"
     )
     step = Attempt(lambda: a_step(store, filling)).waits_for(late, store.database)
     late.commit()
@@ -183,7 +189,7 @@ def test_a_lost_job_that_turns_up_at_the_same_moment_trips_over_the_index(store:
 
 
 def test_who_cancels_in_an_open_transaction_keeps_no_beat_waiting(
-    store: Store, backfiller: Backfiller, migrated_database: str
+    store: BeatQueries, backfiller: Backfiller, migrated_database: str
 ) -> None:
     hourly(store, "a")
     ask(store, "a")

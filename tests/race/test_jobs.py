@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.postgres.reports import Reports, Start
-from celery_pgbeat.postgres.store import Confirmed, Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries, Confirmed
+from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from tests.race.transactions import Attempt, Transaction, at_once
 from tests.store.jobs import bury
 from tests.store.ticks import HOUR, decided, jobs, make_due, row_of
@@ -22,8 +22,8 @@ Open = Callable[[], Transaction]
 
 
 @pytest.fixture
-def reports(store: Store) -> Reports:
-    return Reports(store.database)
+def reports(store: BeatQueries) -> WorkerQueries:
+    return WorkerQueries(store.database)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def open_transaction(migrated_database: str) -> Iterator[Open]:
         transaction.close()
 
 
-def submit_next(store: Store, through: Store | None = None) -> uuid.UUID:
+def submit_next(store: BeatQueries, through: BeatQueries | None = None) -> uuid.UUID:
     """Submit the occurrence of row `a` that is due, the next one being due at once; return the job."""
     (row,) = store.mark(10)
     decision = decided(row, row.next_run_at + MICROSECOND)
@@ -52,18 +52,18 @@ def start_of(job: uuid.UUID) -> Start:
     return Start(job, 0, 0, uuid.uuid4(), "worker")
 
 
-def running(store: Store, reports: Reports, job: uuid.UUID) -> Start:
+def running(store: BeatQueries, reports: WorkerQueries, job: uuid.UUID) -> Start:
     store.confirm([(job, 0.0)])
     start = start_of(job)
     assert reports.start(start, SILENCE)
     return start
 
 
-def states(store: Store) -> list[str]:
+def states(store: BeatQueries) -> list[str]:
     return [job["state"] for job in jobs(store)]
 
 
-def exclusive(store: Store) -> int:
+def exclusive(store: BeatQueries) -> int:
     (row,) = store.database.execute("select count(*) from pgbeat.active_job where exclusive")
     return int(row[0])
 
@@ -72,7 +72,7 @@ def exclusive(store: Store) -> int:
 
 
 def test_a_release_beside_the_end_of_the_job_in_the_way_does_nothing_and_the_end_releases(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="buffer_one")
     start = running(store, reports, submit_next(store))
@@ -89,7 +89,7 @@ def test_a_release_beside_the_end_of_the_job_in_the_way_does_nothing_and_the_end
 
 
 def test_the_end_of_a_job_waits_for_the_submit_that_buffers_the_next_one_and_releases_it(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="buffer_one")
     start = running(store, reports, submit_next(store))
@@ -105,7 +105,7 @@ def test_the_end_of_a_job_waits_for_the_submit_that_buffers_the_next_one_and_rel
 
 @pytest.mark.parametrize("overlap", ["skip", "buffer_one", "cancel_other"])
 def test_a_submit_leaves_a_row_whose_job_ends_at_that_moment_and_then_sends(
-    store: Store, reports: Reports, open_transaction: Open, overlap: str
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open, overlap: str
 ) -> None:
     make_due(store, "a", overlap=overlap)
     start = running(store, reports, submit_next(store))
@@ -123,7 +123,7 @@ def test_a_submit_leaves_a_row_whose_job_ends_at_that_moment_and_then_sends(
 
 
 def test_of_two_releases_at_once_one_releases_and_the_other_does_nothing(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="buffer_all")
     start = running(store, reports, submit_next(store))
@@ -142,7 +142,7 @@ def test_of_two_releases_at_once_one_releases_and_the_other_does_nothing(
 
 
 def test_a_release_beside_a_forced_job_of_an_open_transaction_waits_for_nobody(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="buffer_one")
     start = running(store, reports, submit_next(store))
@@ -162,7 +162,7 @@ def test_a_release_beside_a_forced_job_of_an_open_transaction_waits_for_nobody(
 
 
 def test_the_end_of_a_job_that_is_asked_to_end_at_that_moment_waits_and_releases_the_next(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="cancel_other")
     start = running(store, reports, submit_next(store))
@@ -177,7 +177,7 @@ def test_the_end_of_a_job_that_is_asked_to_end_at_that_moment_waits_and_releases
 
 
 def test_a_start_of_a_job_that_is_withdrawn_at_that_moment_starts_nothing(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="cancel_other")
     job = submit_next(store)
@@ -193,7 +193,7 @@ def test_a_start_of_a_job_that_is_withdrawn_at_that_moment_starts_nothing(
 
 
 def test_a_submit_leaves_a_row_whose_job_starts_at_that_moment_and_then_asks_it_to_end(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="cancel_other")
     job = submit_next(store)
@@ -208,13 +208,15 @@ def test_a_submit_leaves_a_row_whose_job_starts_at_that_moment_and_then_asks_it_
     assert [True] == [answer.waits for answer in submit()]
 
     assert ["running", "buffered"] == states(store)
-    assert [("cancel",), (None,)] == store.database.execute("select ask from pgbeat.active_job order by created_at")
+    assert [("cancel",), (None,)] == store.database.execute(
+        "select stop_request from pgbeat.active_job order by created_at"
+    )
     assert 1 == exclusive(store)
 
 
 @pytest.mark.parametrize("overlap", ["cancel_other", "terminate_other"])
 def test_a_job_that_is_confirmed_at_that_moment_is_withdrawn_and_not_asked_to_end(
-    store: Store, open_transaction: Open, overlap: str
+    store: BeatQueries, open_transaction: Open, overlap: str
 ) -> None:
     """Asked to end while it does not run it would never end, and the next one would wait for it."""
     make_due(store, "a", overlap=overlap)
@@ -233,7 +235,7 @@ def test_a_job_that_is_confirmed_at_that_moment_is_withdrawn_and_not_asked_to_en
 # An occurrence and the older job in its way: at most one of them is dropped for the other.
 
 
-def unsent_late(store: Store) -> uuid.UUID:
+def unsent_late(store: BeatQueries) -> uuid.UUID:
     """Row `a` with a job that is nobody's and too late, and its next occurrence due."""
     job = submit_next(store)
     store.give_back([job])
@@ -244,7 +246,7 @@ def unsent_late(store: Store) -> uuid.UUID:
 
 
 def test_a_tick_is_not_skipped_for_an_unsent_job_that_is_dropped_for_it_at_that_moment(
-    store: Store, open_transaction: Open
+    store: BeatQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a")
     unsent_late(store)
@@ -262,7 +264,7 @@ def test_a_tick_is_not_skipped_for_an_unsent_job_that_is_dropped_for_it_at_that_
 
 
 def test_an_unsent_job_is_not_dropped_for_a_tick_that_is_skipped_for_it_at_that_moment(
-    store: Store, open_transaction: Open
+    store: BeatQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a")
     job = unsent_late(store)
@@ -279,7 +281,7 @@ def test_an_unsent_job_is_not_dropped_for_a_tick_that_is_skipped_for_it_at_that_
 
 
 def test_a_tick_is_not_skipped_for_a_silent_job_that_is_given_up_at_that_moment(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     silent(store, reports)
     (row,) = store.mark(10)
@@ -295,7 +297,7 @@ def test_a_tick_is_not_skipped_for_a_silent_job_that_is_given_up_at_that_moment(
 
 
 def test_a_tick_is_not_skipped_for_a_silent_job_that_anything_else_is_written_to_at_that_moment(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     silent(store, reports)
     (row,) = store.mark(10)
@@ -314,7 +316,7 @@ def test_a_tick_is_not_skipped_for_a_silent_job_that_anything_else_is_written_to
 
 
 def test_of_two_copies_that_ask_at_the_same_moment_the_second_waits_and_starts_nothing(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a")
     job = submit_next(store)
@@ -328,7 +330,7 @@ def test_of_two_copies_that_ask_at_the_same_moment_the_second_waits_and_starts_n
 
 
 def test_a_confirm_and_a_recover_beside_a_start_do_nothing(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a")
     job = submit_next(store)
@@ -344,7 +346,7 @@ def test_a_confirm_and_a_recover_beside_a_start_do_nothing(
 
 
 def test_a_confirm_beside_a_recover_that_lets_the_job_be_names_it_to_be_confirmed_again(
-    store: Store, open_transaction: Open
+    store: BeatQueries, open_transaction: Open
 ) -> None:
     """A recover that began before the mark locks the row, and only then sees that somebody is sending it."""
     make_due(store, "a")
@@ -359,13 +361,13 @@ def test_a_confirm_beside_a_recover_that_lets_the_job_be_names_it_to_be_confirme
     assert Confirmed(set(), set()) == store.confirm([(job, 0.0)])
 
 
-def beat_b(store: Store) -> Store:
+def beat_b(store: BeatQueries) -> BeatQueries:
     """Another beat, to which every lease is over."""
     store.database.execute("update pgbeat.periodic_task set marked_at = null, marked_by = null")
-    return Store(store.database, "beat-b", timedelta(microseconds=1))
+    return BeatQueries(store.database, "beat-b", timedelta(microseconds=1))
 
 
-def silent(store: Store, reports: Reports, **columns: Any) -> Start:
+def silent(store: BeatQueries, reports: WorkerQueries, **columns: Any) -> Start:
     make_due(store, "a", **columns)
     start = running(store, reports, submit_next(store))
     store.database.execute("update pgbeat.active_job set check_at = 'epoch', busy_until = now() - interval '1 second'")
@@ -373,7 +375,7 @@ def silent(store: Store, reports: Reports, **columns: Any) -> Start:
 
 
 def test_a_silent_job_that_says_at_that_moment_that_it_lives_is_left_alone(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     start = silent(store, reports)
     beating = open_transaction()
@@ -386,9 +388,9 @@ def test_a_silent_job_that_says_at_that_moment_that_it_lives_is_left_alone(
     assert ["running"] == states(store)
 
 
-@pytest.mark.parametrize(("on_lost", "state"), [("mark", "lost"), ("rerun", "pending")])
+@pytest.mark.parametrize(("on_lost", "state"), [("give_up", "lost"), ("rerun", "pending")])
 def test_a_job_that_is_judged_at_that_moment_has_nothing_more_to_say(
-    store: Store, reports: Reports, open_transaction: Open, on_lost: str, state: str
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open, on_lost: str, state: str
 ) -> None:
     start = silent(store, reports, on_lost=on_lost)
     judging = open_transaction()
@@ -403,7 +405,7 @@ def test_a_job_that_is_judged_at_that_moment_has_nothing_more_to_say(
 
 
 def test_a_silent_job_that_ends_at_that_moment_is_not_judged(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     start = silent(store, reports)
     ending = open_transaction()
@@ -418,7 +420,7 @@ def test_a_silent_job_that_ends_at_that_moment_is_not_judged(
 # A lost job that turns up, and a new one of its name: the unique index decides.
 
 
-def lost(store: Store) -> uuid.UUID:
+def lost(store: BeatQueries) -> uuid.UUID:
     make_due(store, "a")
     job = submit_next(store)
     store.confirm([(job, 0.0)])
@@ -428,7 +430,7 @@ def lost(store: Store) -> uuid.UUID:
 
 
 def test_a_submit_beside_a_lost_job_that_turns_up_waits_for_it_and_is_skipped(
-    store: Store, open_transaction: Open
+    store: BeatQueries, open_transaction: Open
 ) -> None:
     job = lost(store)
     starting = open_transaction()
@@ -443,11 +445,11 @@ def test_a_submit_beside_a_lost_job_that_turns_up_waits_for_it_and_is_skipped(
 
 
 def test_a_forced_job_that_was_lost_and_turns_up_keeps_the_next_tick_away_too(
-    store: Store, open_transaction: Open
+    store: BeatQueries, open_transaction: Open
 ) -> None:
     """It was not exclusive as it was made; beside a tick there would be two."""
     job = lost(store)
-    store.database.execute("update pgbeat.finished_job set revival = revival || '{\"exclusive\": false}'")
+    store.database.execute("update pgbeat.finished_job set restart_data = restart_data || '{\"exclusive\": false}'")
     starting = open_transaction()
     assert starting.reports.start_late(start_of(job), SILENCE)
 
@@ -458,7 +460,7 @@ def test_a_forced_job_that_was_lost_and_turns_up_keeps_the_next_tick_away_too(
     assert ["running", "skipped"] == states(store)
 
 
-def test_without_the_unique_index_both_would_be_under_way(store: Store, open_transaction: Open) -> None:
+def test_without_the_unique_index_both_would_be_under_way(store: BeatQueries, open_transaction: Open) -> None:
     """The control: what the test before this one sees is the index's doing."""
     store.database.execute("drop index pgbeat.job_one_at_a_time")
     job = lost(store)
@@ -473,7 +475,7 @@ def test_without_the_unique_index_both_would_be_under_way(store: Store, open_tra
 
 
 def test_a_lost_job_that_turns_up_beside_a_submit_waits_and_takes_the_place_of_the_new_one(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     job = lost(store)
     submitting = open_transaction()
@@ -487,7 +489,7 @@ def test_a_lost_job_that_turns_up_beside_a_submit_waits_and_takes_the_place_of_t
 
 
 def test_a_lost_job_turns_up_twice_at_once_and_starts_once(
-    store: Store, reports: Reports, open_transaction: Open
+    store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     job = lost(store)
     first = open_transaction()

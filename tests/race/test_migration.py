@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from celery_pgbeat.postgres import migrate
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness.wait import eventually
 from tests.race.transactions import PATIENCE, Attempt, Transaction, at_once
 
@@ -31,12 +31,12 @@ def _next_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrate, "latest", lambda: following[-1][0])
 
 
-def migration(store: Store) -> Attempt[int]:
+def migration(store: BeatQueries) -> Attempt[int]:
     return Attempt(lambda: migrate.migrate(store.database.engine))
 
 
 def test_a_look_that_comes_while_a_migration_waits_is_answered_after_it(
-    store: Store, other: Transaction, monkeypatch: pytest.MonkeyPatch
+    store: BeatQueries, other: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long that waits."""
     monkeypatch.setattr(migrate, "LOCK", migrate.LOCK.replace("500ms", "1min"))
@@ -50,7 +50,9 @@ def test_a_look_that_comes_while_a_migration_waits_is_answered_after_it(
     assert not looking.answer().due
 
 
-def test_a_migration_lets_go_of_a_statement_that_it_has_met_and_comes_again(store: Store, other: Transaction) -> None:
+def test_a_migration_lets_go_of_a_statement_that_it_has_met_and_comes_again(
+    store: BeatQueries, other: Transaction
+) -> None:
     other.execute(ACTIVE_JOBS)
     migrating = migration(store).waits_for(other, store.database)
 

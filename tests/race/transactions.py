@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar, cast
 
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.reports import Reports
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.worker_queries import WorkerQueries
 from tests.harness.wait import eventually
 from tests.store.ticks import LEASE
 
@@ -37,14 +37,14 @@ class Transaction:
         """Run any other."""
         return self._database.execute(sql, parameters, self._connection)
 
-    def store(self, name: str = "beat-a") -> Store:
+    def store(self, name: str = "beat-a") -> BeatQueries:
         """Return a beat's statements, all in this transaction."""
-        return Store(cast(Database, self), name, LEASE)
+        return BeatQueries(cast(Database, self), name, LEASE)
 
     @property
-    def reports(self) -> Reports:
+    def reports(self) -> WorkerQueries:
         """A worker's statements, all in this transaction."""
-        return Reports(cast(Database, self))
+        return WorkerQueries(cast(Database, self))
 
     def commit(self) -> None:
         """Let everybody see it, and hang up."""

@@ -18,15 +18,15 @@ def make_job(database: Database, **columns: Any) -> uuid.UUID:
         "id": uuid.uuid4(),
         "periodic_task": "nightly",
         "origin": "schedule",
-        "state": "submitted",
+        "state": "sent",
         "exclusive": True,
         "task": "app.probe",
         "message": json.dumps({"args": [], "kwargs": {}}),
-        "on_lost": "mark",
+        "on_lost": "give_up",
         "tracking": "full",
         "pickup_deadline": HOUR,
         "sends": 1,
-        "waits_for": "turn" if columns.get("state") == "buffered" else None,
+        "waits_for": "predecessor" if columns.get("state") == "buffered" else None,
         **columns,
     }
     names, parameters = ", ".join(values), ", ".join(f"%({column})s" for column in values)

@@ -346,7 +346,7 @@ def test_what_postgres_alone_refuses_is_named_and_nothing_is_stored(beat: PgBeat
     assert beat.list() == []
 
 
-def test_a_wrong_schedule_is_refused_before_the_database_is_asked() -> None:
+def test_a_wrong_schedule_is_refused_before_the_database_is_requested() -> None:
     with pytest.raises(InvalidSchedule, match="hour 25 is not in 0-23"):
         PgBeat(url="postgresql://nobody@127.0.0.1:1/nowhere").schedule("x", "t", "0 25 * * *")
 
@@ -464,10 +464,10 @@ def test_jobs_are_listed_by_name_and_state_the_latest_first(beat: PgBeat) -> Non
     for name in "ab":
         beat.schedule(name, "t", "@daily", overlap="allow")
     jobs = [beat.trigger("a"), beat.trigger("b"), beat.trigger("a")]
-    beat.database.execute("update pgbeat.active_job set state = 'submitted' where id = %(id)s", {"id": str(jobs[0])})
+    beat.database.execute("update pgbeat.active_job set state = 'sent' where id = %(id)s", {"id": str(jobs[0])})
 
     assert [jobs[2], jobs[0]] == [job.id for job in beat.jobs("a")]
-    assert [jobs[0]] == [job.id for job in beat.jobs(state="submitted")]
+    assert [jobs[0]] == [job.id for job in beat.jobs(state="sent")]
     assert [jobs[2]] == [job.id for job in beat.jobs(limit=1)]
 
 

@@ -15,7 +15,7 @@ from celery import Celery
 from celery.app.utils import bugreport
 
 import celery_pgbeat.api.backfills
-import celery_pgbeat.api.door
+import celery_pgbeat.api.client
 import celery_pgbeat.api.groups
 import celery_pgbeat.declare.call
 import celery_pgbeat.declare.timing
@@ -119,7 +119,7 @@ def test_the_public_names_are_loaded_on_first_use() -> None:
 def examples() -> Iterator[doctest.DocTest]:
     for module in (
         celery_pgbeat.api.backfills,
-        celery_pgbeat.api.door,
+        celery_pgbeat.api.client,
         celery_pgbeat.api.groups,
         celery_pgbeat.declare.call,
         celery_pgbeat.declare.timing,

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.beat.backfiller import Backfiller
-from celery_pgbeat.planning import Filling, Rules, Step, range_of
-from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.planning import BackfillRow, BackfillStep, Rules, range_of
+from celery_pgbeat.postgres.beat_queries import MOST_RECALLED, BeatQueries
 from celery_pgbeat.postgres.statements import statement
-from celery_pgbeat.postgres.store import MOST_RECALLED, Store
+from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from celery_pgbeat.settings import Settings
 from tests.harness.cost import slowness
 from tests.store.session import reason
@@ -60,7 +60,7 @@ def end_job(situation: Situation, job: Any, state: str = "succeeded") -> None:
 class Desk:
     """A beat that makes steps of backfills, with a list in the place of the delivery."""
 
-    def __init__(self, store: Store, **settings: Any) -> None:
+    def __init__(self, store: BeatQueries, **settings: Any) -> None:
         self.store = store
         self.sent: list[uuid.UUID] = []
         delivery: Any = SimpleNamespace(wait_for_place=lambda: True, deliver=self._deliver)
@@ -75,13 +75,13 @@ class Desk:
 
 
 @pytest.fixture
-def store(situation: Situation, migrated_database: str) -> Store:
+def store(situation: Situation, migrated_database: str) -> BeatQueries:
     del situation  # the clock stands at noon
     return beat(migrated_database)
 
 
 @pytest.fixture
-def desk(store: Store) -> Desk:
+def desk(store: BeatQueries) -> Desk:
     return Desk(store)
 
 
@@ -92,13 +92,13 @@ def hourly(situation: Situation) -> Situation:
     return situation
 
 
-def marked(store: Store) -> Filling:
+def marked(store: BeatQueries) -> BackfillRow:
     found = store.mark_backfill("UTC")
     assert found is not None
     return found
 
 
-def submit(store: Store, filling: Filling, room: int | None = None) -> str:
+def submit(store: BeatQueries, filling: BackfillRow, room: int | None = None) -> str:
     """Decide and submit a step as a beat does, for as much room as it was told unless said."""
     span = range_of(filling, filling.since, filling.until, filling.mode, RULES)
     history = store.recall(filling.name, filling.reached or span.begin, span.end)
@@ -118,7 +118,7 @@ def test_a_backfill_is_a_row_with_its_defaults_and_wakes_the_beats(hourly: Situa
         *(row[column] for column in ("periodic_task", "since", "until", "mode", "max_active", "state")),
     )
     assert (None, None, 0, 0, NOON, "postgres") == (
-        *(row[column] for column in ("reached", "total", "submitted", "passed_over", "created_at", "created_by")),
+        *(row[column] for column in ("reached", "total", "submitted", "skipped", "created_at", "created_by")),
     )
 
 
@@ -198,7 +198,7 @@ def test_occurrences_from_before_the_row_was_made_go_out_oldest_first_as_jobs_of
     assert [first["id"], second["id"]] == [str(job) for job in desk.sent]
     row = stored(hourly, backfill)
     assert (hours(2)[0], hours(3)[0], 5, 2, 0, "running", None) == tuple(
-        row[column] for column in ("reached", "next_at", "total", "submitted", "passed_over", "state", "marked_by")
+        row[column] for column in ("reached", "next_at", "total", "submitted", "skipped", "state", "marked_by")
     )
     assert before == hourly.session.task("nightly")  # run_count, next_run_at, last_run_at and all else
 
@@ -216,7 +216,7 @@ def test_never_more_are_under_way_than_max_active_and_each_end_makes_room(hourly
     assert 2 == most
     assert 5 == len(set(desk.sent)) == len(desk.sent)
     done = stored(hourly, backfill)
-    assert (5, 5, 0, NOON) == (done["total"], done["submitted"], done["passed_over"], done["finished_at"])
+    assert (5, 5, 0, NOON) == (done["total"], done["submitted"], done["skipped"], done["finished_at"])
 
 
 def test_the_end_of_a_job_wakes_the_beats_while_there_is_more_to_do_and_not_after(
@@ -245,7 +245,7 @@ def test_a_mode_asks_what_became_of_each_occurrence(
     hourly.final("revoked", six)
     hourly.final("failed", seven)
     hourly.job("running", scheduled_for=seven, exclusive=False)
-    hourly.final("submitted", eight)
+    hourly.final("untracked", eight)
     hourly.session.rows("update pgbeat.periodic_task set overlap = 'allow'")
     backfill = ask(hourly, 1, 8, mode=mode, max_active=10)
 
@@ -253,7 +253,7 @@ def test_a_mode_asks_what_became_of_each_occurrence(
 
     assert hours(*wanted) == [job["scheduled_for"] for job in jobs(hourly)]
     done = stored(hourly, backfill)
-    assert ("finished", len(wanted), 8 - len(wanted)) == (done["state"], done["submitted"], done["passed_over"])
+    assert ("finished", len(wanted), 8 - len(wanted)) == (done["state"], done["submitted"], done["skipped"])
 
 
 def test_what_somebody_triggered_at_that_instant_is_not_the_occurrence(hourly: Situation, desk: Desk) -> None:
@@ -280,18 +280,18 @@ def test_a_long_history_is_passed_over_in_bounded_steps_without_touching_the_row
     before = hourly.session.row("select xmin::text as version from pgbeat.periodic_task")
 
     assert desk.turn()
-    assert (3, MOST_RECALLED) == tuple(stored(hourly, backfill)[column] for column in ("submitted", "passed_over"))
+    assert (3, MOST_RECALLED) == tuple(stored(hourly, backfill)[column] for column in ("submitted", "skipped"))
     version = hourly.session.row("select xmin::text as version from pgbeat.periodic_task")
     assert before != version
     assert desk.turn()
     done = stored(hourly, backfill)
     assert ("finished", count + 3, 3, count) == tuple(
-        done[column] for column in ("state", "total", "submitted", "passed_over")
+        done[column] for column in ("state", "total", "submitted", "skipped")
     )
     assert version == hourly.session.row("select xmin::text as version from pgbeat.periodic_task")
 
 
-def test_a_step_reads_no_more_of_the_history_than_it_needs(store: Store, hourly: Situation) -> None:
+def test_a_step_reads_no_more_of_the_history_than_it_needs(store: BeatQueries, hourly: Situation) -> None:
     hourly.session.rows(
         "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
         "finished_at) select gen_random_uuid(), 'row-' || n %% 3, %s - n * interval '1 minute', 'schedule', 'failed', "
@@ -315,7 +315,7 @@ def test_a_step_reads_no_more_of_the_history_than_it_needs(store: Store, hourly:
     assert "rows=10 loops=1" in plan.replace("rows=10.00", "rows=10")
 
 
-def test_jobs_of_one_instant_are_not_torn_apart_by_the_limit(store: Store, hourly: Situation) -> None:
+def test_jobs_of_one_instant_are_not_torn_apart_by_the_limit(store: BeatQueries, hourly: Situation) -> None:
     for _ in range(5):
         hourly.final("failed", hours(1)[0])
     hourly.final("succeeded", hours(1)[0])
@@ -346,7 +346,7 @@ def test_a_paused_a_finished_and_a_blacked_out_row_are_filled(situation: Situati
 
 
 def test_what_the_ordinary_way_has_still_to_decide_is_left_to_it_and_then_judged(
-    hourly: Situation, desk: Desk, store: Store
+    hourly: Situation, desk: Desk, store: BeatQueries
 ) -> None:
     """As after an outage: catch-up decides first, and the backfill fills in what that leaves."""
     due = hours(3)[0]
@@ -369,7 +369,7 @@ def test_what_the_ordinary_way_has_still_to_decide_is_left_to_it_and_then_judged
     assert desk.turn()
     assert hours(4, 5) == [job["scheduled_for"] for job in jobs(hourly)]
     done = stored(hourly, backfill)
-    assert ("finished", 4, 1) == (done["state"], done["submitted"], done["passed_over"])
+    assert ("finished", 4, 1) == (done["state"], done["submitted"], done["skipped"])
 
 
 def test_a_pause_leaves_nothing_to_the_ordinary_way(hourly: Situation, desk: Desk) -> None:
@@ -458,7 +458,7 @@ def test_a_tick_that_finds_a_backfill_s_job_is_decided_by_overlap(hourly: Situat
 
 
 def test_under_buffer_one_each_tick_waits_for_one_job_of_a_backfill_and_goes_before_the_next(
-    hourly: Situation, desk: Desk, store: Store
+    hourly: Situation, desk: Desk, store: BeatQueries
 ) -> None:
     """What the docs recommend: no tick is skipped while a range is filled in one by one."""
     hourly.session.rows("update pgbeat.periodic_task set overlap = 'buffer_one'")
@@ -486,7 +486,7 @@ def test_the_index_that_is_the_overlap_rule_knows_of_a_backfill(hourly: Situatio
     assert desk.turn()
 
     assert [True, False] == [job["exclusive"] for job in jobs(hourly)]
-    hourly_job = {"id": str(uuid.uuid4()), "scheduled_for": NOON, "state": "submitted"}
+    hourly_job = {"id": str(uuid.uuid4()), "scheduled_for": NOON, "state": "sent"}
     with pytest.raises(Exception, match="job_one_at_a_time"):
         hourly.job(**hourly_job)
     end_job(hourly, jobs(hourly)[0]["id"])
@@ -513,7 +513,7 @@ def test_a_submit_takes_the_mark_of_a_tick_off_so_that_it_changes_nothing(
 
 
 def test_of_two_beats_one_marks_and_the_other_finds_nothing(
-    hourly: Situation, store: Store, migrated_database: str
+    hourly: Situation, store: BeatQueries, migrated_database: str
 ) -> None:
     ask(hourly, 1, 2)
     marked(store)
@@ -524,7 +524,7 @@ def test_of_two_beats_one_marks_and_the_other_finds_nothing(
 
 
 def test_a_mark_that_has_lapsed_is_taken_over_and_the_late_submit_changes_nothing(
-    hourly: Situation, store: Store, migrated_database: str
+    hourly: Situation, store: BeatQueries, migrated_database: str
 ) -> None:
     ask(hourly, 1, 2, max_active=2)
     stalled = marked(store)
@@ -541,7 +541,7 @@ def test_a_mark_that_has_lapsed_is_taken_over_and_the_late_submit_changes_nothin
 
 
 def test_a_step_that_is_decided_again_makes_the_same_ids_and_another_backfill_other_ones(
-    hourly: Situation, store: Store
+    hourly: Situation, store: BeatQueries
 ) -> None:
     ids = []
     for mode in ("missing", "all"):
@@ -567,7 +567,7 @@ def test_a_step_that_is_decided_again_makes_the_same_ids_and_another_backfill_ot
     ],
 )
 def test_what_changes_between_mark_and_submit_is_seen_and_nothing_is_submitted(
-    hourly: Situation, store: Store, meanwhile: str
+    hourly: Situation, store: BeatQueries, meanwhile: str
 ) -> None:
     backfill = ask(hourly, 1, 2)
     filling = marked(store)
@@ -579,7 +579,9 @@ def test_what_changes_between_mark_and_submit_is_seen_and_nothing_is_submitted(
     assert (None, 0, None) == (row["reached"], row["submitted"], row["marked_by"])
 
 
-def test_more_jobs_than_there_is_room_for_are_refused_by_the_statement_itself(hourly: Situation, store: Store) -> None:
+def test_more_jobs_than_there_is_room_for_are_refused_by_the_statement_itself(
+    hourly: Situation, store: BeatQueries
+) -> None:
     ask(hourly, 1, 5, max_active=2)
 
     assert "held" == submit(store, marked(store), room=3)
@@ -588,7 +590,7 @@ def test_more_jobs_than_there_is_room_for_are_refused_by_the_statement_itself(ho
 
 
 def test_a_beat_that_starts_again_frees_what_its_dead_self_had_marked(
-    hourly: Situation, store: Store, migrated_database: str
+    hourly: Situation, store: BeatQueries, migrated_database: str
 ) -> None:
     ask(hourly, 1, 2)
     marked(store)
@@ -629,7 +631,7 @@ def test_a_cancelled_backfill_drops_what_is_undecided_and_leaves_its_jobs(hourly
     assert not desk.turn()
 
 
-def test_a_cancel_between_mark_and_submit_holds(hourly: Situation, store: Store) -> None:
+def test_a_cancel_between_mark_and_submit_holds(hourly: Situation, store: BeatQueries) -> None:
     backfill = ask(hourly, 1, 5)
     filling = marked(store)
     hourly.session.rows("select pgbeat.cancel_backfill(%s)", backfill)
@@ -671,7 +673,7 @@ def test_what_is_over_cannot_be_cancelled_and_what_is_unknown_neither(hourly: Si
     ],
 )
 def test_a_backfill_that_cannot_go_on_ends_and_says_why(
-    hourly: Situation, store: Store, change: str, problem: str
+    hourly: Situation, store: BeatQueries, change: str, problem: str
 ) -> None:
     desk = Desk(store, allowed_tasks=("app.*",))
     backfill = ask(hourly, 1, 3)
@@ -717,22 +719,21 @@ def test_backfills_that_are_over_are_kept_for_the_retention(hourly: Situation, d
 
 
 def test_a_lost_job_keeps_its_backfill_and_starts_late_only_where_no_other_of_it_waits(
-    hourly: Situation, desk: Desk, store: Store
+    hourly: Situation, desk: Desk, store: BeatQueries
 ) -> None:
     backfill = ask(hourly, 1, 3)
 
     def lose_and_start_late() -> bool:
         job = jobs(hourly)[-1]["id"]
         hourly.session.rows(
-            "update pgbeat.active_job "
-            "set state = 'submitted', busy_until = '2000-01-01', check_at = default, resends = 3"
+            "update pgbeat.active_job set state = 'sent', busy_until = '2000-01-01', check_at = default, resends = 3"
         )
         store.judge(10, True)
-        lost = hourly.session.value("select revival ->> 'backfill' from pgbeat.finished_job where id = %s", job)
+        lost = hourly.session.value("select restart_data ->> 'backfill' from pgbeat.finished_job where id = %s", job)
         assert backfill == lost
         if len(desk.sent) > 1:
             assert desk.turn()
-        return Reports(store.database).start_late(Start(job, 0, 0, uuid.uuid4(), "w"), timedelta(seconds=30))
+        return WorkerQueries(store.database).start_late(Start(job, 0, 0, uuid.uuid4(), "w"), timedelta(seconds=30))
 
     assert desk.turn()
     assert lose_and_start_late()
@@ -742,17 +743,17 @@ def test_a_lost_job_keeps_its_backfill_and_starts_late_only_where_no_other_of_it
     assert not lose_and_start_late()
 
 
-def test_a_job_of_a_backfill_does_not_wait_for_min_gap(hourly: Situation, desk: Desk, store: Store) -> None:
+def test_a_job_of_a_backfill_does_not_wait_for_min_gap(hourly: Situation, desk: Desk, store: BeatQueries) -> None:
     hourly.session.rows("update pgbeat.periodic_task set min_gap = '1 hour'")
     hourly.session.rows("insert into pgbeat.periodic_task_state values ('nightly', pgbeat.now())")
     ask(hourly, 1, 1)
     assert desk.turn()
 
     start = Start(desk.sent[0], 0, 0, uuid.uuid4(), "w")
-    assert Reports(store.database).start_spaced(start, timedelta(seconds=30)) is True
+    assert WorkerQueries(store.database).start_spaced(start, timedelta(seconds=30)) is True
 
 
-def test_who_is_lazy_is_filled_by_a_beat_that_declares_it(hourly: Situation, desk: Desk, store: Store) -> None:
+def test_who_is_lazy_is_filled_by_a_beat_that_declares_it(hourly: Situation, desk: Desk, store: BeatQueries) -> None:
     hourly.session.rows("update pgbeat.periodic_task set lazy = true")
     ask(hourly, 1, 1)
 
@@ -762,16 +763,16 @@ def test_who_is_lazy_is_filled_by_a_beat_that_declares_it(hourly: Situation, des
     assert store.mark_backfill("UTC", ["nightly"]) is not None
 
 
-def test_a_step_says_what_it_has_decided(hourly: Situation, store: Store) -> None:
+def test_a_step_says_what_it_has_decided(hourly: Situation, store: BeatQueries) -> None:
     """What the statement is told is what stands in the row, whatever has been there."""
     backfill = ask(hourly, 1, 5)
     filling = marked(store)
 
-    assert "submitted" == store.submit_backfill(filling, Step((), hours(2)[0], 2, hours(3)[0]), [], 5, PATIENCE)
+    assert "submitted" == store.submit_backfill(filling, BackfillStep((), hours(2)[0], 2, hours(3)[0]), [], 5, PATIENCE)
 
     row = stored(hourly, backfill)
     assert (hours(2)[0], hours(3)[0], 5, 0, 2) == tuple(
-        row[column] for column in ("reached", "next_at", "total", "submitted", "passed_over")
+        row[column] for column in ("reached", "next_at", "total", "submitted", "skipped")
     )
 
 
@@ -791,7 +792,7 @@ def test_the_total_follows_an_edit_of_the_schedule_so_that_the_figures_add_up(ho
 
     done = stored(hourly, backfill)
     assert {10} == set(totals)
-    assert (9, 1) == (done["submitted"], done["passed_over"])
+    assert (9, 1) == (done["submitted"], done["skipped"])
 
 
 def test_what_the_sun_does_in_a_thousand_years_is_not_counted_before_it_is_filled_in(
@@ -819,10 +820,12 @@ def test_the_figures_add_up_where_an_edit_leaves_the_next_occurrence_as_it_was(h
         assert desk.turn()
 
     done = stored(hourly, backfill)
-    assert (3, 3, 0) == (done["total"], done["submitted"], done["passed_over"])
+    assert (3, 3, 0) == (done["total"], done["submitted"], done["skipped"])
 
 
-def test_a_look_at_a_thousand_backfills_takes_no_longer_than_a_tick_may_wait(hourly: Situation, store: Store) -> None:
+def test_a_look_at_a_thousand_backfills_takes_no_longer_than_a_tick_may_wait(
+    hourly: Situation, store: BeatQueries
+) -> None:
     """As after an outage, when somebody asks for what was missed of all rows; each has its job under way."""
     hourly.session.rows(
         "insert into pgbeat.periodic_task (name, task, schedule, enabled) "
@@ -834,7 +837,7 @@ def test_a_look_at_a_thousand_backfills_takes_no_longer_than_a_tick_may_wait(hou
     hourly.session.rows(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
         "on_lost, tracking, pickup_deadline, busy_until, check_at, backfill) select gen_random_uuid(), periodic_task, "
-        "since, 'backfill', 'submitted', true, 'app.probe', '{}', 'mark', 'full', '1 hour', 'infinity', 'infinity', id "
+        "since, 'backfill', 'sent', true, 'app.probe', '{}', 'give_up', 'full', '1 hour', 'infinity', 'infinity', id "
         "from pgbeat.backfill"
     )
     hourly.session.rows("vacuum analyze pgbeat.backfill, pgbeat.active_job, pgbeat.periodic_task")
@@ -855,7 +858,7 @@ def test_a_look_at_a_thousand_backfills_takes_no_longer_than_a_tick_may_wait(hou
 
 
 def test_the_jobs_of_a_row_whose_group_has_a_limit_wait_for_places(
-    situation: Situation, store: Store, desk: Desk
+    situation: Situation, store: BeatQueries, desk: Desk
 ) -> None:
     situation.session.rows("select pgbeat.limit_group('g', 1)")
     situation.plan(group_name="g")
@@ -863,7 +866,7 @@ def test_the_jobs_of_a_row_whose_group_has_a_limit_wait_for_places(
 
     assert desk.turn()
 
-    assert [("buffered", "place", None)] * 2 == [
+    assert [("buffered", "slot", None)] * 2 == [
         (job["state"], job["waits_for"], job["slot"]) for job in jobs(situation)
     ]
     assert [] == desk.sent
@@ -886,7 +889,7 @@ def test_a_row_of_a_paused_group_is_filled_up_to_now(situation: Situation, desk:
     assert "finished" == situation.session.value("select state from pgbeat.backfill")
 
 
-def test_the_arguments_of_a_sensitive_row_stay_so(situation: Situation, store: Store, desk: Desk) -> None:
+def test_the_arguments_of_a_sensitive_row_stay_so(situation: Situation, store: BeatQueries, desk: Desk) -> None:
     situation.plan(sensitive=True)
     ask(situation, 1, 1)
 

@@ -72,7 +72,7 @@ def test_a_backfill_is_told_as_it_stands(beat: PgBeat, hourly: Situation, desk: 
             reached=None,
             total=None,
             submitted=0,
-            passed_over=0,
+            skipped=0,
             active=0,
             problem=None,
             created_at=NOON,
@@ -163,7 +163,7 @@ def test_a_dry_run_says_what_the_beats_then_do(
 
     told = beat.backfill("nightly", since, until, mode, 1000, dry_run=True)
 
-    assert (24, to_submit, 24 - to_submit, 0) == (told.total, told.to_submit, told.passed_over, told.undecided)
+    assert (24, to_submit, 24 - to_submit, 0) == (told.total, told.to_submit, told.skipped, told.undecided)
     assert hours(*first) == list(told.first[: len(first)])
     assert min(10, to_submit) == len(told.first)
     assert hours(0)[0] == told.history_since
@@ -171,7 +171,7 @@ def test_a_dry_run_says_what_the_beats_then_do(
     beat.backfill("nightly", since, until, mode, 1000)
     assert desk.turn()
     (made,) = beat.backfills()
-    assert (told.total, told.to_submit, told.passed_over) == (made.total, made.submitted, made.passed_over)
+    assert (told.total, told.to_submit, told.skipped) == (made.total, made.submitted, made.skipped)
     assert list(told.first) == [job["scheduled_for"] for job in jobs(hourly)][: len(told.first)]
 
 
@@ -194,7 +194,7 @@ def test_a_dry_run_says_what_the_schedule_has_still_to_decide(beat: PgBeat, hour
 
     told = beat.backfill("nightly", *hours(1, 6), dry_run=True)
 
-    assert (6, 3, 0, 3, None) == (told.total, told.to_submit, told.passed_over, told.undecided, told.history_since)
+    assert (6, 3, 0, 3, None) == (told.total, told.to_submit, told.skipped, told.undecided, told.history_since)
 
 
 # --- the shell
@@ -231,12 +231,12 @@ def test_a_dry_run_shows_what_would_be_done_and_how_far_back_anything_is_known(u
     assert (
         "occurrences  5\n"
         "to submit    4\n"
-        "passed over  1\n"
+        "skipped      1\n"
         "first        2100-02-28 01:00:00Z, 2100-02-28 03:00:00Z, 2100-02-28 04:00:00Z, 2100-02-28 05:00:00Z\n"
     ) == shown.stdout
     assert "The history begins at 2100-02-28 02:00:00Z: what is older counts as missing.\n" == shown.stderr
     told = json.loads(run(url, "backfill", "nightly", *DAY, "--dry-run", "--json").stdout)
-    assert (5, 4, 1, 0) == tuple(told[key] for key in ("total", "to_submit", "passed_over", "undecided"))
+    assert (5, 4, 1, 0) == tuple(told[key] for key in ("total", "to_submit", "skipped", "undecided"))
     assert ["2100-02-28T01:00:00+00:00", "2100-02-28T03:00:00+00:00"] == told["first"][:2]
     assert 0 == hourly.session.value("select count(*) from pgbeat.backfill")
 
@@ -269,9 +269,7 @@ def test_who_waits_is_told_the_end(url: str, hourly: Situation, desk: Desk, monk
     waited = run(url, "backfill", "nightly", *DAY, "--wait")
 
     assert 0 == waited.exit_code
-    assert waited.stdout.endswith(
-        "state        finished\ntotal        5\nsubmitted    5\npassed over  0\nactive       0\n"
-    )
+    assert waited.stdout.endswith("state      finished\ntotal      5\nsubmitted  5\nskipped    0\nactive     0\n")
     assert "finished" == json.loads(run(url, "backfill", "nightly", *DAY, "--wait", "--json").stdout)["state"]
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from celery_pgbeat.planning import Postponed
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.store.session import Session, reason
 from tests.store.ticks import HOUR, beat, jobs, make_due, planned, row_of, submit
 
@@ -20,16 +20,16 @@ def session(migrated_database: str) -> Session:
 
 
 @pytest.fixture
-def store(migrated_database: str) -> Store:
+def store(migrated_database: str) -> BeatQueries:
     return beat(migrated_database)
 
 
-def plan_all(store: Store) -> None:
+def plan_all(store: BeatQueries) -> None:
     rows = store.unplanned(100)
     store.plan([planned(row, row.planned_from + HOUR) for row in rows], "UTC")
 
 
-def test_planning_reads_the_windows_and_those_they_refer_to(session: Session, store: Store) -> None:
+def test_planning_reads_the_windows_and_those_they_refer_to(session: Session, store: BeatQueries) -> None:
     session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], 'Europe/Berlin')")
     session.rows("insert into pgbeat.blackout values ('weekend', array['0 0 * * sat P2D', 'daily PT1H'], null)")
     session.insert(
@@ -50,7 +50,7 @@ def test_planning_reads_the_windows_and_those_they_refer_to(session: Session, st
     } == row.windows
 
 
-def test_a_mark_returns_the_same(session: Session, store: Store) -> None:
+def test_a_mark_returns_the_same(session: Session, store: BeatQueries) -> None:
     session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], null)")
     make_due(store, "a", catchup_limit=7)
     session.rows("update pgbeat.periodic_task set blackout = array['window: night'], next_run_at = pgbeat.now()")
@@ -60,7 +60,7 @@ def test_a_mark_returns_the_same(session: Session, store: Store) -> None:
     assert (["window: night"], {"night": [NIGHT, None]}, 7) == (row.blackout, row.windows, row.catchup_limit)
 
 
-def test_a_change_of_a_window_plans_those_who_use_it_anew_and_nobody_else(session: Session, store: Store) -> None:
+def test_a_change_of_a_window_plans_those_who_use_it_anew_and_nobody_else(session: Session, store: BeatQueries) -> None:
     session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], null)")
     for name, windows in (("a", ["window: night"]), ("b", NIGHT), ("c", None)):
         session.insert(name, schedule="every 1h", blackout=windows)
@@ -74,7 +74,7 @@ def test_a_change_of_a_window_plans_those_who_use_it_anew_and_nobody_else(sessio
     assert [] == store.unplanned(10)
 
 
-def test_a_change_of_a_window_fences_what_was_decided_with_the_old_one(session: Session, store: Store) -> None:
+def test_a_change_of_a_window_fences_what_was_decided_with_the_old_one(session: Session, store: BeatQueries) -> None:
     session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], null)")
     make_due(store, "a")
     session.rows("update pgbeat.periodic_task set blackout = array['window: night'], next_run_at = pgbeat.now()")
@@ -86,7 +86,9 @@ def test_a_change_of_a_window_fences_what_was_decided_with_the_old_one(session: 
     assert [] == jobs(store)
 
 
-def test_a_row_that_named_an_unknown_window_is_planned_once_somebody_defines_it(session: Session, store: Store) -> None:
+def test_a_row_that_named_an_unknown_window_is_planned_once_somebody_defines_it(
+    session: Session, store: BeatQueries
+) -> None:
     session.insert("a", schedule="every 1h", blackout=["window: night"])
     store.plan([planned(row, None, "there is no blackout window named 'night'") for row in store.unplanned(10)], "UTC")
     assert [] == store.unplanned(10)
@@ -112,7 +114,7 @@ def test_a_window_in_use_is_neither_removed_nor_renamed(session: Session, change
     session.rows(change)
 
 
-def test_a_postponed_row_comes_again_with_its_instant_and_without_a_mark(store: Store) -> None:
+def test_a_postponed_row_comes_again_with_its_instant_and_without_a_mark(store: BeatQueries) -> None:
     make_due(store, "a")
     (row,) = store.mark(10)
     later = row.next_run_at + HOUR
@@ -130,7 +132,7 @@ def test_a_postponed_row_comes_again_with_its_instant_and_without_a_mark(store: 
     assert [] == store.unplanned(10)
 
 
-def test_a_postponement_of_a_lost_mark_changes_nothing(session: Session, store: Store) -> None:
+def test_a_postponement_of_a_lost_mark_changes_nothing(session: Session, store: BeatQueries) -> None:
     make_due(store, "a")
     (row,) = store.mark(10)
     session.rows("update pgbeat.periodic_task set args = '[1]'")
@@ -141,7 +143,9 @@ def test_a_postponement_of_a_lost_mark_changes_nothing(session: Session, store: 
     assert before == row_of(store, "a")
 
 
-def test_a_job_that_a_window_held_back_is_not_too_late_when_it_is_taken_over(session: Session, store: Store) -> None:
+def test_a_job_that_a_window_held_back_is_not_too_late_when_it_is_taken_over(
+    session: Session, store: BeatQueries
+) -> None:
     make_due(store, "a", catchup="none")
     session.rows("update pgbeat.periodic_task set blackout = array['0 0 * * * PT5H'], next_run_at = pgbeat.now()")
     submit(store, store.mark(10))
@@ -157,7 +161,7 @@ def test_a_job_that_a_window_held_back_is_not_too_late_when_it_is_taken_over(ses
 
 @pytest.mark.parametrize("set_by_hand", [True, False])
 def test_what_a_named_window_held_back_is_kept_when_that_is_changed(
-    session: Session, store: Store, set_by_hand: bool
+    session: Session, store: BeatQueries, set_by_hand: bool
 ) -> None:
     session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], null)")
     session.insert("a", schedule="every 1h", blackout=["window: night"])
@@ -172,7 +176,7 @@ def test_what_a_named_window_held_back_is_kept_when_that_is_changed(
     assert (row["planned_for"] or row["next_run_at"]) == unplanned.held_back
 
 
-def test_an_edit_of_the_row_itself_discards_what_was_held_back(session: Session, store: Store) -> None:
+def test_an_edit_of_the_row_itself_discards_what_was_held_back(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h", blackout=NIGHT)
     plan_all(store)
 

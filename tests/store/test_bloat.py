@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.race.transactions import Transaction
 from tests.store.ticks import beat, decided
 
@@ -16,7 +16,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 @pytest.fixture
-def store(migrated_database: str) -> Iterator[Store]:
+def store(migrated_database: str) -> Iterator[BeatQueries]:
     made = beat(migrated_database)
     made.database.execute(
         "insert into pgbeat.periodic_task (name, task, schedule, next_run_at) "
@@ -26,7 +26,7 @@ def store(migrated_database: str) -> Iterator[Store]:
     made.database.close()
 
 
-def share_of_hot_marks(store: Store, url: str) -> float:
+def share_of_hot_marks(store: BeatQueries, url: str) -> float:
     """Mark and submit all rows again and again; return the share of the marks that rewrote no index."""
     marks = hot = 0
     for _ in range(ROUNDS):
@@ -44,11 +44,13 @@ def share_of_hot_marks(store: Store, url: str) -> float:
     return float(hot / marks)
 
 
-def test_a_mark_rewrites_no_index(store: Store, migrated_database: str) -> None:
+def test_a_mark_rewrites_no_index(store: BeatQueries, migrated_database: str) -> None:
     assert 0.9 < share_of_hot_marks(store, migrated_database)
 
 
-def test_an_index_on_what_a_mark_writes_would_be_rewritten_each_time(store: Store, migrated_database: str) -> None:
+def test_an_index_on_what_a_mark_writes_would_be_rewritten_each_time(
+    store: BeatQueries, migrated_database: str
+) -> None:
     """The control."""
     store.database.execute("create index on pgbeat.periodic_task (marked_at)")
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.store.session import Session
 from tests.store.ticks import HOUR, beat, decided, insert, jobs, make_due
 
@@ -20,11 +20,11 @@ def session(migrated_database: str) -> Session:
 
 
 @pytest.fixture
-def store(migrated_database: str) -> Store:
+def store(migrated_database: str) -> BeatQueries:
     return beat(migrated_database)
 
 
-def catch_up(store: Store, count: int = 3, **columns: str) -> list[uuid.UUID]:
+def catch_up(store: BeatQueries, count: int = 3, **columns: str) -> list[uuid.UUID]:
     """Submit so many missed occurrences of a new row `a`, each decided by `all`; return their jobs."""
     make_due(store, "a", catchup="all", **columns)
     made = []
@@ -39,25 +39,25 @@ def catch_up(store: Store, count: int = 3, **columns: str) -> list[uuid.UUID]:
     return made
 
 
-def states(store: Store) -> list[str]:
+def states(store: BeatQueries) -> list[str]:
     return [job["state"] for job in jobs(store)]
 
 
-def send_and_end(store: Store, session: Session, job: uuid.UUID) -> None:
+def send_and_end(store: BeatQueries, session: Session, job: uuid.UUID) -> None:
     """Send a job, taken over if it was released, and have it end."""
     assert [one.id for one in store.recover(10, timedelta(days=1))] in ([], [job])
     store.confirm([(job, 0.0)])
     session.rows("delete from pgbeat.active_job where id = %s", str(job))
 
 
-def test_the_first_goes_out_and_the_others_wait(store: Store) -> None:
+def test_the_first_goes_out_and_the_others_wait(store: BeatQueries) -> None:
     catch_up(store)
 
     assert ["pending", "buffered", "buffered"] == states(store)
     assert 0 == store.release()
 
 
-def test_a_job_whose_way_is_free_is_released_by_the_sweep(store: Store, session: Session) -> None:
+def test_a_job_whose_way_is_free_is_released_by_the_sweep(store: BeatQueries, session: Session) -> None:
     """One that was buffered at the very moment at which the one before it ended."""
     catch_up(store)
     session.rows("alter table pgbeat.active_job disable trigger active_job_gone")
@@ -69,7 +69,9 @@ def test_a_job_whose_way_is_free_is_released_by_the_sweep(store: Store, session:
     assert ["pending", "buffered"] == states(store)
 
 
-def test_the_end_of_each_job_releases_the_next_in_the_order_of_their_instants(store: Store, session: Session) -> None:
+def test_the_end_of_each_job_releases_the_next_in_the_order_of_their_instants(
+    store: BeatQueries, session: Session
+) -> None:
     made = catch_up(store)
 
     send_and_end(store, session, made[0])
@@ -80,13 +82,13 @@ def test_the_end_of_each_job_releases_the_next_in_the_order_of_their_instants(st
     assert [] == states(store)
 
 
-def test_the_release_of_the_next_wakes_a_beat(store: Store, session: Session) -> None:
+def test_the_release_of_the_next_wakes_a_beat(store: BeatQueries, session: Session) -> None:
     made = catch_up(store)
 
     assert session.notified_by(lambda: send_and_end(store, session, made[0]))
 
 
-def test_a_fresh_tick_meanwhile_is_decided_by_overlap(store: Store, session: Session) -> None:
+def test_a_fresh_tick_meanwhile_is_decided_by_overlap(store: BeatQueries, session: Session) -> None:
     made = catch_up(store)
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
     (row,) = store.mark(10)
@@ -96,13 +98,13 @@ def test_a_fresh_tick_meanwhile_is_decided_by_overlap(store: Store, session: Ses
     assert (False, made[0]) == (answer.made, answer.blocked_by)
 
 
-def test_where_overlap_is_allowed_nothing_waits(store: Store) -> None:
+def test_where_overlap_is_allowed_nothing_waits(store: BeatQueries) -> None:
     catch_up(store, overlap="allow")
 
     assert ["pending"] * 3 == states(store)
 
 
-def test_a_running_job_keeps_those_behind_it_waiting(store: Store, session: Session) -> None:
+def test_a_running_job_keeps_those_behind_it_waiting(store: BeatQueries, session: Session) -> None:
     insert(store, "a")
     running = session.value("select pgbeat.trigger('a')")
     session.rows("update pgbeat.periodic_task set catchup = 'all', next_run_at = pgbeat.now()")
@@ -115,7 +117,7 @@ def test_a_running_job_keeps_those_behind_it_waiting(store: Store, session: Sess
     assert ["pending"] == states(store)
 
 
-def test_who_waits_is_as_busy_as_the_one_in_the_way(store: Store) -> None:
+def test_who_waits_is_as_busy_as_the_one_in_the_way(store: BeatQueries) -> None:
     catch_up(store, 2)
 
     first, second = jobs(store)
@@ -128,7 +130,7 @@ def test_who_waits_is_as_busy_as_the_one_in_the_way(store: Store) -> None:
     [("enabled = false", "paused"), ("name = name", None)],
 )
 def test_a_released_job_is_looked_at_again_before_it_is_sent(
-    store: Store, session: Session, change: str, expected: str | None
+    store: BeatQueries, session: Session, change: str, expected: str | None
 ) -> None:
     made = catch_up(store, 2)
     send_and_end(store, session, made[0])
@@ -139,7 +141,7 @@ def test_a_released_job_is_looked_at_again_before_it_is_sent(
     assert expected == recovered.reason
 
 
-def test_the_jobs_of_a_removed_row_leave_one_after_the_other(store: Store, session: Session) -> None:
+def test_the_jobs_of_a_removed_row_leave_one_after_the_other(store: BeatQueries, session: Session) -> None:
     made = catch_up(store)
     session.rows("delete from pgbeat.periodic_task")
     send_and_end(store, session, made[0])

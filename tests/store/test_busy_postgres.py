@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.store import Store
 from tests.harness.role import Role
 from tests.race.transactions import Attempt, Transaction
 from tests.store.ticks import LEASE, beat, decided, jobs, make_due, row_of, submit
 
 
 @pytest.fixture(params=["psycopg2", "psycopg"])
-def store(role: Role, request: pytest.FixtureRequest) -> Iterator[Store]:
+def store(role: Role, request: pytest.FixtureRequest) -> Iterator[BeatQueries]:
     """A beat's statements as that user; it connects with its first statement."""
-    made = Store(Database(role.url(request.param)), "beat-a", LEASE)
+    made = BeatQueries(Database(role.url(request.param)), "beat-a", LEASE)
     yield made
     made.database.close()
 
 
 @pytest.fixture
-def owner(migrated_database: str) -> Iterator[Store]:
+def owner(migrated_database: str) -> Iterator[BeatQueries]:
     made = beat(migrated_database, "beat-b")
     yield made
     made.database.close()
@@ -37,7 +37,7 @@ def other(migrated_database: str) -> Iterator[Transaction]:
     made.close()
 
 
-def slow_down(owner: Store, table: str, seconds: float) -> None:
+def slow_down(owner: BeatQueries, table: str, seconds: float) -> None:
     """Make each change of a row of this table take so long."""
     owner.database.execute(
         "create function public.take_time() returns trigger language plpgsql as "
@@ -50,7 +50,7 @@ def slow_down(owner: Store, table: str, seconds: float) -> None:
 
 
 def test_a_statement_that_outlasts_the_user_s_time_out_may_pass_with_fewer_rows(
-    role: Role, store: Store, owner: Store
+    role: Role, store: BeatQueries, owner: BeatQueries
 ) -> None:
     for number in range(20):
         make_due(owner, f"row-{number:02}")
@@ -65,7 +65,7 @@ def test_a_statement_that_outlasts_the_user_s_time_out_may_pass_with_fewer_rows(
 
 
 def test_a_submit_that_is_cancelled_leaves_nothing_behind_and_may_be_sent_again(
-    role: Role, store: Store, owner: Store
+    role: Role, store: BeatQueries, owner: BeatQueries
 ) -> None:
     make_due(owner, "a")
     rows = store.mark(10)
@@ -82,7 +82,9 @@ def test_a_submit_that_is_cancelled_leaves_nothing_behind_and_may_be_sent_again(
     assert {"a": True} == submit(store, rows)
 
 
-def test_a_lock_that_is_not_to_be_had_in_time_is_waited_for_later(role: Role, store: Store, other: Transaction) -> None:
+def test_a_lock_that_is_not_to_be_had_in_time_is_waited_for_later(
+    role: Role, store: BeatQueries, other: Transaction
+) -> None:
     role.set("lock_timeout", "100ms")
     other.execute("lock table pgbeat.periodic_task in access exclusive mode")
 
@@ -93,7 +95,9 @@ def test_a_lock_that_is_not_to_be_had_in_time_is_waited_for_later(role: Role, st
     assert not store.look().due
 
 
-def test_the_victim_of_a_deadlock_may_ask_again(role: Role, store: Store, owner: Store, other: Transaction) -> None:
+def test_the_victim_of_a_deadlock_may_ask_again(
+    role: Role, store: BeatQueries, owner: BeatQueries, other: Transaction
+) -> None:
     make_due(owner, "a")
     rows = store.mark(10)
     submit(store, rows)
@@ -112,7 +116,9 @@ def test_the_victim_of_a_deadlock_may_ask_again(role: Role, store: Store, owner:
     assert {job} == store.confirm([(job, 0.0)]).jobs
 
 
-def test_a_serialisation_failure_may_pass(role: Role, store: Store, owner: Store, other: Transaction) -> None:
+def test_a_serialisation_failure_may_pass(
+    role: Role, store: BeatQueries, owner: BeatQueries, other: Transaction
+) -> None:
     role.set("default_transaction_isolation", "repeatable read")
     other.store().announce("host", 1, "1.0")
     announcing = Attempt(lambda: store.announce("host", 1, "1.0")).waits_for(other, owner.database)
@@ -123,7 +129,7 @@ def test_a_serialisation_failure_may_pass(role: Role, store: Store, owner: Store
     store.announce("host", 1, "1.0")
 
 
-def test_a_full_disk_is_waited_out(store: Store, owner: Store) -> None:
+def test_a_full_disk_is_waited_out(store: BeatQueries, owner: BeatQueries) -> None:
     make_due(owner, "a")
     rows = store.mark(10)
     owner.database.execute(
@@ -141,7 +147,7 @@ def test_a_full_disk_is_waited_out(store: Store, owner: Store) -> None:
     assert {"a": True} == submit(store, rows)
 
 
-def test_a_user_who_may_have_no_more_connections_waits(role: Role, store: Store) -> None:
+def test_a_user_who_may_have_no_more_connections_waits(role: Role, store: BeatQueries) -> None:
     role.limit(0)
     with pytest.raises(DatabaseUnavailable, match="too many connections for role"):
         store.look()
@@ -150,7 +156,7 @@ def test_a_user_who_may_have_no_more_connections_waits(role: Role, store: Store)
     assert not store.look().due
 
 
-def test_a_server_that_is_read_only_is_waited_out(role: Role, store: Store, owner: Store) -> None:
+def test_a_server_that_is_read_only_is_waited_out(role: Role, store: BeatQueries, owner: BeatQueries) -> None:
     make_due(owner, "a")
     role.set("default_transaction_read_only", "on")
     assert store.look().due
@@ -162,9 +168,9 @@ def test_a_server_that_is_read_only_is_waited_out(role: Role, store: Store, owne
     assert ["a"] == [row.name for row in store.mark(10)]
 
 
-@pytest.mark.parametrize("ask", [Store.look, lambda store: store.mark(10)], ids=["look", "mark"])
+@pytest.mark.parametrize("ask", [BeatQueries.look, lambda store: store.mark(10)], ids=["look", "mark"])
 def test_a_connection_that_the_server_has_ended_is_made_anew(
-    role: Role, store: Store, ask: Callable[[Store], Any]
+    role: Role, store: BeatQueries, ask: Callable[[BeatQueries], Any]
 ) -> None:
     before = ask(store)
     role.disconnect()
@@ -174,7 +180,7 @@ def test_a_connection_that_the_server_has_ended_is_made_anew(
     assert type(before) is type(ask(store))
 
 
-def test_of_two_connections_that_the_server_has_ended_one_finds_out(role: Role, store: Store) -> None:
+def test_of_two_connections_that_the_server_has_ended_one_finds_out(role: Role, store: BeatQueries) -> None:
     connections = [store.database.engine.raw_connection() for _ in range(2)]
     for connection in connections:
         connection.close()
@@ -187,7 +193,7 @@ def test_of_two_connections_that_the_server_has_ended_one_finds_out(role: Role, 
 
 
 def test_a_connection_that_the_server_ends_in_a_statement_leaves_it_done_or_not_done(
-    role: Role, store: Store, owner: Store, other: Transaction
+    role: Role, store: BeatQueries, owner: BeatQueries, other: Transaction
 ) -> None:
     make_due(owner, "a")
     other.execute("lock table pgbeat.periodic_task in access exclusive mode")

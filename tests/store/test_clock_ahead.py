@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from celery_pgbeat.cli import main
 from celery_pgbeat.planning import Decision, Rules, decide, plan
-from celery_pgbeat.postgres.reports import Reports, Start
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from tests.harness.clock import Clock
 from tests.store.session import Session
 from tests.store.situations import in_short
@@ -33,7 +33,7 @@ def session(migrated_database: str) -> Session:
 
 
 @pytest.fixture
-def store(migrated_database: str, database_clock: Clock) -> Iterator[Store]:
+def store(migrated_database: str, database_clock: Clock) -> Iterator[BeatQueries]:
     """A beat at ten past noon, with a row `a` that runs each hour and waits for the next one."""
     database_clock.stand_at(TEN_PAST)
     made = beat(migrated_database)
@@ -43,7 +43,7 @@ def store(migrated_database: str, database_clock: Clock) -> Iterator[Store]:
     made.database.close()
 
 
-def turn(store: Store, ending: bool = True) -> list[uuid.UUID]:
+def turn(store: BeatQueries, ending: bool = True) -> list[uuid.UUID]:
     """Plan and decide all that there is, as a beat does; return the jobs that were made, which have run."""
     store.plan([plan(row, RULES) for row in store.unplanned(100)], "UTC")
     made: list[uuid.UUID] = []
@@ -59,15 +59,15 @@ def turn(store: Store, ending: bool = True) -> list[uuid.UUID]:
     return made
 
 
-def run(store: Store, jobs: list[uuid.UUID]) -> None:
-    reports = Reports(store.database)
+def run(store: BeatQueries, jobs: list[uuid.UUID]) -> None:
+    reports = WorkerQueries(store.database)
     for job in jobs:
         start = Start(job, 0, 0, uuid.uuid4(), "web")
         if reports.start(start, SILENCE):
             assert reports.finish(start, "succeeded")
 
 
-def ahead(store: Store, clock: Clock, instant: datetime, ending: bool = True) -> list[uuid.UUID]:
+def ahead(store: BeatQueries, clock: Clock, instant: datetime, ending: bool = True) -> list[uuid.UUID]:
     """Have the clock show another time for one turn."""
     now = clock.now()
     clock.stand_at(instant)
@@ -101,7 +101,7 @@ DOORS: dict[str, Callable[[Session], Any]] = {
 @pytest.mark.parametrize("jump", [timedelta(hours=3), timedelta(days=1200)])
 @pytest.mark.parametrize("door", DOORS)
 def test_a_person_lets_a_row_go_on_that_was_decided_ahead(
-    store: Store, session: Session, database_clock: Clock, door: str, jump: timedelta
+    store: BeatQueries, session: Session, database_clock: Clock, door: str, jump: timedelta
 ) -> None:
     assert 1 == len(ahead(store, database_clock, TEN_PAST + jump))
     database_clock.stand_at(NOON + HOUR)
@@ -121,7 +121,7 @@ def test_a_person_lets_a_row_go_on_that_was_decided_ahead(
 
 
 def test_a_next_run_of_ones_own_is_a_run_now_and_the_schedule_goes_on(
-    store: Store, session: Session, database_clock: Clock
+    store: BeatQueries, session: Session, database_clock: Clock
 ) -> None:
     ahead(store, database_clock, datetime(2030, 1, 1, 0, 30, tzinfo=timezone.utc))
 
@@ -134,7 +134,7 @@ def test_a_next_run_of_ones_own_is_a_run_now_and_the_schedule_goes_on(
 
 
 def test_what_was_decided_ahead_runs_again_at_its_time_as_another_job(
-    store: Store, session: Session, database_clock: Clock
+    store: BeatQueries, session: Session, database_clock: Clock
 ) -> None:
     (early,) = ahead(store, database_clock, TEN_PAST + 3 * HOUR)
     session.rows("select pgbeat.resume('a')")
@@ -154,7 +154,7 @@ def test_what_was_decided_ahead_runs_again_at_its_time_as_another_job(
 
 
 def test_a_job_from_ahead_that_still_runs_is_in_the_way_as_any_other(
-    store: Store, session: Session, database_clock: Clock
+    store: BeatQueries, session: Session, database_clock: Clock
 ) -> None:
     (early,) = ahead(store, database_clock, NOON + HOUR, ending=False)
     session.rows("select pgbeat.resume('a')")
@@ -168,7 +168,7 @@ def test_a_job_from_ahead_that_still_runs_is_in_the_way_as_any_other(
     assert str(early) != str(record["id"])
 
 
-def test_each_beginning_gives_other_ids(store: Store, session: Session, database_clock: Clock) -> None:
+def test_each_beginning_gives_other_ids(store: BeatQueries, session: Session, database_clock: Clock) -> None:
     made = []
     for _ in range(3):
         made += ahead(store, database_clock, NOON + HOUR)
@@ -180,7 +180,7 @@ def test_each_beginning_gives_other_ids(store: Store, session: Session, database
 
 @pytest.mark.parametrize("change", ["args = '[1]'", "queue = 'q'", "subject = 'x'", "enabled = false", "lazy = lazy"])
 def test_other_changes_leave_decided_what_is_decided(
-    store: Store, session: Session, database_clock: Clock, change: str
+    store: BeatQueries, session: Session, database_clock: Clock, change: str
 ) -> None:
     ahead(store, database_clock, NOON + 3 * HOUR)
 
@@ -191,14 +191,14 @@ def test_other_changes_leave_decided_what_is_decided(
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_where_nothing_is_decided_ahead_ids_stay_what_they_are(store: Store, session: Session, door: str) -> None:
+def test_where_nothing_is_decided_ahead_ids_stay_what_they_are(store: BeatQueries, session: Session, door: str) -> None:
     DOORS[door](session)
 
     assert session.task("a")["decided_anew_at"] is None
 
 
 def test_a_row_that_was_made_while_the_clock_was_ahead_goes_on_too(
-    store: Store, session: Session, database_clock: Clock
+    store: BeatQueries, session: Session, database_clock: Clock
 ) -> None:
     database_clock.stand_at(datetime(2030, 1, 1, 0, 30, tzinfo=timezone.utc))
     session.insert("b", schedule="every 1h")
@@ -212,7 +212,7 @@ def test_a_row_that_was_made_while_the_clock_was_ahead_goes_on_too(
     assert TEN_PAST + HOUR == session.task("b")["next_run_at"]
 
 
-def test_a_row_of_a_group_goes_on_with_its_group(store: Store, session: Session, database_clock: Clock) -> None:
+def test_a_row_of_a_group_goes_on_with_its_group(store: BeatQueries, session: Session, database_clock: Clock) -> None:
     session.rows("update pgbeat.periodic_task set group_name = 'g'")
     ahead(store, database_clock, NOON + 3 * HOUR)
 
@@ -223,7 +223,7 @@ def test_a_row_of_a_group_goes_on_with_its_group(store: Store, session: Session,
 
 
 def test_a_submit_from_ahead_changes_nothing_after_the_person(
-    store: Store, session: Session, database_clock: Clock
+    store: BeatQueries, session: Session, database_clock: Clock
 ) -> None:
     ahead(store, database_clock, NOON + 3 * HOUR)
     database_clock.stand_at(NOON + 4 * HOUR)
@@ -240,7 +240,7 @@ def test_a_submit_from_ahead_changes_nothing_after_the_person(
 
 
 def test_what_is_decided_ahead_is_shown_with_the_way_out(
-    store: Store, session: Session, database_clock: Clock, migrated_database: str
+    store: BeatQueries, session: Session, database_clock: Clock, migrated_database: str
 ) -> None:
     assert "waiting" == session.value("select state from pgbeat.status")
     ahead(store, database_clock, datetime(2030, 1, 1, 0, 30, tzinfo=timezone.utc))

@@ -10,11 +10,11 @@ from uuid import UUID
 
 import pytest
 
-from celery_pgbeat.beat.clock import Watch, boottime
+from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.dispatcher import Dispatcher
 from celery_pgbeat.beat.publisher import Published
 from celery_pgbeat.planning import Rules
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
 from tests.race.transactions import Transaction
 from tests.store.ticks import beat, decided, jobs, make_due, submit
@@ -28,14 +28,14 @@ class Sends:
 
 
 @pytest.fixture
-def store(migrated_database: str) -> Iterator[Store]:
+def store(migrated_database: str) -> Iterator[BeatQueries]:
     made = beat(migrated_database)
     yield made
     made.database.close()
 
 
 @pytest.fixture
-def job(store: Store) -> UUID:
+def job(store: BeatQueries) -> UUID:
     """A submitted job that is not sent yet."""
     make_due(store, "a")
     (row,) = store.mark(10)
@@ -45,15 +45,15 @@ def job(store: Store) -> UUID:
     return made
 
 
-@pytest.mark.parametrize(("lease", "state"), [(60.0, "submitted"), (0.0, "pending")])
+@pytest.mark.parametrize(("lease", "state"), [(60.0, "sent"), (0.0, "pending")])
 def test_what_was_sent_while_somebody_held_its_job_is_confirmed_in_the_next_turn(
-    store: Store, migrated_database: str, job: UUID, lease: float, state: str
+    store: BeatQueries, migrated_database: str, job: UUID, lease: float, state: str
 ) -> None:
     settings = Settings.from_mapping({"pgbeat_url": migrated_database})
     parts: dict[str, Any] = {
         "publisher": Sends(),
         "outcomes": None,
-        "watch": Watch(settings.dead_after),
+        "watch": DatabaseClock(settings.dead_after),
         "code": SimpleNamespace(lazy_names=[]),
     }
     rules = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from celery_pgbeat.measures.counting import CountingStore
+from celery_pgbeat.measures.counting import CountingQueries
 from celery_pgbeat.measures.tally import Tally
-from celery_pgbeat.planning import Passed
+from celery_pgbeat.planning import Skipped
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.store import Store
 from tests.store.jobs import make_job
 from tests.store.ticks import LEASE, beat, decided, make_due
 
@@ -23,7 +23,7 @@ SECOND = timedelta(seconds=1)
 class Counted:
     """A store that counts, what it counts, and by how much its beat's clock is ahead."""
 
-    store: CountingStore
+    store: CountingQueries
     tally: Tally
     ahead: timedelta = timedelta(0)
 
@@ -31,23 +31,25 @@ class Counted:
 @pytest.fixture
 def counted(migrated_database: str) -> Counted:
     tally = Tally()
-    store = CountingStore(
+    store = CountingQueries(
         Database(migrated_database), "beat-a", LEASE, tally, lambda: datetime.now(timezone.utc) + made.ahead
     )
     made = Counted(store, tally)
     return made
 
 
-def submit_free(store: Store) -> None:
+def submit_free(store: BeatQueries) -> None:
     store.submit_free([decided(row) for row in store.mark(10)], "UTC")
 
 
-def submit(store: Store) -> None:
+def submit(store: BeatQueries) -> None:
     store.submit([decided(row) for row in store.mark(10)], "UTC", judging=True, resending=True)
 
 
 @pytest.mark.parametrize("how", [submit_free, submit])
-def test_what_is_confirmed_counts_as_sent_with_how_late_it_was(counted: Counted, how: Callable[[Store], None]) -> None:
+def test_what_is_confirmed_counts_as_sent_with_how_late_it_was(
+    counted: Counted, how: Callable[[BeatQueries], None]
+) -> None:
     make_due(counted.store, "a")
     make_due(counted.store, "b")
     how(counted.store)
@@ -84,9 +86,9 @@ def test_a_job_in_the_way_and_what_is_passed_over_count_as_skipped(counted: Coun
     make_due(counted.store, "a")
     make_job(counted.store.database, periodic_task="a", state="running", exclusive=True)
     (row,) = counted.store.mark(10)
-    passed = Passed(row.next_run_at - 3 * SECOND, row.next_run_at - SECOND, 3, "too_late")
+    passed = Skipped(row.next_run_at - 3 * SECOND, row.next_run_at - SECOND, 3, "too_late")
 
-    counted.store.submit([decided(row, passed=passed)], "UTC", judging=True, resending=True)
+    counted.store.submit([decided(row, skipped=passed)], "UTC", judging=True, resending=True)
 
     assert {"overlap": 1, "too_late": 3} == counted.tally.skipped()
 
@@ -125,7 +127,7 @@ def test_what_is_taken_over_counts_as_recovered_or_skipped(counted: Counted) -> 
 
 
 def test_a_silent_job_that_is_given_up_counts_as_lost(counted: Counted) -> None:
-    make_job(counted.store.database, periodic_task="marked", state="running", on_lost="mark")
+    make_job(counted.store.database, periodic_task="marked", state="running", on_lost="give_up")
     make_job(counted.store.database, periodic_task="again", state="running", on_lost="rerun")
     counted.store.database.execute(
         "update pgbeat.active_job set check_at = 'epoch', busy_until = pgbeat.now() - interval '1 hour'"

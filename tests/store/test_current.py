@@ -23,7 +23,7 @@ from celery_pgbeat.errors import (
 )
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker import running
-from celery_pgbeat.worker.agent import Agent
+from celery_pgbeat.worker.context import WorkerContext
 from celery_pgbeat.worker.guard import guard
 from tests.harness.clock import Clock
 from tests.store.jobs import make_job
@@ -42,10 +42,10 @@ def session(migrated_database: str, database_clock: Clock) -> Session:
 
 
 @pytest.fixture
-def agent(migrated_database: str) -> Iterator[Agent]:
+def context(migrated_database: str) -> Iterator[WorkerContext]:
     app = Celery("shop", broker="memory://", set_as_current=False)
     app.conf.timezone = "Europe/Berlin"
-    made = Agent(app, Settings(url=migrated_database))
+    made = WorkerContext(app, Settings(url=migrated_database))
     made.become_main()
     yield made
     made.close()
@@ -53,20 +53,20 @@ def agent(migrated_database: str) -> Iterator[Agent]:
 
 
 @pytest.fixture
-def job(agent: Agent, session: Session) -> uuid.UUID:
-    return make_job(agent.line.database)
+def job(context: WorkerContext, session: Session) -> uuid.UUID:
+    return make_job(context.connection.database)
 
 
-def task_of(agent: Agent, function: Callable[[], None]) -> Any:
+def task_of(context: WorkerContext, function: Callable[[], None]) -> Any:
     """Make a task as a worker has it."""
     name = f"shop.{uuid.uuid4()}"
-    agent.app.task(name=name, shared=False)(function)
-    guard(agent.app.tasks[name], agent)
-    return agent.app.tasks[name]
+    context.app.task(name=name, shared=False)(function)
+    guard(context.app.tasks[name], context)
+    return context.app.tasks[name]
 
 
 @pytest.fixture
-def inside(agent: Agent, job: uuid.UUID) -> Inside:
+def inside(context: WorkerContext, job: uuid.UUID) -> Inside:
     """Do something inside the task of a job that has started, as a worker runs it."""
 
     def run(body: Callable[[], Any], **fields: Any) -> Any:
@@ -75,7 +75,7 @@ def inside(agent: Agent, job: uuid.UUID) -> Inside:
         def remember() -> None:
             answers.append(body())
 
-        task = task_of(agent, remember)
+        task = task_of(context, remember)
         header = {
             "periodic_task": "nightly",
             "job": str(job),
@@ -84,7 +84,7 @@ def inside(agent: Agent, job: uuid.UUID) -> Inside:
             "run": 0,
         }
         request = {"id": str(job), "pgbeat": header, "timelimit": [3600, 1800], **fields}
-        result = build_tracer(task.name, task, app=agent.app)(str(job), (), {}, request)
+        result = build_tracer(task.name, task, app=context.app)(str(job), (), {}, request)
         if result.info is not None:
             raise result.info.retval
         return answers[0]
@@ -146,16 +146,16 @@ def test_a_job_without_a_timebox_has_no_quota(inside: Inside, timelimit: Any) ->
 
 
 def test_it_reads_at_most_once_a_second_that_it_is_cancelled_and_keeps_to_it(
-    inside: Inside, session: Session, agent: Agent, monkeypatch: pytest.MonkeyPatch
+    inside: Inside, session: Session, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def seen() -> list[bool]:
         found = [current().cancelled]
-        session.rows("update pgbeat.active_job set ask = 'cancel'")
+        session.rows("update pgbeat.active_job set stop_request = 'cancel'")
         found.append(current().cancelled)
         began = running.monotonic()
         monkeypatch.setattr(running, "monotonic", lambda: began + running.LOOK_EVERY)
         found.append(current().cancelled)
-        session.rows("update pgbeat.active_job set ask = null")
+        session.rows("update pgbeat.active_job set stop_request = null")
         found.append(current().cancelled)
         return found
 
@@ -163,30 +163,30 @@ def test_it_reads_at_most_once_a_second_that_it_is_cancelled_and_keeps_to_it(
 
 
 def test_while_postgres_is_away_nobody_was_heard_to_cancel(
-    inside: Inside, agent: Agent, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    inside: Inside, context: WorkerContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def away(*_: object) -> None:
         raise DatabaseUnavailable("Postgres is not usable")
 
     def seen() -> list[bool]:
-        monkeypatch.setattr(agent.line.reports, "ask_of", away)
+        monkeypatch.setattr(context.connection.reports, "stop_request_of", away)
         found = [current().cancelled]
         began = running.monotonic()
         monkeypatch.setattr(running, "monotonic", lambda: began + running.LOOK_EVERY)
         return [*found, current().cancelled]
 
     assert [False, False] == inside(seen)
-    assert 1 == caplog.text.count("cannot learn whether it is asked to end: Postgres is not usable")
+    assert 1 == caplog.text.count("cannot read whether it is to stop: Postgres is not usable")
 
 
 # --- where there is none
 
 
-def test_where_no_job_runs_there_is_a_clear_error(agent: Agent, inside: Inside) -> None:
+def test_where_no_job_runs_there_is_a_clear_error(context: WorkerContext, inside: Inside) -> None:
     def ask() -> None:
         current()
 
-    other = task_of(agent, ask)
+    other = task_of(context, ask)
     for call in (current, other, lambda: other.apply(throw=True), lambda: inside(other)):
         with pytest.raises(NotInAJob, match="No job runs here"):
             call()
@@ -197,11 +197,13 @@ def test_a_message_of_somebody_else_is_no_job(inside: Inside) -> None:
         inside(current, pgbeat=None)
 
 
-def test_a_job_that_nobody_tracks_is_none(inside: Inside, agent: Agent, job: uuid.UUID, session: Session) -> None:
+def test_a_job_that_nobody_tracks_is_none(
+    inside: Inside, context: WorkerContext, job: uuid.UUID, session: Session
+) -> None:
     session.rows(
         "update pgbeat.active_job set check_at = 'epoch', tracking = 'send', state = 'pending', marked_by = 'beat'"
     )
-    agent.line.database.run("confirm", beat="beat", jobs=[job], delays="{}")
+    context.connection.database.run("confirm", beat="beat", jobs=[job], delays="{}")
     with pytest.raises(NotInAJob):
         inside(current)
 

@@ -21,9 +21,9 @@ from celery.schedules import crontab
 from celery_pgbeat.beat import code_schedules
 from celery_pgbeat.beat.code_schedules import CodeSchedules, Declared, _hash_of
 from celery_pgbeat.errors import DatabaseUnavailable
+from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.postgres.code_sync_queries import CodeSyncQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.declarations import Declarations
-from celery_pgbeat.postgres.store import Store
 from celery_pgbeat.settings import Settings
 from tests.harness.clock import Clock
 from tests.race.transactions import Attempt, Transaction
@@ -55,7 +55,7 @@ class Site:
         """Start a beat, again if there was one of that name."""
         app = Celery("shop", broker="memory://", set_as_current=False)
         app.conf.update(result_expires=None, beat_schedule=schedule)
-        Store(self.database, name, LEASE).announce("host", 1, "1.0")
+        BeatQueries(self.database, name, LEASE).announce("host", 1, "1.0")
         self._codes[name] = CodeSchedules(app, self.database, Settings())
         self._codes[name].sync()
         return self._codes[name]
@@ -63,7 +63,7 @@ class Site:
     def stop(self, name: str) -> None:
         """Stop a beat in good order."""
         self.kill(name)
-        Store(self.database, name, LEASE).sign_off([name])
+        BeatQueries(self.database, name, LEASE).sign_off([name])
 
     def kill(self, name: str) -> None:
         """Have a beat say no more."""
@@ -300,7 +300,7 @@ def test_declarations_that_nobody_has_had_for_a_day_are_forgotten(rolled_out: Si
     site = rolled_out
     site.kill("one")
     site.clock.advance(timedelta(days=1, hours=1))
-    store = Store(site.database, "two", LEASE)
+    store = BeatQueries(site.database, "two", LEASE)
     store.forget_nodes()
     assert 2 == site.database.execute("select count(*) from pgbeat.declaration")[0][0]
 
@@ -336,7 +336,7 @@ def test_what_broke_off_in_the_middle_is_not_settled(rolled_out: Site, monkeypat
     assert one.settled
     site.clock.advance(HEARTBEAT)
     with monkeypatch.context() as broken:
-        broken.setattr(Declarations, "restore", Mock(side_effect=DatabaseUnavailable("away")))
+        broken.setattr(CodeSyncQueries, "restore", Mock(side_effect=DatabaseUnavailable("away")))
         with pytest.raises(DatabaseUnavailable):
             site.beat()
 
@@ -359,11 +359,11 @@ def test_what_two_versions_send_lazily_is_sent_by_the_beats_that_agree_with_the_
     assert {"agreed", "settled", "moved"} == set(one.lazy_names)
 
 
-def declarations(site: Site, manager: str = MANAGER) -> Declarations:
-    return Declarations("pgbeat", site.database, manager)
+def declarations(site: Site, manager: str = MANAGER) -> CodeSyncQueries:
+    return CodeSyncQueries("pgbeat", site.database, manager)
 
 
-WRITES: dict[str, Callable[[Declarations, str], Any]] = {
+WRITES: dict[str, Callable[[CodeSyncQueries, str], Any]] = {
     "declare": lambda said, code: said.declare(code, [dict(site_record("fresh"))]),
     "amend": lambda said, code: said.amend(code, [dict(site_record("changed", args=[7]))], {}),
     "restore": lambda said, code: said.restore(code, ["old"]),

@@ -58,7 +58,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("max_active", 3),
     ("revision total", 1),
     ("revisions", [1]),
-    ("run attempt fresh pid passed_over", 0),
+    ("run attempt fresh pid skipped", 0),
     ("runs attempts", [0]),
     ("after", "row-5"),
     ("since", "2026-01-01 00:00+00"),
@@ -68,7 +68,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("decided_untils planned_froms untils instants", [NOW]),
     ("judging resending starting force resend tracking", True),
     ("late", False),
-    ("but passed_firsts passed_lasts passed_counts passed_reasons", []),
+    ("but skipped_firsts skipped_lasts skipped_counts skipped_reasons", []),
     ("problems errors reasons tasks", [None]),
     ("anchor before before_at enabled group_name next_at pattern queue state task with_problem", None),
 )
@@ -150,19 +150,19 @@ def fill(session: Session) -> None:
         "on_lost, tracking, pickup_deadline, busy_until, check_at, waits_for, group_name, slot, token, worker, "
         "marked_by, marked_at, mark_lease, started_at) "
         "select ('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid, 'row-' || n, pgbeat.now(), 'schedule', "
-        "state, false, 'app.probe', '{\"args\": [], \"kwargs\": {}, \"options\": {}}', 'mark', "
+        "state, false, 'app.probe', '{\"args\": [], \"kwargs\": {}, \"options\": {}}', 'give_up', "
         "case when n % 1000 = 2 then 'result' else 'full' end, '1 hour', "
         "case when state = 'buffered' then 'infinity' else pgbeat.now() + interval '1 hour' end, "
         "case when state = 'buffered' then 'infinity' else pgbeat.now() + interval '1 hour' end, "
-        "case when n % 20 = 0 then 'place' when state = 'buffered' then 'turn' end, "
+        "case when n % 20 = 0 then 'slot' when state = 'buffered' then 'predecessor' end, "
         "case when n % 20 = 0 then 'g' end, case when n = 40 then 1 end, "
         "case when state = 'running' then gen_random_uuid() end, case when state = 'running' then 'worker-1' end, "
         "case when state = 'pending' then 'beat-a' end, case when state = 'pending' then pgbeat.now() end, "
         "case when state = 'pending' then interval '15 s' end, case when state = 'running' then pgbeat.now() end "
         f"from generate_series(1, {ROWS}) n, lateral (select case when n % 20 = 0 or n % 20 = 1 then 'buffered' "
-        "when n in (3, 4) then 'pending' when n % 2 = 0 then 'running' else 'submitted' end as state) as stands",
+        "when n in (3, 4) then 'pending' when n % 2 = 0 then 'running' else 'sent' end as state) as stands",
         "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
-        "finished_at, submitted_at, started_at, worker) "
+        "finished_at, sent_at, started_at, worker) "
         "select gen_random_uuid(), 'row-' || n, pgbeat.now(), 'schedule', "
         "case when n % 50 = 0 then 'failed' else 'succeeded' end, 'app.probe', pgbeat.now() - n * interval '10 ms', "
         "pgbeat.now() - n * interval '10 ms', pgbeat.now(), pgbeat.now(), 'worker-1' "

@@ -229,7 +229,7 @@ def test_a_job_is_not_in_the_way_before_it_has_started(well: Situation) -> None:
     assert ", in the way of its own runs since 11:00:00Z: " in well.explain()
 
 
-@pytest.mark.parametrize(("on_lost", "fate"), [("mark", "gives it up"), ("rerun", "runs it again")])
+@pytest.mark.parametrize(("on_lost", "fate"), [("give_up", "gives it up"), ("rerun", "runs it again")])
 def test_a_job_whose_worker_is_gone_says_what_becomes_of_it_and_when(
     situation: Situation, on_lost: str, fate: str
 ) -> None:
@@ -271,7 +271,7 @@ def test_a_run_that_was_skipped_for_a_job_names_that_job_and_what_became_of_it(w
         ("succeeded", None, "succeeded at 11:00:00Z"),
         ("failed", "ValueError: 7", "failed at 11:00:00Z (ValueError: 7)"),
         ("lost", None, "was lost at 11:00:00Z"),
-        ("submitted", None, "was sent, of which nobody reports the end, at 11:00:00Z"),
+        ("untracked", None, "was sent, of which nobody reports the end, at 11:00:00Z"),
     ],
 )
 def test_the_end_of_the_last_job_is_told(well: Situation, state: str, error: str | None, told: str) -> None:
@@ -283,7 +283,7 @@ def test_the_end_of_the_last_job_is_told(well: Situation, state: str, error: str
 
 def test_a_job_in_the_queue_says_since_when(well: Situation) -> None:
     well.plan()
-    well.job("submitted", resends=1)
+    well.job("sent", resends=1)
 
     assert (
         "not running: job 1 has waited with the broker for a worker since 11:50:00Z, sent again (1 of 3 times); "
@@ -293,7 +293,7 @@ def test_a_job_in_the_queue_says_since_when(well: Situation) -> None:
 
 def test_a_job_with_a_countdown_says_when_it_is_to_start(well: Situation) -> None:
     well.plan()
-    well.job("submitted", NOON + 60 * SECOND)
+    well.job("sent", NOON + 60 * SECOND)
 
     assert f"not running: job 1 is with the broker, to start at 12:01:00Z; {NEXT}." == well.explain()
 
@@ -302,7 +302,7 @@ def test_where_the_workers_lack_our_tracker_nobody_knows_whether_a_job_runs(situ
     situation.beat()
     situation.worker(tracking=False)
     situation.plan()
-    situation.job("submitted")
+    situation.job("sent")
 
     assert (
         "not running: job 1 has waited with the broker for a worker since 11:50:00Z, and no worker with our tracker "
@@ -313,7 +313,7 @@ def test_where_the_workers_lack_our_tracker_nobody_knows_whether_a_job_runs(situ
 def test_where_the_result_backend_is_asked_that_is_said(situation: Situation) -> None:
     situation.beat()
     situation.plan()
-    situation.job("submitted", tracking="result")
+    situation.job("sent", tracking="result")
 
     assert ", and only the result backend tells how it ends; " in situation.explain()
 
@@ -384,7 +384,7 @@ def test_a_job_without_a_place_says_how_full_its_group_is_and_who_is_there_longe
     well.session.rows("select pgbeat.limit_group('reports', 1)")
     well.plan(group_name="reports")
     well.job("running", id="00000000-0000-0000-0000-000000000002", periodic_task="yearly", group_name="reports", slot=1)
-    well.job("buffered", group_name="reports", waits_for="place", exclusive=True, busy_until="infinity")
+    well.job("buffered", group_name="reports", waits_for="slot", exclusive=True, busy_until="infinity")
 
     assert (
         "not running: job 1 waits for a place in its group 'reports' (1 of 1 taken, the longest by job "
@@ -394,7 +394,7 @@ def test_a_job_without_a_place_says_how_full_its_group_is_and_who_is_there_longe
 
 def test_a_job_whose_group_has_no_limit_any_more_waits_for_a_beat(situation: Situation) -> None:
     situation.plan(group_name="reports")
-    situation.job("buffered", group_name="reports", waits_for="place", exclusive=True, busy_until="infinity")
+    situation.job("buffered", group_name="reports", waits_for="slot", exclusive=True, busy_until="infinity")
 
     assert (
         f"not running: job 1 waits for a place in its group 'reports', which has no limit any more; {NEXT}; {NO_BEAT}."
@@ -409,7 +409,7 @@ def test_a_backfill_that_runs_says_how_far_it_has_come(well: Situation) -> None:
 
     assert f"not running: {NEXT}; {span} has not begun." == well.explain()
 
-    well.session.rows("update pgbeat.backfill set total = 12, submitted = 3, passed_over = 2")
+    well.session.rows("update pgbeat.backfill set total = 12, submitted = 3, skipped = 2")
     assert f"not running: {NEXT}; {span} has decided 5 of 12 occurrences." == well.explain()
 
     well.session.rows(ask)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.reports import Copy, Finish, Reports, Start, Unstarted
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Unstarted, WorkerQueries
 from tests.harness.clock import Clock
 from tests.race.transactions import Attempt, Transaction, at_once
 from tests.store.jobs import active, bury, finished, make_job, state
@@ -25,7 +25,7 @@ SECOND = timedelta(seconds=1)
 
 
 @pytest.fixture
-def store(migrated_database: str, database_clock: Clock) -> Iterator[Store]:
+def store(migrated_database: str, database_clock: Clock) -> Iterator[BeatQueries]:
     """A beat at noon, with a row `a` that is paused after three failures."""
     database_clock.stand_at(NOON)
     made = beat(migrated_database)
@@ -35,8 +35,8 @@ def store(migrated_database: str, database_clock: Clock) -> Iterator[Store]:
 
 
 @pytest.fixture
-def reports(store: Store) -> Reports:
-    return Reports(store.database)
+def reports(store: BeatQueries) -> WorkerQueries:
+    return WorkerQueries(store.database)
 
 
 @pytest.fixture
@@ -48,13 +48,13 @@ def start_of(job: uuid.UUID, attempt: int = 0) -> Start:
     return Start(job, 0, attempt, uuid.uuid4(), "worker")
 
 
-def job(reports: Reports, name: str = "a", **columns: Any) -> Start:
+def job(reports: WorkerQueries, name: str = "a", **columns: Any) -> Start:
     """Make a job that carries the count's limit; several of them may be under way."""
     columns = {"periodic_task": name, "pause_after_failures": 3, "exclusive": False, **columns}
     return start_of(make_job(reports.database, **columns))
 
 
-def end(reports: Reports, *states: str, name: str = "a", **columns: Any) -> Start:
+def end(reports: WorkerQueries, *states: str, name: str = "a", **columns: Any) -> Start:
     """Have one job after the other end so; return the last."""
     for ending in states:
         start = job(reports, name, **columns)
@@ -70,7 +70,7 @@ def count(database: Database, name: str = "a") -> tuple[int, bool] | None:
     return (rows[0][0], rows[0][1]) if rows else None
 
 
-def is_due(store: Store, name: str = "a") -> bool:
+def is_due(store: BeatQueries, name: str = "a") -> bool:
     """Tell whether the pause holds already."""
     (row,) = store.database.execute(
         "select pgbeat.pause_is_due(name, failures_from, pause_after_failures) from pgbeat.periodic_task "
@@ -80,7 +80,7 @@ def is_due(store: Store, name: str = "a") -> bool:
     return bool(row[0])
 
 
-def is_enabled(store: Store, name: str = "a") -> bool:
+def is_enabled(store: BeatQueries, name: str = "a") -> bool:
     return bool(row_of(store, name)["enabled"])
 
 
@@ -88,7 +88,7 @@ def is_enabled(store: Store, name: str = "a") -> bool:
 
 
 def test_after_so_many_failures_in_a_row_a_beat_pauses_with_reason_and_time(
-    store: Store, reports: Reports, database_clock: Clock
+    store: BeatQueries, reports: WorkerQueries, database_clock: Clock
 ) -> None:
     end(reports, "failed", "failed")
     assert not store.look().failing
@@ -111,14 +111,14 @@ def test_after_so_many_failures_in_a_row_a_beat_pauses_with_reason_and_time(
     assert f"it is paused by pgbeat ({reason})" in sentence[0]
 
 
-def test_a_success_begins_the_count_anew(store: Store, reports: Reports) -> None:
+def test_a_success_begins_the_count_anew(store: BeatQueries, reports: WorkerQueries) -> None:
     end(reports, "failed", "failed", "succeeded", "failed", "failed")
     assert (2, False) == count(store.database)
     end(reports, "failed")
     assert (3, True) == count(store.database)
 
 
-def test_one_failure_may_be_enough(store: Store, reports: Reports) -> None:
+def test_one_failure_may_be_enough(store: BeatQueries, reports: WorkerQueries) -> None:
     insert(store, "once", pause_after_failures=1)
     end(reports, "failed", name="once")
     ((name, reason),) = store.pause_failing(10)
@@ -126,24 +126,24 @@ def test_one_failure_may_be_enough(store: Store, reports: Reports) -> None:
     assert str(reason).startswith("1 failed job, the last at ")
 
 
-def test_the_failure_that_makes_the_pause_due_wakes_a_beat(reports: Reports, session: Session) -> None:
+def test_the_failure_that_makes_the_pause_due_wakes_a_beat(reports: WorkerQueries, session: Session) -> None:
     end(reports, "failed")
     assert not session.notified_by(lambda: end(reports, "failed"))
     assert session.notified_by(lambda: end(reports, "failed"))
 
 
-def test_a_job_without_a_limit_leaves_no_trace(store: Store, reports: Reports) -> None:
+def test_a_job_without_a_limit_leaves_no_trace(store: BeatQueries, reports: WorkerQueries) -> None:
     end(reports, "failed", "succeeded", "failed", pause_after_failures=None)
     assert count(store.database) is None
 
 
-def test_what_never_failed_leaves_no_trace(store: Store, reports: Reports) -> None:
+def test_what_never_failed_leaves_no_trace(store: BeatQueries, reports: WorkerQueries) -> None:
     end(reports, "succeeded", "succeeded")
     assert count(store.database) is None
 
 
 @pytest.mark.parametrize("ending", ["revoked", "expired", "lost", "asked", "retried", "requeued"])
-def test_other_ends_change_nothing(store: Store, reports: Reports, ending: str) -> None:
+def test_other_ends_change_nothing(store: BeatQueries, reports: WorkerQueries, ending: str) -> None:
     end(reports, "failed", "failed")
     one = job(reports)
     if ending == "revoked":
@@ -155,27 +155,27 @@ def test_other_ends_change_nothing(store: Store, reports: Reports, ending: str) 
     else:
         assert reports.start(one, SILENCE)
         if ending == "asked":
-            store.database.execute("update pgbeat.active_job set ask = 'cancel'")
+            store.database.execute("update pgbeat.active_job set stop_request = 'cancel'")
             assert reports.finish(one, "failed")
         elif ending == "retried":
             assert reports.retry(one, SECOND, "again")
         else:
             assert reports.requeue(one, "again")
-    expected = {"asked": "revoked", "retried": "retrying", "requeued": "submitted"}.get(ending, ending)
+    expected = {"asked": "revoked", "retried": "retrying", "requeued": "sent"}.get(ending, ending)
     assert expected == state(store.database, one.job)
     assert (2, False) == count(store.database)
 
 
-def test_a_job_asked_to_end_that_succeeds_all_the_same_is_a_success(store: Store, reports: Reports) -> None:
+def test_a_job_asked_to_end_that_succeeds_all_the_same_is_a_success(store: BeatQueries, reports: WorkerQueries) -> None:
     end(reports, "failed", "failed")
-    end(reports, "succeeded", ask="cancel")
+    end(reports, "succeeded", stop_request="cancel")
     assert (0, False) == count(store.database)
 
 
-def test_a_message_that_names_an_unknown_task_is_a_failure(store: Store, reports: Reports) -> None:
+def test_a_message_that_names_an_unknown_task_is_a_failure(store: BeatQueries, reports: WorkerQueries) -> None:
     end(reports, "failed", "failed")
     one = job(reports)
-    assert reports.end_unstarted(Copy(one.job, 0, 0), "failed", "worker", error="unregistered task")
+    assert reports.end_unstarted(MessageCopy(one.job, 0, 0), "failed", "worker", error="unregistered task")
     assert (3, True) == count(store.database)
 
 
@@ -183,20 +183,22 @@ def test_a_message_that_names_an_unknown_task_is_a_failure(store: Store, reports
     ("origin", "expected"), [("manual", (3, True)), ("catchup", (3, True)), ("backfill", (2, False))]
 )
 def test_a_backfill_does_not_count_and_all_else_does(
-    store: Store, reports: Reports, origin: str, expected: tuple[int, bool]
+    store: BeatQueries, reports: WorkerQueries, origin: str, expected: tuple[int, bool]
 ) -> None:
     end(reports, "failed", "failed")
     end(reports, "failed", origin=origin)
     assert expected == count(store.database)
 
 
-def test_a_backfill_that_succeeds_resets_nothing(store: Store, reports: Reports) -> None:
+def test_a_backfill_that_succeeds_resets_nothing(store: BeatQueries, reports: WorkerQueries) -> None:
     end(reports, "failed", "failed")
     end(reports, "succeeded", origin="backfill")
     assert (2, False) == count(store.database)
 
 
-def test_a_failure_that_turns_out_to_have_been_a_revocation_is_taken_back(store: Store, reports: Reports) -> None:
+def test_a_failure_that_turns_out_to_have_been_a_revocation_is_taken_back(
+    store: BeatQueries, reports: WorkerQueries
+) -> None:
     last = end(reports, "failed", "failed", "failed")
     assert reports.overrule(last, "terminated")
     assert (2, False) == count(store.database)
@@ -204,14 +206,18 @@ def test_a_failure_that_turns_out_to_have_been_a_revocation_is_taken_back(store:
     assert (2, False) == count(store.database)
 
 
-def test_a_pause_stays_due_where_enough_failures_remain_when_one_is_taken_back(store: Store, reports: Reports) -> None:
+def test_a_pause_stays_due_where_enough_failures_remain_when_one_is_taken_back(
+    store: BeatQueries, reports: WorkerQueries
+) -> None:
     last = end(reports, "failed", "failed", "failed", "failed")
     assert reports.overrule(last, "terminated")
     assert (3, True) == count(store.database)
     assert is_due(store)
 
 
-def test_an_earlier_failure_that_is_overruled_leaves_the_count_of_later_ones(store: Store, reports: Reports) -> None:
+def test_an_earlier_failure_that_is_overruled_leaves_the_count_of_later_ones(
+    store: BeatQueries, reports: WorkerQueries
+) -> None:
     first = end(reports, "failed")
     end(reports, "succeeded", "failed")
     assert reports.overrule(first, "terminated")
@@ -221,7 +227,7 @@ def test_an_earlier_failure_that_is_overruled_leaves_the_count_of_later_ones(sto
 # Many ends at once
 
 
-def tell(reports: Reports, *ends: tuple[str, str]) -> None:
+def tell(reports: WorkerQueries, *ends: tuple[str, str]) -> None:
     finishes = [Finish(job(reports, name), ending) for name, ending in ends]
     # The ids of the jobs are in no order: only the order of the telling may count.
     assert set() == reports.finish_many(finishes)
@@ -240,7 +246,7 @@ def tell(reports: Reports, *ends: tuple[str, str]) -> None:
     ],
 )
 def test_ends_that_are_told_together_count_in_the_order_told(
-    store: Store, reports: Reports, told: list[str], expected: tuple[int, bool] | None
+    store: BeatQueries, reports: WorkerQueries, told: list[str], expected: tuple[int, bool] | None
 ) -> None:
     for name in (f"row-{number}" for number in range(8)):  # each with ids in another order
         insert(store, name, pause_after_failures=3)
@@ -248,14 +254,14 @@ def test_ends_that_are_told_together_count_in_the_order_told(
         assert expected == count(store.database, name)
 
 
-def test_names_told_together_do_not_count_for_each_other(store: Store, reports: Reports) -> None:
+def test_names_told_together_do_not_count_for_each_other(store: BeatQueries, reports: WorkerQueries) -> None:
     for name in ("b", "c"):
         insert(store, name, pause_after_failures=3)
     tell(reports, *[("c", "failed"), ("a", "failed"), ("b", "failed")] * 2, ("b", "succeeded"), ("c", "failed"))
     assert [(2, False), (0, False), (3, True)] == [count(store.database, name) for name in "abc"]
 
 
-def test_what_the_result_backend_tells_counts_in_the_order_told(store: Store, reports: Reports) -> None:
+def test_what_the_result_backend_tells_counts_in_the_order_told(store: BeatQueries, reports: WorkerQueries) -> None:
     told = [job(reports, tracking="result").job for _ in range(5)]
     assert 5 == store.settle(list(zip(told, ["failed", "succeeded", "failed", "failed", "revoked"], strict=True)))
     assert (2, False) == count(store.database)
@@ -274,7 +280,7 @@ def test_what_the_result_backend_tells_counts_in_the_order_told(store: Store, re
         "update pgbeat.periodic_task set paused_until = pgbeat.now()",
     ],
 )
-def test_a_resume_begins_the_count_anew(store: Store, reports: Reports, resume: str) -> None:
+def test_a_resume_begins_the_count_anew(store: BeatQueries, reports: WorkerQueries, resume: str) -> None:
     """Even at the very instant of the failures: the clock of this test stands."""
     for _ in range(2):
         end(reports, "failed", "failed", "failed")
@@ -288,7 +294,7 @@ def test_a_resume_begins_the_count_anew(store: Store, reports: Reports, resume: 
 
 
 def test_a_resume_is_the_beginning_though_the_clock_was_set_back(
-    store: Store, reports: Reports, database_clock: Clock
+    store: BeatQueries, reports: WorkerQueries, database_clock: Clock
 ) -> None:
     end(reports, "failed", "failed", "failed")
     store.pause_failing(10)
@@ -307,7 +313,7 @@ def test_a_resume_is_the_beginning_though_the_clock_was_set_back(
     ],
 )
 def test_other_changes_of_the_row_leave_the_count(
-    store: Store, reports: Reports, change: str, expected: tuple[int, bool]
+    store: BeatQueries, reports: WorkerQueries, change: str, expected: tuple[int, bool]
 ) -> None:
     end(reports, "failed", "failed")
     store.database.execute(f"update pgbeat.periodic_task set {change}")
@@ -315,7 +321,7 @@ def test_other_changes_of_the_row_leave_the_count(
     assert expected == count(store.database)
 
 
-def test_a_limit_that_is_set_counts_from_then_on(store: Store, reports: Reports) -> None:
+def test_a_limit_that_is_set_counts_from_then_on(store: BeatQueries, reports: WorkerQueries) -> None:
     end(reports, "failed", "failed")
     store.database.execute("update pgbeat.periodic_task set pause_after_failures = null")
     store.database.execute("update pgbeat.periodic_task set pause_after_failures = 3")
@@ -323,7 +329,7 @@ def test_a_limit_that_is_set_counts_from_then_on(store: Store, reports: Reports)
     assert (1, False) == count(store.database)
 
 
-def test_a_name_begins_with_its_row(store: Store, reports: Reports, database_clock: Clock) -> None:
+def test_a_name_begins_with_its_row(store: BeatQueries, reports: WorkerQueries, database_clock: Clock) -> None:
     """Neither a row that is renamed nor one that is made anew has anything of another that bore its name."""
     insert(store, "b", pause_after_failures=3)
     end(reports, "failed", "failed")
@@ -339,7 +345,7 @@ def test_a_name_begins_with_its_row(store: Store, reports: Reports, database_clo
     assert (1, False) == count(store.database)
 
 
-def test_the_end_of_a_job_whose_row_is_gone_counts_nowhere(store: Store, reports: Reports) -> None:
+def test_the_end_of_a_job_whose_row_is_gone_counts_nowhere(store: BeatQueries, reports: WorkerQueries) -> None:
     store.database.execute("delete from pgbeat.periodic_task")
     end(reports, "failed", "succeeded")
     assert count(store.database) is None
@@ -348,20 +354,20 @@ def test_the_end_of_a_job_whose_row_is_gone_counts_nowhere(store: Store, reports
 # A pause that is due
 
 
-def test_a_success_does_not_undo_a_pause_that_is_due(store: Store, reports: Reports) -> None:
+def test_a_success_does_not_undo_a_pause_that_is_due(store: BeatQueries, reports: WorkerQueries) -> None:
     end(reports, "failed", "failed", "failed", "succeeded")
     assert is_due(store)
     assert ["a"] == [name for name, reason in store.pause_failing(10) if reason]
 
 
-def test_more_failures_than_the_limit_are_told_in_the_reason(store: Store, reports: Reports) -> None:
+def test_more_failures_than_the_limit_are_told_in_the_reason(store: BeatQueries, reports: WorkerQueries) -> None:
     last = end(reports, *["failed"] * 5)
     ((_, reason),) = store.pause_failing(10)
     assert f"5 failed jobs in a row, the last at 2026-12-07 12:00:00Z: {last.job}" == reason
 
 
 @pytest.mark.parametrize("statement", ["submit_free", "submit"])
-def test_no_submit_passes_a_pause_that_is_due(store: Store, reports: Reports, statement: str) -> None:
+def test_no_submit_passes_a_pause_that_is_due(store: BeatQueries, reports: WorkerQueries, statement: str) -> None:
     insert(store, "b", pause_after_failures=3, next_run_at=NOON)
     insert(store, "c", next_run_at=NOON)
     rows = store.mark(10)
@@ -383,7 +389,7 @@ def test_no_submit_passes_a_pause_that_is_due(store: Store, reports: Reports, st
     assert {"b": 3, "c": None} == {name: row["pause_after_failures"] for name, row in carried.items()}
 
 
-def test_after_a_resume_submits_pass_though_the_flag_still_stands(store: Store, reports: Reports) -> None:
+def test_after_a_resume_submits_pass_though_the_flag_still_stands(store: BeatQueries, reports: WorkerQueries) -> None:
     end(reports, "failed", "failed", "failed")
     store.database.execute("update pgbeat.periodic_task set enabled = false")
     store.database.execute("select pgbeat.resume('a')")
@@ -396,7 +402,7 @@ def test_after_a_resume_submits_pass_though_the_flag_still_stands(store: Store, 
     assert is_enabled(store)
 
 
-def test_a_person_may_trigger_what_is_to_be_paused_and_what_is(store: Store, reports: Reports) -> None:
+def test_a_person_may_trigger_what_is_to_be_paused_and_what_is(store: BeatQueries, reports: WorkerQueries) -> None:
     end(reports, "failed", "failed", "failed")
     for _ in range(2):
         ((triggered,),) = store.database.execute("select pgbeat.trigger('a')")
@@ -408,7 +414,9 @@ def test_a_person_may_trigger_what_is_to_be_paused_and_what_is(store: Store, rep
         assert not is_enabled(store)
 
 
-def test_the_failure_of_a_paused_row_s_manual_job_asks_for_no_second_pause(store: Store, reports: Reports) -> None:
+def test_the_failure_of_a_paused_row_s_manual_job_asks_for_no_second_pause(
+    store: BeatQueries, reports: WorkerQueries
+) -> None:
     end(reports, "failed", "failed", "failed")
     store.pause_failing(10)
     end(reports, "failed", origin="manual")
@@ -416,7 +424,7 @@ def test_the_failure_of_a_paused_row_s_manual_job_asks_for_no_second_pause(store
 
 
 def test_what_waits_behind_the_last_failure_is_recorded_as_paused(
-    store: Store, reports: Reports, database_clock: Clock
+    store: BeatQueries, reports: WorkerQueries, database_clock: Clock
 ) -> None:
     store.database.execute("update pgbeat.periodic_task set overlap = 'buffer_all'")
     end(reports, "failed", "failed")
@@ -437,7 +445,9 @@ def test_what_waits_behind_the_last_failure_is_recorded_as_paused(
         assert ("skipped", "paused") == (record["state"], record["reason"])
 
 
-def test_what_waits_behind_an_earlier_failure_goes_out(store: Store, reports: Reports, database_clock: Clock) -> None:
+def test_what_waits_behind_an_earlier_failure_goes_out(
+    store: BeatQueries, reports: WorkerQueries, database_clock: Clock
+) -> None:
     """The control."""
     store.database.execute("update pgbeat.periodic_task set overlap = 'buffer_all'")
     end(reports, "failed")
@@ -451,7 +461,7 @@ def test_what_waits_behind_an_earlier_failure_goes_out(store: Store, reports: Re
     assert recovered.reason is None
 
 
-def test_a_lost_job_that_turns_up_counts(store: Store, reports: Reports, database_clock: Clock) -> None:
+def test_a_lost_job_that_turns_up_counts(store: BeatQueries, reports: WorkerQueries, database_clock: Clock) -> None:
     end(reports, "failed", "failed")
     late = job(reports)
     bury(store.database, late.job)
@@ -471,7 +481,7 @@ def test_a_lost_job_that_turns_up_counts(store: Store, reports: Reports, databas
         "update pgbeat.periodic_task set name = 'other'",
     ],
 )
-def test_a_pause_that_is_due_no_more_is_forgotten(store: Store, reports: Reports, change: str) -> None:
+def test_a_pause_that_is_due_no_more_is_forgotten(store: BeatQueries, reports: WorkerQueries, change: str) -> None:
     end(reports, "failed", "failed", "failed")
     store.database.execute(change)
 
@@ -484,7 +494,7 @@ def test_a_pause_that_is_due_no_more_is_forgotten(store: Store, reports: Reports
 
 
 def test_a_batch_of_what_somebody_holds_does_not_stand_before_the_others(
-    store: Store, reports: Reports, migrated_database: str
+    store: BeatQueries, reports: WorkerQueries, migrated_database: str
 ) -> None:
     for name in ("b", "c"):
         insert(store, name, pause_after_failures=3)
@@ -507,7 +517,9 @@ def test_a_batch_of_what_somebody_holds_does_not_stand_before_the_others(
 
 
 @pytest.mark.parametrize("statement", ["finish", "finish_many", "settle", "end_unstarted", "end_unstarted_many"])
-def test_an_end_waits_for_no_author(store: Store, reports: Reports, migrated_database: str, statement: str) -> None:
+def test_an_end_waits_for_no_author(
+    store: BeatQueries, reports: WorkerQueries, migrated_database: str, statement: str
+) -> None:
     end(reports, "failed", "failed")
     author = Transaction(migrated_database)
     author.execute("select * from pgbeat.periodic_task for update")
@@ -535,7 +547,7 @@ def test_an_end_waits_for_no_author(store: Store, reports: Reports, migrated_dat
     assert (1, False) == count(store.database)
 
 
-def test_an_author_waits_for_no_end(store: Store, reports: Reports, migrated_database: str) -> None:
+def test_an_author_waits_for_no_end(store: BeatQueries, reports: WorkerQueries, migrated_database: str) -> None:
     end(reports, "failed", "failed")
     worker = Transaction(migrated_database)
     assert worker.reports.finish(job(reports), "failed")
@@ -549,7 +561,7 @@ def test_an_author_waits_for_no_end(store: Store, reports: Reports, migrated_dat
 
 
 def test_of_two_beats_one_pauses_and_the_other_does_nothing(
-    store: Store, reports: Reports, migrated_database: str
+    store: BeatQueries, reports: WorkerQueries, migrated_database: str
 ) -> None:
     end(reports, "failed", "failed", "failed")
     other = Transaction(migrated_database)
@@ -563,7 +575,7 @@ def test_of_two_beats_one_pauses_and_the_other_does_nothing(
 
 
 def test_ends_of_one_name_at_two_workers_are_both_counted(
-    store: Store, reports: Reports, migrated_database: str
+    store: BeatQueries, reports: WorkerQueries, migrated_database: str
 ) -> None:
     """The second waits for the statement of the first, which is one round trip."""
     end(reports, "failed")
@@ -579,7 +591,7 @@ def test_ends_of_one_name_at_two_workers_are_both_counted(
 
 
 def test_a_row_made_anew_under_an_old_name_does_not_inherit_the_failures(
-    store: Store, reports: Reports, database_clock: Clock
+    store: BeatQueries, reports: WorkerQueries, database_clock: Clock
 ) -> None:
     end(reports, "failed", "failed")
     store.database.execute("delete from pgbeat.periodic_task where name = 'a'")

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg2
 import pytest
 
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.store import ticks
 from tests.store.session import PATIENCE, Session, reason
 from tests.store.ticks import HOUR, beat, submit
@@ -26,7 +26,7 @@ EVERYTHING = """
     max_run_time => '10 minutes',
     blackout => array['0 0 * * sat P2D', 'window: night'], blackout_action => 'skip', submitter => 'ann',
     subject => 'billing', pause_after_failures => 3, on_lost => 'rerun', tracking => 'send', managed_by => 'api'"""
-STATES = ["pending", "submitted", "running", "retrying", "buffered"]
+STATES = ["pending", "sent", "running", "retrying", "buffered"]
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def other(migrated_database: str) -> Session:
 
 
 @pytest.fixture
-def store(migrated_database: str) -> Store:
+def store(migrated_database: str) -> BeatQueries:
     return beat(migrated_database)
 
 
@@ -55,7 +55,7 @@ def written(session: Session) -> list[dict[str, Any]]:
     return session.rows("select ctid::text, xmin::text, xmax::text, name from pgbeat.periodic_task order by name")
 
 
-def plan(store: Store, next_run_at: datetime, zone: str = "Asia/Tokyo") -> None:
+def plan(store: BeatQueries, next_run_at: datetime, zone: str = "Asia/Tokyo") -> None:
     store.plan([ticks.planned(row, next_run_at) for row in store.unplanned(100)], zone)
 
 
@@ -166,7 +166,7 @@ def test_a_changed_definition_wakes_the_beats(session: Session) -> None:
     assert session.notified_by(lambda: schedule(session, args="[1]"))
 
 
-def test_an_equal_definition_leaves_a_live_mark(session: Session, store: Store) -> None:
+def test_an_equal_definition_leaves_a_live_mark(session: Session, store: BeatQueries) -> None:
     schedule(session)
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
     due = store.mark(10)
@@ -177,7 +177,7 @@ def test_an_equal_definition_leaves_a_live_mark(session: Session, store: Store) 
 
 
 def test_a_changed_definition_takes_a_live_mark_off_and_its_holders_submit_changes_nothing(
-    session: Session, store: Store
+    session: Session, store: BeatQueries
 ) -> None:
     schedule(session)
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
@@ -189,7 +189,7 @@ def test_a_changed_definition_takes_a_live_mark_off_and_its_holders_submit_chang
     assert session.rows("select * from pgbeat.job") == []
 
 
-def test_changed_arguments_leave_the_next_run(session: Session, store: Store) -> None:
+def test_changed_arguments_leave_the_next_run(session: Session, store: BeatQueries) -> None:
     schedule(session)
     plan(store, FAR)
 
@@ -198,7 +198,7 @@ def test_changed_arguments_leave_the_next_run(session: Session, store: Store) ->
     assert (FAR, [1], "q2") == (row["next_run_at"], row["args"], row["queue"])
 
 
-def test_a_changed_schedule_is_planned_anew_and_keeps_the_last_run(session: Session, store: Store) -> None:
+def test_a_changed_schedule_is_planned_anew_and_keeps_the_last_run(session: Session, store: BeatQueries) -> None:
     schedule(session)
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
     submit(store, store.mark(10))
@@ -211,7 +211,7 @@ def test_a_changed_schedule_is_planned_anew_and_keeps_the_last_run(session: Sess
     assert [definition.name for definition in store.unplanned(10)] == ["a"]
 
 
-def test_keep_next_run_keeps_it_although_the_schedule_changes(session: Session, store: Store) -> None:
+def test_keep_next_run_keeps_it_although_the_schedule_changes(session: Session, store: BeatQueries) -> None:
     schedule(session)
     plan(store, FAR)
 
@@ -222,7 +222,7 @@ def test_keep_next_run_keeps_it_although_the_schedule_changes(session: Session, 
     assert store.unplanned(10) == []
 
 
-def test_keep_next_run_of_a_row_that_has_none_plans_it(session: Session, store: Store) -> None:
+def test_keep_next_run_of_a_row_that_has_none_plans_it(session: Session, store: BeatQueries) -> None:
     schedule(session)
 
     schedule(session, text="every 2h", keep_next_run=True)
@@ -239,7 +239,7 @@ def test_what_is_omitted_becomes_the_default(session: Session) -> None:
         row["args"], row["kwargs"], row["queue"], row["priority"], row["options"], row["timezone"],
     )  # fmt: skip
     assert not row["sensitive"]
-    assert ("default", None, "skip", "latest", None, None, "mark", "full", "sql") == (
+    assert ("default", None, "skip", "latest", None, None, "give_up", "full", "sql") == (
         row["dst"], row["max_runs"], row["overlap"], row["catchup"], row["catchup_window"], row["max_run_time"],
         row["on_lost"], row["tracking"], row["managed_by"],
     )  # fmt: skip
@@ -259,7 +259,7 @@ def test_a_pause_survives_a_new_definition(session: Session) -> None:
     assert row["paused_by"] is not None
 
 
-def test_declaring_no_zone_is_equal_to_the_zone_that_a_beat_filled_in(session: Session, store: Store) -> None:
+def test_declaring_no_zone_is_equal_to_the_zone_that_a_beat_filled_in(session: Session, store: BeatQueries) -> None:
     schedule(session, text="@daily")
     plan(store, FAR, "Asia/Tokyo")
     before = written(session)
@@ -270,7 +270,7 @@ def test_declaring_no_zone_is_equal_to_the_zone_that_a_beat_filled_in(session: S
     assert ("Asia/Tokyo", FAR) == (row["timezone"], row["next_run_at"])
 
 
-def test_a_change_of_something_else_keeps_the_zone_that_a_beat_filled_in(session: Session, store: Store) -> None:
+def test_a_change_of_something_else_keeps_the_zone_that_a_beat_filled_in(session: Session, store: BeatQueries) -> None:
     schedule(session, text="@daily")
     plan(store, FAR, "Asia/Tokyo")
 
@@ -279,7 +279,7 @@ def test_a_change_of_something_else_keeps_the_zone_that_a_beat_filled_in(session
     assert ("Asia/Tokyo", FAR) == (row["timezone"], row["next_run_at"])
 
 
-def test_a_zone_that_was_given_and_is_given_no_more_becomes_the_apps(session: Session, store: Store) -> None:
+def test_a_zone_that_was_given_and_is_given_no_more_becomes_the_apps(session: Session, store: BeatQueries) -> None:
     schedule(session, text="@daily", timezone="Europe/Berlin")
     plan(store, FAR, "Asia/Tokyo")
     assert session.task("a")["timezone"] == "Europe/Berlin"
@@ -290,7 +290,7 @@ def test_a_zone_that_was_given_and_is_given_no_more_becomes_the_apps(session: Se
     assert session.task("a")["timezone"] == "Asia/Tokyo"
 
 
-def test_declaring_the_zone_that_a_beat_filled_in_plans_nothing_anew(session: Session, store: Store) -> None:
+def test_declaring_the_zone_that_a_beat_filled_in_plans_nothing_anew(session: Session, store: BeatQueries) -> None:
     schedule(session, text="@daily")
     plan(store, FAR, "Asia/Tokyo")
 
@@ -387,7 +387,7 @@ def test_a_second_pause_has_the_last_word(session: Session) -> None:
     assert (False, "fire", None) == (row["enabled"], row["pause_reason"], row["paused_until"])
 
 
-def test_a_resumed_row_is_planned_from_now_and_forgets_its_pause(session: Session, store: Store) -> None:
+def test_a_resumed_row_is_planned_from_now_and_forgets_its_pause(session: Session, store: BeatQueries) -> None:
     schedule(session)
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
     session.rows("select pgbeat.pause('a', 'flood')")
@@ -399,7 +399,7 @@ def test_a_resumed_row_is_planned_from_now_and_forgets_its_pause(session: Sessio
     assert [definition.name for definition in store.unplanned(10)] == ["a"]
 
 
-def test_to_resume_a_row_that_is_not_paused_leaves_it_as_it_is(session: Session, store: Store) -> None:
+def test_to_resume_a_row_that_is_not_paused_leaves_it_as_it_is(session: Session, store: BeatQueries) -> None:
     schedule(session)
     plan(store, FAR)
     before = session.task("a")
@@ -486,13 +486,13 @@ def leave_job(session: Session, name: str = "a", state: str = "running", exclusi
     session.rows(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
         "on_lost, tracking, pickup_deadline, busy_until, waits_for) values (%s, %s, pgbeat.now(), 'schedule', %s, %s, "
-        "'app.probe', '{}', 'mark', 'full', '1 hour', pgbeat.now() + interval '1 hour', %s)",
-        job, name, state, exclusive, "turn" if state == "buffered" else None,
+        "'app.probe', '{}', 'give_up', 'full', '1 hour', pgbeat.now() + interval '1 hour', %s)",
+        job, name, state, exclusive, "predecessor" if state == "buffered" else None,
     )  # fmt: skip
     return job
 
 
-def test_a_trigger_makes_a_manual_job_that_any_beat_may_send(session: Session, store: Store) -> None:
+def test_a_trigger_makes_a_manual_job_that_any_beat_may_send(session: Session, store: BeatQueries) -> None:
     session.rows(
         "select pgbeat.schedule('a', 'app.probe', '@daily', args => '[1]', kwargs => '{\"b\": 2}', queue => 'q2', "
         "priority => 7, options => '{\"expires\": 60}', timezone => 'Europe/Berlin', max_run_time => '1 minute', "
@@ -513,7 +513,7 @@ def test_a_trigger_makes_a_manual_job_that_any_beat_may_send(session: Session, s
     assert [recovered.id for recovered in store.recover(10, HOUR)] == [uuid.UUID(job["id"])]
 
 
-def test_a_triggered_job_waits_for_a_worker_as_long_as_its_row_says(session: Session, store: Store) -> None:
+def test_a_triggered_job_waits_for_a_worker_as_long_as_its_row_says(session: Session, store: BeatQueries) -> None:
     schedule(session, "planned")
     plan(store, FAR)
     schedule(session, "unplanned")
@@ -524,7 +524,7 @@ def test_a_triggered_job_waits_for_a_worker_as_long_as_its_row_says(session: Ses
     assert unknown["busy_until"] == unknown["created_at"] + timedelta(days=1)
 
 
-def test_a_trigger_leaves_the_next_run_and_counts_as_no_run(session: Session, store: Store) -> None:
+def test_a_trigger_leaves_the_next_run_and_counts_as_no_run(session: Session, store: BeatQueries) -> None:
     schedule(session)
     plan(store, FAR)
     before = session.task("a")
@@ -605,7 +605,9 @@ def test_of_twenty_triggers_at_once_one_makes_a_job_and_nineteen_are_refused_cle
     assert [row["id"] for row in session.rows("select id from pgbeat.job")] == [made]
 
 
-def test_a_trigger_takes_the_mark_off_and_the_submit_under_way_changes_nothing(session: Session, store: Store) -> None:
+def test_a_trigger_takes_the_mark_off_and_the_submit_under_way_changes_nothing(
+    session: Session, store: BeatQueries
+) -> None:
     schedule(session)
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
     due = store.mark(10)
@@ -617,7 +619,7 @@ def test_a_trigger_takes_the_mark_off_and_the_submit_under_way_changes_nothing(s
     assert [row.name for row in store.mark(10)] == ["a"]
 
 
-def test_a_trigger_that_is_not_committed_yet_delays_its_own_row_only(session: Session, store: Store) -> None:
+def test_a_trigger_that_is_not_committed_yet_delays_its_own_row_only(session: Session, store: BeatQueries) -> None:
     schedule(session, "a")
     schedule(session, "b")
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")

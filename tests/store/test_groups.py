@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.reports import Reports, Start
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from tests.race.transactions import Attempt, Transaction
 from tests.store.jobs import bury, make_job
 from tests.store.session import Session, reason
@@ -27,7 +27,7 @@ def session(migrated_database: str) -> Session:
 
 
 @pytest.fixture
-def store(migrated_database: str) -> Store:
+def store(migrated_database: str) -> BeatQueries:
     return beat(migrated_database)
 
 
@@ -44,19 +44,19 @@ def limit(session: Session, max_active: int | None, name: str = "g") -> None:
     session.rows("select pgbeat.limit_group(%s, %s)", name, max_active)
 
 
-def tick(store: Store, *names: str, **columns: Any) -> None:
+def tick(store: BeatQueries, *names: str, **columns: Any) -> None:
     """Have rows of the group that are due, each with a job of its own."""
     for name in names:
         make_due(store, name, **{"group_name": "g", **columns})
     submit(store, store.mark(100))
 
 
-def active(store: Store) -> list[dict[str, Any]]:
+def active(store: BeatQueries) -> list[dict[str, Any]]:
     rows = store.database.execute("select * from pgbeat.active_job order by scheduled_for, created_at, periodic_task")
     return [dict(row._mapping) for row in rows]
 
 
-def places(store: Store) -> dict[str, tuple[str, int | None]]:
+def places(store: BeatQueries) -> dict[str, tuple[str, int | None]]:
     return {job["periodic_task"]: (job["state"], job["slot"]) for job in active(store)}
 
 
@@ -64,7 +64,7 @@ def end(session: Session, name: str) -> None:
     session.rows("delete from pgbeat.active_job where periodic_task = %s", name)
 
 
-def test_a_group_that_has_no_limit_keeps_nobody_waiting(store: Store, session: Session) -> None:
+def test_a_group_that_has_no_limit_keeps_nobody_waiting(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", group_name="g")
     (row,) = store.mark(10)
 
@@ -75,7 +75,9 @@ def test_a_group_that_has_no_limit_keeps_nobody_waiting(store: Store, session: S
     assert not store.look().admissible
 
 
-def test_where_there_is_a_limit_the_short_submit_leaves_the_row_to_the_other(store: Store, session: Session) -> None:
+def test_where_there_is_a_limit_the_short_submit_leaves_the_row_to_the_other(
+    store: BeatQueries, session: Session
+) -> None:
     limit(session, 1)
     make_due(store, "a", group_name="g")
     (row,) = store.mark(10)
@@ -88,7 +90,7 @@ def test_where_there_is_a_limit_the_short_submit_leaves_the_row_to_the_other(sto
     assert store.look().admissible
 
 
-def test_only_so_many_get_a_place_and_the_oldest_first(store: Store, session: Session) -> None:
+def test_only_so_many_get_a_place_and_the_oldest_first(store: BeatQueries, session: Session) -> None:
     limit(session, 2)
     tick(store, "a", "b", "c")
 
@@ -99,7 +101,7 @@ def test_only_so_many_get_a_place_and_the_oldest_first(store: Store, session: Se
     assert ["a", "b"] == [job.periodic_task for job in store.recover(10, DAY)]
 
 
-def test_the_end_of_a_job_wakes_a_beat_and_frees_its_place(store: Store, session: Session) -> None:
+def test_the_end_of_a_job_wakes_a_beat_and_frees_its_place(store: BeatQueries, session: Session) -> None:
     limit(session, 1)
     tick(store, "a", "b")
     store.admit(10)
@@ -110,7 +112,7 @@ def test_the_end_of_a_job_wakes_a_beat_and_frees_its_place(store: Store, session
     assert {"b": ("pending", 1)} == places(store)
 
 
-def test_the_end_of_a_job_whose_group_nobody_waits_for_wakes_nobody(store: Store, session: Session) -> None:
+def test_the_end_of_a_job_whose_group_nobody_waits_for_wakes_nobody(store: BeatQueries, session: Session) -> None:
     limit(session, 2)
     tick(store, "a")
     store.admit(10)
@@ -118,7 +120,7 @@ def test_the_end_of_a_job_whose_group_nobody_waits_for_wakes_nobody(store: Store
     assert not session.notified_by(lambda: end(session, "a"))
 
 
-def test_a_limit_counts_what_was_under_way_before_it(store: Store, session: Session) -> None:
+def test_a_limit_counts_what_was_under_way_before_it(store: BeatQueries, session: Session) -> None:
     tick(store, "a", "b")
     limit(session, 2)
     tick(store, "c")
@@ -129,7 +131,7 @@ def test_a_limit_counts_what_was_under_way_before_it(store: Store, session: Sess
     assert ("pending", 1) == places(store)["c"]
 
 
-def test_a_lower_limit_ends_nothing_and_admits_nobody_until_it_holds(store: Store, session: Session) -> None:
+def test_a_lower_limit_ends_nothing_and_admits_nobody_until_it_holds(store: BeatQueries, session: Session) -> None:
     limit(session, 3)
     tick(store, "a", "b", "c")
     store.admit(10)
@@ -144,7 +146,7 @@ def test_a_lower_limit_ends_nothing_and_admits_nobody_until_it_holds(store: Stor
     assert 1 == store.admit(10)
 
 
-def test_a_free_number_is_given_again(store: Store, session: Session) -> None:
+def test_a_free_number_is_given_again(store: BeatQueries, session: Session) -> None:
     limit(session, 3)
     tick(store, "a", "b", "c", "d")
     store.admit(10)
@@ -156,7 +158,7 @@ def test_a_free_number_is_given_again(store: Store, session: Session) -> None:
 
 
 @pytest.mark.parametrize("statement", ["select pgbeat.limit_group('g', null)", "delete from pgbeat.task_group"])
-def test_a_limit_that_is_gone_lets_all_go(store: Store, session: Session, statement: str) -> None:
+def test_a_limit_that_is_gone_lets_all_go(store: BeatQueries, session: Session, statement: str) -> None:
     limit(session, 1)
     tick(store, "a", "b", "c")
     store.admit(10)
@@ -166,7 +168,7 @@ def test_a_limit_that_is_gone_lets_all_go(store: Store, session: Session, statem
     assert {"pending"} == {state for state, _ in places(store).values()}
 
 
-def test_one_group_does_not_keep_another_waiting(store: Store, session: Session) -> None:
+def test_one_group_does_not_keep_another_waiting(store: BeatQueries, session: Session) -> None:
     limit(session, 1)
     limit(session, 1, "h")
     tick(store, "a", "b")
@@ -176,7 +178,9 @@ def test_one_group_does_not_keep_another_waiting(store: Store, session: Session)
     assert {"a", "c"} == {name for name, (state, _) in places(store).items() if state == "pending"}
 
 
-def test_two_beats_at_once_admit_no_more_than_one_would(store: Store, session: Session, migrated_database: str) -> None:
+def test_two_beats_at_once_admit_no_more_than_one_would(
+    store: BeatQueries, session: Session, migrated_database: str
+) -> None:
     limit(session, 1)
     tick(store, "a", "b")
     other = beat(migrated_database, "beat-b")
@@ -189,7 +193,7 @@ def test_two_beats_at_once_admit_no_more_than_one_would(store: Store, session: S
 
 
 def test_an_author_who_holds_the_group_keeps_nobody_else_waiting(
-    store: Store, session: Session, migrated_database: str
+    store: BeatQueries, session: Session, migrated_database: str
 ) -> None:
     limit(session, 1)
     limit(session, 1, "h")
@@ -203,7 +207,7 @@ def test_an_author_who_holds_the_group_keeps_nobody_else_waiting(
     assert 1 == store.admit(10)
 
 
-def test_the_database_itself_refuses_two_jobs_in_one_place(store: Store, session: Session) -> None:
+def test_the_database_itself_refuses_two_jobs_in_one_place(store: BeatQueries, session: Session) -> None:
     limit(session, 1)
     tick(store, "a", "b")
     store.admit(10)
@@ -212,10 +216,12 @@ def test_the_database_itself_refuses_two_jobs_in_one_place(store: Store, session
         "update pgbeat.active_job set state = 'pending', waits_for = null, slot = 1 where periodic_task = 'b'"
     )
 
-    assert "job_in_its_place" in str(error)
+    assert "job_one_in_a_slot" in str(error)
 
 
-def test_the_next_occurrence_of_who_waits_for_a_place_is_decided_by_its_overlap(store: Store, session: Session) -> None:
+def test_the_next_occurrence_of_who_waits_for_a_place_is_decided_by_its_overlap(
+    store: BeatQueries, session: Session
+) -> None:
     limit(session, 1)
     tick(store, "a", "b")
     store.admit(10)
@@ -231,7 +237,9 @@ def test_the_next_occurrence_of_who_waits_for_a_place_is_decided_by_its_overlap(
 
 
 @pytest.mark.parametrize("overlap", ["buffer_one", "buffer_all"])
-def test_what_has_waited_for_its_turn_waits_for_a_place_next(store: Store, session: Session, overlap: str) -> None:
+def test_what_has_waited_for_its_turn_waits_for_a_place_next(
+    store: BeatQueries, session: Session, overlap: str
+) -> None:
     limit(session, 1)
     tick(store, "a", overlap=overlap)
     store.admit(10)
@@ -239,18 +247,18 @@ def test_what_has_waited_for_its_turn_waits_for_a_place_next(store: Store, sessi
     submit(store, store.mark(10))
     tick(store, "b")
     session.rows(
-        "update pgbeat.active_job set scheduled_for = scheduled_for - interval '1 hour' where waits_for = 'place'"
+        "update pgbeat.active_job set scheduled_for = scheduled_for - interval '1 hour' where waits_for = 'slot'"
     )
 
     session.rows("delete from pgbeat.active_job where state = 'pending'")
 
-    assert {"place"} == {job["waits_for"] for job in active(store)}
+    assert {"slot"} == {job["waits_for"] for job in active(store)}
     assert 1 == store.admit(10)
     assert ("pending", 1) == places(store)["b"], "it was for an earlier instant"
 
 
 def test_a_trigger_takes_its_turn_and_keeps_no_place_from_others_while_it_is_open(
-    store: Store, session: Session, migrated_database: str
+    store: BeatQueries, session: Session, migrated_database: str
 ) -> None:
     limit(session, 1)
     insert(store, "manual", schedule=None, group_name="g")
@@ -265,7 +273,7 @@ def test_a_trigger_takes_its_turn_and_keeps_no_place_from_others_while_it_is_ope
     assert {"manual": ("pending", 1)} == places(store)
 
 
-def test_a_lost_job_leaves_its_place(store: Store, session: Session) -> None:
+def test_a_lost_job_leaves_its_place(store: BeatQueries, session: Session) -> None:
     limit(session, 1)
     tick(store, "a", "b")
     store.admit(10)
@@ -282,7 +290,7 @@ def test_a_lost_job_leaves_its_place(store: Store, session: Session) -> None:
 
 
 @pytest.mark.parametrize("state", ["running", "retrying"])
-def test_a_rerun_keeps_its_place(store: Store, session: Session, state: str) -> None:
+def test_a_rerun_keeps_its_place(store: BeatQueries, session: Session, state: str) -> None:
     limit(session, 1)
     tick(store, "a", on_lost="rerun")
     tick(store, "b")
@@ -303,21 +311,21 @@ class TestALostJobThatTurnsUp:
     """It was given up before it ever started; its message comes after all."""
 
     @pytest.fixture
-    def lost(self, store: Store) -> uuid.UUID:
+    def lost(self, store: BeatQueries) -> uuid.UUID:
         job = make_job(store.database, periodic_task="a", group_name="g", slot=1)
         bury(store.database, job)
         return job
 
-    def turn_up(self, store: Store, job: uuid.UUID) -> bool:
-        return Reports(store.database).start_late(Start(job, 0, 0, uuid.uuid4(), "worker"), timedelta(seconds=30))
+    def turn_up(self, store: BeatQueries, job: uuid.UUID) -> bool:
+        return WorkerQueries(store.database).start_late(Start(job, 0, 0, uuid.uuid4(), "worker"), timedelta(seconds=30))
 
-    def test_it_takes_a_free_place(self, store: Store, session: Session, lost: uuid.UUID) -> None:
+    def test_it_takes_a_free_place(self, store: BeatQueries, session: Session, lost: uuid.UUID) -> None:
         limit(session, 1)
 
         assert self.turn_up(store, lost)
         assert {"a": ("running", 1)} == places(store)
 
-    def test_it_stays_lost_where_the_group_is_full(self, store: Store, session: Session, lost: uuid.UUID) -> None:
+    def test_it_stays_lost_where_the_group_is_full(self, store: BeatQueries, session: Session, lost: uuid.UUID) -> None:
         limit(session, 1)
         tick(store, "b")
         store.admit(10)
@@ -326,7 +334,7 @@ class TestALostJobThatTurnsUp:
         assert {"b": ("pending", 1)} == places(store)
 
     def test_it_takes_the_place_of_the_one_that_it_supersedes(
-        self, store: Store, session: Session, lost: uuid.UUID
+        self, store: BeatQueries, session: Session, lost: uuid.UUID
     ) -> None:
         limit(session, 2)
         tick(store, "b", "a")
@@ -337,7 +345,7 @@ class TestALostJobThatTurnsUp:
         assert {"a": ("running", before), "b": ("pending", 3 - (before or 0))} == places(store)
 
     def test_it_may_take_the_very_place_that_is_being_given_away(
-        self, store: Store, session: Session, migrated_database: str, lost: uuid.UUID
+        self, store: BeatQueries, session: Session, migrated_database: str, lost: uuid.UUID
     ) -> None:
         limit(session, 1)
         tick(store, "b")
@@ -350,14 +358,14 @@ class TestALostJobThatTurnsUp:
         assert 0 == admission.answer()
         assert {"a": ("running", 1), "b": ("buffered", None)} == places(store)
 
-    def test_without_a_limit_it_just_starts(self, store: Store, lost: uuid.UUID) -> None:
+    def test_without_a_limit_it_just_starts(self, store: BeatQueries, lost: uuid.UUID) -> None:
         assert self.turn_up(store, lost)
         assert {"a": ("running", 0)} == places(store)
 
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_the_result_backend_is_asked_about_a_job_whose_place_another_wants(
-    store: Store, session: Session, waits: bool
+    store: BeatQueries, session: Session, waits: bool
 ) -> None:
     limit(session, 1)
     tick(store, "a", tracking="result")
@@ -369,7 +377,7 @@ def test_the_result_backend_is_asked_about_a_job_whose_place_another_wants(
     assert ([quiet.id] if waits else []) == store.unreported(10)
 
 
-def test_under_send_a_place_is_free_when_the_broker_has_the_job(store: Store, session: Session) -> None:
+def test_under_send_a_place_is_free_when_the_broker_has_the_job(store: BeatQueries, session: Session) -> None:
     limit(session, 1)
     tick(store, "a", tracking="send")
     tick(store, "b")
@@ -384,7 +392,7 @@ def paused(session: Session, name: str = "g", reason: str | None = None) -> None
     session.rows("select pgbeat.pause_group(%s, %s)", name, reason)
 
 
-def test_one_update_pauses_and_resumes_all_rows_of_a_group(store: Store, session: Session) -> None:
+def test_one_update_pauses_and_resumes_all_rows_of_a_group(store: BeatQueries, session: Session) -> None:
     limit(session, None)
     for name in ("a", "b"):
         make_due(store, name, group_name="g")
@@ -399,7 +407,7 @@ def test_one_update_pauses_and_resumes_all_rows_of_a_group(store: Store, session
     assert {"a", "b"} == {row.name for row in store.unplanned(10)}, "time while paused is never caught up"
 
 
-def test_what_is_paused_is_not_even_in_the_index_of_what_is_due(store: Store, session: Session) -> None:
+def test_what_is_paused_is_not_even_in_the_index_of_what_is_due(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", group_name="g")
     paused(session)
 
@@ -409,7 +417,7 @@ def test_what_is_paused_is_not_even_in_the_index_of_what_is_due(store: Store, se
     assert [] == session.rows("select * from pgbeat.upcoming")
 
 
-def test_a_resumed_row_whose_next_run_is_still_to_come_keeps_it(store: Store, session: Session) -> None:
+def test_a_resumed_row_whose_next_run_is_still_to_come_keeps_it(store: BeatQueries, session: Session) -> None:
     insert(store, "a", group_name="g")
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now() + interval '1 hour'")
     before = row_of(store, "a")["next_run_at"]
@@ -420,7 +428,7 @@ def test_a_resumed_row_whose_next_run_is_still_to_come_keeps_it(store: Store, se
     assert before == row_of(store, "a")["next_run_at"]
 
 
-def test_a_pause_of_the_group_takes_the_mark_off(store: Store, session: Session) -> None:
+def test_a_pause_of_the_group_takes_the_mark_off(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", group_name="g")
     (row,) = store.mark(10)
 
@@ -431,7 +439,9 @@ def test_a_pause_of_the_group_takes_the_mark_off(store: Store, session: Session)
     assert [] == jobs(store)
 
 
-def test_a_row_that_is_paused_by_itself_stays_so_when_its_group_is_resumed(store: Store, session: Session) -> None:
+def test_a_row_that_is_paused_by_itself_stays_so_when_its_group_is_resumed(
+    store: BeatQueries, session: Session
+) -> None:
     make_due(store, "a", group_name="g")
     session.rows("select pgbeat.pause('a', 'mine')")
     paused(session)
@@ -444,7 +454,7 @@ def test_a_row_that_is_paused_by_itself_stays_so_when_its_group_is_resumed(store
     assert not store.look().due
 
 
-def test_a_row_that_is_resumed_while_its_group_is_paused_waits_for_that(store: Store, session: Session) -> None:
+def test_a_row_that_is_resumed_while_its_group_is_paused_waits_for_that(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", group_name="g")
     session.rows("select pgbeat.pause('a')")
     paused(session)
@@ -457,7 +467,7 @@ def test_a_row_that_is_resumed_while_its_group_is_paused_waits_for_that(store: S
 
 
 def test_a_row_takes_the_pause_of_the_group_that_it_joins_and_leaves_that_of_the_one_it_leaves(
-    store: Store, session: Session
+    store: BeatQueries, session: Session
 ) -> None:
     insert(store, "x", group_name="g")
     paused(session)
@@ -471,7 +481,7 @@ def test_a_row_takes_the_pause_of_the_group_that_it_joins_and_leaves_that_of_the
 
 
 def test_a_row_that_joins_as_its_group_is_paused_is_paused_by_the_next_sign_of_life(
-    store: Store, session: Session, migrated_database: str
+    store: BeatQueries, session: Session, migrated_database: str
 ) -> None:
     limit(session, None)
     with in_transaction(migrated_database) as author:
@@ -485,7 +495,7 @@ def test_a_row_that_joins_as_its_group_is_paused_is_paused_by_the_next_sign_of_l
 
 
 def test_a_row_that_joins_as_its_group_is_resumed_is_resumed_by_the_next_sign_of_life(
-    store: Store, session: Session, migrated_database: str
+    store: BeatQueries, session: Session, migrated_database: str
 ) -> None:
     insert(store, "x", group_name="g")
     paused(session)
@@ -498,7 +508,7 @@ def test_a_row_that_joins_as_its_group_is_resumed_is_resumed_by_the_next_sign_of
     assert not row_of(store, "a")["group_paused"]
 
 
-def test_a_row_of_no_group_is_paused_by_none(store: Store, session: Session) -> None:
+def test_a_row_of_no_group_is_paused_by_none(store: BeatQueries, session: Session) -> None:
     insert(store, "a", group_name="g")
     paused(session)
 
@@ -508,7 +518,7 @@ def test_a_row_of_no_group_is_paused_by_none(store: Store, session: Session) -> 
     assert not row_of(store, "a")["group_paused"]
 
 
-def test_the_rows_of_a_group_that_is_deleted_or_renamed_run_again(store: Store, session: Session) -> None:
+def test_the_rows_of_a_group_that_is_deleted_or_renamed_run_again(store: BeatQueries, session: Session) -> None:
     for group in ("g", "h"):
         insert(store, group, group_name=group)
         paused(session, group)
@@ -520,7 +530,7 @@ def test_the_rows_of_a_group_that_is_deleted_or_renamed_run_again(store: Store, 
 
 
 def test_what_waits_for_a_place_in_a_group_that_is_paused_is_skipped_when_its_turn_comes(
-    store: Store, session: Session
+    store: BeatQueries, session: Session
 ) -> None:
     limit(session, 1)
     tick(store, "a", "b")
@@ -534,7 +544,7 @@ def test_what_waits_for_a_place_in_a_group_that_is_paused_is_skipped_when_its_tu
     assert ("b", "paused") == (recovered.periodic_task, recovered.reason)
 
 
-def test_a_manual_job_runs_in_a_paused_group(store: Store, session: Session) -> None:
+def test_a_manual_job_runs_in_a_paused_group(store: BeatQueries, session: Session) -> None:
     insert(store, "a", group_name="g")
     paused(session)
     session.rows("select pgbeat.trigger('a')")
@@ -544,7 +554,7 @@ def test_a_manual_job_runs_in_a_paused_group(store: Store, session: Session) -> 
     assert recovered.reason is None
 
 
-def test_who_waits_for_a_place_is_as_busy_as_the_first_who_has_one(store: Store, session: Session) -> None:
+def test_who_waits_for_a_place_is_as_busy_as_the_first_who_has_one(store: BeatQueries, session: Session) -> None:
     limit(session, 2)
     tick(store, "a", "b", "c")
     store.admit(10)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.store.ticks import beat
 
 
 @pytest.fixture
-def store(migrated_database: str) -> Store:
+def store(migrated_database: str) -> BeatQueries:
     store = beat(migrated_database)
     store.database.execute(
         "insert into pgbeat.periodic_task (name, task, schedule, next_run_at) "
@@ -24,17 +24,17 @@ def store(migrated_database: str) -> Store:
     return store
 
 
-def test_the_oldest_are_marked_first(store: Store) -> None:
+def test_the_oldest_are_marked_first(store: BeatQueries) -> None:
     assert [f"old-{n:03}" for n in range(1, 101)] == [row.name for row in store.mark(100)]
 
 
-def test_while_a_herd_is_driven_a_part_of_each_batch_goes_to_what_has_just_come_due(store: Store) -> None:
+def test_while_a_herd_is_driven_a_part_of_each_batch_goes_to_what_has_just_come_due(store: BeatQueries) -> None:
     names = [row.name for row in store.mark(100, fresh=25)]
 
     assert {f"old-{n:03}" for n in range(1, 76)} | {f"new-{n:03}" for n in range(1, 26)} == set(names)
 
 
-def test_what_fell_a_little_behind_is_still_before_the_herd(store: Store) -> None:
+def test_what_fell_a_little_behind_is_still_before_the_herd(store: BeatQueries) -> None:
     store.database.execute(
         "update pgbeat.periodic_task set next_run_at = pgbeat.now() - interval '20 s' where name = 'new-007'"
     )
@@ -42,7 +42,7 @@ def test_what_fell_a_little_behind_is_still_before_the_herd(store: Store) -> Non
     assert "new-007" in [row.name for row in store.mark(160, fresh=40)]
 
 
-def test_nothing_is_marked_twice_where_all_has_just_come_due(store: Store) -> None:
+def test_nothing_is_marked_twice_where_all_has_just_come_due(store: BeatQueries) -> None:
     store.database.execute("delete from pgbeat.periodic_task where starts_with(name, 'old-')")
 
     names = [row.name for row in store.mark(100, fresh=25)]

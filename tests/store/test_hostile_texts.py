@@ -69,7 +69,7 @@ def fill(session: Session) -> None:
         session.rows(
             "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
             "on_lost, tracking, pickup_deadline, busy_until, error, worker, beat) values (gen_random_uuid(), %s, "
-            "now(), 'schedule', 'retrying', true, %s, '{}', 'mark', 'full', '1 hour', now(), %s, %s, %s)",
+            "now(), 'schedule', 'retrying', true, %s, '{}', 'give_up', 'full', '1 hour', now(), %s, %s, %s)",
             *[name] * 5,
         )
     session.rows("set session_replication_role = default")

@@ -24,8 +24,8 @@ from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.measures import gauges
 from celery_pgbeat.measures.gauges import Gauges
 from celery_pgbeat.plain_json import DEEPEST
+from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.operators import Operators
 from celery_pgbeat.schedules import parse, windows
 from celery_pgbeat.settings import Settings
 from tests.store.session import Session
@@ -194,7 +194,7 @@ def test_an_import_names_so_many_faults_and_counts_the_others(door: PgBeat) -> N
     lines = [json.dumps({"name": f"row-{number}", "task": ""}) for number in range(importing.MOST_SHOWN + 3)]
 
     with (
-        Importer(Operators(door.database), Settings()) as importer,
+        Importer(AdminQueries(door.database), Settings()) as importer,
         pytest.raises(InvalidPeriodicTask, match="and 3 more") as refused,
     ):
         list(importer.compare(lines))
@@ -206,7 +206,7 @@ def test_a_large_import_waits_in_a_file(door: PgBeat, monkeypatch: pytest.Monkey
     monkeypatch.setattr(importing, "IN_MEMORY", 1_000)
     lines = [json.dumps({"name": f"row-{number}", "task": "app.probe"}) for number in range(100)]
 
-    with Importer(Operators(door.database), Settings()) as importer:
+    with Importer(AdminQueries(door.database), Settings()) as importer:
         assert 100 == len(list(importer.compare(lines)))
         assert isinstance(importer._records.name, int), "the number of a file"
         importer.apply()

@@ -14,15 +14,15 @@ from sqlalchemy.engine import make_url
 
 from celery_pgbeat.postgres import listen
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.listen import Bell
+from celery_pgbeat.postgres.listen import Wakeup
 from tests.harness.pgbouncer import PgBouncer
 from tests.harness.wait import eventually
 from tests.store.session import Session
 
 
 @pytest.fixture
-def bell(migrated_database: str) -> Iterator[Bell]:
-    made = Bell(Database(migrated_database))
+def wakeup(migrated_database: str) -> Iterator[Wakeup]:
+    made = Wakeup(Database(migrated_database))
     made.wait(0)
     yield made
     made.close()
@@ -34,33 +34,33 @@ def session(migrated_database: str) -> Session:
     return Session(migrated_database)
 
 
-def waited(bell: Bell, seconds: float) -> float:
+def waited(wakeup: Wakeup, seconds: float) -> float:
     started = time.monotonic()
-    bell.wait(seconds)
+    wakeup.wait(seconds)
     return time.monotonic() - started
 
 
-def test_a_notification_ends_the_wait_and_silence_does_not(bell: Bell, session: Session) -> None:
-    assert not bell.wait(0.1)
+def test_a_notification_ends_the_wait_and_silence_does_not(wakeup: Wakeup, session: Session) -> None:
+    assert not wakeup.wait(0.1)
     session.rows("notify pgbeat")
-    assert waited(bell, 5) < 1
+    assert waited(wakeup, 5) < 1
 
 
 def test_who_begins_to_listen_does_not_wait_for_what_was_said_before(migrated_database: str) -> None:
-    bell = Bell(Database(migrated_database))
+    wakeup = Wakeup(Database(migrated_database))
 
-    assert bell.wait(5)
-    assert not bell.wait(0.1)
-    bell.close()
-    bell.database.close()
-
-
-def test_another_thread_ends_the_wait(bell: Bell) -> None:
-    threading.Timer(0.1, bell.ring).start()
-    assert waited(bell, 5) < 1
+    assert wakeup.wait(5)
+    assert not wakeup.wait(0.1)
+    wakeup.close()
+    wakeup.database.close()
 
 
-def test_a_storm_of_notifications_is_heeded_a_few_times(bell: Bell, session: Session) -> None:
+def test_another_thread_ends_the_wait(wakeup: Wakeup) -> None:
+    threading.Timer(0.1, wakeup.notify).start()
+    assert waited(wakeup, 5) < 1
+
+
+def test_a_storm_of_notifications_is_heeded_a_few_times(wakeup: Wakeup, session: Session) -> None:
     stop = threading.Event()
 
     def storm() -> None:
@@ -72,7 +72,7 @@ def test_a_storm_of_notifications_is_heeded_a_few_times(bell: Bell, session: Ses
     try:
         until, heeded = time.monotonic() + 1, 0
         while time.monotonic() < until:
-            heeded += bell.wait(1)
+            heeded += wakeup.wait(1)
     finally:
         stop.set()
         thread.join()
@@ -81,7 +81,7 @@ def test_a_storm_of_notifications_is_heeded_a_few_times(bell: Bell, session: Ses
 
 
 def test_a_flood_is_over_for_the_listener_when_it_is_over(
-    bell: Bell, session: Session, migrated_database: str, caplog: pytest.LogCaptureFixture
+    wakeup: Wakeup, session: Session, migrated_database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What a listener leaves unread fills a queue that all databases of the server share."""
     flooding = Session(migrated_database)
@@ -89,51 +89,51 @@ def test_a_flood_is_over_for_the_listener_when_it_is_over(
     flooder = threading.Thread(target=lambda: [flooding.rows(flood) for _ in range(20)])  # 70 MB
     flooder.start()
     while flooder.is_alive():
-        bell.wait(0.05)
+        wakeup.wait(0.05)
 
-    eventually(lambda: not bell.wait(0.05), 10, "the listener has read or left all of it")
+    eventually(lambda: not wakeup.wait(0.05), 10, "the listener has read or left all of it")
     assert 0 == session.value("select pg_notification_queue_usage()")
     told = [record for record in caplog.records if "'pgbeat' is flooded" in record.message]
     assert len(told) <= 1
-    bell.wait(listen.FLOOD_PAUSE + 0.1)
-    bell.wait(0)
+    wakeup.wait(listen.FLOOD_PAUSE + 0.1)
+    wakeup.wait(0)
     session.rows("notify pgbeat")
-    assert waited(bell, 5) < 1
+    assert waited(wakeup, 5) < 1
 
 
 def test_a_drain_that_does_not_end_is_left_and_said_once(
-    bell: Bell, session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    wakeup: Wakeup, session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(listen, "DRAINED_WITHIN", -1.0)
     monkeypatch.setattr(listen, "FLOOD_PAUSE", 0.0)
     for _ in range(3):
         session.rows("select pg_notify('pgbeat', i || repeat('x', 7000)) from generate_series(1, 500) as i")
-        assert bell.wait(5)
-        assert bell.wait(5), "who begins to listen again looks anew"
+        assert wakeup.wait(5)
+        assert wakeup.wait(5), "who begins to listen again looks anew"
 
     assert 1 == caplog.text.count("The notification channel 'pgbeat' is flooded: polling only")
 
 
-def test_a_ring_ends_the_wait_in_a_storm_too(bell: Bell, session: Session) -> None:
+def test_a_ring_ends_the_wait_in_a_storm_too(wakeup: Wakeup, session: Session) -> None:
     session.rows("notify pgbeat")
-    bell.wait(1)
+    wakeup.wait(1)
     session.rows("notify pgbeat")
-    bell.ring()
+    wakeup.notify()
 
-    assert waited(bell, 5) < 0.04
+    assert waited(wakeup, 5) < 0.04
 
 
-def test_a_lost_listening_connection_is_made_anew(bell: Bell, session: Session) -> None:
+def test_a_lost_listening_connection_is_made_anew(wakeup: Wakeup, session: Session) -> None:
     session.rows("select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen%'")
-    bell.wait(1)
+    wakeup.wait(1)
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline and not session.rows(
         "select pid from pg_stat_activity where query like 'listen%' and pid <> pg_backend_pid()"
     ):
-        bell.wait(0.1)
+        wakeup.wait(0.1)
 
     session.rows("notify pgbeat")
-    assert waited(bell, 5) < 1
+    assert waited(wakeup, 5) < 1
 
 
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
@@ -142,10 +142,10 @@ def test_behind_a_pooler_nothing_listens_and_that_is_said_once(
 ) -> None:
     caplog.set_level(logging.INFO, logger="celery_pgbeat.postgres.listen")
     url = make_url(pgbouncer.url).set(drivername=f"postgresql+{driver}")
-    bell = Bell(Database(url.render_as_string(hide_password=False)))
+    wakeup = Wakeup(Database(url.render_as_string(hide_password=False)))
     session = Session(migrated_database)
     for _ in range(2):
-        assert not bell.wait(0.1)
+        assert not wakeup.wait(0.1)
 
     with closing(psycopg2.connect(pgbouncer.url)) as bystander:
         bystander.autocommit = True
@@ -155,5 +155,5 @@ def test_behind_a_pooler_nothing_listens_and_that_is_said_once(
                 cursor.execute("select 1")
         assert [] == bystander.notifies
     assert ["Not listening, polling only: there is a pooler before Postgres"] == caplog.messages
-    bell.close()
-    bell.database.close()
+    wakeup.close()
+    wakeup.database.close()

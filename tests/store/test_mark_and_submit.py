@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from celery_pgbeat.planning import Due, Passed, Unplanned
+from celery_pgbeat.planning import Due, Skipped, Unplanned
 from celery_pgbeat.postgres.database import Database, sqlstate
 from celery_pgbeat.postgres.spans import UNIT
 from celery_pgbeat.postgres.statements import statement
@@ -216,7 +216,7 @@ def test_a_tick_that_finds_a_job_in_the_way_is_recorded_with_that_job(migrated_d
 
 def test_each_non_final_state_blocks_and_each_final_state_frees(migrated_database: str) -> None:
     store = beat(migrated_database)
-    for state in ("pending", "submitted", "running", "retrying"):
+    for state in ("pending", "sent", "running", "retrying"):
         make_due(store, state)
         submit(store, store.mark(10))
         store.database.execute(
@@ -287,7 +287,7 @@ def test_a_submit_never_gives_up_what_recover_can_still_mend(migrated_database: 
     store = beat(migrated_database)
     mendable = {
         "unsent": "state = 'pending'",
-        "unpicked": "state = 'submitted', resends = 2",
+        "unpicked": "state = 'sent', resends = 2",
         "rerunnable": "state = 'running', on_lost = 'rerun'",
         "retry-lost": "state = 'retrying', on_lost = 'rerun'",
     }
@@ -309,9 +309,9 @@ def test_occurrences_that_were_passed_over_are_one_counted_row(migrated_database
     store = beat(migrated_database)
     make_due(store, "a")
     (row,) = store.mark(10)
-    passed = Passed(row.next_run_at - 71 * HOUR, row.next_run_at - HOUR, 71, "too_late")
+    passed = Skipped(row.next_run_at - 71 * HOUR, row.next_run_at - HOUR, 71, "too_late")
 
-    store.submit([decided(row, passed=passed)], "UTC", True, True)
+    store.submit([decided(row, skipped=passed)], "UTC", True, True)
 
     skipped, made = jobs(store)
     assert ("skipped", "too_late", 71, passed.first, passed.last) == (
@@ -336,15 +336,15 @@ def test_a_row_stops_after_max_runs_submitted_runs(migrated_database: str) -> No
 
 
 def test_another_schema_in_the_same_database_sees_nothing_of_ours(database: str) -> None:
+    from celery_pgbeat.postgres.beat_queries import BeatQueries
     from celery_pgbeat.postgres.migrate import migrate
-    from celery_pgbeat.postgres.store import Store
 
     ours, theirs = Database(database, "pgbeat"), Database(database, "jobs")
     migrate(ours.engine, "pgbeat")
     migrate(theirs.engine, "jobs")
-    make_due(Store(ours, "beat-a", timedelta(seconds=15)), "a")
+    make_due(BeatQueries(ours, "beat-a", timedelta(seconds=15)), "a")
 
-    assert Store(theirs, "beat-b", timedelta(seconds=15)).mark(10) == []
+    assert BeatQueries(theirs, "beat-b", timedelta(seconds=15)).mark(10) == []
 
 
 def test_a_mark_is_judged_by_the_lease_of_the_beat_that_made_it(migrated_database: str) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.operators import Operators
 from celery_pgbeat.postgres.statements import parameters, statement
 
 TASKS = 20_000
@@ -101,12 +101,12 @@ def test_what_is_made_of_late_is_read_by_its_instant(database: Database) -> None
     "method",
     [
         name
-        for name, _ in inspect.getmembers(Operators, inspect.isfunction)
+        for name, _ in inspect.getmembers(AdminQueries, inspect.isfunction)
         if not name.startswith("_") and name not in ("all_tasks", "transaction", "similar_name")
     ],
 )
 def test_a_method_gives_its_statement_just_the_parameters_that_it_has(method: str) -> None:
-    source = inspect.getsource(getattr(Operators, method))
+    source = inspect.getsource(getattr(AdminQueries, method))
     given = set(re.findall(r"[(,] ?(\w+)=", source)) - {"connection"}
     if "filters" in source:
         given |= set(re.findall(r'"(\w+)"', source.partition("fromkeys")[2].partition(")")[0]))

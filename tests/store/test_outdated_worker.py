@@ -8,17 +8,17 @@ import pytest
 
 from celery_pgbeat.errors import SchemaTooNew
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.worker import agent
-from celery_pgbeat.worker.agent import Line
+from celery_pgbeat.worker import context
+from celery_pgbeat.worker.context import ProcessConnection
 
 
 def test_a_running_worker_sees_within_a_heartbeat_that_its_package_is_too_old(
     migrated_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1.0]
-    monkeypatch.setattr(agent.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(context.time, "monotonic", lambda: now[0])
     settings = Settings.from_mapping({"pgbeat_url": migrated_database})
-    with closing(Line(settings)) as line:
+    with closing(ProcessConnection(settings)) as line:
         assert line.reports is line.checked_reports()
         line.database.execute("update pgbeat.schema_version set version = 999, min_compatible = 999")
         now[0] += settings.heartbeat_every.total_seconds()

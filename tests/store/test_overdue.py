@@ -141,7 +141,7 @@ def test_a_job_that_no_worker_can_pick_up_is_overdue(situation: Situation) -> No
     situation.beat()
     situation.worker(ago(minutes=12))
     situation.plan()
-    situation.job("submitted")
+    situation.job("sent")
 
     assert [
         (
@@ -157,7 +157,7 @@ def test_a_job_at_a_worker_without_our_tracker_is_overdue_until_somebody_tells_o
     situation.beat()
     situation.worker(tracking=False)
     situation.plan()
-    situation.job("submitted")
+    situation.job("sent")
 
     ((_, _, reason),) = situation.overdue()
 
@@ -167,14 +167,14 @@ def test_a_job_at_a_worker_without_our_tracker_is_overdue_until_somebody_tells_o
 def test_a_job_of_which_only_the_result_backend_tells_is_waited_for_till_its_deadline(situation: Situation) -> None:
     situation.beat()
     situation.plan()
-    situation.job("submitted", tracking="result")
+    situation.job("sent", tracking="result")
 
     assert [] == situation.overdue()
 
 
 def test_a_job_in_a_long_queue_is_overdue_once_it_had_to_be_sent_again(well: Situation) -> None:
     well.plan()
-    well.job("submitted")
+    well.job("sent")
     assert [] == well.overdue()
 
     well.session.rows("update pgbeat.active_job set resends = 1")
@@ -185,7 +185,7 @@ def test_a_job_in_a_long_queue_is_overdue_once_it_had_to_be_sent_again(well: Sit
 def test_a_job_whose_countdown_runs_is_not_overdue(situation: Situation) -> None:
     situation.beat()
     situation.plan()
-    situation.job("submitted", NOON + 60 * SECOND)
+    situation.job("sent", NOON + 60 * SECOND)
 
     assert [] == situation.overdue()
 
@@ -263,7 +263,7 @@ def test_a_job_that_waits_for_a_place_in_a_full_group_is_not_overdue(well: Situa
     well.session.rows("select pgbeat.limit_group('reports', 1)")
     well.plan(group_name="reports")
     well.job("running", id="00000000-0000-0000-0000-000000000002", periodic_task="yearly", group_name="reports", slot=1)
-    well.job("buffered", group_name="reports", waits_for="place", exclusive=True, busy_until="infinity")
+    well.job("buffered", group_name="reports", waits_for="slot", exclusive=True, busy_until="infinity")
 
     assert [] == well.overdue()
 
@@ -271,7 +271,7 @@ def test_a_job_that_waits_for_a_place_in_a_full_group_is_not_overdue(well: Situa
 def test_a_job_that_no_beat_lets_into_its_group_is_overdue(situation: Situation) -> None:
     situation.session.rows("select pgbeat.limit_group('reports', 1)")
     situation.plan(group_name="reports")
-    situation.job("buffered", group_name="reports", waits_for="place", exclusive=True, busy_until="infinity")
+    situation.job("buffered", group_name="reports", waits_for="slot", exclusive=True, busy_until="infinity")
 
     assert [
         (ago(minutes=10), LATE, f"job 1 waits for a place in its group 'reports' (0 of 1 taken); {NO_BEAT}")

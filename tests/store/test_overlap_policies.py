@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.postgres import store as store_module
-from celery_pgbeat.postgres.store import Store, Submitted
+from celery_pgbeat.postgres import beat_queries as store_module
+from celery_pgbeat.postgres.beat_queries import BeatQueries, Submitted
 from tests.store.session import Session
 from tests.store.ticks import beat, decided, jobs, make_due
 
@@ -23,11 +23,11 @@ def session(migrated_database: str) -> Session:
 
 
 @pytest.fixture
-def store(migrated_database: str) -> Store:
+def store(migrated_database: str) -> BeatQueries:
     return beat(migrated_database)
 
 
-def tick(store: Store, session: Session) -> tuple[uuid.UUID, Submitted]:
+def tick(store: BeatQueries, session: Session) -> tuple[uuid.UUID, Submitted]:
     """Have the row's next occurrence decided now; return the id its job has or would have had."""
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
     (row,) = store.mark(10)
@@ -37,7 +37,7 @@ def tick(store: Store, session: Session) -> tuple[uuid.UUID, Submitted]:
     return decision.job, answer
 
 
-def running(store: Store, session: Session, state: str = "running") -> uuid.UUID:
+def running(store: BeatQueries, session: Session, state: str = "running") -> uuid.UUID:
     """Have the row's only job in this state, at a worker."""
     job, answer = tick(store, session)
     assert answer.made
@@ -50,7 +50,9 @@ def row_of_job(session: Session, job: uuid.UUID) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("overlap", WAITING)
-def test_with_nothing_in_the_way_an_occurrence_goes_out_at_once(store: Store, session: Session, overlap: str) -> None:
+def test_with_nothing_in_the_way_an_occurrence_goes_out_at_once(
+    store: BeatQueries, session: Session, overlap: str
+) -> None:
     make_due(store, "a", overlap=overlap)
 
     _, answer = tick(store, session)
@@ -59,7 +61,7 @@ def test_with_nothing_in_the_way_an_occurrence_goes_out_at_once(store: Store, se
     assert [("pending", 1)] == [(job["state"], job["sends"]) for job in jobs(store)]
 
 
-def test_buffer_one_keeps_the_first_that_waits_and_skips_the_later_ones(store: Store, session: Session) -> None:
+def test_buffer_one_keeps_the_first_that_waits_and_skips_the_later_ones(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", overlap="buffer_one")
     first = running(store, session)
 
@@ -74,7 +76,7 @@ def test_buffer_one_keeps_the_first_that_waits_and_skips_the_later_ones(store: S
 
 
 def test_buffer_all_keeps_them_in_their_order_up_to_the_limit(
-    store: Store, session: Session, monkeypatch: pytest.MonkeyPatch
+    store: BeatQueries, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "MOST_BUFFERED", 2)
     make_due(store, "a", overlap="buffer_all")
@@ -91,7 +93,7 @@ def test_buffer_all_keeps_them_in_their_order_up_to_the_limit(
 
 @pytest.mark.parametrize(("overlap", "ask"), [("cancel_other", "cancel"), ("terminate_other", "terminate")])
 def test_a_running_job_is_asked_to_end_and_the_latest_waits_for_that(
-    store: Store, session: Session, overlap: str, ask: str
+    store: BeatQueries, session: Session, overlap: str, ask: str
 ) -> None:
     make_due(store, "a", overlap=overlap)
     first = running(store, session)
@@ -100,7 +102,7 @@ def test_a_running_job_is_asked_to_end_and_the_latest_waits_for_that(
     third, latest = tick(store, session)
 
     assert (True, True) == (waits.waits, latest.waits)
-    assert ask == session.value("select ask from pgbeat.active_job where id = %s", str(first))
+    assert ask == session.value("select stop_request from pgbeat.active_job where id = %s", str(first))
     replaced = row_of_job(session, second)
     assert ("skipped", "superseded", third) == (
         replaced["state"],
@@ -111,10 +113,10 @@ def test_a_running_job_is_asked_to_end_and_the_latest_waits_for_that(
     assert "pending" == row_of_job(session, third)["state"]
 
 
-@pytest.mark.parametrize("state", ["pending", "submitted", "retrying"])
+@pytest.mark.parametrize("state", ["pending", "sent", "retrying"])
 @pytest.mark.parametrize("overlap", ["cancel_other", "terminate_other"])
 def test_a_queued_job_is_withdrawn_at_once_and_the_new_one_goes_out(
-    store: Store, session: Session, overlap: str, state: str
+    store: BeatQueries, session: Session, overlap: str, state: str
 ) -> None:
     make_due(store, "a", overlap=overlap)
     first = running(store, session, state)
@@ -129,7 +131,7 @@ def test_a_queued_job_is_withdrawn_at_once_and_the_new_one_goes_out(
     assert "pending" == row_of_job(session, second)["state"]
 
 
-def test_terminate_is_not_taken_back_by_a_later_cancel(store: Store, session: Session) -> None:
+def test_terminate_is_not_taken_back_by_a_later_cancel(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", overlap="terminate_other")
     first = running(store, session)
     tick(store, session)
@@ -137,16 +139,16 @@ def test_terminate_is_not_taken_back_by_a_later_cancel(store: Store, session: Se
 
     tick(store, session)
 
-    assert "terminate" == session.value("select ask from pgbeat.active_job where id = %s", str(first))
+    assert "terminate" == session.value("select stop_request from pgbeat.active_job where id = %s", str(first))
 
 
-def test_a_job_asked_to_end_that_falls_silent_is_lost_and_not_run_again(store: Store, session: Session) -> None:
+def test_a_job_asked_to_end_that_falls_silent_is_lost_and_not_run_again(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", overlap="cancel_other", on_lost="rerun")
     first = running(store, session)
     second, _ = tick(store, session)
     session.rows(
         "update pgbeat.active_job set check_at = 'epoch', "
-        "busy_until = pgbeat.now() - interval '1 s' where ask is not null"
+        "busy_until = pgbeat.now() - interval '1 s' where stop_request is not null"
     )
 
     (verdict,) = store.judge(10, resending=True)
@@ -157,7 +159,7 @@ def test_a_job_asked_to_end_that_falls_silent_is_lost_and_not_run_again(store: S
 
 @pytest.mark.parametrize("acts_as", ["result", "send"])
 def test_where_no_worker_reports_full_tracking_is_made_what_it_comes_to(
-    store: Store, session: Session, acts_as: str
+    store: BeatQueries, session: Session, acts_as: str
 ) -> None:
     make_due(store, "a")
     (row,) = store.mark(10)
@@ -169,7 +171,7 @@ def test_where_no_worker_reports_full_tracking_is_made_what_it_comes_to(
 
 @pytest.mark.parametrize("overlap", ["skip", "buffer_one"])
 def test_a_job_that_is_final_with_its_sending_is_in_nobodys_way_while_it_is_sent(
-    store: Store, session: Session, overlap: str
+    store: BeatQueries, session: Session, overlap: str
 ) -> None:
     make_due(store, "a", overlap=overlap, tracking="send")
     (row,) = store.mark(10)
@@ -187,7 +189,7 @@ def test_a_job_that_is_final_with_its_sending_is_in_nobodys_way_while_it_is_sent
     assert [True] == [answer.made for answer in store.submit_free([second], "UTC")]
 
 
-def test_a_job_that_nobody_is_sending_any_more_is_in_the_way(store: Store, session: Session) -> None:
+def test_a_job_that_nobody_is_sending_any_more_is_in_the_way(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", tracking="send")
     (row,) = store.mark(10)
     store.submit_free([decided(row, row.next_run_at + timedelta(microseconds=1))], "UTC")
@@ -199,7 +201,7 @@ def test_a_job_that_nobody_is_sending_any_more_is_in_the_way(store: Store, sessi
     assert not answer.made
 
 
-def test_what_waited_is_late_by_design_and_goes_out_all_the_same(store: Store, session: Session) -> None:
+def test_what_waited_is_late_by_design_and_goes_out_all_the_same(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", overlap="buffer_one", catchup="none")
     first = running(store, session)
     second, _ = tick(store, session)
@@ -211,7 +213,7 @@ def test_what_waited_is_late_by_design_and_goes_out_all_the_same(store: Store, s
     assert (second, None) == (recovered.id, recovered.reason)
 
 
-def test_what_waited_longer_than_its_catchup_window_is_too_late(store: Store, session: Session) -> None:
+def test_what_waited_longer_than_its_catchup_window_is_too_late(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", overlap="buffer_one", catchup_window="10 minutes")
     first = running(store, session)
     tick(store, session)
@@ -223,7 +225,7 @@ def test_what_waited_longer_than_its_catchup_window_is_too_late(store: Store, se
     assert "too_late" == recovered.reason
 
 
-def test_what_waits_goes_out_at_once_when_the_row_allows_overlap(store: Store, session: Session) -> None:
+def test_what_waits_goes_out_at_once_when_the_row_allows_overlap(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", overlap="buffer_all")
     running(store, session)
     second, _ = tick(store, session)
@@ -235,7 +237,7 @@ def test_what_waits_goes_out_at_once_when_the_row_allows_overlap(store: Store, s
     assert ["pending", "pending"] == [row_of_job(session, job)["state"] for job in (second, third)]
 
 
-def test_a_replaced_job_that_waited_does_not_count_as_a_run(store: Store, session: Session) -> None:
+def test_a_replaced_job_that_waited_does_not_count_as_a_run(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", overlap="cancel_other", max_runs="3")
     running(store, session)
     for _ in range(4):
@@ -245,12 +247,12 @@ def test_a_replaced_job_that_waited_does_not_count_as_a_run(store: Store, sessio
     assert (2, True) == (row["run_count"], row["next_run_at"] is not None)
 
 
-def test_a_job_that_only_the_result_backend_knows_is_not_withdrawn(store: Store, session: Session) -> None:
+def test_a_job_that_only_the_result_backend_knows_is_not_withdrawn(store: BeatQueries, session: Session) -> None:
     """It may be running: nobody would drop its message, and nobody can ask it to end."""
     make_due(store, "a", overlap="cancel_other", tracking="result")
-    first = running(store, session, "submitted")
+    first = running(store, session, "sent")
 
     _, answer = tick(store, session)
 
     assert answer.waits
-    assert "submitted" == row_of_job(session, first)["state"]
+    assert "sent" == row_of_job(session, first)["state"]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.postgres.reports import Copy, Finish, Reports, Start, Unstarted
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.statements import statement
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Unstarted, WorkerQueries
 from tests.store.reads import read_by
 from tests.store.session import Session
 from tests.store.ticks import beat, decided
@@ -20,7 +20,7 @@ ROWS = 5_000
 
 
 @pytest.fixture
-def store(migrated_database: str) -> Store:
+def store(migrated_database: str) -> BeatQueries:
     store = beat(migrated_database)
     store.database.execute(
         "insert into pgbeat.periodic_task (name, task, schedule, next_run_at) "
@@ -30,8 +30,8 @@ def store(migrated_database: str) -> Store:
     store.database.execute(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
         "on_lost, tracking, pickup_deadline, busy_until, check_at, waits_for) select gen_random_uuid(), "
-        "'row-' || mod(n, 5), pgbeat.now(), 'catchup', 'buffered', false, 'app.probe', '{}', 'mark', 'full', '1 hour', "
-        "'infinity', 'infinity', 'turn' "
+        "'row-' || mod(n, 5), pgbeat.now(), 'catchup', 'buffered', false, 'app.probe', '{}', 'give_up', 'full', "
+        "'1 hour', 'infinity', 'infinity', 'predecessor' "
         f"from generate_series(1, {ROWS}) n"
     )
     store.database.execute(
@@ -43,7 +43,7 @@ def store(migrated_database: str) -> Store:
     return store
 
 
-def said(session: Session, by: Store | Reports, saying: Callable[[], object]) -> str:
+def said(session: Session, by: BeatQueries | WorkerQueries, saying: Callable[[], object]) -> str:
     """Return what it would say to Postgres."""
     texts: list[str] = []
 
@@ -59,11 +59,11 @@ def said(session: Session, by: Store | Reports, saying: Callable[[], object]) ->
     return text
 
 
-def explained(store: Store, sql: str, **parameters: object) -> str:
+def explained(store: BeatQueries, sql: str, **parameters: object) -> str:
     return "\n".join(row[0] for row in store.database.execute(f"explain (analyze, timing off) {sql}", dict(parameters)))
 
 
-def test_p11_a_look_reads_no_table_as_a_whole_and_few_rows(store: Store, migrated_database: str) -> None:
+def test_p11_a_look_reads_no_table_as_a_whole_and_few_rows(store: BeatQueries, migrated_database: str) -> None:
     session = Session(migrated_database)
 
     assert {} == read_by(session)["as a whole"]
@@ -88,7 +88,7 @@ def test_p11_a_look_whose_plan_was_kept_since_the_tables_were_empty_reads_none_o
 
 
 @pytest.mark.parametrize("due", [3, 300])
-def test_p11_a_mark_reads_what_is_due(store: Store, migrated_database: str, due: int) -> None:
+def test_p11_a_mark_reads_what_is_due(store: BeatQueries, migrated_database: str, due: int) -> None:
     store.database.execute(
         f"update pgbeat.periodic_task set next_run_at = pgbeat.now() where substr(name, 5)::int <= {due}"
     )
@@ -103,7 +103,7 @@ def test_p11_a_mark_reads_what_is_due(store: Store, migrated_database: str, due:
     assert 2 * due <= found["rows"] < 3 * due + 20
 
 
-def test_p11_a_confirm_reads_the_jobs_that_it_confirms(store: Store, migrated_database: str) -> None:
+def test_p11_a_confirm_reads_the_jobs_that_it_confirms(store: BeatQueries, migrated_database: str) -> None:
     store.database.execute(
         "update pgbeat.active_job set state = 'pending', waits_for = null, marked_by = 'beat-a' "
         "where id = any (array(select id from pgbeat.active_job limit 100))"
@@ -120,7 +120,7 @@ def test_p11_a_confirm_reads_the_jobs_that_it_confirms(store: Store, migrated_da
 
 
 @pytest.mark.parametrize("due", [3, 300])
-def test_p11_a_submit_reads_the_rows_that_it_submits(store: Store, migrated_database: str, due: int) -> None:
+def test_p11_a_submit_reads_the_rows_that_it_submits(store: BeatQueries, migrated_database: str, due: int) -> None:
     store.database.execute(
         f"update pgbeat.periodic_task set next_run_at = pgbeat.now() where substr(name, 5)::int between 6 and {due + 5}"
     )
@@ -137,17 +137,17 @@ def test_p11_a_submit_reads_the_rows_that_it_submits(store: Store, migrated_data
 
 @pytest.mark.parametrize("ended", [3, 300])
 def test_p11_finishes_read_the_jobs_that_they_finish_and_those_that_waited_for_them(
-    store: Store, migrated_database: str, ended: int
+    store: BeatQueries, migrated_database: str, ended: int
 ) -> None:
     store.database.execute(
         "update pgbeat.active_job as job set periodic_task = 'row-' || number / 2, "
-        "state = case mod(number, 2) when 0 then 'submitted' else 'buffered' end, "
-        "waits_for = case mod(number, 2) when 1 then 'turn' end "
+        "state = case mod(number, 2) when 0 then 'sent' else 'buffered' end, "
+        "waits_for = case mod(number, 2) when 1 then 'predecessor' end "
         "from (select id, row_number() over () as number from pgbeat.active_job) as numbered where job.id = numbered.id"
     )
     store.database.execute("vacuum analyze pgbeat.active_job")
-    rows = store.database.execute(f"select id from pgbeat.active_job where state = 'submitted' limit {ended}")
-    reports = Reports(store.database)
+    rows = store.database.execute(f"select id from pgbeat.active_job where state = 'sent' limit {ended}")
+    reports = WorkerQueries(store.database)
     starts = [Start(row.id, 0, 0, uuid.uuid4(), "worker-a") for row in rows]
     assert all(reports.start(start, timedelta(minutes=1)) for start in starts)
     session = Session(migrated_database)
@@ -162,17 +162,17 @@ def test_p11_finishes_read_the_jobs_that_they_finish_and_those_that_waited_for_t
 
 
 @pytest.mark.parametrize("ended", [3, 100])
-def test_p11_dropped_messages_read_the_jobs_that_they_end(store: Store, migrated_database: str, ended: int) -> None:
-    store.database.execute(
-        "update pgbeat.active_job set periodic_task = id::text, state = 'submitted', waits_for = null"
-    )
+def test_p11_dropped_messages_read_the_jobs_that_they_end(
+    store: BeatQueries, migrated_database: str, ended: int
+) -> None:
+    store.database.execute("update pgbeat.active_job set periodic_task = id::text, state = 'sent', waits_for = null")
     store.database.execute("vacuum analyze pgbeat.active_job")
     rows = store.database.execute(f"select id from pgbeat.active_job limit {ended}")
-    reports, session = Reports(store.database), Session(migrated_database)
+    reports, session = WorkerQueries(store.database), Session(migrated_database)
     for _ in range(10):
         session.rows(said(session, reports, lambda: reports.end_unstarted_many([])))
 
-    ends = [Unstarted(Copy(row.id, 0, 0), "expired", "worker-a") for row in rows]
+    ends = [Unstarted(MessageCopy(row.id, 0, 0), "expired", "worker-a") for row in rows]
     found = read_by(session, said(session, reports, lambda: reports.end_unstarted_many(ends)))
 
     assert {} == found["as a whole"]
@@ -193,7 +193,7 @@ def test_p11_plans_that_were_kept_since_the_tables_were_small_serve_when_they_ha
     migrated_database: str, first: str
 ) -> None:
     session, store = Session(migrated_database), beat(migrated_database)
-    reports = Reports(store.database)
+    reports = WorkerQueries(store.database)
     session.rows(
         "insert into pgbeat.periodic_task (name, task, schedule, next_run_at, overlap, pause_after_failures) "
         "select 'due-' || n, 'app.probe', 'every 1h', pgbeat.now(), 'skip', 3 from generate_series(1, 10) n"
@@ -218,15 +218,15 @@ def test_p11_plans_that_were_kept_since_the_tables_were_small_serve_when_they_ha
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
         "on_lost, tracking, pickup_deadline, busy_until, check_at, waits_for, pause_after_failures) "
         "select gen_random_uuid(), 'row-' || n / 2, pgbeat.now(), 'schedule', "
-        "(array['submitted', 'buffered'])[1 + mod(n, 2)], false, 'app.probe', '{}', 'mark', 'full', '1 hour', "
-        "'infinity', 'infinity', (array[null, 'turn'])[1 + mod(n, 2)], 3 from generate_series(2, 6001) n"
+        "(array['sent', 'buffered'])[1 + mod(n, 2)], false, 'app.probe', '{}', 'give_up', 'full', '1 hour', "
+        "'infinity', 'infinity', (array[null, 'predecessor'])[1 + mod(n, 2)], 3 from generate_series(2, 6001) n"
     )
     decisions = [decided(row) for row in store.mark(3)]
-    ids = session.rows("select id from pgbeat.active_job where state = 'submitted' limit 6")
+    ids = session.rows("select id from pgbeat.active_job where state = 'sent' limit 6")
     starts = [Start(row["id"], 0, 0, uuid.uuid4(), "worker-a") for row in ids[:3]]
     assert all(reports.start(start, timedelta(minutes=1)) for start in starts)
     ends = [Finish(start, "failed", "ValueError") for start in starts]
-    unstarted = [Unstarted(Copy(row["id"], 0, 0), "failed", "worker-a") for row in ids[3:]]
+    unstarted = [Unstarted(MessageCopy(row["id"], 0, 0), "failed", "worker-a") for row in ids[3:]]
 
     submitted = read_by(session, said(session, store, lambda: store.submit_free(decisions, "UTC")))
     finished = read_by(session, said(session, reports, lambda: reports.finish_many(ends)))
@@ -248,7 +248,7 @@ def test_a_mark_waits_for_no_disk_and_what_is_said_after_it_does(migrated_databa
     assert "on" == session.value("show synchronous_commit")
 
 
-def test_p11_who_waits_is_found_by_one_probe_for_each_name(store: Store) -> None:
+def test_p11_who_waits_is_found_by_one_probe_for_each_name(store: BeatQueries) -> None:
     plan = explained(store, "select array_agg(x) from unnest(pgbeat.waited_for()) as x")
     assert "rows=5 " in plan
     (row,) = store.database.execute("select pgbeat.waited_for() as names")

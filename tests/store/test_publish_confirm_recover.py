@@ -6,20 +6,20 @@ from datetime import timedelta
 
 import pytest
 
-from celery_pgbeat.beat.messages import Job
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.beat.messages import OutgoingJob
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness.clock import Clock
 from tests.store.ticks import HOUR, beat, insert, jobs, make_due, submit
 
 ON_TIME = timedelta(seconds=32)
 
 
-def submitted(store: Store, name: str = "a", **columns: object) -> None:
+def submitted(store: BeatQueries, name: str = "a", **columns: object) -> None:
     make_due(store, name, **columns)
     submit(store, store.mark(10))
 
 
-def lapse(store: Store) -> None:
+def lapse(store: BeatQueries) -> None:
     store.database.execute(
         "update pgbeat.active_job set check_at = 'epoch', marked_at = marked_at - interval '16 seconds'"
     )
@@ -33,11 +33,11 @@ def test_a_confirm_moves_a_pending_job_to_submitted(migrated_database: str) -> N
     assert {job["id"]} == store.confirm([(job["id"], 0.0)]).jobs
 
     (job,) = jobs(store)
-    assert job["state"] == "submitted"
-    assert job["submitted_at"] is not None
+    assert job["state"] == "sent"
+    assert job["sent_at"] is not None
 
 
-@pytest.mark.parametrize("state", ["running", "retrying", "submitted"])
+@pytest.mark.parametrize("state", ["running", "retrying", "sent"])
 def test_a_confirm_moves_nothing_but_pending_jobs(migrated_database: str, state: str) -> None:
     store = beat(migrated_database)
     submitted(store)
@@ -65,7 +65,7 @@ def test_a_job_whose_knowledge_ends_with_the_confirm_is_final_then(migrated_data
     store.confirm([(job["id"], 0.0)])
 
     (job,) = jobs(store)
-    assert (job["state"], job["finished_at"] is not None) == ("submitted", True)
+    assert (job["state"], job["finished_at"] is not None) == ("untracked", True)
     assert store.database.execute("select id from pgbeat.active_job") == []
 
 
@@ -181,7 +181,7 @@ def test_by_when_a_job_is_to_be_sent_comes_with_it_but_not_with_a_manual_one(mig
     store.give_back()
     store.database.execute("select pgbeat.trigger('a')")
 
-    found = {row.origin: (row, Job.recovered(row).send_by) for row in store.recover(10, ON_TIME)}
+    found = {row.origin: (row, OutgoingJob.recovered(row).send_by) for row in store.recover(10, ON_TIME)}
 
     row, send_by = found["schedule"]
     assert row.scheduled_for + timedelta(seconds=90) == send_by
@@ -256,7 +256,7 @@ def test_where_no_worker_announces_the_tracker_a_silent_job_is_lost_not_sent_aga
 
 
 @pytest.mark.parametrize("state", ["running", "retrying"])
-@pytest.mark.parametrize(("on_lost", "verdict"), [("mark", "lost"), ("rerun", "rerun")])
+@pytest.mark.parametrize(("on_lost", "verdict"), [("give_up", "lost"), ("rerun", "rerun")])
 def test_on_lost_says_what_becomes_of_a_job_whose_worker_died(
     migrated_database: str, state: str, on_lost: str, verdict: str
 ) -> None:
@@ -270,7 +270,7 @@ def test_on_lost_says_what_becomes_of_a_job_whose_worker_died(
 
     assert [verdict] == [answer.verdict for answer in store.judge(10, resending=True)]
     (job,) = jobs(store)
-    assert ("lost" if on_lost == "mark" else "pending") == job["state"]
+    assert ("lost" if on_lost == "give_up" else "pending") == job["state"]
 
 
 def test_a_message_refused_three_times_by_a_reachable_broker_is_lost_as_unsendable(migrated_database: str) -> None:

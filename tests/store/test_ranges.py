@@ -24,7 +24,7 @@ BEYOND: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {
         ("revision", "planned_revision"): BIG_COUNTS,
     },
     "active_job": {
-        ("scheduled_for", "due_at", "created_at", "submitted_at", "started_at", "attempt_at", "marked_at"): INSTANTS,
+        ("scheduled_for", "due_at", "created_at", "sent_at", "started_at", "attempt_at", "marked_at"): INSTANTS,
         ("busy_until",): ("-infinity", "0044-01-01 00:00+00 BC"),
         ("min_gap", "max_run_time", "pickup_deadline", "mark_lease"): SPANS,
         ("run", "attempt", "sends", "resends", "refusals"): COUNTS,
@@ -35,7 +35,7 @@ BEYOND: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {
         ("message",): (f'["{"x" * 720_000}"]',),
     },
     "finished_job": {
-        ("scheduled_for", "last_scheduled_for", "created_at", "submitted_at", "started_at", "finished_at"): INSTANTS,
+        ("scheduled_for", "last_scheduled_for", "created_at", "sent_at", "started_at", "finished_at"): INSTANTS,
         ("origin",): ("elsewhere",),
         ("periodic_task",): ("é" * 401,),
         ("task", "queue"): ("x" * 4_001,),
@@ -48,7 +48,7 @@ BEYOND: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {
     "backfill": {
         ("since", "until", "reached", "next_at", "created_at", "marked_at"): INSTANTS,
         ("mark_lease",): SPANS,
-        ("submitted", "passed_over"): ("2000000000000000001", "-1"),
+        ("submitted", "skipped"): ("2000000000000000001", "-1"),
         ("total",): (*BIG_COUNTS, "-1"),
         ("periodic_task",): ("é" * 401,),
     },

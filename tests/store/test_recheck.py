@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.postgres.reports import Reports, Start
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.statements import statement
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from tests.harness.clock import Clock
 from tests.harness.wait import eventually
 from tests.store.jobs import active, make_job
@@ -35,13 +35,13 @@ def clock(migrated_database: str) -> Clock:
 
 
 @pytest.fixture
-def store(migrated_database: str, clock: Clock) -> Iterator[Store]:
+def store(migrated_database: str, clock: Clock) -> Iterator[BeatQueries]:
     made = beat(migrated_database)
     yield made
     made.database.close()
 
 
-def pending(store: Store, name: str = "a") -> uuid.UUID:
+def pending(store: BeatQueries, name: str = "a") -> uuid.UUID:
     """Submit a job at the clock's time."""
     make_due(store, name)
     store.database.execute("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
@@ -49,13 +49,13 @@ def pending(store: Store, name: str = "a") -> uuid.UUID:
     return next(job["id"] for job in jobs(store) if job["periodic_task"] == name)
 
 
-def sent(store: Store) -> uuid.UUID:
+def sent(store: BeatQueries) -> uuid.UUID:
     job = pending(store)
     assert {job} == store.confirm([(job, 0.0)]).jobs
     return job
 
 
-def row(store: Store, job: uuid.UUID) -> dict[str, Any]:
+def row(store: BeatQueries, job: uuid.UUID) -> dict[str, Any]:
     """Return a job's row with the instant by which it is looked at, which has to be finite."""
     found = active(store.database, job)
     assert found is not None
@@ -67,13 +67,13 @@ def start_of(job: uuid.UUID, attempt: int = 0) -> Start:
     return Start(job, 0, attempt, uuid.uuid4(), "worker-a")
 
 
-def started(store: Store, job: uuid.UUID) -> Start:
+def started(store: BeatQueries, job: uuid.UUID) -> Start:
     start = start_of(job)
-    assert Reports(store.database).start(start, SILENCE)
+    assert WorkerQueries(store.database).start(start, SILENCE)
     return start
 
 
-def test_an_unsent_job_is_looked_at_when_the_lease_of_its_mark_is_over(store: Store, clock: Clock) -> None:
+def test_an_unsent_job_is_looked_at_when_the_lease_of_its_mark_is_over(store: BeatQueries, clock: Clock) -> None:
     job = pending(store)
     assert NOON + LEASE == row(store, job)["check_at"]
 
@@ -86,7 +86,7 @@ def test_an_unsent_job_is_looked_at_when_the_lease_of_its_mark_is_over(store: St
     assert not store.look().unsent
 
 
-def test_a_job_that_has_begun_is_moved_on_when_the_lease_is_over(store: Store, clock: Clock) -> None:
+def test_a_job_that_has_begun_is_moved_on_when_the_lease_is_over(store: BeatQueries, clock: Clock) -> None:
     job = sent(store)
     assert NOON + LEASE == row(store, job)["check_at"]
 
@@ -99,7 +99,7 @@ def test_a_job_that_has_begun_is_moved_on_when_the_lease_is_over(store: Store, c
     assert not store.look().in_time
 
 
-def test_a_start_that_is_silent_is_found_though_its_job_had_waited_long(store: Store, clock: Clock) -> None:
+def test_a_start_that_is_silent_is_found_though_its_job_had_waited_long(store: BeatQueries, clock: Clock) -> None:
     job = sent(store)
     clock.advance(LEASE)
     store.recheck(10)
@@ -113,57 +113,59 @@ def test_a_start_that_is_silent_is_found_though_its_job_had_waited_long(store: S
     assert [job] == [verdict.id for verdict in store.judge(10, resending=True)]
 
 
-def test_a_spaced_start_brings_the_look_forward_as_well(store: Store) -> None:
+def test_a_spaced_start_brings_the_look_forward_as_well(store: BeatQueries) -> None:
     job = make_job(store.database, min_gap=SECOND, check_at=NOON + HOUR)
 
-    assert Reports(store.database).start_spaced(start_of(job), SILENCE) is True
+    assert WorkerQueries(store.database).start_spaced(start_of(job), SILENCE) is True
     assert NOON + SILENCE == row(store, job)["check_at"]
 
 
-def test_a_heartbeat_brings_the_look_forward_where_it_shortens_the_deadline(store: Store) -> None:
+def test_a_heartbeat_brings_the_look_forward_where_it_shortens_the_deadline(store: BeatQueries) -> None:
     start = started(store, make_job(store.database))
     store.database.execute(
         "update pgbeat.active_job set check_at = pgbeat.now() + interval '1 h', max_run_time = '1 s', "
         "attempt_at = pgbeat.now() - interval '10 s'"
     )
 
-    Reports(store.database).heartbeat("worker-a", [start], SILENCE)
+    WorkerQueries(store.database).heartbeat("worker-a", [start], SILENCE)
 
     assert NOON + 22 * SECOND == row(store, start.job)["busy_until"] == row(store, start.job)["check_at"]
 
 
-def test_a_heartbeat_leaves_the_look_where_it_is(store: Store, clock: Clock) -> None:
+def test_a_heartbeat_leaves_the_look_where_it_is(store: BeatQueries, clock: Clock) -> None:
     start = started(store, sent(store))
     clock.advance(10 * SECOND)
 
-    Reports(store.database).heartbeat("worker-a", [start], SILENCE)
+    WorkerQueries(store.database).heartbeat("worker-a", [start], SILENCE)
 
     assert NOON + LEASE == row(store, start.job)["check_at"]
 
 
 @pytest.mark.parametrize(("delay", "check_at"), [(SECOND, NOON + HOUR + SECOND), (2 * HOUR, NOON + 2 * HOUR)])
-def test_a_retry_is_looked_at_by_its_deadline(store: Store, delay: timedelta, check_at: datetime) -> None:
+def test_a_retry_is_looked_at_by_its_deadline(store: BeatQueries, delay: timedelta, check_at: datetime) -> None:
     start = started(store, make_job(store.database))
     store.database.execute("update pgbeat.active_job set check_at = pgbeat.now() + interval '2 hours'")
 
-    assert Reports(store.database).retry(start, delay, "it failed")
+    assert WorkerQueries(store.database).retry(start, delay, "it failed")
 
     assert check_at == row(store, start.job)["check_at"] <= row(store, start.job)["busy_until"]
 
 
 @pytest.mark.parametrize("resend", [True, False])
-def test_a_requeued_job_is_to_be_sent_at_once_or_looked_at_by_its_deadline(store: Store, resend: bool) -> None:
+def test_a_requeued_job_is_to_be_sent_at_once_or_looked_at_by_its_deadline(store: BeatQueries, resend: bool) -> None:
     start = started(store, make_job(store.database))
     store.database.execute("update pgbeat.active_job set check_at = pgbeat.now() + interval '2 hours'")
 
-    assert Reports(store.database).requeue(start, "its process died", resend)
+    assert WorkerQueries(store.database).requeue(start, "its process died", resend)
 
     assert resend == store.look().unsent
     assert row(store, start.job)["check_at"] <= row(store, start.job)["busy_until"]
 
 
 @pytest.mark.parametrize("step", ["confirm", "start", "heartbeat"])
-def test_a_job_that_was_to_be_sent_and_has_gone_on_is_looked_at_again(store: Store, clock: Clock, step: str) -> None:
+def test_a_job_that_was_to_be_sent_and_has_gone_on_is_looked_at_again(
+    store: BeatQueries, clock: Clock, step: str
+) -> None:
     """Given back, taken by nobody yet, and its message is at a worker all the same."""
     job = pending(store)
     if step == "confirm":
@@ -174,14 +176,14 @@ def test_a_job_that_was_to_be_sent_and_has_gone_on_is_looked_at_again(store: Sto
         if step == "start":
             started(store, job)
         else:
-            assert [job] == Reports(store.database).heartbeat("worker-a", [start_of(job)], SILENCE)
+            assert [job] == WorkerQueries(store.database).heartbeat("worker-a", [start_of(job)], SILENCE)
 
     assert NOON < row(store, job)["check_at"] <= row(store, job)["busy_until"]
     clock.advance(2 * HOUR)
     assert store.look().lapsed
 
 
-def test_a_row_that_says_nothing_of_it_is_looked_at_at_once(store: Store) -> None:
+def test_a_row_that_says_nothing_of_it_is_looked_at_at_once(store: BeatQueries) -> None:
     job = make_job(store.database)
 
     assert store.look().in_time
@@ -189,7 +191,7 @@ def test_a_row_that_says_nothing_of_it_is_looked_at_at_once(store: Store) -> Non
     assert row(store, job)["busy_until"] == row(store, job)["check_at"]
 
 
-def test_a_job_that_waits_for_its_turn_is_never_looked_at(store: Store) -> None:
+def test_a_job_that_waits_for_its_turn_is_never_looked_at(store: BeatQueries) -> None:
     job = make_job(store.database, state="buffered", exclusive=False)
     store.database.execute("update pgbeat.active_job set busy_until = 'infinity'")
 
@@ -200,7 +202,7 @@ def test_a_job_that_waits_for_its_turn_is_never_looked_at(store: Store) -> None:
     assert not store.look().in_time
 
 
-def test_what_is_late_is_not_moved_on(store: Store) -> None:
+def test_what_is_late_is_not_moved_on(store: BeatQueries) -> None:
     """Else a look would find it, and find it again, while nobody may judge it yet."""
     make_job(store.database)
     store.database.execute("update pgbeat.active_job set busy_until = pgbeat.now() - interval '1 s'")
@@ -211,7 +213,7 @@ def test_what_is_late_is_not_moved_on(store: Store) -> None:
     assert 0 == store.recheck(10)
 
 
-def test_a_job_that_was_marked_before_the_clock_was_set_back_is_sent(store: Store, clock: Clock) -> None:
+def test_a_job_that_was_marked_before_the_clock_was_set_back_is_sent(store: BeatQueries, clock: Clock) -> None:
     job = pending(store)
     clock.advance(-HOUR)
     assert not store.look().unsent
@@ -222,7 +224,9 @@ def test_a_job_that_was_marked_before_the_clock_was_set_back_is_sent(store: Stor
     assert 0 == store.recheck_ahead(), "a mark of now is nobody's to take"
 
 
-def test_a_mark_from_before_the_clock_was_set_back_delays_its_job_by_one_lease(store: Store, clock: Clock) -> None:
+def test_a_mark_from_before_the_clock_was_set_back_delays_its_job_by_one_lease(
+    store: BeatQueries, clock: Clock
+) -> None:
     make_due(store, "a")
     store.database.execute("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
     marked = store.mark(10)
@@ -236,7 +240,7 @@ def test_a_mark_from_before_the_clock_was_set_back_delays_its_job_by_one_lease(s
 # What it is good for: the confirm and the start rewrite no index.
 
 
-def share_of_hot_updates(store: Store, clock: Clock) -> float:
+def share_of_hot_updates(store: BeatQueries, clock: Clock) -> float:
     """Submit, confirm and start jobs; return the share of the updates that rewrote no index."""
     store.database.execute(
         "insert into pgbeat.periodic_task (name, task, schedule, next_run_at) "
@@ -258,24 +262,24 @@ def share_of_hot_updates(store: Store, clock: Clock) -> float:
     return float(updates.n_tup_hot_upd / updates.n_tup_upd)
 
 
-def test_confirm_and_start_rewrite_no_index(store: Store, clock: Clock) -> None:
+def test_confirm_and_start_rewrite_no_index(store: BeatQueries, clock: Clock) -> None:
     assert 0.95 < share_of_hot_updates(store, clock)
 
 
 @pytest.mark.parametrize("index", ["(busy_until)", "(created_at) where state = 'pending'"])
-def test_an_index_on_what_they_write_would_be_rewritten_each_time(store: Store, clock: Clock, index: str) -> None:
+def test_an_index_on_what_they_write_would_be_rewritten_each_time(store: BeatQueries, clock: Clock, index: str) -> None:
     """The control."""
     store.database.execute(f"create index on pgbeat.active_job {index}")
 
     assert 0 == share_of_hot_updates(store, clock)
 
 
-def test_p11_a_look_at_many_jobs_reads_those_whose_instant_has_passed(store: Store) -> None:
+def test_p11_a_look_at_many_jobs_reads_those_whose_instant_has_passed(store: BeatQueries) -> None:
     make_job(store.database)
     store.database.execute(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
         "on_lost, tracking, pickup_deadline, busy_until, check_at) select gen_random_uuid(), 'row-' || n, "
-        "pgbeat.now(), 'schedule', 'submitted', true, 'app.probe', '{}', 'mark', 'full', '1 hour', "
+        "pgbeat.now(), 'schedule', 'sent', true, 'app.probe', '{}', 'give_up', 'full', '1 hour', "
         f"pgbeat.now() + interval '1 hour', pgbeat.now() + interval '1 hour' from generate_series(1, {HERD}) n"
     )
     store.database.execute("vacuum analyze pgbeat.active_job")

@@ -19,9 +19,17 @@ from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import normalise_url
-from celery_pgbeat.postgres.reports import Ask, Copy, Finish, Known, Reports, Start, Unstarted
 from celery_pgbeat.postgres.statements import parameters, statement
-from celery_pgbeat.worker.guard import Verdict, patiently, start_job
+from celery_pgbeat.postgres.worker_queries import (
+    Finish,
+    JobState,
+    MessageCopy,
+    Start,
+    StopRequest,
+    Unstarted,
+    WorkerQueries,
+)
+from celery_pgbeat.worker.guard import StartResult, retry_until_deadline, start_job
 from tests.harness.wait import eventually
 from tests.store.jobs import HOUR, active, bury, finished, make_job, state
 from tests.store.reads import read_by
@@ -47,52 +55,52 @@ def database(request: pytest.FixtureRequest, shared_database: str) -> Iterator[D
 
 
 @pytest.fixture
-def reports(database: Database) -> Reports:
+def reports(database: Database) -> WorkerQueries:
     database.execute("truncate pgbeat.active_job, pgbeat.finished_job, pgbeat.node")
-    return Reports(database)
+    return WorkerQueries(database)
 
 
 def start_of(job: uuid.UUID, run: int = 0, attempt: int = 0, worker: str = "worker-a") -> Start:
     return Start(job, run, attempt, uuid.uuid4(), worker)
 
 
-def started(reports: Reports, **columns: Any) -> Start:
+def started(reports: WorkerQueries, **columns: Any) -> Start:
     """Make a job and start it."""
     start = start_of(make_job(reports.database, **columns), columns.get("run", 0), columns.get("attempt", 0))
     assert reports.start(start, SILENCE)
     return start
 
 
-def finish_together(reports: Reports, start: Start) -> bool:
+def finish_together(reports: WorkerQueries, start: Start) -> bool:
     """Finish one job among others; tell whether it is."""
     assert set() == reports.finish_many([Finish(start, "succeeded"), Finish(start_of(uuid.uuid4()), "failed", "x")])
     return state(reports.database, start.job) == "succeeded"
 
 
-def row(reports: Reports, start: Start) -> dict[str, Any]:
+def row(reports: WorkerQueries, start: Start) -> dict[str, Any]:
     found = active(reports.database, start.job)
     assert found is not None
     return found
 
 
-def last(reports: Reports, start: Start) -> dict[str, Any]:
+def last(reports: WorkerQueries, start: Start) -> dict[str, Any]:
     found = finished(reports.database, start.job)
     assert found is not None
     return found
 
 
-def ask(reports: Reports, start: Start, kind: str = "cancel") -> None:
+def ask(reports: WorkerQueries, start: Start, kind: str = "cancel") -> None:
     """Ask as a submit does."""
     reports.database.execute(
-        "update pgbeat.active_job set ask = %(kind)s where id = %(job)s", {"job": start.job, "kind": kind}
+        "update pgbeat.active_job set stop_request = %(kind)s where id = %(job)s", {"job": start.job, "kind": kind}
     )
 
 
 # --- start
 
 
-@pytest.mark.parametrize("before", ["pending", "submitted", "retrying"])
-def test_a_job_that_waits_is_started(reports: Reports, before: str) -> None:
+@pytest.mark.parametrize("before", ["pending", "sent", "retrying"])
+def test_a_job_that_waits_is_started(reports: WorkerQueries, before: str) -> None:
     start = started(reports, state=before, marked_by="beat-a")
     found = row(reports, start)
     assert ("running", start.token, "worker-a", None) == tuple(
@@ -104,34 +112,34 @@ def test_a_job_that_waits_is_started(reports: Reports, before: str) -> None:
 
 @pytest.mark.parametrize("columns", [{}, {"min_gap": HOUR}], ids=["plain", "spaced"])
 def test_a_message_of_another_task_neither_starts_nor_ends_the_job_whose_id_it_bears(
-    reports: Reports, columns: dict[str, Any], caplog: pytest.LogCaptureFixture
+    reports: WorkerQueries, columns: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     job = make_job(reports.database, periodic_task=str(uuid.uuid4()), **columns)
     forged = dataclasses.replace(start_of(job), task="app.another")
 
-    assert Verdict.FOREIGN is start_job(reports, forged, SILENCE)
+    assert StartResult.FOREIGN is start_job(reports, forged, SILENCE)
     assert f"'app.another' bears the id of job {job}, whose task is 'app.probe'" in caplog.text
     assert reports.start_spaced(forged, SILENCE) is False
     assert not reports.end_unstarted(forged, "failed", "worker-a")
     assert set() == reports.end_unstarted_many([Unstarted(forged, "failed", "worker-a")])
-    assert "submitted" == state(reports.database, job)
+    assert "sent" == state(reports.database, job)
     bury(reports.database, job)
     assert not reports.start_late(forged, SILENCE)
-    assert Verdict.STARTED is start_job(reports, dataclasses.replace(forged, task="app.probe"), SILENCE)
+    assert StartResult.STARTED is start_job(reports, dataclasses.replace(forged, task="app.probe"), SILENCE)
 
 
-def test_a_second_copy_of_a_running_job_starts_nothing(reports: Reports) -> None:
+def test_a_second_copy_of_a_running_job_starts_nothing(reports: WorkerQueries) -> None:
     first = started(reports)
     assert not reports.start(start_of(first.job), SILENCE)
     assert first.token == row(reports, first)["token"]
 
 
-def test_a_start_whose_answer_was_lost_may_ask_again(reports: Reports) -> None:
+def test_a_start_whose_answer_was_lost_may_ask_again(reports: WorkerQueries) -> None:
     start = started(reports)
     assert reports.start(start, SILENCE)
 
 
-class LosesItsFirstAnswer(Reports):
+class LosesItsFirstAnswer(WorkerQueries):
     """Postgres hears the first start and commits it, and the connection breaks before its answer."""
 
     asked = 0
@@ -147,11 +155,11 @@ class LosesItsFirstAnswer(Reports):
 def test_a_guard_whose_first_answer_was_lost_does_not_drop_its_own_job(database: Database) -> None:
     reports = LosesItsFirstAnswer(database)
     start = start_of(make_job(database, periodic_task=str(uuid.uuid4())))
-    assert Verdict.STARTED is patiently(lambda: start_job(reports, start, SILENCE))
-    assert Verdict.DUPLICATE is start_job(reports, start_of(start.job), SILENCE)
+    assert StartResult.STARTED is retry_until_deadline(lambda: start_job(reports, start, SILENCE))
+    assert StartResult.DUPLICATE is start_job(reports, start_of(start.job), SILENCE)
 
 
-def test_a_higher_attempt_starts_although_the_row_still_says_running(reports: Reports) -> None:
+def test_a_higher_attempt_starts_although_the_row_still_says_running(reports: WorkerQueries) -> None:
     first = started(reports)
     retry = start_of(first.job, attempt=1)
     assert reports.start(retry, SILENCE)
@@ -160,7 +168,7 @@ def test_a_higher_attempt_starts_although_the_row_still_says_running(reports: Re
     assert found["attempt_at"] > found["started_at"]
 
 
-def test_a_lower_attempt_never_starts(reports: Reports) -> None:
+def test_a_lower_attempt_never_starts(reports: WorkerQueries) -> None:
     first = started(reports)
     assert reports.retry(first, SECOND, "ValueError: x")
     assert not reports.start(start_of(first.job, attempt=0), SILENCE)
@@ -168,19 +176,19 @@ def test_a_lower_attempt_never_starts(reports: Reports) -> None:
 
 
 @pytest.mark.parametrize("run", [0, 2])
-def test_a_message_of_another_run_starts_nothing(reports: Reports, run: int) -> None:
+def test_a_message_of_another_run_starts_nothing(reports: WorkerQueries, run: int) -> None:
     job = make_job(reports.database, run=1)
     assert not reports.start(start_of(job, run=run, attempt=5), SILENCE)
 
 
-def test_a_final_job_does_not_start(reports: Reports) -> None:
+def test_a_final_job_does_not_start(reports: WorkerQueries) -> None:
     first = started(reports)
     reports.finish(first, "succeeded")
     assert not reports.start(start_of(first.job, attempt=3), SILENCE)
     assert not reports.start(first, SILENCE)
 
 
-def test_of_many_copies_at_once_one_starts(reports: Reports) -> None:
+def test_of_many_copies_at_once_one_starts(reports: WorkerQueries) -> None:
     databases = [Database(reports.database.url) for _ in range(5)]
     for _ in range(20):
         job = make_job(databases[0], periodic_task=str(uuid.uuid4()))
@@ -190,7 +198,7 @@ def test_of_many_copies_at_once_one_starts(reports: Reports) -> None:
         def try_it(database: Database, job: uuid.UUID = job, barrier: Any = barrier, won: list[Start] = won) -> None:
             start = start_of(job)
             barrier.wait()
-            if Reports(database).start(start, SILENCE):
+            if WorkerQueries(database).start(start, SILENCE):
                 won.append(start)
 
         threads = [threading.Thread(target=try_it, args=(database,)) for database in databases]
@@ -206,14 +214,14 @@ def test_of_many_copies_at_once_one_starts(reports: Reports) -> None:
 # --- start late
 
 
-def lost(reports: Reports, **columns: Any) -> Start:
+def lost(reports: WorkerQueries, **columns: Any) -> Start:
     job = make_job(reports.database, **columns)
     bury(reports.database, job)
     assert "lost" == state(reports.database, job)
     return start_of(job)
 
 
-def test_a_job_lost_before_it_started_starts_when_its_message_turns_up(reports: Reports) -> None:
+def test_a_job_lost_before_it_started_starts_when_its_message_turns_up(reports: WorkerQueries) -> None:
     start = lost(reports)
     assert reports.start_late(start, SILENCE)
     found = row(reports, start)
@@ -223,7 +231,7 @@ def test_a_job_lost_before_it_started_starts_when_its_message_turns_up(reports: 
     assert finished(reports.database, start.job) is None
 
 
-def test_a_late_start_takes_the_place_of_the_job_that_waits(reports: Reports) -> None:
+def test_a_late_start_takes_the_place_of_the_job_that_waits(reports: WorkerQueries) -> None:
     start = lost(reports)
     waiting = make_job(reports.database)
     assert reports.start_late(start, SILENCE)
@@ -233,34 +241,34 @@ def test_a_late_start_takes_the_place_of_the_job_that_waits(reports: Reports) ->
     assert not reports.start(start_of(waiting), SILENCE)
 
 
-def test_a_late_start_gives_way_to_what_has_started_since(reports: Reports) -> None:
+def test_a_late_start_gives_way_to_what_has_started_since(reports: WorkerQueries) -> None:
     start = lost(reports)
     started(reports)
     assert not reports.start_late(start, SILENCE)
     assert "lost" == state(reports.database, start.job)
 
 
-def test_a_late_start_gives_way_to_what_has_started_and_ended_since(reports: Reports) -> None:
+def test_a_late_start_gives_way_to_what_has_started_and_ended_since(reports: WorkerQueries) -> None:
     start = lost(reports)
     reports.finish(started(reports), "succeeded")
     assert not reports.start_late(start, SILENCE)
 
 
-def test_a_late_start_never_supersedes_a_manual_job(reports: Reports) -> None:
+def test_a_late_start_never_supersedes_a_manual_job(reports: WorkerQueries) -> None:
     start = lost(reports)
     manual = make_job(reports.database, origin="manual")
     assert not reports.start_late(start, SILENCE)
-    assert ("lost", "submitted") == (state(reports.database, start.job), state(reports.database, manual))
+    assert ("lost", "sent") == (state(reports.database, start.job), state(reports.database, manual))
 
 
-def test_a_job_lost_while_it_ran_does_not_start_late(reports: Reports) -> None:
+def test_a_job_lost_while_it_ran_does_not_start_late(reports: WorkerQueries) -> None:
     start = started(reports)
     bury(reports.database, start.job)
     assert "lost" == state(reports.database, start.job)
     assert not reports.start_late(start_of(start.job), SILENCE)
 
 
-def test_a_late_start_that_meets_a_start_in_the_same_moment_loses_nothing(reports: Reports) -> None:
+def test_a_late_start_that_meets_a_start_in_the_same_moment_loses_nothing(reports: WorkerQueries) -> None:
     """The lost job must not vanish: it is deleted and put elsewhere in one statement, or neither."""
     late = lost(reports)
     rival = make_job(reports.database)
@@ -276,12 +284,12 @@ def test_a_late_start_that_meets_a_start_in_the_same_moment_loses_nothing(report
     assert ("lost", "running") == (state(reports.database, late.job), state(reports.database, rival))
 
 
-def test_a_start_that_is_refused_because_the_job_is_asked_to_end_ends_it(reports: Reports) -> None:
+def test_a_start_that_is_refused_because_the_job_is_asked_to_end_ends_it(reports: WorkerQueries) -> None:
     """It does not run, so its end would never be told; a failover that lost the commit of its start leaves it so."""
     start = start_of(make_job(reports.database))
-    reports.database.execute("update pgbeat.active_job set ask = 'cancel'")
+    reports.database.execute("update pgbeat.active_job set stop_request = 'cancel'")
 
-    assert Verdict.WITHDRAWN is start_job(reports, start, SILENCE)
+    assert StartResult.WITHDRAWN is start_job(reports, start, SILENCE)
 
     ended = finished(reports.database, start.job)
     assert ended is not None
@@ -291,11 +299,11 @@ def test_a_start_that_is_refused_because_the_job_is_asked_to_end_ends_it(reports
 # --- state
 
 
-def test_a_state_is_told_with_what_decides_and_unknown_is_none(reports: Reports) -> None:
+def test_a_state_is_told_with_what_decides_and_unknown_is_none(reports: WorkerQueries) -> None:
     start = started(reports, run=2, attempt=1)
-    assert Known("running", 2, 1, "worker-a", final=False, task="app.probe") == reports.state_of(start.job)
+    assert JobState("running", 2, 1, "worker-a", final=False, task="app.probe") == reports.state_of(start.job)
     reports.finish(start, "succeeded")
-    assert Known("succeeded", 2, 1, "worker-a", final=True, task="app.probe") == reports.state_of(start.job)
+    assert JobState("succeeded", 2, 1, "worker-a", final=True, task="app.probe") == reports.state_of(start.job)
     assert reports.state_of(uuid.uuid4()) is None
 
 
@@ -311,7 +319,7 @@ ENDINGS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_only_the_start_that_bears_the_token_says_what_became_of_it(reports: Reports, ending: str) -> None:
+def test_only_the_start_that_bears_the_token_says_what_became_of_it(reports: WorkerQueries, ending: str) -> None:
     start = started(reports)
     stranger = dataclasses.replace(start, token=uuid.uuid4())
     before = row(reports, start)
@@ -323,7 +331,7 @@ def test_only_the_start_that_bears_the_token_says_what_became_of_it(reports: Rep
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_an_earlier_run_has_nothing_more_to_say(reports: Reports, ending: str) -> None:
+def test_an_earlier_run_has_nothing_more_to_say(reports: WorkerQueries, ending: str) -> None:
     start = started(reports)
     reports.database.execute(
         "update pgbeat.active_job set check_at = 'epoch', run = 1, token = null, state = 'pending'"
@@ -333,7 +341,7 @@ def test_an_earlier_run_has_nothing_more_to_say(reports: Reports, ending: str) -
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_an_earlier_attempt_has_nothing_more_to_say(reports: Reports, ending: str) -> None:
+def test_an_earlier_attempt_has_nothing_more_to_say(reports: WorkerQueries, ending: str) -> None:
     first = started(reports)
     second = start_of(first.job, attempt=1)
     assert reports.start(second, SILENCE)
@@ -341,7 +349,7 @@ def test_an_earlier_attempt_has_nothing_more_to_say(reports: Reports, ending: st
     assert ("running", second.token) == (row(reports, second)["state"], row(reports, second)["token"])
 
 
-def test_a_finished_job_leaves_the_way_free_and_keeps_what_it_was(reports: Reports) -> None:
+def test_a_finished_job_leaves_the_way_free_and_keeps_what_it_was(reports: WorkerQueries) -> None:
     start = started(reports)
     assert reports.finish(start, "failed", "ValueError: no")
     record = last(reports, start)
@@ -354,13 +362,13 @@ def test_a_finished_job_leaves_the_way_free_and_keeps_what_it_was(reports: Repor
     assert not reports.finish(start, "succeeded")
 
 
-def test_a_start_that_a_failover_forgot_may_still_finish(reports: Reports) -> None:
+def test_a_start_that_a_failover_forgot_may_still_finish(reports: WorkerQueries) -> None:
     job = make_job(reports.database)
     assert reports.finish(start_of(job), "succeeded")
     assert "succeeded" == state(reports.database, job)
 
 
-def test_many_jobs_finish_at_once_each_in_its_own_way(reports: Reports) -> None:
+def test_many_jobs_finish_at_once_each_in_its_own_way(reports: WorkerQueries) -> None:
     starts = [started(reports, periodic_task=name) for name in ("well", "badly", "asked", "asked-and-well")]
     for start in starts[2:]:
         ask(reports, start)
@@ -380,7 +388,7 @@ def test_many_jobs_finish_at_once_each_in_its_own_way(reports: Reports) -> None:
     assert set() == reports.finish_many(finishes)
 
 
-def test_starts_that_a_failover_forgot_may_still_finish_together(reports: Reports) -> None:
+def test_starts_that_a_failover_forgot_may_still_finish_together(reports: WorkerQueries) -> None:
     starts = [start_of(make_job(reports.database, periodic_task=name)) for name in ("a", "b")]
     assert set() == reports.finish_many([Finish(start, "succeeded") for start in starts])
     assert [("succeeded", "worker-a")] * 2 == [
@@ -388,7 +396,7 @@ def test_starts_that_a_failover_forgot_may_still_finish_together(reports: Report
     ]
 
 
-def test_a_row_that_somebody_holds_keeps_no_other_from_finishing_and_is_answered(reports: Reports) -> None:
+def test_a_row_that_somebody_holds_keeps_no_other_from_finishing_and_is_answered(reports: WorkerQueries) -> None:
     held, free = (started(reports, periodic_task=name) for name in ("held", "free"))
     finishes = [Finish(held, "succeeded"), Finish(free, "succeeded")]
     with reports.database.engine.connect().execution_options(isolation_level="READ COMMITTED") as other:
@@ -400,7 +408,9 @@ def test_a_row_that_somebody_holds_keeps_no_other_from_finishing_and_is_answered
     assert "succeeded" == state(reports.database, held.job)
 
 
-def test_what_was_given_to_another_run_while_its_row_was_held_is_not_finished_by_the_first(reports: Reports) -> None:
+def test_what_was_given_to_another_run_while_its_row_was_held_is_not_finished_by_the_first(
+    reports: WorkerQueries,
+) -> None:
     start = started(reports)
     with reports.database.engine.connect().execution_options(isolation_level="READ COMMITTED") as other:
         other.exec_driver_sql(
@@ -412,32 +422,32 @@ def test_what_was_given_to_another_run_while_its_row_was_held_is_not_finished_by
     assert "pending" == state(reports.database, start.job)
 
 
-def test_the_end_of_many_jobs_is_the_turn_of_all_that_wait_for_them(reports: Reports) -> None:
+def test_the_end_of_many_jobs_is_the_turn_of_all_that_wait_for_them(reports: WorkerQueries) -> None:
     starts = [started(reports, periodic_task=name) for name in ("a", "b")]
     waiting = [make_job(reports.database, periodic_task=name, state="buffered", exclusive=False) for name in ("a", "b")]
     assert set() == reports.finish_many([Finish(start, "succeeded") for start in starts])
     assert ["pending", "pending"] == [state(reports.database, job) for job in waiting]
 
 
-def test_a_start_on_a_connection_that_is_dead_is_heard_on_a_new_one(reports: Reports) -> None:
+def test_a_start_on_a_connection_that_is_dead_is_heard_on_a_new_one(reports: WorkerQueries) -> None:
     job = make_job(reports.database)
     own = Database(reports.database.engine.url.render_as_string(hide_password=False))
     (row,) = own.execute("select pg_backend_pid() as pid")
     reports.database.execute("select pg_terminate_backend(%(pid)s)", {"pid": row.pid})
     there = "select from pg_stat_activity where pid = %(pid)s"
     eventually(lambda: not reports.database.execute(there, {"pid": row.pid}), 10, "its connection is gone")
-    assert Reports(own).start(start_of(job), SILENCE)
-    assert not Reports(own).start(start_of(job), SILENCE)
+    assert WorkerQueries(own).start(start_of(job), SILENCE)
+    assert not WorkerQueries(own).start(start_of(job), SILENCE)
     own.close()
 
 
-def test_a_start_that_postgres_refuses_is_an_error_as_ever(reports: Reports) -> None:
+def test_a_start_that_postgres_refuses_is_an_error_as_ever(reports: WorkerQueries) -> None:
     with pytest.raises(DBAPIError):
         reports.start(start_of(make_job(reports.database)), timedelta.max)
     assert reports.start(start_of(make_job(reports.database, periodic_task="next")), SILENCE)
 
 
-def test_a_retrying_job_waits_for_its_next_attempt(reports: Reports) -> None:
+def test_a_retrying_job_waits_for_its_next_attempt(reports: WorkerQueries) -> None:
     first = started(reports)
     assert reports.retry(first, timedelta(minutes=10), "ValueError: no")
     found = row(reports, first)
@@ -448,21 +458,21 @@ def test_a_retrying_job_waits_for_its_next_attempt(reports: Reports) -> None:
     assert reports.start(start_of(first.job, attempt=1), SILENCE)
 
 
-def test_a_requeued_job_starts_again_with_the_same_attempt(reports: Reports) -> None:
+def test_a_requeued_job_starts_again_with_the_same_attempt(reports: WorkerQueries) -> None:
     first = started(reports)
     assert reports.requeue(first, "lost")
-    assert "submitted" == row(reports, first)["state"]
+    assert "sent" == row(reports, first)["state"]
     assert reports.start(start_of(first.job), SILENCE)
 
 
-def test_a_job_requeued_for_another_copy_is_found_by_recover(reports: Reports) -> None:
+def test_a_job_requeued_for_another_copy_is_found_by_recover(reports: WorkerQueries) -> None:
     first = started(reports)
     assert reports.requeue(first, "lost", resend=True)
     found = row(reports, first)
     assert ("pending", None) == (found["state"], found["marked_at"])
 
 
-def test_a_job_that_starts_at_most_once_is_lost_with_its_process(reports: Reports) -> None:
+def test_a_job_that_starts_at_most_once_is_lost_with_its_process(reports: WorkerQueries) -> None:
     start = started(reports)
     assert reports.lose(start, "WorkerLostError: signal 9")
     record = last(reports, start)
@@ -470,7 +480,7 @@ def test_a_job_that_starts_at_most_once_is_lost_with_its_process(reports: Report
     assert not reports.start_late(start_of(start.job), SILENCE)
 
 
-def test_a_job_that_may_run_again_is_left_to_its_silence(reports: Reports) -> None:
+def test_a_job_that_may_run_again_is_left_to_its_silence(reports: WorkerQueries) -> None:
     start = started(reports, on_lost="rerun")
     before = row(reports, start)
     assert not reports.lose(start, "WorkerLostError: signal 9")
@@ -483,31 +493,31 @@ def test_a_job_that_may_run_again_is_left_to_its_silence(reports: Reports) -> No
 
 
 @pytest.mark.parametrize("kind", ["cancel", "terminate"])
-def test_an_ask_is_heard_by_the_start_that_runs_and_by_its_worker(reports: Reports, kind: str) -> None:
+def test_an_ask_is_heard_by_the_start_that_runs_and_by_its_worker(reports: WorkerQueries, kind: str) -> None:
     start, other = started(reports), started(reports, periodic_task="other")
-    assert reports.ask_of(start) is None
-    assert [] == reports.asked("worker-a")
+    assert reports.stop_request_of(start) is None
+    assert [] == reports.stop_requests("worker-a")
     ask(reports, start, kind)
-    assert Ask(start.token, kind) == reports.ask_of(start)  # type: ignore[arg-type]
-    assert [Ask(start.token, kind)] == reports.asked("worker-a")  # type: ignore[arg-type]
-    assert [] == reports.asked("worker-b")
-    assert reports.ask_of(other) is None
+    assert StopRequest(start.token, kind) == reports.stop_request_of(start)  # type: ignore[arg-type]
+    assert [StopRequest(start.token, kind)] == reports.stop_requests("worker-a")  # type: ignore[arg-type]
+    assert [] == reports.stop_requests("worker-b")
+    assert reports.stop_request_of(other) is None
 
 
-def test_an_ask_is_for_one_start_and_not_for_an_earlier_one(reports: Reports) -> None:
+def test_an_ask_is_for_one_start_and_not_for_an_earlier_one(reports: WorkerQueries) -> None:
     first = started(reports)
     second = start_of(first.job, attempt=1)
     reports.start(second, SILENCE)
     ask(reports, second)
-    assert reports.ask_of(first) is None
-    assert reports.ask_of(second) is not None
+    assert reports.stop_request_of(first) is None
+    assert reports.stop_request_of(second) is not None
 
 
-def test_a_job_keeps_what_it_is_asked_over_heartbeats(reports: Reports) -> None:
+def test_a_job_keeps_what_it_is_asked_over_heartbeats(reports: WorkerQueries) -> None:
     start = started(reports)
     ask(reports, start)
     assert [start.job] == reports.heartbeat("worker-a", [start], SILENCE)
-    assert "cancel" == row(reports, start)["ask"]
+    assert "cancel" == row(reports, start)["stop_request"]
 
 
 ASKED_ENDINGS: dict[str, Any] = {
@@ -519,7 +529,9 @@ ASKED_ENDINGS: dict[str, Any] = {
 
 @pytest.mark.parametrize("ending", ASKED_ENDINGS)
 @pytest.mark.parametrize("kind", ["cancel", "terminate"])
-def test_a_job_that_was_asked_to_end_and_did_not_succeed_is_revoked(reports: Reports, ending: str, kind: str) -> None:
+def test_a_job_that_was_asked_to_end_and_did_not_succeed_is_revoked(
+    reports: WorkerQueries, ending: str, kind: str
+) -> None:
     start = started(reports, on_lost="rerun")
     ask(reports, start, kind)
     assert ASKED_ENDINGS[ending](reports, start)
@@ -531,14 +543,14 @@ def test_a_job_that_was_asked_to_end_and_did_not_succeed_is_revoked(reports: Rep
     assert not reports.start(start_of(start.job, attempt=1), SILENCE)
 
 
-def test_a_job_that_was_asked_to_end_and_succeeded_all_the_same_has_succeeded(reports: Reports) -> None:
+def test_a_job_that_was_asked_to_end_and_succeeded_all_the_same_has_succeeded(reports: WorkerQueries) -> None:
     start = started(reports)
     ask(reports, start)
     reports.finish(start, "succeeded")
     assert ("succeeded", None) == (last(reports, start)["state"], last(reports, start)["error"])
 
 
-def test_a_job_that_was_asked_to_end_is_lost_with_its_process_and_never_runs_again(reports: Reports) -> None:
+def test_a_job_that_was_asked_to_end_is_lost_with_its_process_and_never_runs_again(reports: WorkerQueries) -> None:
     start = started(reports, on_lost="rerun")
     ask(reports, start)
     assert reports.lose(start, "WorkerLostError: signal 9")
@@ -548,22 +560,22 @@ def test_a_job_that_was_asked_to_end_is_lost_with_its_process_and_never_runs_aga
     )
 
 
-def test_a_job_that_was_asked_to_end_starts_no_further_attempt(reports: Reports) -> None:
+def test_a_job_that_was_asked_to_end_starts_no_further_attempt(reports: WorkerQueries) -> None:
     """Celery publishes the message of a retry before anybody can say that there is one."""
     first = started(reports)
     ask(reports, first)
     assert not reports.start(start_of(first.job, attempt=1), SILENCE)
     assert reports.start(first, SILENCE), "but who started it may ask again"
-    assert "cancel" == row(reports, first)["ask"]
+    assert "cancel" == row(reports, first)["stop_request"]
 
 
-def test_an_ask_that_comes_while_a_retry_is_reported_is_not_forgotten(reports: Reports) -> None:
+def test_an_ask_that_comes_while_a_retry_is_reported_is_not_forgotten(reports: WorkerQueries) -> None:
     start = started(reports)
     other = Database(reports.database.url)
     answers: list[bool] = []
     transactional = other.engine.execution_options(isolation_level="READ COMMITTED")
     with transactional.begin() as connection:
-        connection.exec_driver_sql("update pgbeat.active_job set ask = 'cancel'")
+        connection.exec_driver_sql("update pgbeat.active_job set stop_request = 'cancel'")
         thread = threading.Thread(target=lambda: answers.append(reports.retry(start, SECOND, "Limit")))
         thread.start()
         thread.join(0.5)
@@ -577,7 +589,7 @@ def test_an_ask_that_comes_while_a_retry_is_reported_is_not_forgotten(reports: R
 # --- overrule
 
 
-def test_revoked_overrules_failed(reports: Reports) -> None:
+def test_revoked_overrules_failed(reports: WorkerQueries) -> None:
     start = started(reports)
     reports.finish(start, "failed", "ValueError: while it unwound")
     assert reports.overrule(start, "terminated")
@@ -585,14 +597,14 @@ def test_revoked_overrules_failed(reports: Reports) -> None:
     assert ("revoked", "terminated") == (record["state"], record["error"])
 
 
-def test_revoked_does_not_overrule_succeeded(reports: Reports) -> None:
+def test_revoked_does_not_overrule_succeeded(reports: WorkerQueries) -> None:
     start = started(reports)
     reports.finish(start, "succeeded")
     assert not reports.overrule(start, "terminated")
     assert "succeeded" == last(reports, start)["state"]
 
 
-def test_revoked_does_not_overrule_another_attempt(reports: Reports) -> None:
+def test_revoked_does_not_overrule_another_attempt(reports: WorkerQueries) -> None:
     start = started(reports, attempt=2)
     reports.finish(start, "failed", "x")
     assert not reports.overrule(dataclasses.replace(start, attempt=1), "terminated")
@@ -601,50 +613,53 @@ def test_revoked_does_not_overrule_another_attempt(reports: Reports) -> None:
 # --- end unstarted
 
 
-@pytest.mark.parametrize("before", ["pending", "submitted", "retrying"])
+@pytest.mark.parametrize("before", ["pending", "sent", "retrying"])
 @pytest.mark.parametrize("after", ["revoked", "expired", "failed"])
-def test_a_message_that_was_dropped_ends_a_job_that_waits(reports: Reports, before: str, after: str) -> None:
+def test_a_message_that_was_dropped_ends_a_job_that_waits(reports: WorkerQueries, before: str, after: str) -> None:
     job = make_job(reports.database, state=before)
-    assert reports.end_unstarted(Copy(job, 0, 0), after, "worker-a", error="x")
+    assert reports.end_unstarted(MessageCopy(job, 0, 0), after, "worker-a", error="x")
     record = finished(reports.database, job)
     assert record is not None
     assert (after, "worker-a", "x", None) == tuple(record[name] for name in ("state", "worker", "error", "reason"))
 
 
-def test_a_task_that_is_not_allowed_is_recorded_as_skipped(reports: Reports) -> None:
+def test_a_task_that_is_not_allowed_is_recorded_as_skipped(reports: WorkerQueries) -> None:
     job = make_job(reports.database)
-    assert reports.end_unstarted(Copy(job, 0, 0), "skipped", "worker-a", reason="not_allowed")
+    assert reports.end_unstarted(MessageCopy(job, 0, 0), "skipped", "worker-a", reason="not_allowed")
     record = finished(reports.database, job)
     assert record is not None
     assert ("skipped", "not_allowed", None) == (record["state"], record["reason"], record["started_at"])
 
 
-def test_a_message_that_was_dropped_does_not_end_a_job_that_runs(reports: Reports) -> None:
+def test_a_message_that_was_dropped_does_not_end_a_job_that_runs(reports: WorkerQueries) -> None:
     start = started(reports)
     assert not reports.end_unstarted(start, "revoked", "worker-b")
     assert "running" == row(reports, start)["state"]
 
 
-def test_a_message_of_an_earlier_attempt_or_run_ends_nothing(reports: Reports) -> None:
+def test_a_message_of_an_earlier_attempt_or_run_ends_nothing(reports: WorkerQueries) -> None:
     job = make_job(reports.database, run=1, attempt=1)
-    assert not reports.end_unstarted(Copy(job, 1, 0), "expired", "worker-a")
-    assert not reports.end_unstarted(Copy(job, 0, 1), "expired", "worker-a")
-    assert reports.end_unstarted(Copy(job, 1, 1), "expired", "worker-a")
+    assert not reports.end_unstarted(MessageCopy(job, 1, 0), "expired", "worker-a")
+    assert not reports.end_unstarted(MessageCopy(job, 0, 1), "expired", "worker-a")
+    assert reports.end_unstarted(MessageCopy(job, 1, 1), "expired", "worker-a")
 
 
-def dropped(reports: Reports, job: uuid.UUID, worker: str = "worker-a") -> bool:
+def dropped(reports: WorkerQueries, job: uuid.UUID, worker: str = "worker-a") -> bool:
     """End a job among others whose message was dropped; tell whether it is final."""
-    ends = [Unstarted(Copy(job, 0, 0), "expired", worker), Unstarted(Copy(uuid.uuid4(), 0, 0), "failed", worker)]
+    ends = [
+        Unstarted(MessageCopy(job, 0, 0), "expired", worker),
+        Unstarted(MessageCopy(uuid.uuid4(), 0, 0), "failed", worker),
+    ]
     assert set() == reports.end_unstarted_many(ends)
     return state(reports.database, job) == "expired"
 
 
-def test_many_messages_that_were_dropped_end_their_jobs_each_in_its_own_way(reports: Reports) -> None:
-    befores = ("pending", "submitted", "retrying")
+def test_many_messages_that_were_dropped_end_their_jobs_each_in_its_own_way(reports: WorkerQueries) -> None:
+    befores = ("pending", "sent", "retrying")
     jobs = [make_job(reports.database, periodic_task=before, state=before) for before in befores]
     words = [("expired", None, None), ("failed", None, "NotRegistered: x"), ("skipped", "not_allowed", "y")]
     ends = [
-        Unstarted(Copy(job, 0, 0), state, "worker-a", reason, error)
+        Unstarted(MessageCopy(job, 0, 0), state, "worker-a", reason, error)
         for job, (state, reason, error) in zip(jobs, words, strict=True)
     ]
     assert set() == reports.end_unstarted_many(ends)
@@ -655,14 +670,16 @@ def test_many_messages_that_were_dropped_end_their_jobs_each_in_its_own_way(repo
     assert set() == reports.end_unstarted_many(ends)
 
 
-def test_two_dropped_copies_of_one_message_end_their_job_once(reports: Reports) -> None:
+def test_two_dropped_copies_of_one_message_end_their_job_once(reports: WorkerQueries) -> None:
     job = make_job(reports.database)
-    end = Unstarted(Copy(job, 0, 0), "revoked", "worker-a")
+    end = Unstarted(MessageCopy(job, 0, 0), "revoked", "worker-a")
     assert set() == reports.end_unstarted_many([end, end])
     assert "revoked" == state(reports.database, job)
 
 
-def test_many_dropped_messages_do_not_end_a_job_that_runs_or_waits_in_another_run_or_attempt(reports: Reports) -> None:
+def test_many_dropped_messages_do_not_end_a_job_that_runs_or_waits_in_another_run_or_attempt(
+    reports: WorkerQueries,
+) -> None:
     running = started(reports, periodic_task="running")
     later_run = make_job(reports.database, periodic_task="run", run=1)
     later_attempt = make_job(reports.database, periodic_task="attempt", attempt=1)
@@ -670,19 +687,21 @@ def test_many_dropped_messages_do_not_end_a_job_that_runs_or_waits_in_another_ru
         assert not dropped(reports, job)
 
 
-def test_a_locked_row_keeps_no_other_dropped_message_from_ending_its_job_and_is_returned(reports: Reports) -> None:
+def test_a_locked_row_keeps_no_other_dropped_message_from_ending_its_job_and_is_returned(
+    reports: WorkerQueries,
+) -> None:
     held, free = (make_job(reports.database, periodic_task=name) for name in ("held", "free"))
-    ends = [Unstarted(Copy(job, 0, 0), "expired", "worker-a") for job in (held, free)]
+    ends = [Unstarted(MessageCopy(job, 0, 0), "expired", "worker-a") for job in (held, free)]
     with reports.database.engine.connect().execution_options(isolation_level="READ COMMITTED") as other:
         other.exec_driver_sql(f"select from pgbeat.active_job where id = '{held}' for no key update")
         assert {held} == reports.end_unstarted_many(ends)
-        assert ("submitted", "expired") == (state(reports.database, held), state(reports.database, free))
+        assert ("sent", "expired") == (state(reports.database, held), state(reports.database, free))
         other.rollback()
     assert set() == reports.end_unstarted_many(ends)
     assert "expired" == state(reports.database, held)
 
 
-def test_a_dropped_message_gives_the_turn_to_the_job_that_waits_behind_its_job(reports: Reports) -> None:
+def test_a_dropped_message_gives_the_turn_to_the_job_that_waits_behind_its_job(reports: WorkerQueries) -> None:
     first = make_job(reports.database)
     waiting = make_job(reports.database, state="buffered", exclusive=False)
     assert dropped(reports, first)
@@ -692,13 +711,13 @@ def test_a_dropped_message_gives_the_turn_to_the_job_that_waits_behind_its_job(r
 # --- heartbeat
 
 
-def age(reports: Reports, seconds: int = 20) -> None:
+def age(reports: WorkerQueries, seconds: int = 20) -> None:
     reports.database.execute(
         f"update pgbeat.active_job set check_at = 'epoch', busy_until = busy_until - interval '{seconds} seconds'"
     )
 
 
-def test_a_heartbeat_renews_the_starts_that_it_names_and_no_others(reports: Reports) -> None:
+def test_a_heartbeat_renews_the_starts_that_it_names_and_no_others(reports: WorkerQueries) -> None:
     named, other = started(reports), started(reports, periodic_task="other")
     age(reports)
     assert [named.job] == reports.heartbeat("worker-a", [named], SILENCE)
@@ -706,28 +725,28 @@ def test_a_heartbeat_renews_the_starts_that_it_names_and_no_others(reports: Repo
     assert row(reports, other)["patience"] < SILENCE / 2
 
 
-def test_a_heartbeat_with_another_token_renews_nothing(reports: Reports) -> None:
+def test_a_heartbeat_with_another_token_renews_nothing(reports: WorkerQueries) -> None:
     start = started(reports)
     age(reports)
     assert [] == reports.heartbeat("worker-a", [start_of(start.job)], SILENCE)
     assert row(reports, start)["patience"] < SILENCE / 2
 
 
-def test_a_heartbeat_does_not_wake_a_job_that_waits_for_its_retry_or_was_requeued(reports: Reports) -> None:
+def test_a_heartbeat_does_not_wake_a_job_that_waits_for_its_retry_or_was_requeued(reports: WorkerQueries) -> None:
     retried, requeued = started(reports), started(reports, periodic_task="other")
     reports.retry(retried, SECOND, "x")
     reports.requeue(requeued, "x")
     assert [] == reports.heartbeat("worker-a", [retried, requeued], SILENCE)
 
 
-def test_a_heartbeat_restores_a_start_that_a_failover_forgot(reports: Reports) -> None:
+def test_a_heartbeat_restores_a_start_that_a_failover_forgot(reports: WorkerQueries) -> None:
     start = start_of(make_job(reports.database))
     assert [start.job] == reports.heartbeat("worker-a", [start], SILENCE)
     assert ("running", start.token) == (row(reports, start)["state"], row(reports, start)["token"])
     assert not reports.start(start_of(start.job), SILENCE)
 
 
-def test_a_heartbeat_restores_an_attempt_that_a_failover_set_back_to_retrying(reports: Reports) -> None:
+def test_a_heartbeat_restores_an_attempt_that_a_failover_set_back_to_retrying(reports: WorkerQueries) -> None:
     """Else a retry that runs for longer than the pickup deadline would be sent again, and run twice."""
     first = started(reports, max_run_time=timedelta(seconds=10))
     assert reports.retry(first, SECOND, "x")
@@ -742,7 +761,7 @@ def test_a_heartbeat_restores_an_attempt_that_a_failover_set_back_to_retrying(re
     assert reports.finish(second, "succeeded")
 
 
-def test_heartbeats_end_with_the_hard_limit(reports: Reports) -> None:
+def test_heartbeats_end_with_the_hard_limit(reports: WorkerQueries) -> None:
     start = started(reports, max_run_time=timedelta(seconds=10))
     reports.database.execute("update pgbeat.active_job set attempt_at = attempt_at - interval '45 seconds'")
     assert [start.job] == reports.heartbeat("worker-a", [start], SILENCE)
@@ -752,7 +771,7 @@ def test_heartbeats_end_with_the_hard_limit(reports: Reports) -> None:
 # --- nodes
 
 
-def test_a_worker_announces_itself_and_leaves(reports: Reports) -> None:
+def test_a_worker_announces_itself_and_leaves(reports: WorkerQueries) -> None:
     node = NodeId.mine()
     reports.announce(node)
     reports.database.execute("update pgbeat.node set last_seen_at = last_seen_at - interval '1 minute'")
@@ -764,7 +783,7 @@ def test_a_worker_announces_itself_and_leaves(reports: Reports) -> None:
     assert [] == reports.database.execute("select * from pgbeat.node")
 
 
-def test_a_worker_that_leaves_takes_nobody_and_no_declaration_with_it(reports: Reports) -> None:
+def test_a_worker_that_leaves_takes_nobody_and_no_declaration_with_it(reports: WorkerQueries) -> None:
     node = NodeId.mine()
     reports.announce(node)
     reports.database.execute(
@@ -794,15 +813,15 @@ OF_ONE_JOB = [
     "lose",
     "heartbeat",
     "end_unstarted",
-    "ask_of",
+    "stop_request_of",
 ]
 
 
-def test_what_is_said_of_a_job_finds_it_by_its_id_among_many(reports: Reports) -> None:
+def test_what_is_said_of_a_job_finds_it_by_its_id_among_many(reports: WorkerQueries) -> None:
     reports.database.execute(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
         "on_lost, tracking, pickup_deadline, busy_until) select gen_random_uuid(), 'row-' || n, now(), 'schedule', "
-        "'submitted', true, 'app.probe', '{}', 'mark', 'full', '1 hour', now() from generate_series(1, 20000) n"
+        "'sent', true, 'app.probe', '{}', 'give_up', 'full', '1 hour', now() from generate_series(1, 20000) n"
     )
     reports.database.execute("analyze pgbeat.active_job")
     start = start_of(make_job(reports.database))
@@ -828,34 +847,34 @@ def test_a_start_whose_plan_was_kept_since_the_table_was_empty_finds_its_job_by_
     session.rows(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
         "on_lost, tracking, pickup_deadline, busy_until) select lpad(n::text, 32, '0')::uuid, 'row-' || n, now(), "
-        "'schedule', 'submitted', true, 'app.probe', '{}', 'mark', 'full', '1 hour', now() "
+        "'schedule', 'sent', true, 'app.probe', '{}', 'give_up', 'full', '1 hour', now() "
         "from generate_series(1, 999) n"
     )
 
     assert {"as a whole": {}, "rows": 1} == read_by(session, start)
 
 
-def test_the_asks_of_a_worker_are_found_by_their_index_among_many_that_run(reports: Reports) -> None:
+def test_the_stop_requests_of_a_worker_are_found_by_their_index_among_many_that_run(reports: WorkerQueries) -> None:
     reports.database.execute(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
-        "on_lost, tracking, pickup_deadline, busy_until, worker, ask) select gen_random_uuid(), 'row-' || n, now(), "
-        "'schedule', 'running', true, 'app.probe', '{}', 'mark', 'full', '1 hour', now(), 'worker-' || mod(n, 10), "
-        "case when mod(n, 1000) = 0 then 'cancel' end from generate_series(1, 20000) n"
+        "on_lost, tracking, pickup_deadline, busy_until, worker, stop_request) select gen_random_uuid(), 'row-' || n, "
+        "now(), 'schedule', 'running', true, 'app.probe', '{}', 'give_up', 'full', '1 hour', now(), "
+        "'worker-' || mod(n, 10), case when mod(n, 1000) = 0 then 'cancel' end from generate_series(1, 20000) n"
     )
     reports.database.execute("analyze pgbeat.active_job")
-    rows = reports.database.execute(f"explain {statement('asked', 'pgbeat')}", {"worker": "worker-0"})
+    rows = reports.database.execute(f"explain {statement('stop_requests', 'pgbeat')}", {"worker": "worker-0"})
     plan = "\n".join(row[0] for row in rows)
-    assert "active_job_asked" in plan, plan
-    assert 20 == len(reports.asked("worker-0"))
+    assert "active_job_to_stop" in plan, plan
+    assert 20 == len(reports.stop_requests("worker-0"))
 
 
 # --- the file and the method
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, _ in inspect.getmembers(Reports, inspect.isfunction) if not name.startswith("_")]
+    "name", [name for name, _ in inspect.getmembers(WorkerQueries, inspect.isfunction) if not name.startswith("_")]
 )
 def test_each_method_says_what_its_statement_says(name: str) -> None:
     text = (resources.files("celery_pgbeat.postgres") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
     promised = text.splitlines()[0].removeprefix("-- ")
-    assert promised == (inspect.getdoc(getattr(Reports, name)) or "").splitlines()[0]
+    assert promised == (inspect.getdoc(getattr(WorkerQueries, name)) or "").splitlines()[0]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness.clock import Clock
 from tests.store import ticks
 from tests.store.session import Session
@@ -63,16 +63,16 @@ def session(migrated_database: str, clock: Clock) -> Session:
 
 
 @pytest.fixture
-def store(migrated_database: str) -> Store:
+def store(migrated_database: str) -> BeatQueries:
     return beat(migrated_database)
 
 
-def planned(store: Store, next_run_at: datetime | None = LATER, problem: str | None = None) -> None:
+def planned(store: BeatQueries, next_run_at: datetime | None = LATER, problem: str | None = None) -> None:
     """Plan all rows that wait for it, as a beat does, in Tokyo."""
     store.plan([ticks.planned(row, next_run_at, problem) for row in store.unplanned(100)], "Asia/Tokyo")
 
 
-def marked(session: Session, store: Store, **columns: Any) -> dict[str, Any]:
+def marked(session: Session, store: BeatQueries, **columns: Any) -> dict[str, Any]:
     """Make a row that is due now and marked by the store's beat."""
     session.insert("a", **{"schedule": "every 1h", "next_run_at": NOON, **columns})
     (due,) = store.mark(10)
@@ -96,14 +96,14 @@ def test_an_inserted_row_waits_for_its_plan_and_wakes_the_beats(session: Session
     assert (True, "sql", NOON, NOON) == (row["enabled"], row["managed_by"], row["created_at"], row["updated_at"])
 
 
-def test_an_inserted_row_with_a_next_run_keeps_it(session: Session, store: Store) -> None:
+def test_an_inserted_row_with_a_next_run_keeps_it(session: Session, store: BeatQueries) -> None:
     row = session.insert("a", schedule="every 1h", next_run_at=LATER)
 
     assert row["next_run_at"] == LATER
     assert store.unplanned(10) == []
 
 
-def test_an_inserted_row_without_a_schedule_has_nothing_to_plan(session: Session, store: Store) -> None:
+def test_an_inserted_row_without_a_schedule_has_nothing_to_plan(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule=None)
 
     assert store.unplanned(10) == []
@@ -117,7 +117,7 @@ def test_nobody_inserts_a_mark_or_a_plan(session: Session) -> None:
 
 @pytest.mark.parametrize(("column", "value"), DEFINITION.items())
 def test_a_change_of_what_is_sent_takes_the_mark_off_and_leaves_the_next_run(
-    session: Session, store: Store, column: str, value: str
+    session: Session, store: BeatQueries, column: str, value: str
 ) -> None:
     before = marked(session, store)
 
@@ -130,7 +130,7 @@ def test_a_change_of_what_is_sent_takes_the_mark_off_and_leaves_the_next_run(
 
 @pytest.mark.parametrize(("column", "value"), TIMES.items())
 def test_a_change_of_the_times_takes_the_mark_off_and_plans_anew_from_now(
-    session: Session, store: Store, clock: Clock, column: str, value: str
+    session: Session, store: BeatQueries, clock: Clock, column: str, value: str
 ) -> None:
     before = marked(session, store)
     clock.advance(timedelta(minutes=5))
@@ -145,7 +145,7 @@ def test_a_change_of_the_times_takes_the_mark_off_and_plans_anew_from_now(
 
 @pytest.mark.parametrize(("column", "value"), DESCRIPTION.items())
 def test_a_change_of_the_description_does_neither_nor_wakes_anybody(
-    session: Session, store: Store, clock: Clock, column: str, value: str
+    session: Session, store: BeatQueries, clock: Clock, column: str, value: str
 ) -> None:
     before = marked(session, store)
     clock.advance(timedelta(minutes=5))
@@ -169,7 +169,7 @@ def test_a_row_is_not_renamed_while_a_job_that_knows_it_by_its_name_is_not_final
     assert update(session, "name = 'b'")["name"] == "b"
 
 
-def test_a_submit_under_way_for_an_edited_row_changes_nothing(session: Session, store: Store) -> None:
+def test_a_submit_under_way_for_an_edited_row_changes_nothing(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h", next_run_at=NOON)
     due = store.mark(10)
 
@@ -180,7 +180,7 @@ def test_a_submit_under_way_for_an_edited_row_changes_nothing(session: Session, 
     assert session.task("a")["next_run_at"] == NOON
 
 
-def test_a_submit_under_way_for_a_row_that_is_not_edited_goes_through(session: Session, store: Store) -> None:
+def test_a_submit_under_way_for_a_row_that_is_not_edited_goes_through(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h", next_run_at=NOON)
     due = store.mark(10)
 
@@ -190,7 +190,7 @@ def test_a_submit_under_way_for_a_row_that_is_not_edited_goes_through(session: S
     assert session.task("a")["next_run_at"] == LATER
 
 
-def test_an_update_to_equal_values_changes_nothing(session: Session, store: Store, clock: Clock) -> None:
+def test_an_update_to_equal_values_changes_nothing(session: Session, store: BeatQueries, clock: Clock) -> None:
     before = marked(session, store)
     clock.advance(timedelta(minutes=5))
 
@@ -202,7 +202,7 @@ def test_an_update_to_equal_values_changes_nothing(session: Session, store: Stor
 
 
 def test_a_new_schedule_starts_its_own_grid_and_other_edits_leave_it(
-    session: Session, store: Store, clock: Clock
+    session: Session, store: BeatQueries, clock: Clock
 ) -> None:
     session.insert("a", schedule="every 7m")
     clock.advance(timedelta(minutes=5))
@@ -215,7 +215,7 @@ def test_a_new_schedule_starts_its_own_grid_and_other_edits_leave_it(
     assert update(session, "schedule = 'every 9m'")["schedule_set_at"] == NOON + timedelta(minutes=5)
 
 
-def test_an_edit_of_a_row_that_waits_for_its_plan_leaves_it_waiting(session: Session, store: Store) -> None:
+def test_an_edit_of_a_row_that_waits_for_its_plan_leaves_it_waiting(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h")
     (read,) = store.unplanned(10)
 
@@ -225,7 +225,7 @@ def test_an_edit_of_a_row_that_waits_for_its_plan_leaves_it_waiting(session: Ses
     assert waits_for_a_plan(session.task("a"))
 
 
-def test_the_plan_of_a_beat_passes_without_being_taken_for_an_edit(session: Session, store: Store) -> None:
+def test_the_plan_of_a_beat_passes_without_being_taken_for_an_edit(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h")
 
     planned(store)
@@ -235,7 +235,7 @@ def test_the_plan_of_a_beat_passes_without_being_taken_for_an_edit(session: Sess
     assert row["revision"] == row["planned_revision"] == 1
 
 
-def test_the_submit_of_a_beat_passes_without_being_taken_for_an_edit(session: Session, store: Store) -> None:
+def test_the_submit_of_a_beat_passes_without_being_taken_for_an_edit(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h", next_run_at=NOON)
 
     assert submit(store, store.mark(10)) == {"a": True}
@@ -253,7 +253,7 @@ def test_a_write_that_also_moves_last_run_at_is_validated_all_the_same(session: 
     assert error.pgcode == "22023"
 
 
-def test_a_next_run_set_by_sql_is_honoured_and_is_its_own_nominal_instant(session: Session, store: Store) -> None:
+def test_a_next_run_set_by_sql_is_honoured_and_is_its_own_nominal_instant(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h")
     planned(store)
 
@@ -265,13 +265,13 @@ def test_a_next_run_set_by_sql_is_honoured_and_is_its_own_nominal_instant(sessio
     assert [due.name for due in store.mark(10)] == ["a"]
 
 
-def test_a_next_run_set_by_sql_takes_the_mark_off(session: Session, store: Store) -> None:
+def test_a_next_run_set_by_sql_takes_the_mark_off(session: Session, store: BeatQueries) -> None:
     marked(session, store)
 
     assert update(session, "next_run_at = '2030-01-01'")["marked_by"] is None
 
 
-def test_a_next_run_set_by_sql_stands_beside_a_new_schedule(session: Session, store: Store) -> None:
+def test_a_next_run_set_by_sql_stands_beside_a_new_schedule(session: Session, store: BeatQueries) -> None:
     marked(session, store)
 
     row = update(session, "schedule = 'every 2h', next_run_at = '2030-01-01'")
@@ -280,7 +280,7 @@ def test_a_next_run_set_by_sql_stands_beside_a_new_schedule(session: Session, st
     assert store.unplanned(10) == []
 
 
-def test_a_next_run_cleared_by_sql_is_never_again(session: Session, store: Store) -> None:
+def test_a_next_run_cleared_by_sql_is_never_again(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h", next_run_at=NOON)
 
     update(session, "next_run_at = null")
@@ -295,14 +295,14 @@ def test_a_next_run_cleared_together_with_a_new_schedule_is_planned(session: Ses
     assert waits_for_a_plan(update(session, "schedule = 'every 2h', next_run_at = null"))
 
 
-def test_a_row_whose_schedule_is_taken_away_has_no_next_run(session: Session, store: Store) -> None:
+def test_a_row_whose_schedule_is_taken_away_has_no_next_run(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h", next_run_at=NOON)
 
     assert update(session, "schedule = null")["next_run_at"] is None
     assert store.unplanned(10) == []
 
 
-def test_a_pause_takes_the_mark_off_and_says_who_paused(session: Session, store: Store) -> None:
+def test_a_pause_takes_the_mark_off_and_says_who_paused(session: Session, store: BeatQueries) -> None:
     marked(session, store)
 
     row = update(session, "enabled = false")
@@ -332,7 +332,7 @@ def test_a_resumed_row_whose_next_run_has_passed_is_planned_from_now(session: Se
     assert [row[column] for column in ("pause_reason", "paused_by", "paused_until")] == [None] * 3
 
 
-def test_a_resumed_row_whose_next_run_lies_ahead_keeps_it(session: Session, store: Store) -> None:
+def test_a_resumed_row_whose_next_run_lies_ahead_keeps_it(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h", next_run_at=LATER)
     update(session, "enabled = false")
 
@@ -341,7 +341,7 @@ def test_a_resumed_row_whose_next_run_lies_ahead_keeps_it(session: Session, stor
 
 
 def test_a_pause_that_has_run_out_was_over_at_its_time_and_not_when_a_beat_saw_it(
-    session: Session, store: Store, clock: Clock
+    session: Session, store: BeatQueries, clock: Clock
 ) -> None:
     session.insert("a", schedule="every 1h", next_run_at=NOON)
     update(session, "enabled = false, paused_until = '2026-12-07 13:00Z'")
@@ -354,7 +354,7 @@ def test_a_pause_that_has_run_out_was_over_at_its_time_and_not_when_a_beat_saw_i
     assert row["planned_from"] == LATER - timedelta(microseconds=1)  # an occurrence at 13:00 is yet to come
 
 
-def test_a_pause_until_a_time_that_had_passed_was_one_until_now(session: Session, store: Store) -> None:
+def test_a_pause_until_a_time_that_had_passed_was_one_until_now(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h", next_run_at=NOON)
     update(session, "enabled = false, paused_until = '2026-12-01'")
 
@@ -386,7 +386,7 @@ def test_a_row_resumed_with_a_next_run_of_its_own_keeps_that(session: Session, c
 
 
 def test_every_change_of_the_definition_gives_a_row_with_a_problem_another_chance(
-    session: Session, store: Store
+    session: Session, store: BeatQueries
 ) -> None:
     session.insert("a", schedule="every 1h")
     planned(store, None, "no such day")
@@ -398,14 +398,16 @@ def test_every_change_of_the_definition_gives_a_row_with_a_problem_another_chanc
     assert waits_for_a_plan(row)
 
 
-def test_a_change_of_the_description_leaves_the_problem(session: Session, store: Store) -> None:
+def test_a_change_of_the_description_leaves_the_problem(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h")
     planned(store, None, "no such day")
 
     assert update(session, "subject = 'billing'")["problem"] == "no such day"
 
 
-def test_the_zone_that_a_beat_filled_in_is_known_from_one_that_the_author_gave(session: Session, store: Store) -> None:
+def test_the_zone_that_a_beat_filled_in_is_known_from_one_that_the_author_gave(
+    session: Session, store: BeatQueries
+) -> None:
     session.insert("a", schedule="@daily")
     planned(store)
     row = session.task("a")

@@ -72,8 +72,8 @@ def said_by(*patterns: str) -> list[str]:
 
 
 STATEMENTS = {
-    "beat": said_by("postgres/store.py", "postgres/declarations.py", "beat/*.py", "measures/*.py"),
-    "worker": said_by("postgres/reports.py", "worker/current.py"),
+    "beat": said_by("postgres/beat_queries.py", "postgres/code_sync_queries.py", "beat/*.py", "measures/*.py"),
+    "worker": said_by("postgres/worker_queries.py", "worker/current.py"),
 }
 
 
@@ -221,7 +221,7 @@ MATRIX = {
         "author",
         "insert into pgbeat.active_job (id, periodic_task, task, message, state, origin, scheduled_for, exclusive, "
         "on_lost, tracking, pickup_deadline, busy_until) values (gen_random_uuid(), 'nightly', 'os.system', '{}', "
-        "'pending', 'manual', now(), true, 'mark', 'full', '1 h', now())",
+        "'pending', 'manual', now(), true, 'give_up', 'full', '1 h', now())",
     ),
     "an author ends a job": ("author", "delete from pgbeat.active_job"),
     "an author rewrites a message": ("author", "update pgbeat.active_job set message = '{}'"),
@@ -291,7 +291,7 @@ def test_every_column_is_either_the_reader_s_or_hidden_from_him_on_purpose(owner
         "periodic_task.declared",
         "active_job.message",
         "active_job.token",
-        "finished_job.revival",
+        "finished_job.restart_data",
     } == hidden
 
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from celery_pgbeat import PgBeat
-from celery_pgbeat.beat.messages import Job
+from celery_pgbeat.beat.messages import OutgoingJob
 from celery_pgbeat.cli import main
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.sensitive import MASK
@@ -90,7 +90,7 @@ def test_a_submitted_job_carries_it_even_after_its_row_has_changed(migrated_data
     session.rows("update pgbeat.periodic_task set sensitive = false")
     session.rows("update pgbeat.active_job set marked_at = null, marked_by = null, check_at = default")
 
-    jobs = [Job.recovered(recovered) for recovered in store.recover(10, HOUR)]
+    jobs = [OutgoingJob.recovered(recovered) for recovered in store.recover(10, HOUR)]
 
     assert [True] == [job.sensitive for job in jobs]
 
@@ -111,9 +111,9 @@ def test_a_lost_job_that_starts_after_all_is_still_sensitive(session: Session) -
     schedule(session)
     session.rows("select pgbeat.trigger('nightly')")
 
-    revival = session.value("select pgbeat.revival_of(job) from pgbeat.active_job as job")
+    restart_data = session.value("select pgbeat.revival_of(job) from pgbeat.active_job as job")
 
-    assert revival["message"]["sensitive"] is True
+    assert restart_data["message"]["sensitive"] is True
 
 
 def test_python_declares_it_and_shows_arguments_in_no_repr_and_no_error(migrated_database: str) -> None:
@@ -126,7 +126,7 @@ def test_python_declares_it_and_shows_arguments_in_no_repr_and_no_error(migrated
     assert [SECRET] == row.args
     assert SECRET not in repr(row) + repr(pgbeat.list())
     with pytest.raises(InvalidPeriodicTask) as refused:
-        pgbeat._doors.schedule([{"name": "x", "task": "y", "args": SECRET, "kwargs": {}, "sensitive": True}])
+        pgbeat._queries.schedule([{"name": "x", "task": "y", "args": SECRET, "kwargs": {}, "sensitive": True}])
     assert SECRET not in str(refused.value)
 
 

@@ -18,13 +18,13 @@ from psycopg import _queries, adapt, pq
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import main
 from celery_pgbeat.errors import DatabaseUnsuitable
+from celery_pgbeat.postgres.admin_queries import AdminQueries
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import create_engine, normalise_url
 from celery_pgbeat.postgres.migrate import check, latest, migrate
-from celery_pgbeat.postgres.operators import Operators
-from celery_pgbeat.postgres.reports import Reports, Start, TooEarly
 from celery_pgbeat.postgres.statements import PARAMETER, statement
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.postgres.worker_queries import MinGapViolation, Start, WorkerQueries
 from tests.harness.role import Role
 from tests.store.jobs import make_job
 from tests.store.ticks import LEASE, decided, planned
@@ -85,8 +85,8 @@ def url(request: pytest.FixtureRequest, setting: str) -> str:
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    made = Store(Database(url), "beat-a", LEASE)
+def store(url: str) -> Iterator[BeatQueries]:
+    made = BeatQueries(Database(url), "beat-a", LEASE)
     yield made
     made.database.close()
 
@@ -108,7 +108,7 @@ def shell(url: str) -> Callable[..., Any]:
     return run
 
 
-def test_a_row_goes_through_the_statements_of_a_beat_as_it_is(store: Store, door: PgBeat) -> None:
+def test_a_row_goes_through_the_statements_of_a_beat_as_it_is(store: BeatQueries, door: PgBeat) -> None:
     run, database = store.database.execute, store.database
     run(
         "insert into pgbeat.periodic_task "
@@ -134,17 +134,17 @@ def test_a_row_goes_through_the_statements_of_a_beat_as_it_is(store: Store, door
     assert (NAME, due_at, run_time) == (recovered.periodic_task, recovered.scheduled_for, recovered.max_run_time)
     assert {recovered.id} == store.confirm([(recovered.id, 1.5)]).jobs
 
-    reports = Reports(database)
+    reports = WorkerQueries(database)
     assert reports.start_spaced(start := Start(recovered.id, 0, 0, uuid.uuid4(), "worker-a"), SILENCE) is True
     assert set() == reports.finish_many([])
     assert reports.retry(start, timedelta(seconds=1.5), "ünlucky")
     early = make_job(database, periodic_task=NAME, exclusive=False, min_gap=DAY + MICROSECOND)
     answer = reports.start_spaced(Start(early, 0, 0, uuid.uuid4(), "worker-a"), SILENCE)
-    assert TooEarly(NAME, DAY + MICROSECOND) == answer
+    assert MinGapViolation(NAME, DAY + MICROSECOND) == answer
     assert due_at == door.get(NAME).last_run_at
 
 
-def test_a_backfill_reads_its_row_as_it_is(store: Store, door: PgBeat) -> None:
+def test_a_backfill_reads_its_row_as_it_is(store: BeatQueries, door: PgBeat) -> None:
     since = datetime.now(UTC) - timedelta(hours=3)
     door.schedule(NAME, "app.probe", "every 1h", jitter="1h30m", max_run_time="36h", start_at=since - 10 * DAY)
     door.backfill(NAME, since, since + timedelta(hours=1))
@@ -191,7 +191,7 @@ def test_an_export_is_the_same_file(door: PgBeat, url: str) -> None:
     assert START_AT.isoformat() == record["start_at"]
 
 
-def test_a_sentence_reads_the_same(store: Store) -> None:
+def test_a_sentence_reads_the_same(store: BeatQueries) -> None:
     make_job(store.database, periodic_task=NAME, state="running", max_run_time=DAY + timedelta(hours=2), worker="web")
     for text in (
         "insert into pgbeat.periodic_task (name, task, schedule) values (%(name)s, 'app.probe', '0 3 1 1 *')",
@@ -206,13 +206,13 @@ def test_a_sentence_reads_the_same(store: Store) -> None:
     assert "with a max_run_time of 1 day 02:00:00;" in row.sentence
 
 
-def test_what_an_operator_reads_is_the_same(store: Store, door: PgBeat) -> None:
+def test_what_an_operator_reads_is_the_same(store: BeatQueries, door: PgBeat) -> None:
     door.schedule(NAME, "app.probe", "every 1h", max_run_time="90s", options={"countdown": 7.25})
     job = make_job(store.database, periodic_task=NAME)
-    assert Reports(store.database).start(Start(job, 0, 0, uuid.uuid4(), "web"), SILENCE)
+    assert WorkerQueries(store.database).start(Start(job, 0, 0, uuid.uuid4(), "web"), SILENCE)
     store.database.execute("update pgbeat.active_job set started_at = created_at + interval '1.25 s'")
 
-    operators = Operators(store.database)
+    operators = AdminQueries(store.database)
     longest = operators.longest_waits()
     assert {"max_run_time": timedelta(seconds=90), "countdown": timedelta(seconds=7.25)} == longest
     activity = operators.activity(60.0, SILENCE)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.planning import Decision, Passed
-from celery_pgbeat.postgres.store import Store
+from celery_pgbeat.planning import Decision, Skipped
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.race.transactions import Transaction
 from tests.store.jobs import make_job
 from tests.store.ticks import beat, decided, insert, jobs, make_due, row_of
@@ -41,32 +41,32 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[Decision], Decision]]] = {
     "the last of its runs": ({"max_runs": 1}, lambda decision: decision),
     "not the last of its runs": ({"max_runs": 2}, lambda decision: decision),
     "the end of its schedule": ({}, lambda decision: decision._replace(next_run_at=None, planned_for=None)),
-    "a record beside the job": ({}, lambda decision: decision._replace(passed=passed(decision, 4))),
+    "a record beside the job": ({}, lambda decision: decision._replace(skipped=passed(decision, 4))),
     "a record in place of a job": (
         {"max_runs": 1},
-        lambda decision: decision._replace(job=None, scheduled_for=None, due_at=None, passed=passed(decision, 1)),
+        lambda decision: decision._replace(job=None, scheduled_for=None, due_at=None, skipped=passed(decision, 1)),
     ),
     "a caught up one": ({"catchup": "all"}, lambda decision: decision._replace(origin="catchup")),
 }
 
 
-def passed(decision: Decision, count: int) -> Passed:
+def passed(decision: Decision, count: int) -> Skipped:
     last = decision.row.next_run_at
-    return Passed(last - timedelta(hours=count), last - timedelta(minutes=1), count, "too_late")
+    return Skipped(last - timedelta(hours=count), last - timedelta(minutes=1), count, "too_late")
 
 
 @pytest.fixture
-def store(migrated_database: str) -> Store:
+def store(migrated_database: str) -> BeatQueries:
     return beat(migrated_database)
 
 
-def due_decision(store: Store, name: str, change: Callable[[Decision], Decision], **columns: Any) -> Decision:
+def due_decision(store: BeatQueries, name: str, change: Callable[[Decision], Decision], **columns: Any) -> Decision:
     insert(store, name, **{"next_run_at": datetime(2026, 5, 1, tzinfo=timezone.utc), **columns})
     (row,) = store.mark(10)
     return change(decided(row, FAR))
 
 
-def left_behind(store: Store, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def left_behind(store: BeatQueries, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the row and its jobs, without what is each one's own."""
     row = {column: value for column, value in row_of(store, name).items() if column not in OWN}
     for column in ("planned_from", "schedule_set_at", "failures_from", "last_run_at"):
@@ -78,7 +78,9 @@ def left_behind(store: Store, name: str) -> tuple[dict[str, Any], list[dict[str,
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("full_acts_as", ["full", "send"])
-def test_a_free_row_is_submitted_as_the_long_statement_does_it(store: Store, case: str, full_acts_as: str) -> None:
+def test_a_free_row_is_submitted_as_the_long_statement_does_it(
+    store: BeatQueries, case: str, full_acts_as: str
+) -> None:
     columns, change = CASES[case]
     long = due_decision(store, "long", change, **columns)
     (told,) = store.submit([long], "Asia/Tokyo", True, True, full_acts_as)
@@ -93,20 +95,20 @@ def test_a_free_row_is_submitted_as_the_long_statement_does_it(store: Store, cas
     assert made == ([] if short.job is None else [short.job])
 
 
-def untouched(store: Store, decision: Decision) -> None:
+def untouched(store: BeatQueries, decision: Decision) -> None:
     before = (row_of(store, "a"), jobs(store))
     assert [] == store.submit_free([decision], "UTC")
     assert before == (row_of(store, "a"), jobs(store))
 
 
-def test_a_row_with_a_job_in_the_way_is_left(store: Store) -> None:
+def test_a_row_with_a_job_in_the_way_is_left(store: BeatQueries) -> None:
     decision = due_decision(store, "a", lambda made: made)
     make_job(store.database, periodic_task="a")
 
     untouched(store, decision)
 
 
-def test_a_job_of_this_very_id_is_left_to_be_recorded(store: Store) -> None:
+def test_a_job_of_this_very_id_is_left_to_be_recorded(store: BeatQueries) -> None:
     decision = due_decision(store, "a", lambda made: made, overlap="allow")
     make_job(store.database, id=str(decision.job), periodic_task="a")
 
@@ -123,21 +125,21 @@ def test_a_job_of_this_very_id_is_left_to_be_recorded(store: Store) -> None:
         "args = '[2]'",
     ],
 )
-def test_a_row_that_was_written_since_is_left(store: Store, write: str) -> None:
+def test_a_row_that_was_written_since_is_left(store: BeatQueries, write: str) -> None:
     decision = due_decision(store, "a", lambda made: made)
     store.database.execute(f"update pgbeat.periodic_task set {write}")
 
     untouched(store, decision)
 
 
-def test_an_occurrence_that_is_decided_already_is_left(store: Store) -> None:
+def test_an_occurrence_that_is_decided_already_is_left(store: BeatQueries) -> None:
     decision = due_decision(store, "a", lambda made: made)
     store.database.execute("update pgbeat.periodic_task set last_run_at = next_run_at")
 
     untouched(store, decision)
 
 
-def test_a_row_that_somebody_holds_is_left_and_the_others_are_not(store: Store, migrated_database: str) -> None:
+def test_a_row_that_somebody_holds_is_left_and_the_others_are_not(store: BeatQueries, migrated_database: str) -> None:
     for name in ("a", "b"):
         make_due(store, name)
     rows = store.mark(10)

@@ -14,14 +14,14 @@ import pytest
 from celery import Celery, Task
 from celery.beat import BeatLazyFunc
 
-import celery_pgbeat.testing.claims
+import celery_pgbeat.testing.assertions
 import celery_pgbeat.testing.kit
 from celery_pgbeat import PgBeat, cron, every
 from celery_pgbeat.embedded import ServerUnavailable
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.testing import PgBeatTest, at, upcoming
-from celery_pgbeat.testing.place import PREFIX
+from celery_pgbeat.testing.temporary_schema import PREFIX
 
 NOON = "2026-03-28 12:00 Europe/Berlin"  # before the night in which Berlin's clocks go forward
 
@@ -214,7 +214,8 @@ def test_tasks_that_tests_run_at_once_are_not_run(make: Make) -> None:
 
 def test_what_somebody_sends_beside_the_job_goes_its_own_way(make: Make) -> None:
     app = shop({"poll": entry(every("5m"), task="mail.poll")})
-    app.conf.broker_url = "memory://"
+    # All tests of a process share the broker in memory: no other one may use this queue.
+    app.conf.update(broker_url="memory://", task_default_queue="chatty")
 
     class Chatty(Task):  # type: ignore[misc]
         abstract = True
@@ -229,7 +230,7 @@ def test_what_somebody_sends_beside_the_job_goes_its_own_way(make: Make) -> None
     with make(app) as kit:
         assert ["mail.poll"] == [sent.task for sent in kit.advance("5m")]
     with app.connection_for_read() as connection:
-        message = connection.default_channel.basic_get("celery")
+        message = connection.default_channel.basic_get("chatty")
         assert "shop.other" == message.headers["task"]
     app.close()
 
@@ -348,7 +349,7 @@ def test_what_waits_goes_out_in_the_same_tick_where_jobs_end_at_once(make: Make)
         assert [13, 14, 15] == [sent.scheduled_for.hour + 1 for sent in kit.tick()]
 
 
-@pytest.mark.parametrize(("on_lost", "runs"), [("mark", [0]), ("rerun", [0, 1])])
+@pytest.mark.parametrize(("on_lost", "runs"), [("give_up", [0]), ("rerun", [0, 1])])
 def test_after_a_worker_died_on_lost_decides(make: Make, on_lost: str, runs: list[int]) -> None:
     with make(nightly(on_lost=on_lost), finishing=False) as kit:
         (first,) = kit.advance("1d")
@@ -357,7 +358,7 @@ def test_after_a_worker_died_on_lost_decides(make: Make, on_lost: str, runs: lis
 
         assert runs == [sent.run for sent in (first, *again)]
         assert {first.id} == {sent.id for sent in (first, *again)}
-        assert ("lost" if on_lost == "mark" else "submitted") == kit.jobs("nightly")[0].state
+        assert ("lost" if on_lost == "give_up" else "sent") == kit.jobs("nightly")[0].state
 
 
 def test_a_message_that_nobody_picks_up_is_sent_again_three_times_and_lost(make: Make) -> None:
@@ -578,7 +579,7 @@ def test_a_claim_about_a_name_that_never_was_does_not_hold_by_its_typo(make: Mak
 
 
 def examples() -> Iterator[doctest.DocTest]:
-    for module in (celery_pgbeat.testing.kit, celery_pgbeat.testing.claims):
+    for module in (celery_pgbeat.testing.kit, celery_pgbeat.testing.assertions):
         for found in doctest.DocTestFinder(exclude_empty=True).find(module):
             if found.examples:
                 yield found

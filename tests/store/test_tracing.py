@@ -10,10 +10,10 @@ from opentelemetry.sdk.trace import ReadableSpan
 
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.measures.spans import Spans
-from celery_pgbeat.measures.tracing import TracingStore
-from celery_pgbeat.planning import Passed
+from celery_pgbeat.measures.tracing import TracingQueries
+from celery_pgbeat.planning import Skipped
+from celery_pgbeat.postgres.beat_queries import Submitted
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.store import Submitted
 from tests.harness.exported import Exported, counts, exported
 from tests.store.jobs import make_job
 from tests.store.test_counting import SECOND, submit, submit_free
@@ -27,13 +27,13 @@ def seen() -> Iterator[Exported]:
 
 
 @pytest.fixture
-def store(migrated_database: str, seen: Exported) -> TracingStore:
-    made = TracingStore(Database(migrated_database), "beat-a", LEASE)
+def store(migrated_database: str, seen: Exported) -> TracingQueries:
+    made = TracingQueries(Database(migrated_database), "beat-a", LEASE)
     made.spans = Spans()
     return made
 
 
-def sent(store: TracingStore) -> list[tuple[uuid.UUID, float]]:
+def sent(store: TracingQueries) -> list[tuple[uuid.UUID, float]]:
     return [(row.id, 0.0) for row in store.database.execute("select id from pgbeat.active_job order by id")]
 
 
@@ -44,7 +44,7 @@ def phases(seen: Exported) -> list[ReadableSpan]:
     return sorted(inside, key=lambda span: span.start_time or 0)
 
 
-def test_a_look_that_finds_nothing_due_is_no_tick(store: TracingStore, seen: Exported) -> None:
+def test_a_look_that_finds_nothing_due_is_no_tick(store: TracingQueries, seen: Exported) -> None:
     store.look()
     store.mark(10)
     store.recover(10, 32 * SECOND)
@@ -53,7 +53,7 @@ def test_a_look_that_finds_nothing_due_is_no_tick(store: TracingStore, seen: Exp
     assert [] == seen.spans
 
 
-def test_a_tick_is_its_phases_with_their_counts(store: TracingStore, seen: Exported) -> None:
+def test_a_tick_is_its_phases_with_their_counts(store: TracingQueries, seen: Exported) -> None:
     make_due(store, "a")
     make_due(store, "b")
 
@@ -74,13 +74,13 @@ def test_a_tick_is_its_phases_with_their_counts(store: TracingStore, seen: Expor
 
 
 def test_a_second_submit_of_what_was_held_is_a_second_phase_of_the_same_tick(
-    store: TracingStore, seen: Exported
+    store: TracingQueries, seen: Exported
 ) -> None:
     make_due(store, "a")
     make_job(store.database, periodic_task="a", state="running", exclusive=True)
     (row,) = store.mark(10)
-    passed = Passed(row.next_run_at - 3 * SECOND, row.next_run_at - SECOND, 3, "too_late")
-    decision = decided(row, passed=passed)
+    passed = Skipped(row.next_run_at - 3 * SECOND, row.next_run_at - SECOND, 3, "too_late")
+    decision = decided(row, skipped=passed)
 
     store.submit_free([decision], "UTC")
     store.look()
@@ -94,7 +94,7 @@ def test_a_second_submit_of_what_was_held_is_a_second_phase_of_the_same_tick(
 
 
 def test_a_submit_that_fails_is_a_phase_with_an_error(
-    store: TracingStore, seen: Exported, monkeypatch: pytest.MonkeyPatch
+    store: TracingQueries, seen: Exported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(*_: object, **__: object) -> list[Submitted]:
         raise DatabaseBusy("a time-out")
@@ -112,7 +112,7 @@ def test_a_submit_that_fails_is_a_phase_with_an_error(
 
 
 def test_what_somebody_held_keeps_its_tick_open_until_it_is_confirmed_again(
-    store: TracingStore, seen: Exported, migrated_database: str
+    store: TracingQueries, seen: Exported, migrated_database: str
 ) -> None:
     make_due(store, "a")
     submit(store)
@@ -130,7 +130,7 @@ def test_what_somebody_held_keeps_its_tick_open_until_it_is_confirmed_again(
 
 
 @pytest.mark.parametrize("how", ["refuse", "give_back", "skip"])
-def test_a_job_that_is_not_sent_keeps_no_tick_open(store: TracingStore, seen: Exported, how: str) -> None:
+def test_a_job_that_is_not_sent_keeps_no_tick_open(store: TracingQueries, seen: Exported, how: str) -> None:
     make_due(store, "a")
     submit_free(store)
     store.look()
@@ -146,7 +146,7 @@ def test_a_job_that_is_not_sent_keeps_no_tick_open(store: TracingStore, seen: Ex
     assert {"beat": "beat-a", "due": 1, "jobs": 1} == counts(seen.one("pgbeat tick"))
 
 
-def test_what_is_taken_over_is_a_trace_of_its_own(store: TracingStore, seen: Exported) -> None:
+def test_what_is_taken_over_is_a_trace_of_its_own(store: TracingQueries, seen: Exported) -> None:
     make_due(store, "a")
     submit_free(store)
     store.give_back()

@@ -1,4 +1,4 @@
-"""Reports of a worker that wait for Postgres: they never hold up its heartbeat, and are not lost with an old schema."""
+"""Reports of a worker that wait for Postgres: they never delay its heartbeat, and an old schema loses none."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import pytest
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import definitions
-from celery_pgbeat.postgres.reports import Copy, Finish, Reports, Start, Unstarted
 from celery_pgbeat.postgres.statements import rendered
-from celery_pgbeat.worker import ends, kept
-from celery_pgbeat.worker.courier import Courier
+from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Unstarted, WorkerQueries
+from celery_pgbeat.worker import end_batch, kept
 from celery_pgbeat.worker.heartbeat import Heartbeat
+from celery_pgbeat.worker.report_thread import ReportThread
 from tests.store.jobs import make_job, state
 from tests.store.test_reports import SECOND, SILENCE, start_of
 
@@ -41,12 +41,12 @@ class Beats:
         self.start = start
         self.at: list[float] = []
 
-    def go(self, reports: Reports) -> None:
+    def run(self, reports: WorkerQueries) -> None:
         """Say that the start still runs."""
         assert reports.heartbeat("worker-a", [self.start], SILENCE)
         self.at.append(monotonic())
 
-    def end(self, reports: Reports) -> None:
+    def shutdown(self, reports: WorkerQueries) -> None:
         """Nothing is to be done."""
 
 
@@ -54,7 +54,7 @@ def jobs_that_wait(database: Database, many: int) -> list[uuid.UUID]:
     rows = database.execute(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
         "on_lost, tracking, pickup_deadline, busy_until) select gen_random_uuid(), 'row-' || n, now(), 'schedule', "
-        "'submitted', true, 'app.probe', '{}', 'mark', 'full', '1 hour', 'infinity' "
+        "'sent', true, 'app.probe', '{}', 'give_up', 'full', '1 hour', 'infinity' "
         f"from generate_series(1, {many}) n returning id"
     )
     return [row.id for row in rows]
@@ -70,26 +70,26 @@ def wait_for(is_so: Callable[[], bool]) -> None:
 @pytest.mark.parametrize(("kind", "many"), [("dropped messages", 10_000), ("dead processes", 2_000)])
 def test_a_heartbeat_goes_out_in_time_while_thousands_of_reports_wait(database: Database, kind: str, many: int) -> None:
     running = start_of(make_job(database, periodic_task="running"))
-    assert Reports(database).start(running, SILENCE)
+    assert WorkerQueries(database).start(running, SILENCE)
     jobs = jobs_that_wait(database, many)
     beats = Beats(running)
-    courier = Courier(Reports(database), beats)
+    report_thread = ReportThread(WorkerQueries(database), beats)
 
     for job in jobs:
         if kind == "dropped messages":
-            courier.put(Unstarted(Copy(job, 0, 0), "expired", "worker-a"), job)
+            report_thread.put(Unstarted(MessageCopy(job, 0, 0), "expired", "worker-a"), job)
         else:
-            courier.put(partial(Reports.lose, start=start_of(job), error="x"), job)
+            report_thread.put(partial(WorkerQueries.lose, start=start_of(job), error="x"), job)
     all_written = Event()
-    courier.put(lambda _: all_written.set())
+    report_thread.put(lambda _: all_written.set())
     began = monotonic()
     assert all_written.wait(SECONDS)
     took = monotonic() - began
-    courier.stop(SECONDS)
+    report_thread.stop(SECONDS)
 
     assert max((after - before for before, after in pairwise(beats.at)), default=0) < 1.5
     assert len(beats.at) > took / (5 * beats.every)
-    left = database.execute("select count(*) from pgbeat.active_job where state = 'submitted'")[0][0]
+    left = database.execute("select count(*) from pgbeat.active_job where state = 'sent'")[0][0]
     assert left == (0 if kind == "dropped messages" else many), "a job that did not start is not lost with a process"
 
 
@@ -97,22 +97,25 @@ def test_a_worker_that_is_newer_than_the_schema_loses_no_end_of_a_job(
     database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It runs on while the functions that write many ends are not there yet; later the schema is migrated."""
-    for waiting in (ends, kept):
+    for waiting in (end_batch, kept):
         monkeypatch.setattr(waiting, "FIRST_PAUSE", 0.05)
         monkeypatch.setattr(waiting, "LONGEST_PAUSE", 0.1)
-    reports = Reports(database)
+    reports = WorkerQueries(database)
     started = [start_of(make_job(database, periodic_task=f"started-{n}")) for n in range(20)]
     assert all(reports.start(start, SILENCE) for start in started)
     waiting_jobs = [make_job(database, periodic_task=f"waiting-{n}") for n in range(20)]
     for function in ("finish_many(uuid[],int[],int[],uuid[],text[],text[],text[])", "end_unstarted_many"):
         database.execute(f"drop function pgbeat.{function}")
-    courier = Courier(reports, Heartbeat(NodeId.mine(), SECOND, SILENCE, list, lambda: courier.unwritten()))  # noqa: PLW0108  not there yet
+    unwritten = lambda: report_thread.unwritten()  # noqa: E731, PLW0108  made below
+    report_thread = ReportThread(reports, Heartbeat(NodeId.mine(), SECOND, SILENCE, list, unwritten))
     caplog.set_level("INFO")
 
     for start, job in zip(started, waiting_jobs, strict=True):
-        courier.put(Finish(start, "succeeded"))
-        courier.put(partial(Reports.lose, start=start, error="its process died after it had told its end"), start.job)
-        courier.put(Unstarted(Copy(job, 0, 0), "revoked", "worker-a"), job)
+        report_thread.put(Finish(start, "succeeded"))
+        report_thread.put(
+            partial(WorkerQueries.lose, start=start, error="its process died after it had told its end"), start.job
+        )
+        report_thread.put(Unstarted(MessageCopy(job, 0, 0), "revoked", "worker-a"), job)
     wait_for(lambda: "Postgres refuses reports of this worker" in caplog.text)
     wait_for(lambda: bool(database.execute("select from pgbeat.node")))
     assert {"running"} == {state(database, start.job) for start in started}
@@ -121,7 +124,7 @@ def test_a_worker_that_is_newer_than_the_schema_loses_no_end_of_a_job(
             connection.exec_driver_sql(rendered(text, "pgbeat"), execution_options={"no_parameters": True})
 
     wait_for(lambda: not database.execute("select from pgbeat.active_job"))
-    courier.stop(SECONDS)
+    report_thread.stop(SECONDS)
     assert {"succeeded"} == {state(database, start.job) for start in started}
     assert {"revoked"} == {state(database, job) for job in waiting_jobs}
     assert "run `celery-pgbeat migrate`" in caplog.text
@@ -132,11 +135,11 @@ def test_a_worker_that_is_newer_than_the_schema_loses_no_end_of_a_job(
 def test_a_worker_without_a_right_keeps_its_reports_until_it_is_granted(
     database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for waiting in (ends, kept):
+    for waiting in (end_batch, kept):
         monkeypatch.setattr(waiting, "FIRST_PAUSE", 0.05)
         monkeypatch.setattr(waiting, "LONGEST_PAUSE", 0.1)
     start = start_of(make_job(database))
-    assert Reports(database).start(start, SILENCE)
+    assert WorkerQueries(database).start(start, SILENCE)
     finish_many = "function pgbeat.finish_many(uuid[],int[],int[],uuid[],text[],text[],text[])"
     role = f"worker_{uuid.uuid4().hex}"
     database.execute(f"create role {role}")
@@ -146,8 +149,8 @@ def test_a_worker_without_a_right_keeps_its_reports_until_it_is_granted(
         database.execute(f"revoke execute on {finish_many} from public")
         url = database.engine.url.update_query_dict({"options": f"-c role={role}"})
         as_role = Database(url.render_as_string(hide_password=False))
-        courier = Courier(Reports(as_role))
-        courier.put(Finish(start, "succeeded"))
+        report_thread = ReportThread(WorkerQueries(as_role))
+        report_thread.put(Finish(start, "succeeded"))
         wait_for(lambda: "Postgres refuses reports of this worker" in caplog.text)
         assert "celery-pgbeat sql --roles" in caplog.text
         assert "running" == state(database, start.job)
@@ -155,7 +158,7 @@ def test_a_worker_without_a_right_keeps_its_reports_until_it_is_granted(
         database.execute(f"grant execute on {finish_many} to {role}")
 
         wait_for(lambda: state(database, start.job) == "succeeded")
-        courier.stop(SECONDS)
+        report_thread.stop(SECONDS)
         as_role.close()
     finally:
         database.execute(f"drop owned by {role}")

@@ -6,19 +6,19 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from celery_pgbeat.planning import Decision, Definition, Due, Passed, Planned, job_id
+from celery_pgbeat.planning import Decision, Due, Planned, PlanningRow, Skipped, job_id
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.store import Store
 
 LEASE = timedelta(seconds=15)
 HOUR = timedelta(hours=1)
 
 
-def beat(url: str, name: str = "beat-a", lease: timedelta = LEASE) -> Store:
-    return Store(Database(url), name, lease)
+def beat(url: str, name: str = "beat-a", lease: timedelta = LEASE) -> BeatQueries:
+    return BeatQueries(Database(url), name, lease)
 
 
-def insert(store: Store, name: str, **columns: Any) -> None:
+def insert(store: BeatQueries, name: str, **columns: Any) -> None:
     values: dict[str, Any] = {"name": name, "task": "app.probe", "schedule": "every 1h", **columns}
     rendered = {
         column: json.dumps(value) if isinstance(value, (dict, list)) else value for column, value in values.items()
@@ -28,13 +28,13 @@ def insert(store: Store, name: str, **columns: Any) -> None:
     store.database.execute(f"insert into pgbeat.periodic_task ({names}) values ({parameters})", rendered)
 
 
-def make_due(store: Store, name: str, **columns: Any) -> None:
+def make_due(store: BeatQueries, name: str, **columns: Any) -> None:
     """Insert a row that is due now."""
     (row,) = store.database.execute("select statement_timestamp()")
     insert(store, name, next_run_at=row[0], **columns)
 
 
-def decided(row: Due, next_run_at: datetime | None = None, passed: Passed | None = None) -> Decision:
+def decided(row: Due, next_run_at: datetime | None = None, skipped: Skipped | None = None) -> Decision:
     """Decide to submit the due occurrence, with the next run an hour later unless said."""
     instant = row.next_run_at
     return Decision(
@@ -43,7 +43,7 @@ def decided(row: Due, next_run_at: datetime | None = None, passed: Passed | None
         scheduled_for=instant,
         due_at=instant,
         origin="schedule",
-        passed=passed,
+        skipped=skipped,
         decided_until=instant,
         next_run_at=next_run_at or instant + HOUR,
         planned_for=next_run_at or instant + HOUR,
@@ -51,7 +51,7 @@ def decided(row: Due, next_run_at: datetime | None = None, passed: Passed | None
     )
 
 
-def planned(row: Definition, next_run_at: datetime | None, problem: str | None = None) -> Planned:
+def planned(row: PlanningRow, next_run_at: datetime | None, problem: str | None = None) -> Planned:
     """Answer for a row that was read to be planned."""
     return Planned(
         name=row.name,
@@ -64,17 +64,17 @@ def planned(row: Definition, next_run_at: datetime | None, problem: str | None =
     )
 
 
-def submit(store: Store, rows: list[Due], judging: bool = True, resending: bool = True) -> dict[str, bool]:
+def submit(store: BeatQueries, rows: list[Due], judging: bool = True, resending: bool = True) -> dict[str, bool]:
     """Submit all rows; return which of them made a job."""
     answers = store.submit([decided(row) for row in rows], "UTC", judging, resending)
     return {answer.name: answer.made for answer in answers}
 
 
-def jobs(store: Store) -> list[dict[str, Any]]:
+def jobs(store: BeatQueries) -> list[dict[str, Any]]:
     rows = store.database.execute("select * from pgbeat.job order by scheduled_for, created_at")
     return [dict(row._mapping) for row in rows]
 
 
-def row_of(store: Store, name: str) -> dict[str, Any]:
+def row_of(store: BeatQueries, name: str) -> dict[str, Any]:
     (row,) = store.database.execute("select * from pgbeat.periodic_task where name = %(name)s", {"name": name})
     return dict(row._mapping)

@@ -13,7 +13,7 @@ import pytest
 from celery_pgbeat.api import Upcoming
 from celery_pgbeat.api.ahead import coming_runs
 from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.planning import Decision, Definition, Due, Unplanned, decide, plan
+from celery_pgbeat.planning import Decision, Due, PlanningRow, Unplanned, decide, plan
 from tests.unit.planning.rows import MARKED, RULES
 
 NIGHT = ["0 0 * * * PT5H"]
@@ -76,7 +76,7 @@ def sent_by_a_beat(row: dict[str, Any]) -> list[tuple[datetime, datetime]]:
     sent = []
     while next_run_at is not None:
         due = Due(
-            **{column.name: record[column.name] for column in fields(Definition)},
+            **{column.name: record[column.name] for column in fields(PlanningRow)},
             **MARKED,
             next_run_at=next_run_at,
             planned_for=planned_for,

@@ -22,7 +22,7 @@ from celery_pgbeat import __version__, errors
 from celery_pgbeat.api import Job, PeriodicTask, PgBeat, Upcoming
 from celery_pgbeat.cli import COMMANDS, main, output, pgbeat
 from celery_pgbeat.cli.list import state_of
-from celery_pgbeat.postgres.operators import Operators
+from celery_pgbeat.postgres.admin_queries import AdminQueries
 
 AT = datetime(2026, 12, 7, 3, tzinfo=timezone.utc)
 OUT_OF_REACH = "postgresql://shop:hush@127.0.0.1:1/shop"
@@ -48,7 +48,7 @@ def row(**columns: Any) -> PeriodicTask:
         "overlap": "skip",
         "catchup": "latest",
         "blackout_action": "defer",
-        "on_lost": "mark",
+        "on_lost": "give_up",
         "tracking": "full",
         "revision": 1,
         "planned_revision": 1,
@@ -83,7 +83,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     def invoke(*arguments: str, **answers: Any) -> Result:
         """Run the shell door on a Python door, or statements of operators, that give these answers, or raise them."""
         for method, answer in answers.items():
-            monkeypatch.setattr(Operators if method in READ else PgBeat, method, _answering(answer))
+            monkeypatch.setattr(AdminQueries if method in READ else PgBeat, method, _answering(answer))
         url = ("--url", OUT_OF_REACH) if READ & answers.keys() else ()
         return CliRunner().invoke(main, [*url, *arguments])
 

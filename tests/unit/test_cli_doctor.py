@@ -23,7 +23,7 @@ OUT_OF_REACH = "postgresql://shop:hush@127.0.0.1:1/shop"
 
 
 class Told:
-    """Operators' statements with answers that a test gives."""
+    """AdminQueries' statements with answers that a test gives."""
 
     def __init__(self, **answers: Any) -> None:
         self._answers = answers

@@ -242,7 +242,7 @@ def test_a_frozen_server_answers_nobody_until_it_is_thawed(make: MakeServer) -> 
         asking.start()
         asking.join(timeout=0.5)
         assert answers == []
-        running.thaw()
+        running.resume()
         asking.join(timeout=10)
         assert answers == [42]
 
@@ -269,7 +269,7 @@ def test_freezing_postgres_freezes_a_statement_that_runs(postgres: Postgres) -> 
     eventually(lambda: query(postgres.url, running), 5, "the start of the statement")
     postgres.freeze()
     assert not done.wait(1.5)
-    postgres.thaw()
+    postgres.resume()
     assert done.wait(10)
     working.join()
 
@@ -426,8 +426,8 @@ def test_a_signal_that_ends_the_owners_group_leaves_no_server(owners_folder: Pat
 
 def test_a_server_whose_sitter_was_killed_is_ended_when_its_owner_looks(valkey: Valkey) -> None:
     pid = valkey.pid
-    sitter = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    os.kill(sitter, signal.SIGKILL)
+    watchdog = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(watchdog, signal.SIGKILL)
     eventually(lambda: not valkey.is_running(), 5, "the owner's notice")
     eventually(lambda: not is_alive(pid), 5, "the server's end")
 

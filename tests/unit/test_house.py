@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from celery_pgbeat.postgres import store
+from celery_pgbeat.postgres import beat_queries
 from celery_pgbeat.postgres.statements import parameters, rendered
 
 ROOT = Path(__file__).parents[2]
@@ -37,14 +37,15 @@ def test_a_statements_first_line_says_in_a_sentence_what_it_does(path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "method", [name for name, _ in inspect.getmembers(store.Store, inspect.isfunction) if not name.startswith("_")]
+    "method",
+    [name for name, _ in inspect.getmembers(beat_queries.BeatQueries, inspect.isfunction) if not name.startswith("_")],
 )
 def test_a_store_method_gives_its_statement_just_the_parameters_that_it_has(method: str) -> None:
-    source = inspect.getsource(getattr(store.Store, method))
+    source = inspect.getsource(getattr(beat_queries.BeatQueries, method))
     given = set(re.findall(r"^\s+(?:_run\()?(\w+)=", source, re.MULTILINE)) | set(re.findall(r"[(,] (\w+)=", source))
 
     if "_columns(" in source:
-        given |= set(store._columns([]))
+        given |= set(beat_queries._columns([]))
 
     assert parameters(method) <= given | {"beat"}
 

@@ -20,13 +20,13 @@ from click.testing import CliRunner
 from celery_pgbeat.api.exchange import EMPTY, differences, line_of
 from celery_pgbeat.api.rows import PeriodicTask
 from celery_pgbeat.beat.entries import RowEntry
-from celery_pgbeat.beat.messages import Job, JobEntry, Refusal, options_of
+from celery_pgbeat.beat.messages import JobEntry, OutgoingJob, Refusal, options_of
 from celery_pgbeat.cli import main
 from celery_pgbeat.cli.output import row_as_dict
 from celery_pgbeat.declare import define
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.postgres.reports import Finish, Start
-from celery_pgbeat.postgres.store import Recovered
+from celery_pgbeat.postgres.beat_queries import Recovered
+from celery_pgbeat.postgres.worker_queries import Finish, Start
 from celery_pgbeat.sensitive import MASK, error_text
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.guard import guard
@@ -81,7 +81,8 @@ def test_a_job_that_was_taken_over_is_as_sensitive_as_it_was_made() -> None:
     )
 
     of_an_older_beat, ours = (
-        Job.recovered(replace(given, message=json.dumps({**message, **more}))) for more in ({}, {"sensitive": True})
+        OutgoingJob.recovered(replace(given, message=json.dumps({**message, **more})))
+        for more in ({}, {"sensitive": True})
     )
 
     assert (False, True) == (of_an_older_beat.sensitive, ours.sensitive)
@@ -254,16 +255,16 @@ def test_a_shape_that_cannot_be_learnt_is_told_without_the_error_of_a_sensitive_
 ) -> None:
     from celery_pgbeat.beat.rendering import renderer
 
-    monkeypatch.setattr(renderer, "learn", partial(_leak))
+    monkeypatch.setattr(renderer, "build_template", partial(_leak))
     caplog.set_level(logging.DEBUG)
     made: Any = renderer.Renderer.__new__(renderer.Renderer)
     made._sender = None
 
     for sensitive in (False, True):
         caplog.clear()
-        assert made._learnt(job(sensitive=sensitive, **SAID), None, None, None) is None
+        assert made._built(job(sensitive=sensitive, **SAID), None, None, None) is None
         assert (SECRET in caplog.text) is not sensitive
-        assert "was not learnt" in caplog.text
+        assert "was not built" in caplog.text
 
 
 @pytest.mark.parametrize("error", [ConnectionResetError(SECRET), Leak(SECRET)])

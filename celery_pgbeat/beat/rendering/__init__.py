@@ -1,22 +1,22 @@
 """Messages for the batch, equal byte for byte to what Celery's own `apply_async` would have sent.
 
 Celery takes 200 us and more to make a message, of which next to nothing differs between two jobs of one task. So a
-*shape* is learnt once, at its fourth job: Celery makes one message of a job for a producer that keeps it
-(`recording.py`), a *press* makes a *template* of it in the form in which its broker takes messages (`redis_press.py`,
-`amqp_press.py`), and from then on only the *fields* are filled in (`fields.py`, `content.py`).
+*template* is made once, at its fourth job: Celery makes one message of a job for a producer that keeps it
+(`capture.py`), a *writer* brings it into the form in which its broker takes messages (`redis_writer.py`,
+`amqp_writer.py`), and from then on only the *fields* are filled in (`message_fields.py`, `body.py`).
 
 What makes a rendered message exact:
 
-    the way     every function from `apply_entry` to the channel is Celery's or kombu's own, nobody listens to the
+    the path    every function from `apply_entry` to the channel is Celery's or kombu's own, nobody listens to the
                 signals of sending, no events are sent, no route depends on arguments, no running task claims the call
-                (`genuine.py`, asked for each batch)
-    the shape   jobs of one shape have all in common that the message depends on, but the fields (`shape.key_of`)
-    the fields  they stand where they stood in the reference message; what `apply_async` checks and computes of each job
-                is done by the same functions, or by an equal of theirs (`content.py`)
-    the proof   what is rendered of the first job, and of a second one that has nothing but the shape in common with it,
+                (`eligibility.py`, checked for each batch)
+    the key     jobs of one template have all in common that the message depends on, but the fields (`template_key`)
+    the fields  they stand where they stood in the captured message; what `apply_async` checks and computes of each job
+                is done by the same functions, or by an equal of theirs (`body.py`)
+    the proof   what is rendered of the first job, and of a second one that has nothing but the key in common with it,
                 is compared with what Celery and kombu make of them: the text that Redis gets and its key, the frames
-                that RabbitMQ gets. One different byte, and the shape is never rendered, and the log says so once
-                (`shape.learn`)
+                that RabbitMQ gets. One different byte, and the template is never used, and the log says so once
+                (`build_template`)
 
 What is left out beside the work: Redis' result backend is not asked to subscribe to a result that a beat never reads.
 

@@ -1,4 +1,4 @@
-"""Jobs in, parcels for the broker out; what cannot be rendered exactly is handed back, to go Celery's own way."""
+"""Jobs in, batches for the broker out; what cannot be rendered exactly is handed back, to go Celery's own way."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from celery_pgbeat.beat.messages import Job
-from celery_pgbeat.beat.rendering.amqp_press import AmqpPress
-from celery_pgbeat.beat.rendering.content import Moment
-from celery_pgbeat.beat.rendering.genuine import Way, is_listened_to, way
-from celery_pgbeat.beat.rendering.press import Press
-from celery_pgbeat.beat.rendering.recording import Inexact
-from celery_pgbeat.beat.rendering.redis_press import RedisPress
-from celery_pgbeat.beat.rendering.shape import Shape, Unlike, key_of, learn
+from celery_pgbeat.beat.messages import OutgoingJob
+from celery_pgbeat.beat.rendering.amqp_writer import AmqpWriter
+from celery_pgbeat.beat.rendering.body import Clocks
+from celery_pgbeat.beat.rendering.capture import NotRenderable
+from celery_pgbeat.beat.rendering.eligibility import SendPath, is_listened_to, send_path
+from celery_pgbeat.beat.rendering.message_template import MessageTemplate, RenderMismatch, build_template, template_key
+from celery_pgbeat.beat.rendering.redis_writer import RedisWriter
+from celery_pgbeat.beat.rendering.writer import Writer
 
 if TYPE_CHECKING:
     from celery_pgbeat.beat.broker import Sender
 
 logger = logging.getLogger(__name__)
 
-WORTH_LEARNING = 4  # jobs of one shape; to learn it costs as much as two messages do
-SHAPES = 1000  # that are remembered
+WORTH_A_TEMPLATE = 4  # jobs; to build one costs as much as two messages do
+MOST_TEMPLATES = 1000  # that are kept
 
 
 @dataclass(slots=True)
-class Parcel:
+class MessageBatch:
     """Messages that are written to the broker at once.
 
     Attributes:
         taken: for each job whether the broker has taken its message; None while nobody knows.
     """
 
-    press: Press
+    writer: Writer
     place: str
-    jobs: list[Job] = field(default_factory=list)
+    jobs: list[OutgoingJob] = field(default_factory=list)
     delays: list[float] = field(default_factory=list)
     messages: list[Any] = field(default_factory=list)
     taken: list[bool | None] = field(default_factory=list)
 
-    def add(self, job: Job, delay: float, message: Any) -> None:
+    def add(self, job: OutgoingJob, delay: float, message: Any) -> None:
         """Put one more in."""
         self.jobs.append(job)
         self.delays.append(delay)
@@ -51,11 +51,11 @@ class Parcel:
 
     def send(self) -> None:
         """Write them, and wait for the broker's answers."""
-        self.press.write(self.place, self.messages, self.taken)
+        self.writer.write(self.place, self.messages, self.taken)
 
 
 class Renderer:
-    """Renders for one beat; each connection has a press of its own, and shapes are learnt anew for it.
+    """Renders for one beat; each connection has a writer of its own, and templates are built anew for it.
 
     Any thread may connect, one thread renders: a new connection is noted, and taken up with the next rendering.
     """
@@ -63,112 +63,116 @@ class Renderer:
     def __init__(self, sender: Sender, is_lazy: Callable[[str], bool]) -> None:
         self._sender = sender
         self._is_lazy = is_lazy
-        self._connected: tuple[Any, Press | None] = (None, None)  # a producer and its press
-        self._producer: Any = None  # the one for which the shapes were learnt
-        self._way: Way | None = None
-        self._shapes: OrderedDict[Hashable, Shape | Exception | int] = OrderedDict()
+        self._connected: tuple[Any, Writer | None] = (None, None)  # a producer and its writer
+        self._producer: Any = None  # the one for which the templates were built
+        self._send_path: SendPath | None = None
+        self._templates: OrderedDict[Hashable, MessageTemplate | Exception | int] = OrderedDict()
 
     def connect(self, producer: Any) -> None:
         """Render for this connection from now on."""
-        self._connected = (producer, _press_for(producer.connection))
+        self._connected = (producer, _writer_for(producer.connection))
 
-    def render(self, jobs: Sequence[Job], now: datetime) -> tuple[list[Parcel], list[Job]]:
+    def render(self, jobs: Sequence[OutgoingJob], now: datetime) -> tuple[list[MessageBatch], list[OutgoingJob]]:
         """Return what to write, and the jobs that go the plain way.
 
         Raises:
             Exception: the connection is lost, or the broker refuses a queue.
         """
-        press = self._taken_up()
-        current = None if press is None else way(self._sender)
-        if press is None or current is None:
+        writer = self._taken_up()
+        current = None if writer is None else send_path(self._sender)
+        if writer is None or current is None:
             return [], list(jobs)
-        if current != self._way:
-            self._way = current
-            self._shapes.clear()
-        moment = Moment(now, self._sender.app.now().astimezone(timezone.utc))
-        plain: list[Job] = []
-        keyed: list[tuple[Hashable, Job]] = []
+        if current != self._send_path:
+            self._send_path = current
+            self._templates.clear()
+        clocks = Clocks(now, self._sender.app.now().astimezone(timezone.utc))
+        plain: list[OutgoingJob] = []
+        keyed: list[tuple[Hashable, OutgoingJob]] = []
         for job in jobs:
             if self._is_lazy(job.periodic_task):
                 plain.append(job)
             else:
-                keyed.append((key_of(job), job))
-        shapes = self._shapes_of(keyed, press, current, moment)
-        parcels: dict[str, Parcel] = {}
+                keyed.append((template_key(job), job))
+        templates = self._templates_of(keyed, writer, current, clocks)
+        batches: dict[str, MessageBatch] = {}
         for key, job in keyed:
-            shape = shapes[key]
-            if shape is None:
+            template = templates[key]
+            if template is None:
                 plain.append(job)
                 continue
             try:
-                message = shape.render(job, moment)
+                message = template.render(job, clocks)
             except Exception:  # noqa: BLE001  the plain way will say what is wrong with it
                 plain.append(job)
                 continue
-            place = shape.template.place
-            if place not in parcels:
-                parcels[place] = Parcel(press, place)
-            parcels[place].add(job, shape.content.delay(moment), message)
-        return list(parcels.values()), plain
+            place = template.template.place
+            if place not in batches:
+                batches[place] = MessageBatch(writer, place)
+            batches[place].add(job, template.body.delay(clocks), message)
+        return list(batches.values()), plain
 
-    def _taken_up(self) -> Press | None:
-        """Return the press of the connection there is; what was learnt for another one is forgotten."""
-        producer, press = self._connected
+    def _taken_up(self) -> Writer | None:
+        """Return the writer of the connection there is; what was built for another one is dropped."""
+        producer, writer = self._connected
         if producer is not self._producer:
             self._producer = producer
-            for key, known in list(self._shapes.items()):
-                if isinstance(known, Shape):
-                    del self._shapes[key]
-        return press
+            for key, known in list(self._templates.items()):
+                if isinstance(known, MessageTemplate):
+                    del self._templates[key]
+        return writer
 
-    def _shapes_of(
-        self, keyed: Sequence[tuple[Hashable, Job]], press: Press, current: Way, moment: Moment
-    ) -> dict[Hashable, Shape | None]:
-        """Return the shapes that can be used now, each with its queues declared."""
+    def _templates_of(
+        self, keyed: Sequence[tuple[Hashable, OutgoingJob]], writer: Writer, current: SendPath, clocks: Clocks
+    ) -> dict[Hashable, MessageTemplate | None]:
+        """Return the templates that can be used now, each with its queues declared."""
         counts = Counter(key for key, _ in keyed)
-        shapes: dict[Hashable, Shape | None] = {}
+        templates: dict[Hashable, MessageTemplate | None] = {}
         declared: set[int] = set()
-        for key, job in dict(reversed(keyed)).items():  # the first job of each shape
-            if is_listened_to(job.task):  # before anything is learnt: that makes messages which nobody gets
-                shapes[key] = None
+        for key, job in dict(reversed(keyed)).items():  # the first job of each template
+            if is_listened_to(job.task):  # before anything is built: that makes messages which nobody gets
+                templates[key] = None
                 continue
-            shape = self._known(key, job, counts[key], press, current, moment)
-            shapes[key] = shape
-            for entity in () if shape is None else shape.declared:
+            template = self._known(key, job, counts[key], writer, current, clocks)
+            templates[key] = template
+            for entity in () if template is None else template.declared:
                 if id(entity) not in declared:
                     declared.add(id(entity))
                     self._declare(key, entity)
-        return shapes
+        return templates
 
     def _declare(self, key: Hashable, entity: Any) -> None:
         try:
             self._producer.maybe_declare(entity)
         except Exception as error:
             if isinstance(error, tuple(self._producer.connection.channel_errors)):
-                self._shapes[key] = Inexact("the broker refuses its queue")
+                self._templates[key] = NotRenderable("the broker refuses its queue")
             raise
 
-    def _known(self, key: Hashable, job: Job, count: int, press: Press, current: Way, moment: Moment) -> Shape | None:
-        """Return a shape, learnt now if there have been enough of it."""
-        known = self._shapes.get(key, 0)
-        if isinstance(known, Shape) and known.task is not self._sender.app.tasks.get(job.task):
-            known = WORTH_LEARNING
+    def _known(
+        self, key: Hashable, job: OutgoingJob, count: int, writer: Writer, current: SendPath, clocks: Clocks
+    ) -> MessageTemplate | None:
+        """Return a template, built now if there have been enough of its jobs."""
+        known = self._templates.get(key, 0)
+        if isinstance(known, MessageTemplate) and known.task is not self._sender.app.tasks.get(job.task):
+            known = WORTH_A_TEMPLATE
         if isinstance(known, int):
             known += count
-            if known >= WORTH_LEARNING:
-                known = self._learnt(job, press, current, moment) or 0
-            self._shapes[key] = known
-        self._shapes.move_to_end(key)
-        if len(self._shapes) > SHAPES:
-            self._shapes.popitem(last=False)
-        return known if isinstance(known, Shape) else None
+            if known >= WORTH_A_TEMPLATE:
+                known = self._built(job, writer, current, clocks) or 0
+            self._templates[key] = known
+        self._templates.move_to_end(key)
+        if len(self._templates) > MOST_TEMPLATES:
+            self._templates.popitem(last=False)
+        return known if isinstance(known, MessageTemplate) else None
 
-    def _learnt(self, job: Job, press: Press, current: Way, moment: Moment) -> Shape | Exception | None:
+    def _built(
+        self, job: OutgoingJob, writer: Writer, current: SendPath, clocks: Clocks
+    ) -> MessageTemplate | Exception | None:
         try:
-            return learn(self._sender, press, current, job, moment)
-        except Inexact as error:
+            return build_template(self._sender, writer, current, job, clocks)
+        except NotRenderable as error:
             return error
-        except Unlike as error:
+        except RenderMismatch as error:
             logger.warning(
                 "Messages of %r are left to Celery: %s. Please report it with the versions of celery and kombu",
                 job.task,
@@ -178,15 +182,15 @@ class Renderer:
             return error
         except Exception:
             logger.debug(
-                "The shape of %r was not learnt from %r", job.task, job.periodic_task, exc_info=not job.sensitive
+                "The template of %r was not built from %r", job.task, job.periodic_task, exc_info=not job.sensitive
             )
             return None
 
 
-def _press_for(connection: Any) -> Press | None:
+def _writer_for(connection: Any) -> Writer | None:
     kind = connection.transport.driver_type
-    if kind == "redis" and RedisPress.fits(connection):
-        return RedisPress(connection)
-    if kind == "amqp" and AmqpPress.fits(connection):
-        return AmqpPress(connection)
+    if kind == "redis" and RedisWriter.fits(connection):
+        return RedisWriter(connection)
+    if kind == "amqp" and AmqpWriter.fits(connection):
+        return AmqpWriter(connection)
     return None

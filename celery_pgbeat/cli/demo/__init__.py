@@ -13,11 +13,11 @@ from contextlib import suppress
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.option(
     "--seconds", type=click.IntRange(15, 3600), default=25, show_default=True, help="How long to run and count."
 )
@@ -35,9 +35,9 @@ def demo(ctx: click.Context, seconds: int, keep: bool, broker: str | None, as_js
     With the group's --url, or PGBEAT_URL, it uses that Postgres, in a schema of its own that it drops at
     the end (killed with -9, it cannot).
     """
-    from celery_pgbeat.cli.demo.company import Company
     from celery_pgbeat.cli.demo.endings import signals_end_the_demo
-    from celery_pgbeat.cli.demo.play import Play
+    from celery_pgbeat.cli.demo.processes import Processes
+    from celery_pgbeat.cli.demo.scenario import Scenario
     from celery_pgbeat.cli.demo.servers import Servers
     from celery_pgbeat.cli.screen import Screen
 
@@ -46,14 +46,14 @@ def demo(ctx: click.Context, seconds: int, keep: bool, broker: str | None, as_js
         raise click.UsageError("demo makes a schema of its own: leave --schema out.")
     url = group.get("url") or os.environ.get("PGBEAT_URL")
     screen = Screen(to_stderr=as_json)
-    with signals_end_the_demo(), Servers(url, broker) as servers, Company(servers) as company:
-        play = Play(servers, company, screen, seconds)
-        proof = play.perform(keep=keep)
+    with signals_end_the_demo(), Servers(url, broker) as servers, Processes(servers) as processes:
+        scenario = Scenario(servers, processes, screen, seconds)
+        proof = scenario.run(keep=keep)
         if as_json:
             print_json(proof.as_dict())
         if not proof.holds:
-            screen.say(company.last_words(), red=True)
+            screen.say(processes.last_words(), red=True)
         if keep:
             with suppress(SystemExit):  # a signal ends it, and the proof stands
-                play.encore()
+                scenario.keep_running()
     ctx.exit(0 if proof.holds else 1)

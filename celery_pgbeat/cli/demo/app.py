@@ -9,11 +9,11 @@ from typing import Any
 from celery import Celery, Task
 
 from celery_pgbeat import PgBeat, cron, every
-from celery_pgbeat.cli.demo.actor import QUEUE
-from celery_pgbeat.cli.demo.witness import note_start
+from celery_pgbeat.cli.demo.process import QUEUE
+from celery_pgbeat.cli.demo.start_log import note_start
 
 
-class Witnessed(Task):
+class LoggedTask(Task):
     """Each start writes itself down before anything else: the truth that the proof is counted from."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -22,7 +22,7 @@ class Witnessed(Task):
         return self.run(*args, **kwargs)
 
 
-app = Celery("demo", task_cls=Witnessed)  # the broker is CELERY_BROKER_URL
+app = Celery("demo", task_cls=LoggedTask)  # the broker is CELERY_BROKER_URL
 app.conf.update(
     task_default_queue=os.environ.get(QUEUE, "celery"),
     task_ignore_result=True,

@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand, said_by_postgres
+from celery_pgbeat.cli.failure import ApiCommand, said_by_postgres
 from celery_pgbeat.cli.output import as_json, print_json, text
 from celery_pgbeat.cli.target import Target
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @as_json
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:

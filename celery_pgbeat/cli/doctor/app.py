@@ -9,7 +9,7 @@ from typing import Any
 from celery_pgbeat.beat.broker import CAUTION, CONNECT_TIMEOUT
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
 from celery_pgbeat.cli.output import number
-from celery_pgbeat.postgres.operators import Operators
+from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.settings import Settings
 
 ANSWER_WITHIN = 1.0  # seconds that workers are given to answer
@@ -18,7 +18,7 @@ MOST_SHOWN = 10  # unknown tasks that are named; the others are counted
 PROVEN = ("redis", "amqp")  # the transports for which our promises are tested
 
 
-def tasks(operators: Operators, settings: Settings, app: Any) -> Iterator[Finding]:
+def tasks(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Finding]:
     """Look for rows whose task nobody knows, or that may not be sent."""
     app.loader.import_default_modules()
     app.finalize()
@@ -48,7 +48,7 @@ def tasks(operators: Operators, settings: Settings, app: Any) -> Iterator[Findin
         )
 
 
-def workers(operators: Operators, settings: Settings, app: Any) -> Iterator[Finding]:
+def workers(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Finding]:
     """Compare the workers that answer Celery's ping with those that announce our tracker."""
     try:
         with _connected(app) as connection:
@@ -72,7 +72,7 @@ def workers(operators: Operators, settings: Settings, app: Any) -> Iterator[Find
         )
 
 
-def broker(operators: Operators, app: Any) -> Iterator[Finding]:
+def broker(operators: AdminQueries, app: Any) -> Iterator[Finding]:
     """Look for settings with which the broker, or the way to it, loses messages or doubles them."""
     connection = app.connection_for_write()
     kind = connection.transport.driver_type
@@ -118,7 +118,7 @@ def _of_amqp(options: Mapping[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _of_redis(options: Mapping[str, Any], operators: Operators) -> Iterator[Finding]:
+def _of_redis(options: Mapping[str, Any], operators: AdminQueries) -> Iterator[Finding]:
     if "socket_timeout" not in options:
         yield Finding(
             NOTE,

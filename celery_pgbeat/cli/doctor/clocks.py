@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from celery_pgbeat.cli.doctor.finding import ERROR, WARNING, Finding
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.postgres.operators import Operators
+from celery_pgbeat.postgres.admin_queries import AdminQueries
 
 MOST_APART = 2.0  # seconds; a worker judges `expires` and `eta` by its own clock
 WEEKS = 104  # that are compared: rules change for the near future
 
 
-def node_clock(operators: Operators) -> Iterator[Finding]:
+def node_clock(operators: AdminQueries) -> Iterator[Finding]:
     """Compare the clock of this node with the database's."""
     operators.clock()  # the first statement pays for the connection
     before = time.time()
@@ -34,7 +34,7 @@ def node_clock(operators: Operators) -> Iterator[Finding]:
         )
 
 
-def zones(operators: Operators) -> Iterator[Finding]:
+def zones(operators: AdminQueries) -> Iterator[Finding]:
     """Compare Python's rules of the zones in use with Postgres's."""
     start = operators.clock()
     instants = [start + timedelta(weeks=week) for week in range(WEEKS)]

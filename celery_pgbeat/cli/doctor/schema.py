@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from celery_pgbeat.cli.doctor.finding import ERROR, WARNING, Finding
 from celery_pgbeat.errors import SchemaMissing, SchemaTooNew
 from celery_pgbeat.postgres import migrate
-from celery_pgbeat.postgres.doors import translating
-from celery_pgbeat.postgres.operators import Operators
+from celery_pgbeat.postgres.admin_queries import AdminQueries
+from celery_pgbeat.postgres.api_queries import translating
 
 
-def version(operators: Operators) -> Iterator[Finding]:
+def version(operators: AdminQueries) -> Iterator[Finding]:
     """Look whether this package can work with the schema."""
     database = operators.database
     try:
@@ -30,7 +30,7 @@ def version(operators: Operators) -> Iterator[Finding]:
         )
 
 
-def grants(operators: Operators) -> Iterator[Finding]:
+def grants(operators: AdminQueries) -> Iterator[Finding]:
     """Look whether this user may do what a beat has to."""
     missing: dict[str, list[str]] = {}
     role = ""
@@ -48,7 +48,7 @@ def grants(operators: Operators) -> Iterator[Finding]:
         )
 
 
-def search_path(operators: Operators) -> Iterator[Finding]:
+def search_path(operators: AdminQueries) -> Iterator[Finding]:
     """Look whether others may put a function of theirs in the place of one of Postgres'."""
     for row in operators.open_schemas():
         schema, grantees, role = row["schema"], row["grantees"], row["role"]

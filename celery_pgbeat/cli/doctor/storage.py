@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
 from celery_pgbeat.cli.output import number
-from celery_pgbeat.postgres.operators import Operators
+from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.settings import Settings
 
 DAY = timedelta(days=1)
@@ -18,7 +18,7 @@ LONG_TRANSACTION = timedelta(hours=1)
 DEAD_ROWS = "each run of a task leaves dead rows behind."
 
 
-def bloat(operators: Operators) -> Iterator[Finding]:
+def bloat(operators: AdminQueries) -> Iterator[Finding]:
     """Look for dead rows that nobody clears away."""
     schema = operators.database.schema
     tables = operators.tables()
@@ -50,7 +50,7 @@ def bloat(operators: Operators) -> Iterator[Finding]:
             )
 
 
-def days(operators: Operators, settings: Settings) -> Iterator[Finding]:
+def days(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
     """Look whether the days of the history are made in time, dropped in time, and hold all rows."""
     found = operators.days()
     today, there = found["today"], set(found["days"])

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from celery_pgbeat import __version__
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
 from celery_pgbeat.cli.output import instant, number, text
-from celery_pgbeat.postgres.operators import Operators
+from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.settings import Settings
 
 PATIENCE = timedelta(minutes=1)  # beyond the time at which a beat should have dealt with it
 
 
-def nodes(operators: Operators, settings: Settings) -> Iterator[Finding]:
+def nodes(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
     """Look who lives."""
     found = [node for node in operators.nodes(settings.dead_after) if node["alive"]]
     workers = [node for node in found if node["role"] == "worker"]
@@ -40,7 +40,7 @@ def nodes(operators: Operators, settings: Settings) -> Iterator[Finding]:
         )
 
 
-def stuck(operators: Operators, settings: Settings) -> Iterator[Finding]:
+def stuck(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
     """Look for what nobody deals with."""
     found = operators.stuck(settings.on_time + PATIENCE)
     for kind, hang in KINDS.items():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from celery_pgbeat.cli.failure import DoorCommand
+from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.screen import Screen
 from celery_pgbeat.cli.target import Target
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SECONDS = 10.0  # that the rates are about
 
 
-@click.command(cls=DoorCommand)
+@click.command(cls=ApiCommand)
 @click.option(
     "--interval",
     type=click.FloatRange(min=0.2),

@@ -16,7 +16,7 @@ Line = tuple[str, str | None]
 NODE = "{:<7} {:<24} {:>8} {:<6} {:>10} {:<9} {:>6}"
 NODE_HEADINGS = ("NODE", "HOST", "PID", "STATE", "LAST SEEN", "TRACKING", "JOBS")
 TASK = "{:<40} {:>12}  {}"
-ORDER = ("pending", "submitted", "running", "retrying", "buffered")
+ORDER = ("pending", "sent", "running", "retrying", "buffered")
 
 
 @dataclass(frozen=True, slots=True)

@@ -820,7 +820,7 @@ begin
         case when task.pause_after_failures < 1 then
             format('pause_after_failures is %s, not at least 1', task.pause_after_failures)
         end,
-        {schema}.not_one_of('on_lost', task.on_lost, 'mark', 'rerun'),
+        {schema}.not_one_of('on_lost', task.on_lost, 'give_up', 'rerun'),
         {schema}.not_one_of('tracking', task.tracking, 'full', 'result', 'send'));
 end
 $$;

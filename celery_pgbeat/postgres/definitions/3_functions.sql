@@ -87,7 +87,7 @@ create or replace function {schema}.schedule(
     submitter text default null,
     subject text default null,
     pause_after_failures int default null,
-    on_lost text default 'mark',
+    on_lost text default 'give_up',
     tracking text default 'full',
     managed_by text default 'sql',
     keep_next_run boolean default false
@@ -314,7 +314,7 @@ begin
                                'options', definition.options, 'sensitive', definition.sensitive,
                                'schedule', definition.schedule, 'timezone', definition.timezone),
             definition.on_lost, definition.tracking, definition.group_name,
-            case when definition.group_name is not null and not limited then 0 end, case when limited then 'place' end,
+            case when definition.group_name is not null and not limited then 0 end, case when limited then 'slot' end,
             definition.min_gap, definition.max_run_time, definition.pause_after_failures, patience,
             case when limited then 'infinity' else {schema}.now() + patience end,
             case when limited then timestamptz 'infinity' else '-infinity' end)

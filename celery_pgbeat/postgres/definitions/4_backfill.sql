@@ -100,7 +100,7 @@ create or replace function {schema}.submit_backfill(
     reached timestamptz,
     next_at timestamptz,
     total bigint,
-    passed_over bigint,
+    skipped bigint,
     pickup_deadline interval,
     timezone text,
     full_acts_as text
@@ -143,7 +143,7 @@ begin
                 where other.periodic_task = filling.periodic_task and other.origin <> 'manual'
                     and other.scheduled_for = any (submit_backfill.scheduled_fors)
                     and other.state <> 'skipped'
-                    and (filling.mode = 'missing' or other.state in ('succeeded', 'submitted'))));
+                    and (filling.mode = 'missing' or other.state in ('succeeded', 'untracked'))));
         limited := {schema}.is_limited(definition.group_name);
         if is_free then
             begin
@@ -163,7 +163,7 @@ begin
                     definition.on_lost,
                     case when definition.tracking = 'full' then submit_backfill.full_acts_as else definition.tracking end,
                     definition.group_name, case when definition.group_name is not null and not limited then 0 end,
-                    case when limited then 'place' end, definition.min_gap, definition.max_run_time,
+                    case when limited then 'slot' end, definition.min_gap, definition.max_run_time,
                     submit_backfill.pickup_deadline,
                     case when limited then 'infinity' else {schema}.now() + submit_backfill.pickup_deadline end,
                     case
@@ -190,7 +190,7 @@ begin
         next_at = submit_backfill.next_at,
         total = submit_backfill.total,
         submitted = least(stored.submitted + cardinality(submit_backfill.jobs), 2000000000000000000),
-        passed_over = least(stored.passed_over + submit_backfill.passed_over, 2000000000000000000),
+        skipped = least(stored.skipped + submit_backfill.skipped, 2000000000000000000),
         state = case when submit_backfill.next_at is null then 'finished' else 'running' end,
         finished_at = case when submit_backfill.next_at is null then {schema}.now() end,
         marked_by = null,

@@ -27,16 +27,16 @@ begin
     ),
     kept as (
         insert into {schema}.finished_job (
-            id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, finished_at,
+            id, periodic_task, scheduled_for, origin, state, task, queue, created_at, sent_at, finished_at,
             run, sends, beat, busy_until)
-        select id, periodic_task, scheduled_for, origin, 'submitted', task, queue, created_at, {schema}.now(), {schema}.now(),
+        select id, periodic_task, scheduled_for, origin, 'untracked', task, queue, created_at, {schema}.now(), {schema}.now(),
             run, sends, beat, busy_until
         from ended
     ),
     confirmed as (
         update {schema}.active_job
-        set state = 'submitted',
-            submitted_at = {schema}.now(),
+        set state = 'sent',
+            sent_at = {schema}.now(),
             busy_until = {schema}.now() + pickup_deadline
                 + make_interval(secs => coalesce((confirm.delays ->> id::text)::float8, 0)),
             check_at = least(nullif(check_at, '-infinity'), {schema}.now() + pickup_deadline

@@ -28,7 +28,7 @@ begin
         from {schema}.active_job as job
         join told on told.id = job.id
         where job.id = any (end_unstarted_many.jobs) and job.run = told.run and job.attempt <= told.attempt
-            and job.state in ('pending', 'submitted', 'retrying') and (told.task is null or job.task = told.task)
+            and job.state in ('pending', 'sent', 'retrying') and (told.task is null or job.task = told.task)
         order by job.id
         for update of job skip locked
     ),
@@ -50,9 +50,9 @@ begin
     ),
     finished as (
         insert into {schema}.finished_job (
-            id, periodic_task, scheduled_for, origin, state, reason, task, queue, created_at, submitted_at, started_at,
+            id, periodic_task, scheduled_for, origin, state, reason, task, queue, created_at, sent_at, started_at,
             finished_at, run, attempt, sends, beat, worker, error, busy_until)
-        select id, periodic_task, scheduled_for, origin, told_state, told_reason, task, queue, created_at, submitted_at,
+        select id, periodic_task, scheduled_for, origin, told_state, told_reason, task, queue, created_at, sent_at,
             started_at, {schema}.now(), run, told_attempt, sends, beat, told_worker, told_error, busy_until
         from gone
         where (select count(*) from counted) >= 0
@@ -61,7 +61,7 @@ begin
     from {schema}.active_job as job
     join told on told.id = job.id
     where job.id = any (end_unstarted_many.jobs) and job.run = told.run and job.attempt <= told.attempt
-        and job.state in ('pending', 'submitted', 'retrying') and (told.task is null or job.task = told.task)
+        and job.state in ('pending', 'sent', 'retrying') and (told.task is null or job.task = told.task)
         and job.id not in (select id from held);
 end
 $$;

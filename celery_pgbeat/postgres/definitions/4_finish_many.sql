@@ -42,19 +42,19 @@ begin
         select {schema}.count_end(periodic_task, id, told_state)
         from (
             select periodic_task, id, told_state from gone
-            where pause_after_failures is not null and origin <> 'backfill' and (ask is null or told_state = 'succeeded')
+            where pause_after_failures is not null and origin <> 'backfill' and (stop_request is null or told_state = 'succeeded')
             order by periodic_task, place
         ) as ended
     ),
     finished as (
         insert into {schema}.finished_job (
-            id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, started_at, finished_at,
+            id, periodic_task, scheduled_for, origin, state, task, queue, created_at, sent_at, started_at, finished_at,
             run, attempt, sends, beat, worker, error, busy_until)
         select id, periodic_task, scheduled_for, origin,
-            case when told_state = 'failed' and ask is not null then 'revoked' else told_state end,
-            task, queue, created_at, submitted_at, started_at,
+            case when told_state = 'failed' and stop_request is not null then 'revoked' else told_state end,
+            task, queue, created_at, sent_at, started_at,
             {schema}.now(), run, told_attempt, sends, beat, coalesce(worker, told_worker),
-            coalesce('asked to ' || ask || ': ', '') || told_error, busy_until
+            coalesce('asked to ' || stop_request || ': ', '') || told_error, busy_until
         from gone
         where (select count(*) from counted) >= 0
     )

@@ -20,11 +20,11 @@ language sql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
     with recursive waited_for as (
-        (select group_name from {schema}.active_job where waits_for = 'place' order by group_name limit 1)
+        (select group_name from {schema}.active_job where waits_for = 'slot' order by group_name limit 1)
         union all
         select (
             select group_name from {schema}.active_job
-            where waits_for = 'place' and group_name > waited_for.group_name
+            where waits_for = 'slot' and group_name > waited_for.group_name
             order by group_name
             limit 1)
         from waited_for
@@ -77,7 +77,7 @@ begin
                         row_number() over (order by waiting.scheduled_for, waiting.created_at, waiting.id) as turn
                     from (
                         select id, scheduled_for, created_at from {schema}.active_job
-                        where waits_for = 'place' and group_name = known.name
+                        where waits_for = 'slot' and group_name = known.name
                         order by scheduled_for, created_at, id
                         limit greatest(least(known.max_active - under_way.taken, most), 0)
                         for no key update skip locked
@@ -104,7 +104,7 @@ begin
     where job.id = any (array(
         select waiting.id
         from {schema}.active_job as waiting
-        where waiting.waits_for = 'place' and waiting.group_name = any (array(
+        where waiting.waits_for = 'slot' and waiting.group_name = any (array(
             select name from unnest(room) as name where not {schema}.is_limited(name)))
         order by waiting.scheduled_for, waiting.created_at
         limit most

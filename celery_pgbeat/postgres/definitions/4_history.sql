@@ -9,7 +9,7 @@ create or replace function {schema}.busy_until_of_waiting(
 language plpgsql stable
 as $$
 begin
-    if waits_for = 'turn' then
+    if waits_for = 'predecessor' then
         return coalesce((
             select max(job.busy_until) from {schema}.active_job as job
             where job.periodic_task = busy_until_of_waiting.periodic_task and job.state <> 'buffered'), otherwise);
@@ -27,7 +27,7 @@ as $$ select case when instant between '0001-01-02 00:00+00' and '9999-12-30 00:
 
 create or replace view {schema}.job as
 select id, periodic_task, scheduled_for, null::timestamptz as last_scheduled_for, 1 as occurrences, origin, state,
-       null::text as reason, null::uuid as blocked_by, task, queue, created_at, submitted_at, started_at,
+       null::text as reason, null::uuid as blocked_by, task, queue, created_at, sent_at, started_at,
        null::timestamptz as finished_at, attempt, sends, beat, worker, error,
        {schema}.in_the_calendar(case
            when waits_for is null then busy_until
@@ -36,7 +36,7 @@ select id, periodic_task, scheduled_for, null::timestamptz as last_scheduled_for
 from {schema}.active_job as job
 union all
 select id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state,
-       reason, blocked_by, task, queue, created_at, submitted_at, started_at,
+       reason, blocked_by, task, queue, created_at, sent_at, started_at,
        finished_at, attempt, sends, beat, worker, error, {schema}.in_the_calendar(busy_until) as busy_until
 from {schema}.finished_job;
 
@@ -62,11 +62,11 @@ create or replace function {schema}.waited_for() returns text[]
 language sql stable
 as $$
     with recursive waited_for as (
-        (select periodic_task from {schema}.active_job where waits_for = 'turn' order by periodic_task limit 1)
+        (select periodic_task from {schema}.active_job where waits_for = 'predecessor' order by periodic_task limit 1)
         union all
         select (
             select periodic_task from {schema}.active_job
-            where waits_for = 'turn' and periodic_task > waited_for.periodic_task
+            where waits_for = 'predecessor' and periodic_task > waited_for.periodic_task
             order by periodic_task
             limit 1)
         from waited_for
@@ -82,7 +82,7 @@ create or replace function {schema}.released(group_name text, pickup_deadline in
 language sql stable rows 1
 as $$
     select case when limited then 'buffered' else 'pending' end,
-        case when limited then 'place' end,
+        case when limited then 'slot' end,
         case when released.group_name is not null and not limited then 0 end,
         case when limited then 'infinity' else {schema}.now() + released.pickup_deadline end,
         case when limited then timestamptz 'infinity' else '-infinity' end
@@ -111,18 +111,18 @@ begin
         waited = true
     where job.id = any (array(
         select id from {schema}.active_job
-        where waits_for is not distinct from 'turn' and id = any (array(
+        where waits_for is not distinct from 'predecessor' and id = any (array(
             select first_in_line.id
             from unnest(names) as waited_for (name)
             cross join lateral (
                 select waiting.id from {schema}.active_job as waiting
-                where waiting.periodic_task = waited_for.name and waiting.waits_for = 'turn'
+                where waiting.periodic_task = waited_for.name and waiting.waits_for = 'predecessor'
                 order by waiting.scheduled_for, waiting.created_at
                 limit 1
             ) as first_in_line
             where not exists (
                 select from {schema}.active_job as other
-                where other.periodic_task = waited_for.name and other.waits_for is distinct from 'turn'
+                where other.periodic_task = waited_for.name and other.waits_for is distinct from 'predecessor'
                 offset 0)))
         order by id
         for no key update skip locked));
@@ -134,9 +134,9 @@ begin
         waited = true
     where job.id = any (array(
         select id from {schema}.active_job
-        where waits_for is not distinct from 'turn' and id = any (array(
+        where waits_for is not distinct from 'predecessor' and id = any (array(
             select waiting.id from {schema}.active_job as waiting
-            where waiting.waits_for = 'turn' and waiting.periodic_task = any (array(
+            where waiting.waits_for = 'predecessor' and waiting.periodic_task = any (array(
                 select name from {schema}.periodic_task where name = any (names) and overlap = 'allow'))))
         order by id
         for no key update skip locked));
@@ -190,7 +190,7 @@ declare
         select ended.periodic_task from (select distinct periodic_task from gone) as ended
         where exists (
             select from {schema}.active_job as waiting
-            where waiting.periodic_task = ended.periodic_task and waiting.waits_for = 'turn'
+            where waiting.periodic_task = ended.periodic_task and waiting.waits_for = 'predecessor'
             offset 0));
 begin
     if names <> '{}' then
@@ -200,7 +200,7 @@ begin
         select from gone
         where slot is not null and exists (
             select from {schema}.active_job as waiting
-            where waiting.waits_for = 'place' and waiting.group_name = gone.group_name
+            where waiting.waits_for = 'slot' and waiting.group_name = gone.group_name
             offset 0))
         or {schema}.is_backfilled(array(select periodic_task from gone))
     then

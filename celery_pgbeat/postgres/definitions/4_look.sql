@@ -60,7 +60,7 @@ begin
             limit 1
         ), false) as unsent,
         case
-            when exists (select from {schema}.active_job where waits_for = 'place')
+            when exists (select from {schema}.active_job where waits_for = 'slot')
             then exists (select from {schema}.groups_with_room())
             else false
         end as admissible,

@@ -26,7 +26,7 @@ begin
         check_at = least(nullif(check_at, '-infinity'), {schema}.now() + make_interval(secs => dead_after))
     where id = start.job and run = start.run and min_gap is null and (start.task is null or task = start.task)
         and (token = start.token
-            or ask is null
+            or stop_request is null
                 and (attempt < start.attempt or attempt = start.attempt and state not in ('running', 'buffered')));
     return found;
 end

@@ -118,7 +118,7 @@ begin
                 limit 1
             ), (
                 select scheduled_for from {schema}.active_job
-                where periodic_task = job.periodic_task and waits_for = 'turn' and id <> job.id
+                where periodic_task = job.periodic_task and waits_for = 'predecessor' and id <> job.id
                 order by scheduled_for
                 limit 1
             )) as held_up
@@ -138,7 +138,7 @@ begin
             || coalesce(' on ' || {schema}.node_shown(job.worker), '')
             || case when job.attempt > 0 then format(' (attempt %s)', job.attempt + 1) else '' end
             || case when lives then '' else ', ' || {schema}.last_seen(job.worker) end
-            || coalesce(', asked to ' || job.ask, '')
+            || coalesce(', asked to ' || job.stop_request, '')
             || coalesce(', in the way of its own runs since ' || {schema}.shown(in_the_way_since), '')
             || case
                 when job.busy_until < {schema}.now()
@@ -151,7 +151,7 @@ begin
         from (
             select
                 exists (select from {schema}.node where id = job.worker and {schema}.is_recent(last_seen_at)) as lives,
-                case when job.on_lost = 'rerun' and job.ask is null then 'runs it again' else 'gives it up' end as fate,
+                case when job.on_lost = 'rerun' and job.stop_request is null then 'runs it again' else 'gives it up' end as fate,
                 {schema}.in_the_way_since(job) as in_the_way_since
         ) as known
     );
@@ -206,7 +206,7 @@ begin
                     when job.refusals = 0 then ''
                     else format(', the broker has refused it (%s of 3 times: %s)', job.refusals, {schema}.escaped(left(job.error, 200)))
                 end
-            when 'buffered' then case when job.waits_for = 'place' then {schema}.place_in_words(job.group_name) else 'waits for its turn' end
+            when 'buffered' then case when job.waits_for = 'slot' then {schema}.place_in_words(job.group_name) else 'waits for its turn' end
             else
                 case
                     when waiting_since > {schema}.now() then 'is with the broker, to start at '
@@ -292,7 +292,7 @@ as $$
     select case
         when state <> 'skipped'
         then format('its last job, of %s, %s at %s', {schema}.shown(scheduled_for), case state
-                when 'submitted' then 'was sent, of which nobody reports the end,'
+                when 'untracked' then 'was sent, of which nobody reports the end,'
                 when 'lost' then 'was lost'
                 when 'revoked' then 'was revoked'
                 else state
@@ -338,7 +338,7 @@ as $$
     end
     from (
         select count(*) as number, min(since) as since, min(until) as until, sum(total) as total,
-            sum(submitted + passed_over) as decided
+            sum(submitted + skipped) as decided
         from {schema}.backfill
         where periodic_task = backfills_in_words.name and state = 'running'
     ) as running
@@ -394,9 +394,9 @@ as $$
                 when job.state in ('running', 'retrying') and job.busy_until < {schema}.now() then 'silent'
                 when job.state = 'running' and job.max_run_time is null and {schema}.in_the_way_since(job) is not null
                 then 'running past its next run without max_run_time'
-                when job.state = 'submitted' then 'queued'
+                when job.state = 'sent' then 'queued'
                 when job.state = 'pending' then 'to be sent'
-                when job.waits_for = 'place' then 'waiting for a place in its group'
+                when job.waits_for = 'slot' then 'waiting for a place in its group'
                 when job.state = 'buffered' then 'waiting for its turn'
                 else job.state
             end as job_words,
@@ -518,7 +518,7 @@ cross join lateral (
         select case
             when job.state = 'pending' then job.busy_until - job.pickup_deadline
             -- In a group that is full it waits as it should; where there is room no beat has let it in.
-            when job.waits_for = 'place' and job.group_name in (select {schema}.groups_with_room()) then job.created_at
+            when job.waits_for = 'slot' and job.group_name in (select {schema}.groups_with_room()) then job.created_at
             when job.state = 'buffered' then null
             when job.busy_until < {schema}.now() - {schema}.patience(job.mark_lease) then job.busy_until
             when job.state = 'running' then case

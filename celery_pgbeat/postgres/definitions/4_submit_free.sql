@@ -8,7 +8,7 @@ create or replace function {schema}.submit_free(
     beat text, timezone text, full_acts_as text,
     names text[], marked_ats timestamptz[], due_ats timestamptz[],
     jobs uuid[], scheduled_fors timestamptz[], job_due_ats timestamptz[], origins text[],
-    passed_firsts timestamptz[], passed_lasts timestamptz[], passed_counts int[], passed_reasons text[],
+    skipped_firsts timestamptz[], skipped_lasts timestamptz[], skipped_counts int[], skipped_reasons text[],
     next_run_ats timestamptz[], planned_fors timestamptz[], decided_untils timestamptz[],
     pickup_deadlines double precision[]
 ) returns table (name text, made boolean)
@@ -27,11 +27,11 @@ begin
         select planned.* from unnest(
             submit_free.names, submit_free.marked_ats, submit_free.due_ats,
             submit_free.jobs, submit_free.scheduled_fors, submit_free.job_due_ats, submit_free.origins,
-            submit_free.passed_firsts, submit_free.passed_lasts, submit_free.passed_counts, submit_free.passed_reasons,
+            submit_free.skipped_firsts, submit_free.skipped_lasts, submit_free.skipped_counts, submit_free.skipped_reasons,
             submit_free.next_run_ats, submit_free.planned_fors, submit_free.decided_untils,
             submit_free.pickup_deadlines)
             as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin,
-                        passed_first, passed_last, passed_count, passed_reason,
+                        skipped_first, skipped_last, skipped_count, skipped_reason,
                         next_run_at, planned_for, decided_until, pickup_deadline)
     ),
     fenced as materialized (
@@ -42,7 +42,7 @@ begin
             case when task.tracking = 'full' then submit_free.full_acts_as else task.tracking end as tracking,
             (task.run_count + (planned.job is not null)::int < task.max_runs) is not false as goes_on,
             planned.marked_at, task.mark_lease, planned.job, planned.scheduled_for, planned.job_due_at, planned.origin,
-            planned.passed_first, planned.passed_last, planned.passed_count, planned.passed_reason,
+            planned.skipped_first, planned.skipped_last, planned.skipped_count, planned.skipped_reason,
             planned.next_run_at, planned.planned_for, planned.decided_until,
             make_interval(secs => planned.pickup_deadline) as pickup_deadline
         from {schema}.periodic_task as task
@@ -86,15 +86,15 @@ begin
     free as materialized (
         select * from fenced where job is null or job in (select id from made)
     ),
-    passed as (
+    skipped_together as (
         insert into {schema}.finished_job (
             id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, task, queue,
             created_at, finished_at, beat)
-        select gen_random_uuid(), name, passed_first, passed_last, passed_count, 'schedule', 'skipped', passed_reason,
+        select gen_random_uuid(), name, skipped_first, skipped_last, skipped_count, 'schedule', 'skipped', skipped_reason,
             task, queue,
             {schema}.now(), {schema}.now(), submit_free.beat
         from free
-        where passed_count > 0
+        where skipped_count > 0
     )
     update {schema}.periodic_task as task
     set next_run_at = case when free.goes_on then free.next_run_at end,

@@ -52,7 +52,7 @@ comment on column {schema}.periodic_task.pause_reason is 'Why it is paused.';
 comment on column {schema}.periodic_task.paused_by is 'Who paused it.';
 comment on column {schema}.periodic_task.paused_until is 'When it resumes by itself; NULL: never.';
 comment on column {schema}.periodic_task.on_lost is
-    'When a worker dies: mark (the job is lost: at most once) or rerun (it runs again: at least once).';
+    'When a worker dies: give_up (the job is lost: at most once) or rerun (it runs again: at least once).';
 comment on column {schema}.periodic_task.tracking is
     'full: workers report every state. result: the result backend is asked when a job stands in the way of its next occurrence. send: our knowledge ends when the broker has the message; overlap is not promised.';
 comment on column {schema}.periodic_task.next_run_at is
@@ -165,14 +165,14 @@ comment on column {schema}.job.last_scheduled_for is 'The end of the range, wher
 comment on column {schema}.job.occurrences is 'How many occurrences the row stands for.';
 comment on column {schema}.job.origin is 'schedule, catchup, backfill or manual.';
 comment on column {schema}.job.state is
-    'pending, submitted, running, retrying, buffered; final: succeeded, failed, revoked, expired, lost, skipped (and submitted, where tracking is send).';
+    'pending, sent, running, retrying, buffered; final: succeeded, failed, revoked, expired, lost, skipped, untracked (sent, where tracking is send).';
 comment on column {schema}.job.reason is
     'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, not_sent.';
 comment on column {schema}.job.blocked_by is 'The job that was in the way.';
 comment on column {schema}.job.task is 'The Celery task.';
 comment on column {schema}.job.queue is 'The queue it was sent to; NULL: where the app routes the task.';
 comment on column {schema}.job.created_at is 'When it was decided.';
-comment on column {schema}.job.submitted_at is 'When the broker was known to have taken the message.';
+comment on column {schema}.job.sent_at is 'When the broker was known to have taken the message.';
 comment on column {schema}.job.started_at is 'When it first started.';
 comment on column {schema}.job.finished_at is 'When it became final.';
 comment on column {schema}.job.attempt is 'How many retries came before this attempt.';
@@ -229,7 +229,7 @@ comment on column {schema}.backfill.next_at is
     'The next occurrence to be decided; of an enabled row it waits until the ordinary way has decided it.';
 comment on column {schema}.backfill.total is 'How many occurrences the range has; NULL: not begun. Of solar events over more than ten years: how many days, until all are decided.';
 comment on column {schema}.backfill.submitted is 'How many jobs it has made.';
-comment on column {schema}.backfill.passed_over is 'How many occurrences needed none, by its mode.';
+comment on column {schema}.backfill.skipped is 'How many occurrences needed none, by its mode.';
 comment on column {schema}.backfill.problem is 'Why it could not go on, where it was not cancelled by a person.';
 comment on column {schema}.backfill.created_at is 'When it was asked for.';
 comment on column {schema}.backfill.created_by is 'By whom: the user of the session.';

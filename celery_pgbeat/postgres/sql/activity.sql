@@ -2,7 +2,7 @@
 --
 -- What was made within the last `seconds` is read by the index on created_at.
 with recent as materialized (
-    select state, created_at, submitted_at, started_at, finished_at from {schema}.job
+    select state, created_at, sent_at, started_at, finished_at from {schema}.job
     where created_at > {schema}.now() - make_interval(secs => %(seconds)s)
 ),
 late as (

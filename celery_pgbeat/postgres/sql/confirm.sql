@@ -1,4 +1,4 @@
--- Confirm that the broker took these jobs' messages: pending -> submitted.
+-- Confirm that the broker took these jobs' messages: pending -> sent.
 --
 -- A worker may be faster: a job that already runs keeps its state. A job that another beat has taken over
 -- is that beat's to confirm. Where nobody reports (tracking = send) our knowledge ends here, so the job is final.

@@ -11,15 +11,15 @@ with gone as (
     returning *
 )
 insert into {schema}.finished_job (
-    id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, started_at, finished_at,
+    id, periodic_task, scheduled_for, origin, state, task, queue, created_at, sent_at, started_at, finished_at,
     run, attempt, sends, beat, worker, error, busy_until)
 select id, periodic_task, scheduled_for, origin,
-    case when %(state)s::text = 'failed' and ask is not null then 'revoked' else %(state)s::text end,
-    task, queue, created_at, submitted_at, started_at,
+    case when %(state)s::text = 'failed' and stop_request is not null then 'revoked' else %(state)s::text end,
+    task, queue, created_at, sent_at, started_at,
     {schema}.now(), run, %(attempt)s, sends, beat, coalesce(worker, %(worker)s),
-    coalesce('asked to ' || ask || ': ', '') || %(error)s::text, busy_until
+    coalesce('asked to ' || stop_request || ': ', '') || %(error)s::text, busy_until
 from gone
 where pause_after_failures is null or origin = 'backfill'
-    or {schema}.count_end(periodic_task, id, case when ask is null or %(state)s::text <> 'failed' then %(state)s::text end)
+    or {schema}.count_end(periodic_task, id, case when stop_request is null or %(state)s::text <> 'failed' then %(state)s::text end)
         is not null
 returning id

@@ -13,7 +13,7 @@ under_way as (
 ),
 held_up as (
     select group_name as name, count(*) as waiting from {schema}.active_job
-    where waits_for = 'place'
+    where waits_for = 'slot'
     group by group_name
 )
 select name, known.max_active, coalesce(known.paused, false) as paused, known.pause_reason,

@@ -16,7 +16,7 @@ held as materialized (
     where job.id = any (%(jobs)s::uuid[]) and job.run = beating.run
         and (job.token = beating.token and job.state = 'running'
              or job.token is null and job.attempt <= beating.attempt
-                and (job.state = 'retrying' or job.started_at is null and job.state in ('pending', 'submitted')))
+                and (job.state = 'retrying' or job.started_at is null and job.state in ('pending', 'sent')))
     order by job.id
     for no key update of job skip locked
 )

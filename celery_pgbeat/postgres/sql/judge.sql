@@ -6,8 +6,8 @@
 with silent as materialized (
     select id,
         case
-            when state = 'submitted' and %(resending)s and tracking <> 'result' and resends < 3 then 'resend'
-            when state in ('running', 'retrying') and on_lost = 'rerun' and ask is null then 'rerun'
+            when state = 'sent' and %(resending)s and tracking <> 'result' and resends < 3 then 'resend'
+            when state in ('running', 'retrying') and on_lost = 'rerun' and stop_request is null then 'rerun'
             else 'lost'
         end as verdict
     from {schema}.active_job
@@ -37,13 +37,13 @@ gone as (
     where job.id = silent.id and silent.verdict = 'lost'
     returning job.*
 ),
-buried as (
+archived as (
     insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, task, queue, revival, created_at, submitted_at, started_at,
+        id, periodic_task, scheduled_for, origin, state, task, queue, restart_data, created_at, sent_at, started_at,
         finished_at, run, attempt, sends, beat, worker, error, busy_until)
     select id, periodic_task, scheduled_for, origin, 'lost', task, queue,
         case when started_at is null then {schema}.revival_of(gone) end,
-        created_at, submitted_at, started_at, {schema}.now(), run, attempt, sends, beat, worker,
+        created_at, sent_at, started_at, {schema}.now(), run, attempt, sends, beat, worker,
         'silent since its busy_until', busy_until
     from gone
 )

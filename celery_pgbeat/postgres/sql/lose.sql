@@ -4,7 +4,7 @@
 -- half minute and not in a tight loop. Only the start that bears this token is given up. A job that was asked to
 -- end never runs again.
 with held as materialized (
-    select id, on_lost = 'rerun' and ask is null as again from {schema}.active_job
+    select id, on_lost = 'rerun' and stop_request is null as again from {schema}.active_job
     where id = %(job)s and run = %(run)s and token = %(token)s
     for no key update
 ),
@@ -22,10 +22,10 @@ noted as (
     returning job.id
 )
 insert into {schema}.finished_job (
-    id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, started_at, finished_at,
+    id, periodic_task, scheduled_for, origin, state, task, queue, created_at, sent_at, started_at, finished_at,
     run, attempt, sends, beat, worker, error, busy_until)
-select id, periodic_task, scheduled_for, origin, 'lost', task, queue, created_at, submitted_at, started_at,
-    {schema}.now(), run, attempt, sends, beat, worker, coalesce('asked to ' || ask || ': ', '') || %(error)s::text,
+select id, periodic_task, scheduled_for, origin, 'lost', task, queue, created_at, sent_at, started_at,
+    {schema}.now(), run, attempt, sends, beat, worker, coalesce('asked to ' || stop_request || ': ', '') || %(error)s::text,
     busy_until
 from gone
 returning id

@@ -15,7 +15,7 @@ gone as (
     where job.id = refused.id and job.state = 'pending' and job.marked_by = %(beat)s and job.refusals >= 2
     returning job.*, refused.error as reason_given
 ),
-buried as (
+archived as (
     insert into {schema}.finished_job (
         id, periodic_task, scheduled_for, origin, state, task, queue, created_at, finished_at, run, sends, beat, error,
         busy_until)

@@ -3,13 +3,13 @@
 -- With `resend` nobody knows whether the message comes back in time to be started: a beat sends another, and
 -- of the two copies one starts. A job that was asked to end is revoked instead, and the guard drops its message.
 with held as materialized (
-    select id, ask from {schema}.active_job
+    select id, stop_request from {schema}.active_job
     where id = %(job)s and run = %(run)s and attempt = %(attempt)s and token = %(token)s
     for no key update
 ),
 requeued as (
     update {schema}.active_job as job
-    set state = case when %(resend)s then 'pending' else 'submitted' end,
+    set state = case when %(resend)s then 'pending' else 'sent' end,
         token = null,
         error = %(error)s,
         busy_until = {schema}.now() + pickup_deadline,
@@ -18,21 +18,21 @@ requeued as (
             else least(nullif(job.check_at, '-infinity'), {schema}.now() + pickup_deadline)
         end
     from held
-    where job.id = held.id and held.ask is null
+    where job.id = held.id and held.stop_request is null
     returning job.id
 ),
 gone as (
     delete from {schema}.active_job as job
     using held
-    where job.id = held.id and held.ask is not null
+    where job.id = held.id and held.stop_request is not null
     returning job.*
 ),
 revoked as (
     insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, started_at, finished_at,
+        id, periodic_task, scheduled_for, origin, state, task, queue, created_at, sent_at, started_at, finished_at,
         run, attempt, sends, beat, worker, error, busy_until)
-    select id, periodic_task, scheduled_for, origin, 'revoked', task, queue, created_at, submitted_at, started_at,
-        {schema}.now(), run, attempt, sends, beat, worker, 'asked to ' || ask || ': ' || %(error)s::text, busy_until
+    select id, periodic_task, scheduled_for, origin, 'revoked', task, queue, created_at, sent_at, started_at,
+        {schema}.now(), run, attempt, sends, beat, worker, 'asked to ' || stop_request || ': ' || %(error)s::text, busy_until
     from gone
     returning id
 )

@@ -2,7 +2,7 @@
 --
 -- One that was asked to end is revoked instead, and the guard drops the message of its next attempt.
 with held as materialized (
-    select id, ask from {schema}.active_job
+    select id, stop_request from {schema}.active_job
     where id = %(job)s and run = %(run)s and (token = %(token)s or token is null and attempt <= %(attempt)s)
     for no key update
 ),
@@ -15,21 +15,21 @@ retried as (
         busy_until = {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline,
         check_at = least(nullif(job.check_at, '-infinity'), {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline)
     from held
-    where job.id = held.id and held.ask is null
+    where job.id = held.id and held.stop_request is null
     returning job.id
 ),
 gone as (
     delete from {schema}.active_job as job
     using held
-    where job.id = held.id and held.ask is not null
+    where job.id = held.id and held.stop_request is not null
     returning job.*
 ),
 revoked as (
     insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, started_at, finished_at,
+        id, periodic_task, scheduled_for, origin, state, task, queue, created_at, sent_at, started_at, finished_at,
         run, attempt, sends, beat, worker, error, busy_until)
-    select id, periodic_task, scheduled_for, origin, 'revoked', task, queue, created_at, submitted_at, started_at,
-        {schema}.now(), run, %(attempt)s, sends, beat, worker, 'asked to ' || ask || ': ' || %(error)s::text, busy_until
+    select id, periodic_task, scheduled_for, origin, 'revoked', task, queue, created_at, sent_at, started_at,
+        {schema}.now(), run, %(attempt)s, sends, beat, worker, 'asked to ' || stop_request || ': ' || %(error)s::text, busy_until
     from gone
     returning id
 )

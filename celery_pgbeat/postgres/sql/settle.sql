@@ -5,7 +5,7 @@ with told as (
 gone as (
     delete from {schema}.active_job as job
     using told
-    where job.id = told.id and job.id = any (%(jobs)s::uuid[]) and job.tracking = 'result' and job.state = 'submitted'
+    where job.id = told.id and job.id = any (%(jobs)s::uuid[]) and job.tracking = 'result' and job.state = 'sent'
     returning job.*, told.state as told_state, told.place
 ),
 -- As finish_many.sql does.
@@ -18,9 +18,9 @@ counted as materialized (
     ) as ended
 )
 insert into {schema}.finished_job (
-    id, periodic_task, scheduled_for, origin, state, task, queue, created_at, submitted_at, finished_at,
+    id, periodic_task, scheduled_for, origin, state, task, queue, created_at, sent_at, finished_at,
     run, attempt, sends, beat, busy_until)
-select id, periodic_task, scheduled_for, origin, told_state, task, queue, created_at, submitted_at, {schema}.now(),
+select id, periodic_task, scheduled_for, origin, told_state, task, queue, created_at, sent_at, {schema}.now(),
     run, attempt, sends, beat, busy_until
 from gone
 where (select count(*) from counted) >= 0

@@ -17,10 +17,10 @@ with patience as materialized (
 late as materialized (
     select job.id, job.created_at, job.periodic_task, job.origin,
         (select created_at from {schema}.periodic_task where name = job.periodic_task) as row_created_at,
-        (job.revival ->> 'min_gap')::interval as min_gap, job.revival ->> 'group_name' as group_name
+        (job.restart_data ->> 'min_gap')::interval as min_gap, job.restart_data ->> 'group_name' as group_name
     from {schema}.finished_job as job
     cross join patience
-    where job.id = %(job)s and job.state = 'lost' and job.started_at is null and job.revival is not null
+    where job.id = %(job)s and job.state = 'lost' and job.started_at is null and job.restart_data is not null
         and job.run = %(run)s and job.attempt = %(attempt)s
         and (%(task)s::text is null or job.task = %(task)s)
         and not exists (
@@ -37,7 +37,7 @@ waiting as materialized (
     select job.id, job.group_name, job.slot
     from {schema}.active_job as job
     join late on late.periodic_task = job.periodic_task
-    where job.exclusive and job.state in ('pending', 'submitted', 'buffered')
+    where job.exclusive and job.state in ('pending', 'sent', 'buffered')
     for update of job
 ),
 placed as materialized (
@@ -91,27 +91,27 @@ superseded as (
 ),
 recorded as (
     insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, submitted_at,
+        id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, sent_at,
         finished_at, run, sends, beat)
     select id, periodic_task, scheduled_for, origin, 'skipped', 'superseded', %(job)s, task, queue, created_at,
-        submitted_at, {schema}.now(), run, sends, beat
+        sent_at, {schema}.now(), run, sends, beat
     from superseded
 )
 insert into {schema}.active_job (
     id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking, group_name, slot,
-    min_gap, max_run_time, pause_after_failures, pickup_deadline, created_at, submitted_at, started_at, attempt_at,
+    min_gap, max_run_time, pause_after_failures, pickup_deadline, created_at, sent_at, started_at, attempt_at,
     busy_until, check_at, run, attempt, sends, token, beat, worker, backfill)
 select id, periodic_task, scheduled_for, origin, 'running',
-    (revival ->> 'exclusive')::boolean or (
+    (restart_data ->> 'exclusive')::boolean or (
         select overlap <> 'allow' from {schema}.periodic_task where name = lost.periodic_task) is true,
     task, queue,
-    revival -> 'message', revival ->> 'on_lost', revival ->> 'tracking', revival ->> 'group_name',
-    (select slot from placed where revival ->> 'group_name' is not null), (revival ->> 'min_gap')::interval,
-    (revival ->> 'max_run_time')::interval, (revival ->> 'pause_after_failures')::int,
-    (revival ->> 'pickup_deadline')::interval, created_at, submitted_at,
+    restart_data -> 'message', restart_data ->> 'on_lost', restart_data ->> 'tracking', restart_data ->> 'group_name',
+    (select slot from placed where restart_data ->> 'group_name' is not null), (restart_data ->> 'min_gap')::interval,
+    (restart_data ->> 'max_run_time')::interval, (restart_data ->> 'pause_after_failures')::int,
+    (restart_data ->> 'pickup_deadline')::interval, created_at, sent_at,
     {schema}.now(), {schema}.now(), {schema}.now() + make_interval(secs => %(dead_after)s),
     {schema}.now() + make_interval(secs => %(dead_after)s), run, attempt, sends, %(token)s, beat, %(worker)s,
-    (revival ->> 'backfill')::uuid
+    (restart_data ->> 'backfill')::uuid
 from lost
 where (select count(*) from superseded) >= 0
 returning id

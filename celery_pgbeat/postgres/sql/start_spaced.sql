@@ -13,7 +13,7 @@ with candidate as materialized (
     where id = %(job)s and run = %(run)s and min_gap is not null
         and (%(task)s::text is null or task = %(task)s)
         and (token = %(token)s
-            or ask is null and (attempt < %(attempt)s or attempt = %(attempt)s and state not in ('running', 'buffered')))
+            or stop_request is null and (attempt < %(attempt)s or attempt = %(attempt)s and state not in ('running', 'buffered')))
     for no key update
 ),
 remembered as (
@@ -54,9 +54,9 @@ gone as (
 ),
 recorded as (
     insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, reason, task, queue, created_at, submitted_at, finished_at,
+        id, periodic_task, scheduled_for, origin, state, reason, task, queue, created_at, sent_at, finished_at,
         run, attempt, sends, beat, worker, busy_until)
-    select id, periodic_task, scheduled_for, origin, 'skipped', 'min_gap', task, queue, created_at, submitted_at,
+    select id, periodic_task, scheduled_for, origin, 'skipped', 'min_gap', task, queue, created_at, sent_at,
         {schema}.now(), run, attempt, sends, beat, %(worker)s, busy_until
     from gone
 )

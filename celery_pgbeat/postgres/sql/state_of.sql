@@ -1,7 +1,7 @@
 -- Tell the state of a job, active or final; nothing where nobody knows it.
-select state, run, attempt, worker, false as final, task, min_gap is not null as spaced, ask
+select state, run, attempt, worker, false as final, task, min_gap is not null as spaced, stop_request
 from {schema}.active_job where id = %(job)s
 union all
-select state, run, attempt, worker, true as final, task, false as spaced, null as ask
+select state, run, attempt, worker, true as final, task, false as spaced, null as stop_request
 from {schema}.finished_job where id = %(job)s
 limit 1

@@ -37,13 +37,13 @@ endless as (
 ),
 forgotten as (
     select periodic_task, created_at from {schema}.active_job as job
-    where waits_for = 'turn' and created_at < {schema}.now() - make_interval(secs => %(patience)s)
+    where waits_for = 'predecessor' and created_at < {schema}.now() - make_interval(secs => %(patience)s)
         and not exists (
             select from {schema}.active_job as other
-            where other.periodic_task = job.periodic_task and other.waits_for is distinct from 'turn')
+            where other.periodic_task = job.periodic_task and other.waits_for is distinct from 'predecessor')
     union all
     select periodic_task, created_at from {schema}.active_job as job
-    where waits_for = 'place' and created_at < {schema}.now() - make_interval(secs => %(patience)s)
+    where waits_for = 'slot' and created_at < {schema}.now() - make_interval(secs => %(patience)s)
         and group_name in (select {schema}.groups_with_room())
 )
 select 'late' as kind, count(*) as number, (array_agg(name order by next_run_at))[1] as name, min(next_run_at) as since,

@@ -1,9 +1,9 @@
 -- Submit the decided occurrences: write the jobs and move the next runs on, fenced by this very mark.
 --
 -- One statement, in this order of data: marked (rows that still bear this mark and this next run) -> standing (the jobs
--- in their way) -> fenced (the rows whose jobs in the way stay as they are until this statement has committed) -> lapsed (jobs past busy_until that nothing can mend leave the way) -> fated (what the overlap policy says about
--- what stands in the way) -> withdrawn, asked (what a later occurrence replaces leaves, what runs is asked to end) ->
--- made (the new jobs) -> skipped (what was wanted but found a job in the way) -> passed (what was never wanted) ->
+-- in their way) -> fenced (the rows whose jobs in the way stay as they are until this statement has committed) -> lapsed (jobs past busy_until that nothing can mend leave the way) -> resolved (what the overlap policy says about
+-- what stands in the way) -> replaced, stop_requested (what a later occurrence replaces leaves, what runs is asked to end) ->
+-- made (the new jobs) -> skipped (what was wanted but found a job in the way) -> skipped_together (what was never wanted) ->
 -- advanced. A row that another transaction has locked is stepped over and tried again by the same beat while its lease
 -- lasts. So is one whose job is being sent at this moment and final with that: it is not in the way. A job whose group
 -- has a limit is buffered, and `admit` gives it its place.
@@ -13,7 +13,7 @@
 -- a heartbeat waits for it or steps over it. What replaces a job or gives it up must also keep out what changes it, so it
 -- takes the stronger lock. A job that has changed since this statement took its snapshot (its ctid tells) is as good as
 -- locked by another transaction.
---   `made` reads `lapsed` and `withdrawn` in full: nothing else orders two data-modifying CTEs, and unordered the
+--   `made` reads `lapsed` and `replaced` in full: nothing else orders two data-modifying CTEs, and unordered the
 -- insert runs first, meets the lapsed job in the unique index, and the tick is skipped for nothing.
 --   decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row says.
 --   The planner takes each of these steps for one row. So none is joined to another: a thousand rows would be compared
@@ -23,10 +23,10 @@ with planned as materialized (
     select *, %(beat)s::text as beat from unnest(
         %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],
         %(jobs)s::uuid[], %(scheduled_fors)s::timestamptz[], %(job_due_ats)s::timestamptz[], %(origins)s::text[],
-        %(passed_firsts)s::timestamptz[], %(passed_lasts)s::timestamptz[], %(passed_counts)s::int[], %(passed_reasons)s::text[],
+        %(skipped_firsts)s::timestamptz[], %(skipped_lasts)s::timestamptz[], %(skipped_counts)s::int[], %(skipped_reasons)s::text[],
         %(next_run_ats)s::timestamptz[], %(planned_fors)s::timestamptz[], %(decided_untils)s::timestamptz[],
         %(pickup_deadlines)s::float8[])
-        as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin, passed_first, passed_last, passed_count, passed_reason,
+        as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin, skipped_first, skipped_last, skipped_count, skipped_reason,
                     next_run_at, planned_for, decided_until, pickup_deadline)
 ),
 marked as materialized (
@@ -35,7 +35,7 @@ marked as materialized (
         {schema}.is_limited(task.group_name) as limited, task.min_gap, task.max_run_time,
         task.pause_after_failures, task.on_lost, case when task.tracking = 'full' then %(full_acts_as)s else task.tracking end as tracking,
         planned.marked_at, task.mark_lease, planned.job, planned.scheduled_for, planned.job_due_at, planned.origin,
-        planned.passed_first, planned.passed_last, planned.passed_count, planned.passed_reason,
+        planned.skipped_first, planned.skipped_last, planned.skipped_count, planned.skipped_reason,
         planned.next_run_at, planned.planned_for, planned.decided_until,
         make_interval(secs => planned.pickup_deadline) as pickup_deadline
     from {schema}.periodic_task as task
@@ -59,7 +59,7 @@ standing as materialized (
     select id, periodic_task, ctid::text as version, busy_until < {schema}.now() as is_silent from {schema}.active_job
     where periodic_task = any (array(select name from marked where job is not null and overlap <> 'allow'))
 ),
-kept as materialized (
+locked as materialized (
     select id, ctid::text as version from {schema}.active_job
     where id = any (array(
         select id from standing
@@ -68,7 +68,7 @@ kept as materialized (
     order by id
     for key share skip locked
 ),
-kept_to_end as materialized (
+locked_to_end as materialized (
     select id, ctid::text as version from {schema}.active_job
     where id = any (array(
         select id from standing
@@ -81,7 +81,7 @@ fenced as materialized (
     select * from marked
     where name not in (
         select periodic_task from standing
-        where (id, version) not in (select id, version from kept union all select id, version from kept_to_end))
+        where (id, version) not in (select id, version from locked union all select id, version from locked_to_end))
 ),
 lapsed as (
     delete from {schema}.active_job as job
@@ -90,22 +90,22 @@ lapsed as (
         where %(judging)s
             and periodic_task = any (array(select name from fenced where job is not null and overlap <> 'allow'))
             and busy_until < {schema}.now()
-            and (state = 'submitted' and (resends >= 3 or not %(resending)s or tracking = 'result')
-                or state in ('running', 'retrying') and (on_lost = 'mark' or ask is not null))
+            and (state = 'sent' and (resends >= 3 or not %(resending)s or tracking = 'result')
+                or state in ('running', 'retrying') and (on_lost = 'give_up' or stop_request is not null))
         for update skip locked))
     returning job.*
 ),
-buried as (
+archived as (
     insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, task, queue, revival, created_at, submitted_at, started_at,
+        id, periodic_task, scheduled_for, origin, state, task, queue, restart_data, created_at, sent_at, started_at,
         finished_at, run, attempt, sends, beat, worker, error, busy_until)
     select id, periodic_task, scheduled_for, origin, 'lost', task, queue,
         case when started_at is null then {schema}.revival_of(lapsed) end,
-        created_at, submitted_at, started_at, {schema}.now(), run, attempt, sends, beat, worker,
+        created_at, sent_at, started_at, {schema}.now(), run, attempt, sends, beat, worker,
         'silent since its busy_until', busy_until
     from lapsed
 ),
-fated as materialized (
+resolved as materialized (
     select fenced.*, standing.jobs as others, standing.first as blocked_by,
         case
             when job is null then 'none'
@@ -116,48 +116,48 @@ fated as materialized (
             when overlap = 'buffer_all' and standing.waiting < %(most_buffered)s then 'wait'
             when overlap = 'buffer_all' then 'limit'
             else 'overlap'
-        end as fate
+        end as action
     from fenced
     cross join lateral (
-        select count(*) as jobs, count(*) filter (where other.waits_for = 'turn') as waiting,
+        select count(*) as jobs, count(*) filter (where other.waits_for = 'predecessor') as waiting,
             (array_agg(other.id order by other.state = 'buffered', other.created_at))[1] as first
         from {schema}.active_job as other
         where fenced.job is not null and fenced.overlap <> 'allow' and other.periodic_task = fenced.name
             and other.id not in (select id from lapsed)
     ) as standing
 ),
-withdrawn as (
+replaced as (
     delete from {schema}.active_job as job
     where job.id = any (array(
         select id from {schema}.active_job
-        where periodic_task = any (array(select name from fated where fate = 'replace'))
-            and state <> 'running' and not (tracking = 'result' and state = 'submitted')
+        where periodic_task = any (array(select name from resolved where action = 'replace'))
+            and state <> 'running' and not (tracking = 'result' and state = 'sent')
             and id not in (select id from lapsed)
         order by id
         for update skip locked))
     returning job.*
 ),
-withdrawn_recorded as (
+replaced_archived as (
     insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, submitted_at,
+        id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, sent_at,
         started_at, finished_at, run, attempt, sends, beat, worker, error)
-    select withdrawn.id, withdrawn.periodic_task, withdrawn.scheduled_for, withdrawn.origin,
-        case when withdrawn.state = 'buffered' then 'skipped' else 'revoked' end,
-        case when withdrawn.state = 'buffered' then 'superseded' end,
-        fated.job, withdrawn.task, withdrawn.queue, withdrawn.created_at, withdrawn.submitted_at, withdrawn.started_at,
-        {schema}.now(), withdrawn.run, withdrawn.attempt, withdrawn.sends, withdrawn.beat, withdrawn.worker,
-        case when withdrawn.state <> 'buffered' then 'withdrawn for the next occurrence' end
-    from withdrawn
-    join fated on fated.name = withdrawn.periodic_task
+    select replaced.id, replaced.periodic_task, replaced.scheduled_for, replaced.origin,
+        case when replaced.state = 'buffered' then 'skipped' else 'revoked' end,
+        case when replaced.state = 'buffered' then 'superseded' end,
+        resolved.job, replaced.task, replaced.queue, replaced.created_at, replaced.sent_at, replaced.started_at,
+        {schema}.now(), replaced.run, replaced.attempt, replaced.sends, replaced.beat, replaced.worker,
+        case when replaced.state <> 'buffered' then 'replaced for the next occurrence' end
+    from replaced
+    join resolved on resolved.name = replaced.periodic_task
 ),
-asked as (
+stop_requested as (
     update {schema}.active_job as job
-    set ask = case when fated.overlap = 'terminate_other' then 'terminate' else coalesce(job.ask, 'cancel') end
-    from fated
-    where fated.fate = 'replace' and job.periodic_task = fated.name
+    set stop_request = case when resolved.overlap = 'terminate_other' then 'terminate' else coalesce(job.stop_request, 'cancel') end
+    from resolved
+    where resolved.action = 'replace' and job.periodic_task = resolved.name
         and job.id = any (array(
             select id from {schema}.active_job
-            where periodic_task = any (array(select name from fated where fate = 'replace')) and state = 'running'
+            where periodic_task = any (array(select name from resolved where action = 'replace')) and state = 'running'
                 and id not in (select id from lapsed)))
 ),
 made as (
@@ -175,40 +175,40 @@ made as (
         case when waits_for is null then least(marked_at, {schema}.now()) + mark_lease else 'infinity' end,
         (waits_for is null)::int,
         case when waits_for is null then %(beat)s end, case when waits_for is null then marked_at end, mark_lease, %(beat)s
-    from fated
+    from resolved
     cross join lateral (
-        select fate = 'wait'
-            or fate = 'replace' and others > (select count(*) from withdrawn where periodic_task = fated.name) as waits
+        select action = 'wait'
+            or action = 'replace' and others > (select count(*) from replaced where periodic_task = resolved.name) as waits
     ) as turn
-    cross join lateral (select case when waits then 'turn' when limited then 'place' end as waits_for) as line
-    where fate in ('send', 'wait', 'replace')
+    cross join lateral (select case when waits then 'predecessor' when limited then 'slot' end as waits_for) as line
+    where action in ('send', 'wait', 'replace')
         and (select count(*) from lapsed) >= 0
-        and (select count(*) from withdrawn) >= 0
+        and (select count(*) from replaced) >= 0
     on conflict do nothing
     returning id, periodic_task, state
 ),
 skipped as (
     insert into {schema}.finished_job (
         id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, finished_at, beat)
-    select job, name, scheduled_for, origin, 'skipped', case when fate = 'limit' then 'limit' else 'overlap' end,
+    select job, name, scheduled_for, origin, 'skipped', case when action = 'limit' then 'limit' else 'overlap' end,
         coalesce(blocked_by, (
             select other.id from {schema}.active_job as other
-            where other.periodic_task = fated.name and other.id not in (select id from lapsed)
+            where other.periodic_task = resolved.name and other.id not in (select id from lapsed)
             order by other.created_at
             limit 1)),
         task, queue, {schema}.now(), {schema}.now(), %(beat)s
-    from fated
+    from resolved
     where job is not null and job not in (select id from made)
     returning periodic_task, blocked_by
 ),
-passed as (
+skipped_together as (
     insert into {schema}.finished_job (
         id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, task, queue,
         created_at, finished_at, beat)
-    select gen_random_uuid(), name, passed_first, passed_last, passed_count, 'schedule', 'skipped', passed_reason, task, queue,
+    select gen_random_uuid(), name, skipped_first, skipped_last, skipped_count, 'schedule', 'skipped', skipped_reason, task, queue,
         {schema}.now(), {schema}.now(), %(beat)s
     from fenced
-    where passed_count > 0
+    where skipped_count > 0
 ),
 advanced as (
     update {schema}.periodic_task as task
@@ -226,12 +226,12 @@ advanced as (
         from (
             select *, coalesce(job in (select id from made), false)::int as made,
                 -- What waited and is replaced has not run.
-                case when fate = 'replace' then (
-                    select count(*) from withdrawn
+                case when action = 'replace' then (
+                    select count(*) from replaced
                     where periodic_task = name and state = 'buffered' and origin not in ('manual', 'backfill')
                 ) else 0 end as superseded
-            from fated
-        ) as fated
+            from resolved
+        ) as resolved
     ) as outcome
     where task.name = outcome.name
     returning task.name

@@ -4,4 +4,4 @@
 select {schema}.submit_backfill(
     %(backfill)s::uuid, %(beat)s, %(marked_at)s::timestamptz, %(revision)s::bigint, %(jobs)s::uuid[],
     %(scheduled_fors)s::timestamptz[], %(reached)s::timestamptz, %(next_at)s::timestamptz, %(total)s::bigint,
-    %(passed_over)s::bigint, make_interval(secs => %(pickup_deadline)s), %(timezone)s, %(full_acts_as)s) as verdict
+    %(skipped)s::bigint, make_interval(secs => %(pickup_deadline)s), %(timezone)s, %(full_acts_as)s) as verdict

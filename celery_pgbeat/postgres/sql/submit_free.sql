@@ -7,6 +7,6 @@ select name, made from {schema}.submit_free(
     %(beat)s, %(timezone)s, %(full_acts_as)s,
     %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],
     %(jobs)s::uuid[], %(scheduled_fors)s::timestamptz[], %(job_due_ats)s::timestamptz[], %(origins)s::text[],
-    %(passed_firsts)s::timestamptz[], %(passed_lasts)s::timestamptz[], %(passed_counts)s::int[], %(passed_reasons)s::text[],
+    %(skipped_firsts)s::timestamptz[], %(skipped_lasts)s::timestamptz[], %(skipped_counts)s::int[], %(skipped_reasons)s::text[],
     %(next_run_ats)s::timestamptz[], %(planned_fors)s::timestamptz[], %(decided_untils)s::timestamptz[],
     %(pickup_deadlines)s::double precision[])

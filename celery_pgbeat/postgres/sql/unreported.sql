@@ -2,10 +2,10 @@
 --
 -- In the way of these periodic tasks, or of what waits for a place in their group.
 select id from {schema}.active_job as job
-where tracking = 'result' and state = 'submitted'
+where tracking = 'result' and state = 'sent'
     and (periodic_task = any (%(names)s::text[]) or busy_until < {schema}.now()
         or slot is not null and exists (
             select from {schema}.active_job as waiting
-            where waiting.waits_for = 'place' and waiting.group_name = job.group_name))
+            where waiting.waits_for = 'slot' and waiting.group_name = job.group_name))
 order by busy_until
 limit %(batch)s

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.beat.clock import boottime
-from celery_pgbeat.beat.complaints import Complaints
+from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.delivery import Delivery, Order
+from celery_pgbeat.beat.log_throttle import LogThrottle
 from celery_pgbeat.beat.publisher import Published
 
 PATIENCE = 10.0  # seconds
@@ -68,7 +68,7 @@ def rung() -> threading.Semaphore:
 @pytest.fixture
 def delivery(gate: Gate, stopping: threading.Event, rung: threading.Semaphore) -> Iterator[Delivery]:
     made: Any = gate
-    yield (line := Delivery(made, made, Complaints(), stopping.is_set, rung.release, lambda: NOW))
+    yield (line := Delivery(made, made, LogThrottle(), stopping.is_set, rung.release, lambda: NOW))
     for _ in range(10):
         gate.open.release()
     assert line.finish(PATIENCE)

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.beat import dispatcher
-from celery_pgbeat.beat.clock import Watch
+from celery_pgbeat.beat.database_clock import DatabaseClock
 from celery_pgbeat.beat.dispatcher import FIRST_BATCH, SMALLEST_BATCH, Dispatcher
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.planning import Decision, Due
-from celery_pgbeat.postgres.store import Submitted, Verdict, View
+from celery_pgbeat.postgres.beat_queries import Judged, PendingWork, Submitted
 from celery_pgbeat.settings import Settings
 from tests.unit.planning import rows
 
@@ -36,8 +36,8 @@ class Table:
         self.in_time = self.lapsed = False
         self.rechecks: list[str] = []
 
-    def look(self, _lazy_names: Sequence[str]) -> View:
-        return View(
+    def look(self, _lazy_names: Sequence[str]) -> PendingWork:
+        return PendingWork(
             now=self.now,
             due=self.due > 0,
             next_run_at=None,
@@ -88,7 +88,7 @@ def beat(table: Table, monkeypatch: pytest.MonkeyPatch) -> Dispatcher:
     publisher: Any = SimpleNamespace(is_ready_within=lambda _seconds: True)
     outcomes: Any = SimpleNamespace(full_acts_as=lambda _: "full")
     code: Any = SimpleNamespace(lazy_names=[])
-    watch = Watch(timedelta(seconds=30))
+    watch = DatabaseClock(timedelta(seconds=30))
     return Dispatcher(store, publisher, outcomes, watch, Settings(), rows.RULES, code)
 
 
@@ -199,7 +199,7 @@ def test_the_log_says_what_became_of_a_job_that_was_silent(
 ) -> None:
     caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.dispatcher")
     job = uuid.uuid4()
-    verdicts = [Verdict(job, "row", verdict) for verdict in ("lost", "rerun", "resend")]
+    verdicts = [Judged(job, "row", verdict) for verdict in ("lost", "rerun", "resend")]
     monkeypatch.setattr(table, "judge", lambda *_: verdicts, raising=False)
 
     assert beat._judge()

@@ -11,11 +11,11 @@ import pytest
 
 from celery_pgbeat import planning
 from celery_pgbeat.beat import dispatcher, planner
-from celery_pgbeat.beat.clock import Watch
+from celery_pgbeat.beat.database_clock import DatabaseClock
 from celery_pgbeat.beat.dispatcher import DECIDED_WITHIN, FIRST_BATCH, SMALLEST_BATCH, Dispatcher
 from celery_pgbeat.beat.planner import PLANNED_WITHIN, Planner
 from celery_pgbeat.planning import Decision, Due, Planned, Unplanned
-from celery_pgbeat.postgres.store import Submitted, View
+from celery_pgbeat.postgres.beat_queries import PendingWork, Submitted
 from celery_pgbeat.settings import Settings
 from tests.unit.planning import rows
 
@@ -48,10 +48,10 @@ class Table:
         self.decided: list[str] = []
         self.fresh: list[int] = []
 
-    def look(self, _lazy_names: Sequence[str]) -> View:
+    def look(self, _lazy_names: Sequence[str]) -> PendingWork:
         is_there = {"due": True, "unplanned": bool(self.unplanned_names)}
         absent = ("unsent", "admissible", "unreported", "lapsed", "in_time", "resumes", "failing", "backfills")
-        return View(now=NOW, next_run_at=None, **is_there, **dict.fromkeys(absent, False))
+        return PendingWork(now=NOW, next_run_at=None, **is_there, **dict.fromkeys(absent, False))
 
     def recheck_ahead(self) -> int:
         return 0
@@ -106,7 +106,7 @@ def beat_of(table: Any, clock: Clock) -> Dispatcher:
     publisher: Any = SimpleNamespace(is_ready_within=lambda _seconds: True)
     outcomes: Any = SimpleNamespace(full_acts_as=lambda _: "full")
     code: Any = SimpleNamespace(lazy_names=[])
-    watch = Watch(timedelta(seconds=30))
+    watch = DatabaseClock(timedelta(seconds=30))
     return Dispatcher(table, publisher, outcomes, watch, Settings(), rows.RULES, code, clock=clock)
 
 

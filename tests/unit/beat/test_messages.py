@@ -6,13 +6,13 @@ from typing import Any
 
 from celery import Celery
 
-from celery_pgbeat.beat.messages import Job, JobEntry, delay_of, options_of
+from celery_pgbeat.beat.messages import JobEntry, OutgoingJob, delay_of, options_of
 from tests.harness import outbox
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 
 
-def job(**changes: Any) -> Job:
+def job(**changes: Any) -> OutgoingJob:
     return outbox.job(**{"id": uuid.UUID(int=7), "task": "app.probe", "scheduled_for": NOON, **changes})
 
 

@@ -8,9 +8,9 @@ from celery.beat import Scheduler
 from celery.result import AsyncResult, EagerResult
 
 from celery_pgbeat.beat import publisher as publishing
-from celery_pgbeat.beat.clock import boottime
-from celery_pgbeat.beat.messages import Job, Refusal
-from celery_pgbeat.beat.rendering.renderer import Parcel
+from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.messages import OutgoingJob, Refusal
+from celery_pgbeat.beat.rendering.renderer import MessageBatch
 from tests.harness.outbox import Outbox, app_of, job, jobs, outbox
 
 LOST = ConnectionResetError("the broker is gone")
@@ -48,10 +48,10 @@ def lost(taken: list[bool | None]) -> None:
 def parcels(ours: Outbox, monkeypatch: pytest.MonkeyPatch, press: FakePress, size: int) -> None:
     """Have all jobs rendered, by parcels of so many."""
 
-    def render(given: Sequence[Job], _now: Any) -> tuple[list[Parcel], list[Job]]:
+    def render(given: Sequence[OutgoingJob], _now: Any) -> tuple[list[MessageBatch], list[OutgoingJob]]:
         made = []
         for first in range(0, len(given), size):
-            parcel = Parcel(press, str(first))  # type: ignore[arg-type]
+            parcel = MessageBatch(press, str(first))  # type: ignore[arg-type]
             for each in given[first : first + size]:
                 parcel.add(each, 0.0, each.periodic_task)
             made.append(parcel)
@@ -60,7 +60,7 @@ def parcels(ours: Outbox, monkeypatch: pytest.MonkeyPatch, press: FakePress, siz
     monkeypatch.setattr(ours.publisher._renderer, "render", render)
 
 
-def ids(given: Sequence[Job]) -> list[Any]:
+def ids(given: Sequence[OutgoingJob]) -> list[Any]:
     return [each.id for each in given]
 
 
@@ -225,7 +225,7 @@ def test_a_job_that_may_have_been_sent_before_is_not_given_up_for_what_its_own_m
     ],
 )
 def test_what_apply_async_returns_says_whether_there_is_a_message(
-    ours: Outbox, monkeypatch: pytest.MonkeyPatch, returned: Callable[[Job], Any], expected: Any
+    ours: Outbox, monkeypatch: pytest.MonkeyPatch, returned: Callable[[OutgoingJob], Any], expected: Any
 ) -> None:
     """A task class of another package may send nothing, and an eager app runs the task here."""
     one = job()

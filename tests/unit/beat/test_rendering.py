@@ -19,11 +19,11 @@ from kombu.exceptions import SerializerNotInstalled
 from kombu.serialization import codec, dumps, registry
 
 from celery_pgbeat.beat.rendering import renderer
-from celery_pgbeat.beat.rendering.content import Content
-from celery_pgbeat.beat.rendering.fields import HEADERS, Fields, Shown, fields_in
-from celery_pgbeat.beat.rendering.genuine import comes_from, is_plain_task
-from celery_pgbeat.beat.rendering.redis_press import _random_uuids
-from celery_pgbeat.beat.rendering.shape import Shape, key_of
+from celery_pgbeat.beat.rendering.body import Body
+from celery_pgbeat.beat.rendering.eligibility import comes_from, is_plain_task
+from celery_pgbeat.beat.rendering.message_fields import HEADERS, MessageFields, ReprLimits, fields_in
+from celery_pgbeat.beat.rendering.message_template import MessageTemplate, template_key
+from celery_pgbeat.beat.rendering.redis_writer import _random_uuids
 from tests.harness.outbox import job
 
 ODD = ["'", '"', "\\", "it's", "[{", "\x7f", "\xa0", "\u200b", "\n", "ü", "x" * 40]
@@ -40,31 +40,31 @@ def test_arguments_are_shown_as_celery_shows_them(value: Any, longer: int, level
     text = json.dumps(value, ensure_ascii=False)
 
     for longest in (None, 1024, len(repr(value)) + longer):
-        assert saferepr(value, longest, maxlevels=levels) == Shown(longest, levels)(text, value)
+        assert saferepr(value, longest, maxlevels=levels) == ReprLimits(longest, levels)(text, value)
 
 
 @pytest.mark.parametrize("text", ODD)
 def test_a_text_is_shown_as_celery_shows_it(text: str) -> None:
     for value in ([text], {text: text}):
-        assert saferepr(value, 1024) == Shown(1024, 3)(json.dumps(value, ensure_ascii=False), value)
+        assert saferepr(value, 1024) == ReprLimits(1024, 3)(json.dumps(value, ensure_ascii=False), value)
 
 
 @pytest.mark.parametrize("value", [[[[[1]]]], [[[[]]]], {"a": {"b": {"c": {"d": 1}}}}, [{"a": [{}]}]])
 @pytest.mark.parametrize("levels", [1, 2, 3, 4])
 def test_what_is_nested_deeply_is_left_out_as_celery_leaves_it_out(value: Any, levels: int) -> None:
-    assert saferepr(value, 1024, maxlevels=levels) == Shown(1024, levels)(json.dumps(value), value)
+    assert saferepr(value, 1024, maxlevels=levels) == ReprLimits(1024, levels)(json.dumps(value), value)
 
 
 @pytest.mark.parametrize("value", [[1, "ü"], {"a": [True, None, 1.5]}, []])
 def test_plain_arguments_are_shown_without_asking_celery(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("celery_pgbeat.beat.rendering.fields.saferepr")
+    monkeypatch.delattr("celery_pgbeat.beat.rendering.message_fields.saferepr")
 
-    assert repr(value) == Shown(1024, 3)(json.dumps(value, ensure_ascii=False), value)
+    assert repr(value) == ReprLimits(1024, 3)(json.dumps(value, ensure_ascii=False), value)
 
 
-def content(serializer: str) -> Content:
+def content(serializer: str) -> Body:
     plain = dict.fromkeys(("check", "embed", "compression", "countdown", "expires_after", "eta"))
-    return Content(serializer=serializer, show_args=Shown(1024, 3), show_kwargs=Shown(1024, 3), **plain)
+    return Body(serializer=serializer, show_args=ReprLimits(1024, 3), show_kwargs=ReprLimits(1024, 3), **plain)
 
 
 @given(st.lists(VALUES, max_size=3), st.dictionaries(TEXTS, VALUES, max_size=3))
@@ -83,7 +83,7 @@ def test_what_somebody_has_put_in_the_place_of_kombus_json_serializes(monkeypatc
 
 
 def test_a_place_where_something_else_stands_is_left_as_it_is() -> None:
-    fields = Fields("id", "row", "noon", "[]", "()", "{}", None, None, None)
+    fields = MessageFields("id", "row", "noon", "[]", "()", "{}", None, None, None)
     headers = {"id": "id", "root_id": "a root of its own", "argsrepr": "()", "eta": None}
 
     assert {"id": "id", "argsrepr": "argsrepr"} == fields_in(headers, HEADERS, fields)
@@ -101,7 +101,7 @@ def test_jobs_of_one_shape_differ_in_what_is_a_field_alone() -> None:
     one = job()
     same = replace(job(), args="[2]", kwargs="{}", periodic_task="other", schedule=None, timezone=None)
 
-    assert key_of(one) == key_of(same)
+    assert template_key(one) == template_key(same)
 
 
 @pytest.mark.parametrize(
@@ -118,16 +118,16 @@ def test_jobs_of_one_shape_differ_in_what_is_a_field_alone() -> None:
     ],
 )
 def test_whatever_else_differs_makes_another_shape(change: dict[str, Any]) -> None:
-    assert key_of(job()) != key_of(job(**change))
+    assert template_key(job()) != template_key(job(**change))
 
 
 @pytest.mark.parametrize("value", [1, 1.0, True, "1", [1], None])
 def test_options_that_are_equal_in_python_but_not_in_a_message_make_two_shapes(value: Any) -> None:
     values = [1, 1.0, True, "1", [1], None]
 
-    keys = [key_of(job(options={"headers": {"a": each}})) for each in values]
+    keys = [template_key(job(options={"headers": {"a": each}})) for each in values]
 
-    assert 1 == keys.count(key_of(job(options={"headers": {"a": value}})))
+    assert 1 == keys.count(template_key(job(options={"headers": {"a": value}})))
 
 
 def test_a_function_is_known_by_where_it_was_written_not_by_what_it_says_of_itself() -> None:
@@ -164,18 +164,18 @@ def test_a_connection_made_while_messages_are_rendered_is_taken_up_with_the_next
 
     def reconnect(_name: str) -> bool:
         made.connect(SimpleNamespace(connection=None))
-        known.append("shape" in made._shapes)
+        known.append("shape" in made._templates)
         return True
 
-    monkeypatch.setattr(renderer, "_press_for", lambda _: SimpleNamespace())
-    monkeypatch.setattr(renderer, "way", lambda _: "the way")
+    monkeypatch.setattr(renderer, "_writer_for", lambda _: SimpleNamespace())
+    monkeypatch.setattr(renderer, "send_path", lambda _: "the path")
     sender: Any = SimpleNamespace(app=Celery("rendering", broker="memory://", set_as_current=False))
     made, one = renderer.Renderer(sender, reconnect), job()
     made.connect(SimpleNamespace(connection=None))
     made.render([], one.scheduled_for)
-    made._shapes["shape"] = object.__new__(Shape)
+    made._templates["shape"] = object.__new__(MessageTemplate)
 
     made.render([one], one.scheduled_for)
     assert [True] == known
     made.render([], one.scheduled_for)
-    assert "shape" not in made._shapes
+    assert "shape" not in made._templates

@@ -14,7 +14,7 @@ from celery import Celery
 from opentelemetry import trace
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from celery_pgbeat.beat.engine_room import EngineRoom
+from celery_pgbeat.beat.beat_thread import BeatThread
 from celery_pgbeat.beat.publisher import Publisher
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.beat.tracing_publisher import TracingPublisher
@@ -23,11 +23,11 @@ from celery_pgbeat.measures.instruments import Instruments
 from celery_pgbeat.measures.job_span import JobSpan
 from celery_pgbeat.measures.spans import MOST_OPEN, Spans
 from celery_pgbeat.measures.tally import Tally
-from celery_pgbeat.measures.tracing import TracingCountingStore, TracingStore
+from celery_pgbeat.measures.tracing import TracingCountingQueries, TracingQueries
+from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.postgres.store import Store
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.worker.agent import Agent
+from celery_pgbeat.worker.context import WorkerContext
 from tests.harness.exported import Exported, counts, exported
 from tests.harness.outbox import job, jobs
 
@@ -51,13 +51,13 @@ def instruments(**settings: Any) -> Instruments:
 def publisher_of(**settings: Any) -> type[Publisher]:
     app = Celery("room", broker="memory://", set_as_current=False)
     sender: Any = Scheduler(app, lazy=True)
-    room = EngineRoom(sender, Settings.from_mapping({"pgbeat_url": NOWHERE, **settings}), 1.0)
+    room = BeatThread(sender, Settings.from_mapping({"pgbeat_url": NOWHERE, **settings}), 1.0)
     room.stop(0)
     return type(room._publisher)
 
 
 def test_who_does_not_ask_for_spans_pays_nothing_for_them() -> None:
-    assert Store is type(instruments().store("beat-a"))
+    assert BeatQueries is type(instruments().store("beat-a"))
     assert Publisher is publisher_of()
     code = """
 import sys
@@ -65,11 +65,11 @@ from celery import Celery
 import celery_pgbeat.worker.installation, celery_pgbeat.worker.guard
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.worker.agent import Agent
+from celery_pgbeat.worker.context import WorkerContext
 app = Celery("shop", broker="memory://")
 app.conf.pgbeat_url = "postgresql://localhost:1/nowhere"
 assert Scheduler(app)._room._instruments.spans is None
-assert Agent(app, Settings.from_mapping(app.conf)).job_span is None
+assert WorkerContext(app, Settings.from_mapping(app.conf)).job_span is None
 print(sorted(name for name in sys.modules if "opentelemetry" in name or name.endswith("tracing_publisher")))
 """
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -77,8 +77,8 @@ print(sorted(name for name in sys.modules if "opentelemetry" in name or name.end
 
 
 def test_who_asks_for_spans_has_its_statements_and_its_messages_traced() -> None:
-    assert TracingStore is type(instruments(**ON).store("beat-a"))
-    assert TracingCountingStore is type(instruments(pgbeat_metrics_port=1, **ON).store("beat-a"))
+    assert TracingQueries is type(instruments(**ON).store("beat-a"))
+    assert TracingCountingQueries is type(instruments(pgbeat_metrics_port=1, **ON).store("beat-a"))
     assert TracingPublisher is publisher_of(**ON)
 
 
@@ -92,7 +92,7 @@ def test_without_the_extra_neither_a_beat_nor_a_worker_starts_and_both_say_how_t
     app.conf.update(ON)
 
     with pytest.raises(MissingExtra, match=r"pip install 'celery-pgbeat\[opentelemetry\]'"):
-        Scheduler(app) if module == "spans" else Agent(app, Settings.from_mapping(app.conf))
+        Scheduler(app) if module == "spans" else WorkerContext(app, Settings.from_mapping(app.conf))
 
 
 def test_a_tick_ends_with_the_last_phase_of_its_last_job(seen: Exported) -> None:
@@ -251,7 +251,7 @@ def test_a_worker_where_nobody_traces_is_not_disturbed() -> None:
 def test_traced_statements_are_counted_too() -> None:
     made = instruments(pgbeat_metrics_port=1, **ON).store("beat-a")
 
-    assert isinstance(made, TracingCountingStore)
+    assert isinstance(made, TracingCountingQueries)
     assert isinstance(made._tally, Tally)
 
 

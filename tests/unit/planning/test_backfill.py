@@ -10,31 +10,31 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.planning import NOTHING, History, Range, Step, job_id, range_of
+from celery_pgbeat.planning import NOTHING, BackfillRange, BackfillStep, History, job_id, range_of
 from tests.unit.planning.rows import NEW_YEAR, RULES, at, definition
 
 UTC = timezone.utc
 HOUR = timedelta(hours=1)
 
 
-def hourly(since: datetime, until: datetime, mode: str = "missing", **columns: Any) -> Range:
+def hourly(since: datetime, until: datetime, mode: str = "missing", **columns: Any) -> BackfillRange:
     return range_of(definition(**{"schedule": "0 * * * *", **columns}), since, until, mode, RULES)
 
 
 def step(
-    span: Range, reached: datetime | None = None, history: History = NOTHING, room: int = 100, left: Any = None
-) -> Step:
+    span: BackfillRange, reached: datetime | None = None, history: History = NOTHING, room: int = 100, left: Any = None
+) -> BackfillStep:
     return span.step(reached, history, room, left)
 
 
-def steps(span: Range, history: History, room: int) -> tuple[list[datetime], int, int]:
+def steps(span: BackfillRange, history: History, room: int) -> tuple[list[datetime], int, int]:
     """Make all steps; return what went out, how many were passed over, and how many steps it took."""
     out: list[datetime] = []
     passed, made, reached = 0, 0, None
     while True:
         one = step(span, reached, history, room)
         out += one.jobs
-        passed, made, reached = passed + one.passed_over, made + 1, one.reached
+        passed, made, reached = passed + one.skipped, made + 1, one.reached
         if one.next_at is None:
             return out, passed, made
 
@@ -43,7 +43,7 @@ def test_both_ends_belong_to_the_range() -> None:
     span = hourly(at("10:00"), at("12:00"))
 
     assert 3 == span.count()
-    assert Step((at("10:00"), at("11:00"), at("12:00")), at("12:00"), 0, None) == step(span)
+    assert BackfillStep((at("10:00"), at("11:00"), at("12:00")), at("12:00"), 0, None) == step(span)
     assert (at("11:00"),) == step(hourly(at("10:00:01"), at("11:59"))).jobs
     assert () == step(hourly(at("10:01"), at("10:59"))).jobs
 
@@ -54,7 +54,7 @@ def test_the_row_s_own_bounds_hold() -> None:
     assert (at("11:00"), at("12:00")) == step(hourly(at("08:00"), at("20:00"), **bounded)).jobs
     for outside in (at("08:00"), at("10:30")), (at("12:01"), at("20:00")):
         nothing = step(hourly(*outside, **bounded))
-        assert ((), 0, None) == (nothing.jobs, nothing.passed_over, nothing.next_at)
+        assert ((), 0, None) == (nothing.jobs, nothing.skipped, nothing.next_at)
 
 
 def test_time_before_the_row_was_planned_counts() -> None:
@@ -114,8 +114,8 @@ def test_nothing_is_decided_beyond_what_the_history_knows() -> None:
 
     one = step(span, history=known)
 
-    assert Step((at("03:00"),), at("03:00"), 3, at("04:00")) == one
-    assert Step((), at("05:30"), 2, at("06:00")) == step(span, one.reached, History({}, until=at("05:30")))
+    assert BackfillStep((at("03:00"),), at("03:00"), 3, at("04:00")) == one
+    assert BackfillStep((), at("05:30"), 2, at("06:00")) == step(span, one.reached, History({}, until=at("05:30")))
 
 
 def test_a_history_of_another_schedule_is_left_behind() -> None:
@@ -124,7 +124,7 @@ def test_a_history_of_another_schedule_is_left_behind() -> None:
 
     for mode in ("missing", "failed"):
         one = step(hourly(at("00:10"), at("09:00"), mode), history=old)
-        assert ((), at("00:49"), 0, at("01:00")) == (one.jobs, one.reached, one.passed_over, one.next_at)
+        assert ((), at("00:49"), 0, at("01:00")) == (one.jobs, one.reached, one.skipped, one.next_at)
 
 
 def test_what_the_ordinary_way_has_still_to_decide_waits() -> None:
@@ -134,7 +134,7 @@ def test_what_the_ordinary_way_has_still_to_decide_waits() -> None:
     waiting = step(span, one.reached, left=at("03:00"))
 
     assert [0, 1, 2] == [occurrence.hour for occurrence in one.jobs]
-    assert ((), 0, at("03:00")) == (waiting.jobs, waiting.passed_over, waiting.next_at)
+    assert ((), 0, at("03:00")) == (waiting.jobs, waiting.skipped, waiting.next_at)
     assert [3, 4, 5] == [occurrence.hour for occurrence in step(span, waiting.reached).jobs]
 
 
@@ -154,8 +154,8 @@ def test_fifty_years_of_seconds_of_which_none_failed_are_passed_over_in_one_step
 
     one = step(span)
 
-    assert (None, span.count()) == (one.next_at, one.passed_over)
-    assert one.passed_over == 18_262 * 86_400 + 1
+    assert (None, span.count()) == (one.next_at, one.skipped)
+    assert one.skipped == 18_262 * 86_400 + 1
     assert time.process_time() - began < 1.0
 
 

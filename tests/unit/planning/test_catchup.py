@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-from celery_pgbeat.planning import Decision, Passed
+from celery_pgbeat.planning import Decision, Skipped
 from tests.unit.planning.rows import at, decide, due
 
 
@@ -25,7 +25,7 @@ def test_all_of_them_go_out_in_their_order_and_then_the_next_one() -> None:
 
     assert [at("06:05") + timedelta(minutes=5 * n) for n in range(72)] == [one.scheduled_for for one in decisions]
     assert {"catchup"} == {one.origin for one in decisions}
-    assert [None] * 72 == [one.passed for one in decisions]
+    assert [None] * 72 == [one.skipped for one in decisions]
     assert at("12:05") == decisions[-1].next_run_at
 
 
@@ -34,16 +34,16 @@ def test_of_all_only_the_newest_go_out_where_there_is_a_limit() -> None:
 
     first = decisions[0]
     assert first.scheduled_for is None
-    assert Passed(at("06:05"), at("11:10"), 62, "too_late") == first.passed
+    assert Skipped(at("06:05"), at("11:10"), 62, "too_late") == first.skipped
     assert [at("11:15") + timedelta(minutes=5 * n) for n in range(10)] == [one.scheduled_for for one in decisions[1:]]
-    assert [None] * 10 == [one.passed for one in decisions[1:]]
+    assert [None] * 10 == [one.skipped for one in decisions[1:]]
 
 
 def test_of_all_only_those_within_the_window_go_out() -> None:
     decisions = decided_by_all(catchup_window=timedelta(hours=1))
 
-    assert decisions[0].passed is not None
-    assert 60 == decisions[0].passed.count
+    assert decisions[0].skipped is not None
+    assert 60 == decisions[0].skipped.count
     assert [at("11:05") + timedelta(minutes=5 * n) for n in range(12)] == [one.scheduled_for for one in decisions[1:]]
 
 
@@ -60,9 +60,9 @@ def test_a_run_that_sql_set_before_the_row_was_defined_does_not_widen_the_limit(
 
     passed, following = decide(row), at("11:15")
 
-    assert passed.passed is not None
+    assert passed.skipped is not None
     assert (None, following) == (passed.scheduled_for, passed.planned_for)
-    assert (at("11:00", 6), 27) == (passed.passed.first, passed.passed.count)
+    assert (at("11:00", 6), 27) == (passed.skipped.first, passed.skipped.count)
 
 
 def test_what_a_window_held_back_is_one_run_however_late_it_is_decided() -> None:
@@ -78,7 +78,7 @@ def test_what_a_window_held_back_is_one_run_however_late_it_is_decided() -> None
     decision = decide(row)
 
     assert (at("05:00"), "catchup", at("05:10")) == (decision.scheduled_for, decision.origin, decision.next_run_at)
-    assert Passed(at("00:00"), at("04:50"), 30, "blackout") == decision.passed
+    assert Skipped(at("00:00"), at("04:50"), 30, "blackout") == decision.skipped
 
 
 def test_without_a_limit_all_means_the_newest_thousand() -> None:
@@ -95,8 +95,8 @@ def test_without_a_limit_all_means_the_newest_thousand() -> None:
 
     # What is less than 32 s late is on time and none of these.
     assert at("11:59") - timedelta(minutes=999) == decision.planned_for
-    assert decision.passed is not None
-    assert decision.passed.count > 5_000_000
+    assert decision.skipped is not None
+    assert decision.skipped.count > 5_000_000
 
 
 def test_too_late_for_the_window_nothing_goes_out_and_one_record_has_the_count() -> None:
@@ -108,5 +108,5 @@ def test_too_late_for_the_window_nothing_goes_out_and_one_record_has_the_count()
         )
 
         assert (None, at("12:05")) == (decision.scheduled_for, decision.next_run_at)
-        assert decision.passed is not None
-        assert (72, "too_late") == (decision.passed.count, decision.passed.reason)
+        assert decision.skipped is not None
+        assert (72, "too_late") == (decision.skipped.count, decision.skipped.reason)

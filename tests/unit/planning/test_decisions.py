@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.planning import Passed, Rules, job_id, plan
+from celery_pgbeat.planning import Rules, Skipped, job_id, plan
 from tests.unit.planning.rows import NEW_YEAR, RULES, at, decide, definition, due
 
 
@@ -91,7 +91,7 @@ def test_on_time_the_occurrence_is_decided_by_itself() -> None:
     assert (at("12:00"), "schedule", None, at("12:05")) == (
         decision.scheduled_for,
         decision.origin,
-        decision.passed,
+        decision.skipped,
         decision.next_run_at,
     )
 
@@ -106,12 +106,12 @@ def test_after_six_hours_the_latest_goes_out_and_the_rest_is_one_counted_record(
     decision = decide(due(at("12:02"), at("06:05"), last_run_at=at("06:00")))
 
     assert (at("12:00"), at("12:05")) == (decision.scheduled_for, decision.next_run_at)
-    assert decision.passed is not None
+    assert decision.skipped is not None
     assert (at("06:05"), at("11:55"), 71, "too_late") == (
-        decision.passed.first,
-        decision.passed.last,
-        decision.passed.count,
-        decision.passed.reason,
+        decision.skipped.first,
+        decision.skipped.last,
+        decision.skipped.count,
+        decision.skipped.reason,
     )
 
 
@@ -119,8 +119,8 @@ def test_too_late_for_the_window_nothing_goes_out_and_all_are_counted() -> None:
     decision = decide(due(at("12:02"), at("06:05"), catchup_window=timedelta(seconds=60)))
 
     assert decision.job is None
-    assert decision.passed is not None
-    assert (72, at("12:05")) == (decision.passed.count, decision.next_run_at)
+    assert decision.skipped is not None
+    assert (72, at("12:05")) == (decision.skipped.count, decision.next_run_at)
 
 
 def test_catchup_none_sends_nothing_late() -> None:
@@ -135,7 +135,7 @@ def test_catchup_earliest_sends_the_oldest_that_the_window_allows() -> None:
 
     assert at("06:05") == unbounded.scheduled_for
     assert at("11:05") == bounded.scheduled_for
-    assert [decision.passed.count for decision in (unbounded, bounded) if decision.passed] == [71, 71]
+    assert [decision.skipped.count for decision in (unbounded, bounded) if decision.skipped] == [71, 71]
 
 
 def test_a_lapsed_marks_own_tick_is_on_time_for_a_lease_longer() -> None:
@@ -145,9 +145,9 @@ def test_a_lapsed_marks_own_tick_is_on_time_for_a_lease_longer() -> None:
     after = decide(due(at("12:00:48"), at("12:00"), taken_over=True, **late))
     never_marked = decide(due(at("12:00:33"), at("12:00"), **late))
 
-    assert (at("12:00"), at("12:05"), None) == (in_time.scheduled_for, in_time.next_run_at, in_time.passed)
+    assert (at("12:00"), at("12:05"), None) == (in_time.scheduled_for, in_time.next_run_at, in_time.skipped)
     for decision in (after, never_marked):
-        assert (None, Passed(at("12:00"), at("12:00"), 1, "too_late")) == (decision.scheduled_for, decision.passed)
+        assert (None, Skipped(at("12:00"), at("12:00"), 1, "too_late")) == (decision.scheduled_for, decision.skipped)
 
 
 def test_a_mark_of_this_morning_makes_nothing_on_time() -> None:
@@ -156,7 +156,7 @@ def test_a_mark_of_this_morning_makes_nothing_on_time() -> None:
     for policy in ({"catchup": "none"}, {"catchup_window": timedelta(hours=1)}):
         decision = decide(due(at("15:00"), at("09:00"), **morning, **policy))
 
-        assert (None, Passed(at("09:00"), at("09:00"), 1, "too_late")) == (decision.scheduled_for, decision.passed)
+        assert (None, Skipped(at("09:00"), at("09:00"), 1, "too_late")) == (decision.scheduled_for, decision.skipped)
     latest = decide(due(at("15:00"), at("09:00"), **morning))
     assert (at("09:00"), "catchup") == (latest.scheduled_for, latest.origin)
 
@@ -169,7 +169,7 @@ def test_a_catchup_window_is_the_last_word_also_on_what_is_on_time(catchup: str,
     beyond = decide(due(at("12:00:02"), at("12:00"), **policy))
 
     assert at("12:00") == within.scheduled_for
-    assert (None, Passed(at("12:00"), at("12:00"), 1, "too_late")) == (beyond.scheduled_for, beyond.passed)
+    assert (None, Skipped(at("12:00"), at("12:00"), 1, "too_late")) == (beyond.scheduled_for, beyond.skipped)
     assert at("12:05") == beyond.next_run_at
 
 
@@ -177,7 +177,7 @@ def test_what_a_short_window_drops_is_one_record_however_many_they_are() -> None
     window = {"schedule": "every 1s", "catchup_window": timedelta(seconds=2), "last_run_at": at("12:00")}
     decision = decide(due(at("12:00:10"), at("12:00:01"), **window))
 
-    assert Passed(at("12:00:01"), at("12:00:07"), 7, "too_late") == decision.passed
+    assert Skipped(at("12:00:01"), at("12:00:07"), 7, "too_late") == decision.skipped
     assert (None, at("12:00:08")) == (decision.scheduled_for, decision.next_run_at)
 
 
@@ -193,7 +193,7 @@ def test_a_run_set_by_sql_at_or_before_the_last_one_decided_is_a_new_run_of_now(
     assert (at("12:01"), "schedule", None, at("12:05")) == (
         decision.scheduled_for,
         decision.origin,
-        decision.passed,
+        decision.skipped,
         decision.next_run_at,
     )
 
@@ -210,8 +210,8 @@ def test_a_run_set_far_into_the_past_catches_nothing_up_from_before_the_definiti
 
     decision = decide(row)
 
-    assert decision.passed is not None
-    assert (at("12:00"), 2) == (decision.scheduled_for, decision.passed.count)
+    assert decision.skipped is not None
+    assert (at("12:00"), 2) == (decision.scheduled_for, decision.skipped.count)
 
 
 def test_a_run_set_by_sql_before_the_start_does_not_begin_the_schedule_early() -> None:
@@ -237,16 +237,16 @@ def test_the_count_is_arithmetic_a_second_schedule_down_for_ten_years_is_decided
 
     decision = decide(row)
 
-    assert decision.passed is not None
-    assert decision.passed.count > 300_000_000
+    assert decision.skipped is not None
+    assert decision.skipped.count > 300_000_000
 
 
 def test_a_refused_decision_keeps_its_occurrence_in_the_record() -> None:
     decision = decide(due(at("12:00"), at("12:00"))).refused("not_allowed")
 
     assert decision.job is None
-    assert decision.passed is not None
-    assert (1, "not_allowed", at("12:05")) == (decision.passed.count, decision.passed.reason, decision.next_run_at)
+    assert decision.skipped is not None
+    assert (1, "not_allowed", at("12:05")) == (decision.skipped.count, decision.skipped.reason, decision.next_run_at)
 
 
 def test_the_id_of_a_tick_is_the_same_whoever_asks_and_another_for_a_row_made_anew() -> None:

@@ -17,9 +17,9 @@ from celery.app.trace import build_tracer
 from celery.exceptions import Ignore
 
 from celery_pgbeat.errors import DatabaseUnavailable, InvalidSetting
-from celery_pgbeat.postgres.reports import Finish, Reports, Retry, Start
+from celery_pgbeat.postgres.worker_queries import Finish, Retry, Start, WorkerQueries
 from celery_pgbeat.worker import install
-from celery_pgbeat.worker.agent import agent_of
+from celery_pgbeat.worker.context import context_of
 from celery_pgbeat.worker.guard import GUARD
 
 NOWHERE = "postgresql://nobody@127.0.0.1:1/nowhere"
@@ -127,7 +127,7 @@ def test_a_worker_without_a_url_warns_once_and_guards_nothing(app: Celery, caplo
     probe_of(app, "unit.probe")
     install(app)
     install(app)
-    assert agent_of(app) is None
+    assert context_of(app) is None
     assert GUARD not in vars(app.tasks["unit.probe"])
     assert 1 == caplog.text.count("pgbeat_url is not set")
 
@@ -153,40 +153,40 @@ def test_a_starting_worker_with_a_wrong_setting_does_not_start(app: Celery) -> N
 
 def test_each_process_has_a_line_of_its_own(app: Celery) -> None:
     install(app)
-    agent = agent_of(app)
-    assert agent is not None
-    mine = agent.line
-    assert mine is agent.line
+    context = context_of(app)
+    assert context is not None
+    mine = context.connection
+    assert mine is context.connection
     child = os.fork()
     if child == 0:
-        os._exit(0 if agent.line is not mine and not agent.is_main else 1)
+        os._exit(0 if context.connection is not mine and not context.is_main else 1)
     assert 0 == os.waitpid(child, 0)[1]
-    assert mine is agent.line
-    assert agent.is_main
-    agent.close()
+    assert mine is context.connection
+    assert context.is_main
+    context.close()
 
 
 def test_a_child_tells_its_main_process_how_a_job_ended_and_says_it_itself_where_that_does_not_hear(
     app: Celery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(app)
-    agent = agent_of(app)
-    assert agent is not None
+    context = context_of(app)
+    assert context is not None
     finish = Finish(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), "succeeded")
     said: list[object] = []
-    monkeypatch.setattr(agent, "deliver", lambda report, _: said.append(report))
+    monkeypatch.setattr(context, "deliver", lambda report, _: said.append(report))
     child = os.fork()
     if child == 0:
-        agent.finish(finish)
+        context.finish(finish)
         heard = not said
-        while agent._letterbox is not None and agent._letterbox.post(finish):
+        while context._report_pipe is not None and context._report_pipe.send(finish):
             pass
-        agent.finish(finish)
+        context.finish(finish)
         os._exit(0 if heard and len(said) == 1 else 1)
     assert 0 == os.waitpid(child, 0)[1]
-    assert agent._letterbox is not None
-    assert {finish} == set(agent._letterbox.take())
-    agent.close()
+    assert context._report_pipe is not None
+    assert {finish} == set(context._report_pipe.receive())
+    context.close()
 
 
 def test_a_child_tells_its_main_process_of_a_retry_that_postgres_cannot_take_now(
@@ -194,48 +194,48 @@ def test_a_child_tells_its_main_process_of_a_retry_that_postgres_cannot_take_now
 ) -> None:
     """Else the report is lost with a process that is recycled meanwhile, and the job counts as lost."""
     install(app)
-    agent = agent_of(app)
-    assert agent is not None
-    agent.become_main()
-    letterbox = agent._letterbox
-    assert letterbox is not None
-    monkeypatch.setattr(agent, "_main_pid", os.getpid() + 1)
+    context = context_of(app)
+    assert context is not None
+    context.become_main()
+    report_pipe = context._report_pipe
+    assert report_pipe is not None
+    monkeypatch.setattr(context, "_main_pid", os.getpid() + 1)
     told = Retry(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), timedelta(seconds=90), "ValueError: no")
 
     def away(*_: Any, **__: Any) -> bool:
         raise DatabaseUnavailable("Postgres is not usable.")
 
-    monkeypatch.setattr(Reports, "retry", away)
-    report = partial(Reports.retry, start=told.start, delay=told.delay, error=told.error)
-    agent.deliver(report, told.start.job)
-    assert [told] == letterbox.take()
-    assert agent.line.courier._thread is None
-    agent.close()
-    letterbox.close()
+    monkeypatch.setattr(WorkerQueries, "retry", away)
+    report = partial(WorkerQueries.retry, start=told.start, delay=told.delay, error=told.error)
+    context.deliver(report, told.start.job)
+    assert [told] == report_pipe.receive()
+    assert context.connection.report_thread._thread is None
+    context.close()
+    report_pipe.close()
 
 
 def test_a_process_that_inherits_nothing_says_itself_how_a_job_ended(
     app: Celery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(app, main=False)
-    agent = agent_of(app)
-    assert agent is not None
+    context = context_of(app)
+    assert context is not None
     said: list[Any] = []
-    monkeypatch.setattr(agent, "deliver", lambda report, _: said.append(report))
+    monkeypatch.setattr(context, "deliver", lambda report, _: said.append(report))
     start = Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node")
-    agent.finish(Finish(start, "failed", "ValueError: no"))
+    context.finish(Finish(start, "failed", "ValueError: no"))
     assert [{"start": start, "state": "failed", "error": "ValueError: no"}] == [report.keywords for report in said]
 
 
-def test_a_worker_that_is_started_again_in_the_same_process_has_a_new_letterbox(app: Celery) -> None:
+def test_a_worker_that_is_started_again_in_the_same_process_has_a_new_pipe(app: Celery) -> None:
     install(app)
-    agent = agent_of(app)
-    assert agent is not None
+    context = context_of(app)
+    assert context is not None
     install(app)
-    first = agent._letterbox
+    first = context._report_pipe
     assert first is not None
-    agent.close()
-    agent.close()
+    context.close()
+    context.close()
     install(app)
-    assert agent._letterbox not in (None, first)
-    agent.close()
+    assert context._report_pipe not in (None, first)
+    context.close()

@@ -12,8 +12,8 @@ from celery import Celery
 from celery.app.task import Context
 from celery.worker import state
 
-from celery_pgbeat.postgres.reports import Copy
-from celery_pgbeat.worker.message import Entrusted, copy_of, entrust, entrusted_start
+from celery_pgbeat.postgres.worker_queries import MessageCopy
+from celery_pgbeat.worker.message import ReceivedJobs, assign_token, assigned_start, copy_of
 from tests.fuzz.values import nested
 
 JOB = uuid.UUID("7e5cf5a2-7c3c-5f0e-9d2a-1f5f3d0f8a11")
@@ -31,12 +31,12 @@ class Request(SimpleNamespace):
 
 
 def test_our_header_is_read() -> None:
-    assert Copy(JOB, 3, 2) == copy_of(fields())
+    assert MessageCopy(JOB, 3, 2) == copy_of(fields())
 
 
 def test_our_header_is_read_from_a_message_of_celery_s_first_protocol() -> None:
     found = fields()
-    assert Copy(JOB, 3, 2) == copy_of({**found, "pgbeat": None, "headers": {"pgbeat": found["pgbeat"]}})
+    assert MessageCopy(JOB, 3, 2) == copy_of({**found, "pgbeat": None, "headers": {"pgbeat": found["pgbeat"]}})
 
 
 def test_a_message_of_somebody_else_is_not_ours() -> None:
@@ -83,19 +83,19 @@ def test_a_copy_knows_the_task_of_its_message(task: Any, read: str | None) -> No
 
 def test_a_child_means_the_start_that_its_main_process_entrusted() -> None:
     request = Request(request_dict=fields(properties={"priority": 4}))
-    start = entrust(request, "node")
+    start = assign_token(request, "node")
     assert start is not None
-    assert start == entrusted_start(vars(Context(request.request_dict)), copy_of(request.request_dict) or start)
+    assert start == assigned_start(vars(Context(request.request_dict)), copy_of(request.request_dict) or start)
     assert 4 == request.request_dict["properties"]["priority"]
 
 
 def test_each_copy_is_entrusted_with_a_token_of_its_own() -> None:
-    assert entrust(Request(request_dict=fields()), "n") != entrust(Request(request_dict=fields()), "n")
+    assert assign_token(Request(request_dict=fields()), "n") != assign_token(Request(request_dict=fields()), "n")
 
 
 def test_the_broker_s_own_properties_never_carry_the_token() -> None:
     properties: dict[str, Any] = {"priority": 4}
-    entrust(Request(request_dict=fields(properties=properties)), "node")
+    assign_token(Request(request_dict=fields(properties=properties)), "node")
     assert {"priority": 4} == properties
 
 
@@ -103,7 +103,7 @@ def test_the_message_of_a_retry_carries_our_header_and_not_the_token() -> None:
     app = Celery(set_as_current=False)
     task = app.tasks["celery.backend_cleanup"]
     request = Request(request_dict=fields(properties={}, args=[], kwargs={}, delivery_info={}))
-    start = entrust(request, "node")
+    start = assign_token(request, "node")
     assert start is not None
     options = task.signature_from_request(Context(request.request_dict), retries=3).options
     assert str(JOB) == options["headers"]["pgbeat"]["job"]
@@ -111,22 +111,22 @@ def test_the_message_of_a_retry_carries_our_header_and_not_the_token() -> None:
 
 
 def test_where_nobody_entrusted_a_start_there_is_none() -> None:
-    assert entrusted_start(fields(), Copy(JOB, 3, 2)) is None
-    assert entrust(Request(request_dict={"id": str(JOB)}), "node") is None
+    assert assigned_start(fields(), MessageCopy(JOB, 3, 2)) is None
+    assert assign_token(Request(request_dict={"id": str(JOB)}), "node") is None
 
 
 def test_only_what_a_pool_process_has_accepted_runs() -> None:
-    entrusted = Entrusted()
+    received_jobs = ReceivedJobs()
     request, other = Request(request_dict=fields()), Request(request_dict=fields())
-    start, second = entrust(request, "n"), entrust(other, "n")
+    start, second = assign_token(request, "n"), assign_token(other, "n")
     assert start is not None
     assert second is not None
-    entrusted.add(request, start)
-    entrusted.add(other, second)
-    assert [] == entrusted.running()
+    received_jobs.add(request, start)
+    received_jobs.add(other, second)
+    assert [] == received_jobs.running()
     state.active_requests.add(request)
-    assert [start] == entrusted.running()
-    assert [(start, request)] == entrusted.under_way()
-    assert {start, second} == set(entrusted.of(str(JOB)))
+    assert [start] == received_jobs.running()
+    assert [(start, request)] == received_jobs.under_way()
+    assert {start, second} == set(received_jobs.of(str(JOB)))
     del request, other
-    assert [] == entrusted.of(str(JOB))
+    assert [] == received_jobs.of(str(JOB))

@@ -12,7 +12,7 @@ import pytest
 from celery import Celery, states
 from celery.exceptions import Ignore, Reject, Retry
 
-from celery_pgbeat.postgres.reports import Finish, Start
+from celery_pgbeat.postgres.worker_queries import Finish, Start
 from celery_pgbeat.worker.tracker import ERROR_LENGTH, delay_of, error_text, outcome
 
 START = Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node")

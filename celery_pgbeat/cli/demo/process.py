@@ -1,0 +1,94 @@
+"""One `celery` process of the demo, by name, over all its lives."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from celery_pgbeat.embedded import Process
+
+APP = "celery_pgbeat.cli.demo.app"
+QUEUE = "PGBEAT_DEMO_QUEUE"  # a variable: on a broker of others the demo's messages have a queue of their own
+TAIL = 15  # lines of a log that are shown when something went wrong
+
+
+class DemoProcess:
+    """A beat or a worker. It ends with the demo, however that ends.
+
+    Args:
+        name: what it is called on the screen.
+        arguments: the words after `celery -A app`.
+        environment: its whole environment.
+    """
+
+    def __init__(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.name = name
+        self.state = "waiting"
+        self.pids: list[int] = []  # of all its lives
+        self._folder = Path(tempfile.mkdtemp(prefix=f"pgbeat-demo-{name}-"))
+        self._log = self._folder / "log"
+        self._command = [sys.executable, "-m", "celery", "-A", APP, *arguments]
+        # A killed worker leaves folders in its temporary folder.
+        self._environment = {**environment, "TMPDIR": str(self._folder), "PYTHONUNBUFFERED": "1"}
+        self._process: Process | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id of its latest life."""
+        return self.pids[-1]
+
+    def start(self) -> None:
+        """Start it, for the first time or again."""
+        if self._process is not None:
+            self._process.close(keep=True)
+        self._process = Process(
+            self._command, log=self._log, env=self._environment, cwd=self._folder, folder=self._folder
+        )
+        self.pids.append(self._process.pid)
+        self.state = "running"
+
+    def kill(self) -> None:
+        """Kill it with -9."""
+        self._started.kill()
+        self.state = "killed"
+
+    def freeze(self) -> None:
+        """Stop it where it stands (SIGSTOP)."""
+        self._started.signal(signal.SIGSTOP)
+        self.state = "frozen"
+
+    def resume(self) -> None:
+        """Let it go on (SIGCONT)."""
+        self._started.signal(signal.SIGCONT)
+        self.state = "running"
+
+    def ask_to_stop(self) -> None:
+        """Ask it to end in good order."""
+        if self._process is not None:
+            self._process.resume()
+            self._process.signal(signal.SIGTERM)
+
+    def end(self) -> None:
+        """Wait for its end, and bring it about where it does not come."""
+        if self._process is not None:
+            self._process.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self.state = "ended"
+
+    def has_failed(self) -> bool:
+        """Tell whether its process is gone and nobody killed it."""
+        return self.state == "running" and not self._started.is_running()
+
+    def tail(self) -> str:
+        """Return the last lines of its log."""
+        lines = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
+        return "\n".join([f"The log of {self.name} ends:", *lines[-TAIL:]])
+
+    @property
+    def _started(self) -> Process:
+        assert self._process is not None, f"{self.name} was not started"
+        return self._process

@@ -1,0 +1,202 @@
+"""Sits with one child process and ends it when the owner is gone.
+
+A demo or a test run may be killed with `kill -9`; its servers must not stay behind. `PR_SET_PDEATHSIG` would be
+shorter, but it is Linux only, fires when the *thread* that started the child ends, and is taken off when `unshare`
+enters a user namespace. So each child has a small parent of its own: this file, run as a script, with nothing but the
+standard library.
+
+    owner ──stdin pipe──► watchdog ──fork, setsid──► child
+          ◄──stdout pipe──
+
+The watchdog writes the child's process id and later its exit status. It leaves when stdin has something to read: a word
+from the owner (`keep`: leave the folder alone), or the end of file that the kernel delivers when the owner dies. Then
+it ends the child and removes the folder. Only then it reaps the child, so until then the id cannot pass to another
+process and the owner may send signals to it without a race.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without the import, which would double the start-up time
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+KEEP = b"keep\n"
+RECORD = 12  # bytes of one number that the watchdog tells: fixed, so that one read takes one of them
+_POLL = 0.01  # seconds between two looks at a process that was asked to end
+_KILL_TIMEOUT = 5.0  # seconds; a killed process ends at once, unless it waits for a disk
+
+
+def descendants(pid: int) -> list[int]:
+    """List the processes below `pid`, nearest first.
+
+    Process groups are not enough: each backend of Postgres is a session of its own.
+    """
+    children: dict[int, list[int]] = {}
+    for child, parent in _parents():
+        children.setdefault(parent, []).append(child)
+    found: list[int] = []
+    level = [pid]
+    while level:
+        level = [child for parent in level for child in children.get(parent, ())]
+        found += level
+    return found
+
+
+def signal_tree(pid: int, number: int) -> None:
+    """Send a signal to a process, to its group and to all its descendants, parents first."""
+    below = descendants(pid)
+    _send(os.kill, pid, number)
+    _send(os.killpg, pid, number)
+    for child in below:
+        _send(os.kill, child, number)
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process and all its descendants, and wait for the end of the latter.
+
+    They are stopped first: a prefork parent or a postmaster would replace its killed children while we look for them.
+    And the last of them must be gone before a Postgres may be started again on the same data.
+    """
+    signal_tree(pid, signal.SIGSTOP)
+    below = descendants(pid)
+    signal_tree(pid, signal.SIGKILL)
+    until = time.monotonic() + _KILL_TIMEOUT
+    while any(map(_lives, below)) and time.monotonic() < until:
+        time.sleep(_POLL)
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    """Yield the id of each process and that of its parent."""
+    if not os.path.exists("/proc/self/stat"):
+        import subprocess
+
+        shown = subprocess.run(["ps", "-axo", "pid=,ppid="], stdout=subprocess.PIPE, text=True, check=True).stdout
+        for pid, parent in map(str.split, shown.splitlines()):
+            yield int(pid), int(parent)
+        return
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{entry}/stat", "rb") as stat:
+                # "pid (name) state ppid …": the name may hold spaces and brackets, so count from its last bracket.
+                yield int(entry), int(stat.read().rpartition(b")")[2].split()[1])
+
+
+def _lives(pid: int) -> bool:
+    """Tell whether a process runs still; one that only waits to be reaped does not."""
+    try:
+        os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except ProcessLookupError:
+        return False
+    except OSError:  # no /proc, or it has just gone
+        return not os.path.exists("/proc/self/stat")
+
+
+def _send(send: Callable[[int, int], None], pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS refuses signals to a zombie by the latter
+        send(pid, number)
+
+
+class _Child:
+    """The process we sit with."""
+
+    def __init__(self, log: str, command: list[str]) -> None:
+        self._status: int | None = None
+        self.pid = os.fork()
+        if not self.pid:
+            self._become(log, command)
+
+    @staticmethod
+    def _become(log: str, command: list[str]) -> None:
+        """Turn into the command: a session of its own, nothing to read, the output appended to the log."""
+        try:
+            os.setsid()
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            # The folder may belong to another user, who could have put a link in the log's place.
+            written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+            os.dup2(written, 1)
+            os.dup2(written, 2)
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and that would be inherited
+            os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
+        except OSError as error:
+            os.write(2, f"{command[0]}: {error}\n".encode())
+        finally:
+            os._exit(127)
+
+    def status(self) -> int | None:
+        """Give the exit status (negative: the signal that ended it), or None while it runs."""
+        if self._status is None and hasattr(os, "waitid"):
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is not None:
+                self._status = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        elif self._status is None:  # macOS before Python 3.13 can only reap
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._status = os.waitstatus_to_exitcode(status)
+        return self._status
+
+    def end(self, number: int, grace: float) -> None:
+        """Ask it to stop, and kill what is left of it after the grace period (seconds)."""
+        if self.status() is None:
+            signal_tree(self.pid, signal.SIGCONT)
+            _send(os.kill, self.pid, number)
+            self._wait(grace)
+        kill_tree(self.pid)
+        self._wait(grace)
+        # A restarted Postgres takes even a zombie of its predecessor for alive, and who inherits ours may be slow.
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, os.WNOHANG)
+
+    def _wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while self.status() is None and time.monotonic() < until:
+            time.sleep(_POLL)
+
+
+def _tell(number: int) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, b"%*d\n" % (RECORD - 1, number))
+
+
+def _sit(child: _Child, wake: int) -> bytes:
+    """Report the child's end when it comes; return the owner's word, or nothing if the owner is gone."""
+    told = False
+    while True:
+        ready, _, _ = select.select([0, wake], [], [])
+        if 0 in ready:
+            return os.read(0, len(KEEP))
+        os.read(wake, 4096)
+        status = child.status()
+        if status is not None and not told:
+            told = True
+            _tell(status)
+
+
+def main(log: str, folder: str, stop_signal: str, grace: str, *command: str) -> None:
+    """Start the command, sit with it, and clean up after it."""
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken)
+    # What ends the owner must not end its watchdog first. Not by SIG_IGN: the child would inherit that.
+    for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    child = _Child(log, list(command))
+    _tell(child.pid)
+    word = _sit(child, wake)
+    child.end(int(stop_signal), float(grace))
+    if folder and word != KEEP:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

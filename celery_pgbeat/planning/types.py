@@ -1,0 +1,149 @@
+"""The types of the room: a row as planning reads it, and the answers about it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+MICROSECOND = timedelta(microseconds=1)
+SHORTEST_PICKUP = timedelta(minutes=15)
+LONGEST_PICKUP = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the settings say about planning."""
+
+    timezone: str  # of rows that name none: the app's
+    on_time: timedelta  # an occurrence decided within this of its due time never asks `catchup`
+    lease: timedelta  # as much longer it may take where a beat that had marked the row died
+    pickup_deadline: timedelta | None = None  # None: from the gap to the next occurrence
+    min_interval: timedelta = timedelta(seconds=1)
+
+
+@dataclass(slots=True)  # not frozen: a beat makes thousands a second, and that would double the price
+class PlanningRow:
+    """The columns of a periodic task that decide its times."""
+
+    name: str
+    schedule: str | None
+    timezone: str | None
+    anchor: datetime
+    dst: str
+    start_at: datetime | None
+    end_at: datetime | None
+    max_runs: int | None
+    run_count: int
+    jitter: timedelta | None
+    blackout: Sequence[str] | None
+    blackout_action: str
+    # The named windows that `blackout` refers to: their texts, and their zone (None: the row's).
+    windows: Mapping[str, tuple[Sequence[str], str | None]]
+    # An occurrence that a named window held back when that window was changed: the first to be planned.
+    held_back: datetime | None
+    revision: int
+    planned_from: datetime
+
+    @property
+    def counts_after(self) -> datetime:
+        """The instant after which the row's occurrences count: its definition, or its inclusive start."""
+        return self.planned_from if self.start_at is None else max(self.planned_from, self.start_at - MICROSECOND)
+
+
+@dataclass(slots=True)
+class Unplanned(PlanningRow):
+    """A row whose next run is to be planned: the columns of `unplanned.sql` are these, in this order."""
+
+    # Code has changed the times: the newest occurrence after this and up to `planned_from` is due at once.
+    judged_from: datetime | None = None
+
+
+@dataclass(slots=True)
+class Due(PlanningRow):
+    """A marked row that is due, as its mark returned it: the columns of `mark.sql` are these, in this order."""
+
+    task: str
+    args: str = field(repr=False)
+    kwargs: str = field(repr=False)
+    queue: str | None
+    priority: int | None
+    options: str
+    sensitive: bool
+    catchup: str
+    catchup_window: timedelta | None
+    catchup_limit: int | None
+    max_run_time: timedelta | None
+    next_run_at: datetime
+    planned_for: datetime | None
+    last_run_at: datetime | None
+    marked_at: datetime
+    taken_over: bool
+    created_at: datetime  # or when a person last let it decide anew: what the ids of its jobs begin with
+
+    @property
+    def now(self) -> datetime:
+        """The database's time at the mark: what is decided about the row is decided as of then."""
+        return self.marked_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The answer for a row whose next run was to be planned: when it is due, and the occurrence behind that."""
+
+    name: str
+    revision: int
+    planned_from: datetime
+    next_run_at: datetime | None
+    planned_for: datetime | None
+    pickup_deadline: timedelta
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Occurrences that are skipped: recorded together, with their number and the reason."""
+
+    first: datetime
+    last: datetime
+    count: int
+    reason: str
+
+
+class Decision(NamedTuple):  # each tick makes one, and a frozen dataclass takes more than twice as long
+    """What becomes of a due row: at most one job, at most one record of what is skipped, and the next run.
+
+    `scheduled_for` and `planned_for` are nominal instants; `due_at` and `next_run_at` have the jitter in them and lie
+    outside the blackout windows.
+    """
+
+    row: Due
+    job: uuid.UUID | None
+    scheduled_for: datetime | None
+    due_at: datetime | None
+    origin: str
+    skipped: Skipped | None
+    decided_until: datetime
+    next_run_at: datetime | None
+    planned_for: datetime | None
+    pickup_deadline: timedelta
+
+    def refused(self, reason: str) -> Decision:
+        """Return the decision with its job turned into a record: its occurrence is skipped for this reason."""
+        if self.scheduled_for is None:
+            return self
+        count = 1 + (self.skipped.count if self.skipped else 0)
+        first = min(self.scheduled_for, self.skipped.first if self.skipped else self.scheduled_for)
+        skipped = Skipped(first, self.decided_until, count, reason)
+        return self._replace(job=None, scheduled_for=None, due_at=None, skipped=skipped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Postponed:
+    """A due row that may not start anything now: nothing is decided, it comes again when its window has closed."""
+
+    row: Due
+    planned_for: datetime
+    next_run_at: datetime

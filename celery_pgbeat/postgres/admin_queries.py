@@ -1,0 +1,179 @@
+"""What operators ask, by the shell and by what is built on it: pages of rows, nodes, what is stuck, what grows.
+
+Reading takes no lock. What writes (`import`, `remove`) is the operator's own transaction, prepared in full before it
+begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from celery_pgbeat.postgres.api_queries import ApiQueries, Row, translating
+from celery_pgbeat.postgres.database import Database
+
+PAGE = 1_000  # rows of one statement, where all are to be read
+
+
+class AdminQueries:
+    """The statements of operators, for one database."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._doors = ApiQueries(database.schema, lambda: database)
+
+    def page_of_tasks(self, *, limit: int, after: str = "", **filters: Any) -> list[Row]:
+        """Read a page of periodic tasks in name order.
+
+        Args:
+            limit: at most so many.
+            after: only names later than this: the last one of the page before.
+            **filters: pattern (of SQL's LIKE), task, queue, managed_by, group_name, enabled, with_problem;
+                None for any.
+        """
+        known = dict.fromkeys(("pattern", "task", "queue", "managed_by", "group_name", "enabled", "with_problem"))
+        return self._run("page_of_tasks", limit=limit, after=after, **{**known, **filters})
+
+    def all_tasks(self, **filters: Any) -> Iterator[Row]:
+        """Read all periodic tasks in name order, as `page_of_tasks` does, one page after the other.
+
+        Each page is as it was when it was read: no transaction stays open meanwhile.
+        """
+        after = ""
+        while rows := self.page_of_tasks(limit=PAGE, after=after, **filters):
+            yield from rows
+            after = rows[-1]["name"]
+
+    def page_of_jobs(
+        self, *, limit: int, before: str | None = None, before_at: datetime | None = None, **filters: Any
+    ) -> list[Row]:
+        """Read a page of jobs, the latest first.
+
+        Args:
+            limit: at most so many.
+            before: the id of the last job of the page before.
+            before_at: when that one was created.
+            **filters: name, pattern (of SQL's LIKE), state, reason, task, queue, since; None for any.
+        """
+        known = dict.fromkeys(("name", "pattern", "state", "reason", "task", "queue", "since"))
+        return self._run("page_of_jobs", limit=limit, before=before, before_at=before_at, **{**known, **filters})
+
+    def created_at_of(self, job: str) -> datetime | None:
+        """Tell when a job was created; None where nobody knows it."""
+        rows = self._run("created_at_of", job=job)
+        return rows[0]["created_at"] if rows else None
+
+    def nodes(self, dead_after: timedelta) -> list[Row]:
+        """List the beats and workers that have been heard of within a day, with what each holds at this moment."""
+        return self._run("nodes", dead_after=dead_after.total_seconds())
+
+    def definitions_of(self, names: Collection[str]) -> dict[str, Row]:
+        """Read the periodic tasks of these names, by name."""
+        return {row["name"]: row for row in self._run("definitions_of", names=list(names))}
+
+    def names_of_owner(self, managed_by: str) -> Iterator[str]:
+        """Read the names of one owner's periodic tasks in name order."""
+        after = ""
+        while rows := self._run("names_of_owner", managed_by=managed_by, after=after, limit=PAGE):
+            yield from (row["name"] for row in rows)
+            after = rows[-1]["name"]
+
+    def similar_name(self, name: str) -> str | None:
+        """Return the name that may have been meant."""
+        return self._doors.similar_name(name)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """Open a transaction of the operator's own; what is done with its connection is done as a whole or not at all.
+
+        Raises:
+            DatabaseUnavailable: Postgres is out of reach, or went away before the end.
+        """
+        transactional = self.database.engine.execution_options(isolation_level="READ COMMITTED")
+        with translating(self.database), transactional.begin() as connection:
+            yield connection
+
+    def hold(self, names: Collection[str], connection: Any) -> dict[str, str]:
+        """Hold the periodic tasks of these names until the transaction ends; return whose they are."""
+        return {row["name"]: row["managed_by"] for row in self._run("hold", connection, names=list(names))}
+
+    def schedule(self, records: Iterable[str], connection: Any) -> int:
+        """Declare periodic tasks, each a record as JSON text; return how many were new or differed."""
+        return len(self._run("schedule", connection, definitions=f"[{','.join(records)}]", running_first=[]))
+
+    def remove(self, names: Collection[str], managed_by: str, connection: Any) -> list[str]:
+        """Remove periodic tasks of this owner; return the names of those that there were."""
+        rows = self._run("remove", connection, names=list(names), managed_by=managed_by)
+        return [row["name"] for row in rows]
+
+    def clock(self) -> datetime:
+        """Tell the time, by the clock that everything is decided by."""
+        now: datetime = self._run("clock")[0]["now"]
+        return now
+
+    def zones_in_use(self) -> dict[str, str]:
+        """Read the time zones of the periodic tasks that run, each with the name of one of them."""
+        return {row["timezone"]: row["name"] for row in self._run("zones_in_use")}
+
+    def offsets_of(self, zone: str, instants: Sequence[datetime]) -> dict[datetime, int]:
+        """Tell how far a zone's clock is from UTC at these instants, in seconds."""
+        rows = self._run("offsets_of", zone=zone, instants=list(instants))
+        return {row["instant"]: row["seconds"] for row in rows}
+
+    def tasks_in_use(self) -> list[Row]:
+        """Read the Celery tasks that periodic tasks name which run, each with how many and one of their names."""
+        return self._run("tasks_in_use")
+
+    def longest_waits(self) -> Row:
+        """Tell how long a message may stay unacknowledged by what the periodic tasks that run say."""
+        return self._run("longest_waits")[0]
+
+    def stuck(self, patience: timedelta) -> dict[str, Row]:
+        """Tell what hangs, by its kind: how many, one of them, since when."""
+        return {row["kind"]: row for row in self._run("stuck", patience=patience.total_seconds())}
+
+    def tables(self) -> list[Row]:
+        """Tell what Postgres knows of the size of our tables and of what lies dead in them."""
+        return self._run("tables", schema=self.database.schema)
+
+    def oldest_transaction(self) -> Row | None:
+        """Tell the oldest transaction that keeps dead rows from being removed, as far as this user may see it."""
+        return next(iter(self._run("oldest_transaction")), None)
+
+    def days(self) -> Row:
+        """Tell which days of the history there are, and whether a row has fallen into the net."""
+        return self._run("days")[0]
+
+    def missing_grants(self) -> list[Row]:
+        """Read what this user may not do of what a beat has to."""
+        return self._run("missing_grants")
+
+    def open_schemas(self) -> list[Row]:
+        """Read the schemas in which others than their owner may put a function in the place of one of Postgres' own."""
+        return self._run("open_schemas")
+
+    def activity(self, seconds: float, on_time: timedelta) -> Row:
+        """Tell how things are now, and what was made within the last `seconds`."""
+        return self._run("activity", seconds=seconds, on_time=on_time.total_seconds())[0]
+
+    def problems(self, limit: int) -> list[Row]:
+        """Read the first periodic tasks that cannot be planned."""
+        return self._run("problems", limit=limit)
+
+    def longest_running(self, limit: int) -> list[Row]:
+        """Read the jobs that have been running longest."""
+        return self._run("longest_running", limit=limit)
+
+    def latest_due(self, limit: int, on_time: timedelta) -> list[Row]:
+        """Read the periodic tasks that have been due longest."""
+        return self._run("latest_due", limit=limit, on_time=on_time.total_seconds())
+
+    def _run(self, name: str, /, connection: Any = None, **parameters: Any) -> list[Row]:
+        rows = self._doors.run(name, connection, **parameters)
+        return [{column: _in_utc(value) for column, value in row.items()} for row in rows]
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(timezone.utc) if isinstance(value, datetime) else value

@@ -1,0 +1,164 @@
+"""What the Python door, the shell door and the declarations in code say to Postgres.
+
+Alone, each statement commits by itself. With `connection` it joins the caller's transaction, whatever kind of
+connection that is, and the caller decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy.exc import DBAPIError, TimeoutError
+
+from celery_pgbeat.errors import (
+    BackfillOver,
+    InvalidPeriodicTask,
+    JobInTheWay,
+    SchemaMissing,
+    UnknownBackfill,
+    UnknownGroup,
+    UnknownPeriodicTask,
+)
+from celery_pgbeat.postgres.database import Database, sqlstate
+from celery_pgbeat.postgres.engine import reading_binary
+from celery_pgbeat.postgres.spans import as_written, with_spans
+from celery_pgbeat.postgres.statements import statement
+
+# What our own functions raise, by its SQLSTATE.
+MEANINGS = {"P0002": UnknownPeriodicTask, "42704": UnknownBackfill, "55000": BackfillOver}
+
+Record = Mapping[str, Any]
+Row = dict[str, Any]
+
+
+class ApiQueries:
+    """The statements of people and of their code, for one schema."""
+
+    def __init__(self, schema: str, database: Callable[[], Database]) -> None:
+        self._schema = schema
+        self._database = database
+
+    def schedule(
+        self,
+        definitions: Iterable[Record],
+        keeping_next_run: Collection[str] = (),
+        running_first: Collection[str] = (),
+        connection: Any = None,
+    ) -> list[Row]:
+        """Declare periodic tasks, all or none; return the rows that were new or differed."""
+        arguments = {
+            "definitions": json.dumps([as_written(definition) for definition in definitions]),
+            "running_first": list(running_first),
+        }
+        if not keeping_next_run:
+            return self.run("schedule", connection, **arguments)
+        with self._transaction(connection) as joined:
+            kept = self.run("next_runs", joined, names=list(keeping_next_run))
+            rows = {row["name"]: row for row in self.run("schedule", joined, **arguments)}
+            again = self.run(
+                "keep_next_run",
+                joined,
+                names=[row["name"] for row in kept],
+                next_run_ats=[row["next_run_at"] for row in kept],
+            )
+        return list({**rows, **{row["name"]: row for row in again}}.values())
+
+    def unschedule(self, name: str, connection: Any = None) -> bool:
+        """Remove a periodic task; tell whether there was one."""
+        return bool(self.run("unschedule", connection, name=name)[0]["removed"])
+
+    def similar_name(self, name: str, connection: Any = None) -> str | None:
+        """Return the name that may have been meant."""
+        found: str | None = self.run("similar_name", connection, name=name)[0]["name"]
+        return found
+
+    def run(self, name: str, /, connection: Any = None, **parameters: Any) -> list[Row]:
+        """Run the statement `sql/<name>.sql`; return its rows by column.
+
+        Raises:
+            DatabaseUnavailable: Postgres is out of reach; with `connection` the driver's own error instead.
+            InvalidPeriodicTask, UnknownPeriodicTask, UnknownGroup, JobInTheWay, UnknownBackfill, BackfillOver,
+                SchemaMissing: what Postgres refused.
+        """
+        try:
+            if connection is None:
+                return [
+                    with_spans(zip(row._fields, row, strict=True)) for row in self._database().run(name, **parameters)
+                ]
+            return _joined(connection, statement(name, self._schema), parameters)
+        except Exception as error:
+            refusal = self._refusal(error)
+            if refusal is None:
+                raise
+            # Without the cause: SQLAlchemy's error would show the parameters, which are people's arguments.
+            raise refusal from None
+
+    @contextmanager
+    def _transaction(self, connection: Any) -> Iterator[Any]:
+        if connection is not None:
+            yield connection
+            return
+        database = self._database()
+        transactional = database.engine.execution_options(isolation_level="READ COMMITTED")
+        with translating(database), transactional.begin() as own:
+            yield own
+
+    def _refusal(self, error: Exception) -> Exception | None:
+        """Return what a SQLSTATE means to a person, None where it means nothing to us."""
+        origin = getattr(error, "orig", None) or error
+        code = sqlstate(origin)
+        if code is None:
+            return None
+        said = getattr(origin, "diag", None)
+        message, hint = getattr(said, "message_primary", None) or str(origin), getattr(said, "message_hint", None)
+        if code in MEANINGS:
+            of_group = getattr(said, "table_name", None) == "task_group"
+            return (UnknownGroup if of_group else MEANINGS[code])(message)
+        if code == "55006":
+            return JobInTheWay(f"{message}: wait for its end, or send one beside it with force")
+        if code == "22023" or code.startswith("23"):
+            return InvalidPeriodicTask(f"{message} {hint}" if hint else message)
+        if code in ("3F000", "42P01", "42883", "42703"):
+            return SchemaMissing(
+                f"The database lacks the pgbeat schema {self._schema!r}, or has an older one: run `celery-pgbeat "
+                f"migrate` ({message})"
+            )
+        return None
+
+
+@contextmanager
+def translating(database: Database) -> Iterator[None]:
+    """Raise DatabaseUnavailable in place of an error of the engine that may pass by itself."""
+    try:
+        yield
+    except (DBAPIError, TimeoutError) as error:
+        raise database.translated(error) from error
+
+
+def _joined(connection: Any, sql: str, parameters: dict[str, Any]) -> list[Row]:
+    """Run a statement on somebody's SQLAlchemy connection or session, or on a driver's own connection."""
+    if type(connection).__name__.startswith("Async"):
+        raise TypeError(
+            f"connection is an {type(connection).__name__}: pass the synchronous one, inside `await ….run_sync(...)`"
+        )
+    if hasattr(connection, "get_bind"):
+        connection = connection.connection()
+    if hasattr(connection, "exec_driver_sql"):
+        result = connection.exec_driver_sql(sql, parameters or None)
+        return [with_spans(zip(row._fields, row, strict=True)) for row in result]
+    if not hasattr(connection, "cursor"):
+        raise TypeError(
+            f"connection is a {type(connection).__name__}, not a SQLAlchemy connection or session nor one of psycopg's"
+        )
+    cursor = reading_binary(connection.cursor())
+    try:
+        cursor.execute(sql, parameters)
+        columns = [column[0] for column in cursor.description]
+        return [
+            with_spans(row.items() if isinstance(row, Mapping) else zip(columns, row, strict=True)) for row in cursor
+        ]
+    finally:
+        cursor.close()

@@ -1,0 +1,267 @@
+"""What the workers say to Postgres: one method a statement, the same verb.
+
+Everything that a start says later on (it finished, it will be retried, it still runs) bears the start's own
+token, and changes nothing once the row has been given to another start.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal
+
+from sqlalchemy.exc import IntegrityError
+
+from celery_pgbeat import __version__
+from celery_pgbeat.errors import DatabaseBusy
+from celery_pgbeat.node import NodeId
+from celery_pgbeat.postgres.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class MessageCopy:
+    """One copy of a job's message: which run of the job it asks for, which attempt of that run, and of which task.
+
+    The task is None where the message does not name one.
+    """
+
+    job: uuid.UUID
+    run: int
+    attempt: int
+    task: str | None = field(default=None, kw_only=True, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Start(MessageCopy):
+    """A copy that a worker tries to start, or has started: known from all others by its token."""
+
+    token: uuid.UUID
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """How a start ended: in which final state, and of what error."""
+
+    start: Start
+    state: str
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How a start ended that has sent the message of the next attempt: when that is due, and of what error."""
+
+    start: Start
+    delay: timedelta
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unstarted:
+    """How a job ended whose message a worker dropped before its start: in which final state, and why."""
+
+    copy: MessageCopy
+    state: str
+    worker: str
+    reason: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """What is known of a job: its state, in which run and attempt, at which worker, and whether it is final.
+
+    `spaced`: it has a min_gap, so that `start_spaced` decides about its start. `stop_request`: cancel or terminate.
+    """
+
+    state: str
+    run: int
+    attempt: int
+    worker: str | None
+    final: bool
+    task: str
+    spaced: bool = False
+    stop_request: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MinGapViolation:
+    """The answer to a start that came within the min_gap of its periodic task: the job is recorded as skipped."""
+
+    periodic_task: str
+    min_gap: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    """What somebody wants of a start that is under way: that it ends, by itself (cancel) or not (terminate)."""
+
+    token: uuid.UUID
+    kind: Literal["cancel", "terminate"]
+
+
+class WorkerQueries:
+    """The workers' statements."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def start(self, start: Start, silence: timedelta) -> bool:
+        """Start a job, if this copy of its message is the one that may: the guard's one decision.
+
+        `silence` is how long the start may go without a heartbeat before it counts as dead.
+        """
+        dead_after = silence.total_seconds()
+        ((started,),) = self.database.run("start", **_named(start), task=start.task, dead_after=dead_after)
+        return bool(started)
+
+    def start_spaced(self, start: Start, silence: timedelta) -> bool | MinGapViolation:
+        """Start a job whose periodic task has a min_gap, unless its last start was too short a time ago."""
+        dead_after = silence.total_seconds()
+        for row in self.database.run("start_spaced", **_named(start), task=start.task, dead_after=dead_after):
+            return (
+                True
+                if row.started
+                else MinGapViolation(row.periodic_task, timedelta(microseconds=row.min_gap_microseconds))
+            )
+        return False
+
+    def start_late(self, start: Start, silence: timedelta) -> bool:
+        """Start a job that was given up for lost before it ever started, if nothing of its name has started since."""
+        dead_after = silence.total_seconds()
+        for _ in range(3):
+            try:
+                return self._changed("start_late", **_named(start), task=start.task, dead_after=dead_after)
+            except IntegrityError:
+                # A job of the name was made or started at this very moment: now it is there to be seen.
+                continue
+            except DatabaseBusy:
+                # Somebody makes one in a transaction that is still open: it takes this one's place.
+                return False
+        return False
+
+    def state_of(self, job: uuid.UUID) -> JobState | None:
+        """Tell the state of a job, active or final; nothing where nobody knows it."""
+        for row in self.database.run("state_of", job=job):
+            return JobState(
+                row.state, row.run, row.attempt, row.worker, row.final, row.task, row.spaced, row.stop_request
+            )
+        return None
+
+    def finish(self, start: Start, state: str, error: str | None = None) -> bool:
+        """Finish a job: it leaves the active table in its final state, which frees its periodic task."""
+        return self._changed("finish", **_named(start), state=state, error=error)
+
+    def finish_many(self, finishes: Sequence[Finish]) -> set[uuid.UUID]:
+        """Finish many jobs at once; answers those to be told again, whose rows somebody else holds."""
+        starts = [finish.start for finish in finishes]
+        rows = self.database.run(
+            "finish_many",
+            jobs=[start.job for start in starts],
+            runs=[start.run for start in starts],
+            attempts=[start.attempt for start in starts],
+            tokens=[start.token for start in starts],
+            workers=[start.worker for start in starts],
+            states=[finish.state for finish in finishes],
+            errors=[finish.error for finish in finishes],
+        )
+        return {job for (job,) in rows}
+
+    def overrule(self, start: Start, error: str) -> bool:
+        """Overrule `failed` by `revoked`: a terminated child reports a failure before its parent can speak."""
+        return self._changed("overrule", job=start.job, run=start.run, attempt=start.attempt, error=error)
+
+    def retry(self, start: Start, delay: timedelta, error: str) -> bool:
+        """Record that a job will be retried: it stays in the way until the next attempt ends."""
+        return self._changed("retry", **_fenced(start), delay=delay.total_seconds(), error=error)
+
+    def requeue(self, start: Start, error: str, resend: bool = False) -> bool:
+        """Record that a running job's message went back to the broker: it waits again.
+
+        With `resend` a beat sends another copy, because nobody knows whether that one comes back in time.
+        """
+        return self._changed("requeue", **_fenced(start), error=error, resend=resend)
+
+    def lose(self, start: Start, error: str) -> bool:
+        """Give up a start whose process died: the job is lost, or left to its silence where it may run again.
+
+        Answers whether the job is lost.
+        """
+        return self._changed("lose", job=start.job, run=start.run, token=start.token, error=error)
+
+    def end_unstarted(
+        self, copy: MessageCopy, state: str, worker: str, *, reason: str | None = None, error: str | None = None
+    ) -> bool:
+        """End a job whose message a worker dropped before its start: revoked, expired, unknown, not allowed."""
+        named = {"job": copy.job, "run": copy.run, "attempt": copy.attempt, "task": copy.task, "worker": worker}
+        return self._changed("end_unstarted", **named, state=state, reason=reason, error=error)
+
+    def end_unstarted_many(self, ends: Sequence[Unstarted]) -> set[uuid.UUID]:
+        """End many jobs at once whose messages a worker dropped; returns those whose rows were locked."""
+        rows = self.database.run(
+            "end_unstarted_many",
+            jobs=[end.copy.job for end in ends],
+            runs=[end.copy.run for end in ends],
+            attempts=[end.copy.attempt for end in ends],
+            workers=[end.worker for end in ends],
+            states=[end.state for end in ends],
+            reasons=[end.reason for end in ends],
+            errors=[end.error for end in ends],
+            tasks=[end.copy.task for end in ends],
+        )
+        return {job for (job,) in rows}
+
+    def heartbeat(self, worker: str, starts: Sequence[Start], dead_after: timedelta) -> list[uuid.UUID]:
+        """Say that a worker lives and that these starts are still running; a row that a failover set back runs again.
+
+        Answers the jobs whose rows agree.
+        """
+        rows = self.database.run(
+            "heartbeat",
+            worker=worker,
+            jobs=[start.job for start in starts],
+            runs=[start.run for start in starts],
+            attempts=[start.attempt for start in starts],
+            tokens=[start.token for start in starts],
+            dead_after=dead_after.total_seconds(),
+        )
+        return [row.id for row in rows]
+
+    def stop_requests(self, worker: str) -> list[StopRequest]:
+        """Tell which of the jobs that a worker runs are asked to end, each by the token of its start."""
+        return [StopRequest(row.token, row.stop_request) for row in self.database.run("stop_requests", worker=worker)]
+
+    def stop_request_of(self, start: Start) -> StopRequest | None:
+        """Tell what a start is asked to do with its job: cancel, terminate, or nothing."""
+        rows = self.database.run("stop_request_of", **_fenced(start))
+        return StopRequest(start.token, rows[0].stop_request) if rows and rows[0].stop_request is not None else None
+
+    def announce(self, node: NodeId) -> None:
+        """Announce a node, or say that it is still alive."""
+        self.database.run(
+            "announce",
+            node=str(node),
+            role="worker",
+            hostname=node.hostname,
+            pid=node.pid,
+            version=__version__,
+            tracking=True,
+        )
+
+    def leave(self, node: NodeId) -> None:
+        """Take a worker that has ended off the list."""
+        self.database.run("leave", node=str(node))
+
+    def _changed(self, name: str, **parameters: Any) -> bool:
+        return bool(self.database.run(name, **parameters))
+
+
+def _fenced(start: Start) -> dict[str, Any]:
+    return {"job": start.job, "run": start.run, "attempt": start.attempt, "token": start.token}
+
+
+def _named(start: Start) -> dict[str, Any]:
+    return {**_fenced(start), "worker": start.worker}

@@ -1,0 +1,129 @@
+"""What a beat says of an outage, and what it does with its errors: one line while it lasts, one when it is over."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery import Celery
+from sqlalchemy.exc import OperationalError
+
+from celery_pgbeat.beat.beat_thread import BeatThread
+from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.errors import DatabaseBusy
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.settings import Settings
+
+NOWHERE = "postgresql://127.0.0.1:1/nowhere"
+
+
+class ManualDispatcher:
+    """A dispatcher whose delivery goes wrong in the background: what a turn raises is the fault of the one before."""
+
+    def __init__(self) -> None:
+        self.is_well = True
+        self.faults: list[Exception | None] = []
+        self.checked = 0
+
+    def turn(self) -> float:
+        fault = self.faults.pop(0) if self.faults else None
+        if fault is not None:
+            raise fault
+        return 0.0
+
+    def finish(self, _within: float) -> bool:
+        return True
+
+    def check(self) -> None:
+        self.checked += 1
+        raise RuntimeError("the last confirm failed")
+
+
+@pytest.fixture
+def turns() -> ManualDispatcher:
+    return ManualDispatcher()
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def room(turns: ManualDispatcher, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Iterator[BeatThread]:
+    app = Celery("room", broker="memory://", set_as_current=False)
+    app.conf.pgbeat_url = NOWHERE
+    sender: Any = Scheduler(app, lazy=True)
+    made = BeatThread(sender, Settings(url=NOWHERE), 1.0)
+    janitor = SimpleNamespace(turn=lambda: None, stop=lambda: None, workers_track=False)
+    for part, stand_in in (("_dispatcher", turns), ("_janitor", janitor), ("_bell_wait", waits.append)):
+        monkeypatch.setattr(made, part, stand_in)
+    for step in ("_check_schema", "_sync_code"):
+        monkeypatch.setattr(made, step, lambda: None)
+    yield made
+    made._wakeup.close()
+
+
+def test_a_delivery_that_goes_on_failing_is_told_once_and_its_end_once(
+    room: BeatThread, turns: ManualDispatcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.beat_thread")
+    turns.is_well = False
+    turns.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
+    for _ in range(5):
+        room._guarded(room._turn)
+    assert ["A turn failed; trying again"] == caplog.messages
+
+    turns.is_well = True
+    room._guarded(room._turn)
+    assert ["A turn failed; trying again", "Working again"] == caplog.messages
+
+
+def test_the_pause_grows_until_a_delivery_has_gone_well(
+    room: BeatThread, turns: ManualDispatcher, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("celery_pgbeat.beat.beat_thread.random.uniform", lambda _low, high: high)
+    turns.is_well = False
+    turns.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
+    for _ in range(5):
+        room._guarded(room._turn)
+    first, second, third = waits
+    assert (first * 2, first * 4) == (second, third)
+
+    turns.is_well = True
+    room._guarded(room._turn)
+    turns.faults = [RuntimeError("no confirm")]
+    room._guarded(room._turn)
+    assert first == waits[-1]
+
+
+def test_what_goes_wrong_with_the_last_delivery_is_told_when_the_beat_stops(
+    room: BeatThread, turns: ManualDispatcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    room._guarded(room._hand_back)
+
+    assert 1 == turns.checked
+    assert ["A turn failed; trying again"] == caplog.messages
+
+
+def test_an_outage_is_told_in_whole_sentences(
+    room: BeatThread, turns: ManualDispatcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused = OperationalError("select", None, Exception("connection refused"), connection_invalidated=True)
+    turns.faults = [Database(NOWHERE).translated(refused)]
+    room._guarded(room._turn)
+    (line,) = caplog.messages
+    assert line.endswith(" is not usable: connection refused. Nothing is sent meanwhile.")
+
+
+def test_a_statement_that_postgres_ended_is_not_told_as_an_outage(
+    room: BeatThread, turns: ManualDispatcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns.faults = [DatabaseBusy("Postgres at x ended a statement: canceling statement due to lock timeout.")]
+    room._guarded(room._turn)
+    assert [
+        "Postgres at x ended a statement: canceling statement due to lock timeout. It is tried again."
+    ] == caplog.messages

@@ -1,0 +1,218 @@
+"""The ends that are not written yet: when they are written, and what becomes of those that cannot be."""
+
+from __future__ import annotations
+
+import uuid
+from typing import cast
+
+import pytest
+
+from celery_pgbeat.errors import DatabaseUnavailable
+from celery_pgbeat.postgres.worker_queries import Finish, Start, WorkerQueries
+from celery_pgbeat.worker import end_batch as module
+from celery_pgbeat.worker import refusals
+from celery_pgbeat.worker.end_batch import AT_ONCE, FIRST_PAUSE, FLUSH_EVERY, LOCKED_PAUSE, LONGEST_PAUSE, EndBatch
+from celery_pgbeat.worker.refusals import Refusals
+from tests.unit.worker.postgres_errors import DAMAGED, MISSING_FUNCTION, refusal
+
+
+class Postgres:
+    """Takes finishes, many in one statement; some rows are locked, some finishes it refuses."""
+
+    def __init__(self) -> None:
+        self.statements: list[list[Finish]] = []
+        self.locked: set[uuid.UUID] = set()
+        self.poison: Finish | None = None
+        self.error: Exception = ValueError("poison")
+        self.refuses_all = False
+        self.away = False
+        self.tries = 0
+
+    def finish_many(self, finishes: list[Finish]) -> set[uuid.UUID]:
+        self.tries += 1
+        if self.away:
+            raise DatabaseUnavailable("away")
+        if self.refuses_all or self.poison in finishes:
+            raise self.error
+        self.statements.append([finish for finish in finishes if finish.start.job not in self.locked])
+        return {finish.start.job for finish in finishes} & self.locked
+
+
+class World:
+    """A clock that stands still, a Postgres, and what is to be written to it."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.postgres = Postgres()
+        self.finishes: EndBatch[Finish] = EndBatch(
+            lambda to, ends: to.finish_many(ends), Refusals(lambda: self.finishes.refused)
+        )
+
+    def ended(self) -> Finish:
+        """Have a job end."""
+        finish = Finish(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), "succeeded")
+        self.finishes.add([finish])
+        return finish
+
+    def write(self, *, all_of_them: bool = False) -> list[list[Finish]]:
+        """Write what is due; return the statements."""
+        self.postgres.statements.clear()
+        while self.finishes.write(cast(WorkerQueries, self.postgres), all_of_them=all_of_them):
+            pass
+        return [list(statement) for statement in self.postgres.statements]
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World()
+    for used in (module, refusals):
+        monkeypatch.setattr(used, "monotonic", lambda: made.now)
+    return made
+
+
+def test_a_lone_finish_is_written_at_once(world: World) -> None:
+    assert world.finishes.time_left() is None
+    finish = world.ended()
+    assert 0 == world.finishes.time_left()
+    assert [[finish]] == world.write()
+    assert world.finishes.time_left() is None
+    assert [] == world.write()
+
+
+def test_what_ends_soon_after_is_written_together_a_moment_later(world: World) -> None:
+    world.ended()
+    world.write()
+    both = [world.ended(), world.ended()]
+    assert [] == world.write()
+    assert FLUSH_EVERY == pytest.approx(world.finishes.time_left())
+    world.now += FLUSH_EVERY
+    assert [both] == world.write()
+
+
+def test_nothing_lingers_where_somebody_waits_for_it(world: World) -> None:
+    world.ended()
+    world.write()
+    finish = world.ended()
+    assert [[finish]] == world.write(all_of_them=True)
+
+
+def test_a_finish_is_late_by_less_than_a_twentieth_of_a_second() -> None:
+    assert FLUSH_EVERY < 0.05
+
+
+def test_what_postgres_did_not_hear_is_kept_and_known_as_unwritten(world: World) -> None:
+    world.postgres.away = True
+    finish = world.ended()
+    with pytest.raises(DatabaseUnavailable):
+        world.write()
+    assert [finish] == world.finishes.unwritten()
+    world.postgres.away = False
+    assert [[finish]] == world.write(all_of_them=True)
+    assert [] == world.finishes.unwritten()
+
+
+def test_a_finish_that_cannot_be_written_takes_no_other_with_it(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    first, poison, last = (world.ended() for _ in range(3))
+    world.postgres.poison = poison
+    assert [[first], [last]] == world.write()
+    assert not world.finishes
+    assert f"The end of job {poison.start.job} could not be reported and is dropped" in caplog.text
+
+
+def test_one_bad_finish_among_many_is_found_in_few_statements(world: World) -> None:
+    told = [world.ended() for _ in range(AT_ONCE)]
+    world.postgres.poison = told[AT_ONCE // 3]
+    assert AT_ONCE - 1 == sum(len(statement) for statement in world.write())
+    assert world.postgres.tries < 40
+
+
+def test_what_a_schema_older_than_the_worker_refuses_is_kept_and_written_once_it_can_be(world: World) -> None:
+    world.postgres.refuses_all, world.postgres.error = True, refusal(MISSING_FUNCTION)
+    told = [world.ended() for _ in range(2 * AT_ONCE)]
+    assert [] == world.write()
+    assert 1 == world.postgres.tries, "what is refused whatever its values is not tried for each of them"
+    assert told == world.finishes.unwritten()
+    world.postgres.refuses_all = False
+    world.now += FIRST_PAUSE
+    assert told == [finish for statement in world.write() for finish in statement]
+    assert not world.finishes
+
+
+def test_while_a_statement_is_refused_new_finishes_are_not_tried_before_its_next_try(world: World) -> None:
+    world.postgres.refuses_all, world.postgres.error = True, refusal(MISSING_FUNCTION)
+    first = world.ended()
+    world.write()
+    second = world.ended()
+    world.write()
+    assert 1 == world.postgres.tries
+    assert {first, second} == set(world.finishes.unwritten())
+    assert FIRST_PAUSE == pytest.approx(world.finishes.time_left())
+
+
+def test_the_pause_between_two_tries_of_what_is_refused_grows_up_to_its_bound(world: World) -> None:
+    world.postgres.refuses_all, world.postgres.error = True, refusal(MISSING_FUNCTION)
+    world.ended()
+    pauses = []
+    for _ in range(8):
+        world.write()
+        pauses.append(world.finishes.time_left() or 0.0)
+        world.now += pauses[-1]
+    assert sorted(pauses) == pauses
+    assert (FIRST_PAUSE, LONGEST_PAUSE) == (pauses[0], pauses[-1])
+
+
+def test_a_finish_that_hits_a_damaged_page_is_kept_and_the_others_are_written(world: World) -> None:
+    bad, good = world.ended(), world.ended()
+    world.postgres.poison, world.postgres.error = bad, refusal(DAMAGED)
+    assert [[good]] == world.write()
+    assert [bad] == world.finishes.unwritten()
+    world.postgres.poison = None
+    world.now += FIRST_PAUSE
+    assert [[bad]] == world.write()
+
+
+def test_refused_finishes_are_bounded_in_number_and_the_oldest_are_dropped(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(refusals, "KEPT", 3)
+    world.postgres.refuses_all, world.postgres.error = True, refusal(MISSING_FUNCTION)
+    told = [world.ended() for _ in range(5)]
+    world.write()
+    assert told[2:] == world.finishes.unwritten()
+    assert 1 == caplog.text.count("2 refused reports of this worker are dropped")
+
+
+def test_refused_finishes_are_bounded_in_time(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.postgres.refuses_all, world.postgres.error = True, refusal(MISSING_FUNCTION)
+    world.ended()
+    world.write()
+    world.now += refusals.KEPT_FOR / 2
+    young = world.ended()
+    world.write()
+    world.now += refusals.KEPT_FOR / 2 + 1
+    world.write()
+    assert [young] == world.finishes.unwritten()
+    assert 1 == caplog.text.count("1 refused reports of this worker are dropped")
+
+
+def test_a_finish_whose_row_is_locked_stands_in_nobodys_way_and_is_told_again(world: World) -> None:
+    stuck, free = world.ended(), world.ended()
+    world.postgres.locked = {stuck.start.job}
+    assert [[free]] == world.write()
+    assert [stuck] == world.finishes.unwritten()
+    assert LOCKED_PAUSE == pytest.approx(world.finishes.time_left())
+    world.now += FLUSH_EVERY
+    other = world.ended()
+    assert [[other]] == world.write()
+    world.now += LOCKED_PAUSE
+    assert [[]] == world.write(), "told again, and locked still"
+    world.now += LOCKED_PAUSE
+    world.postgres.locked = set()
+    assert [[stuck]] == world.write()
+    assert not world.finishes
+
+
+def test_what_has_collected_during_an_outage_is_written_in_statements_of_bounded_length(world: World) -> None:
+    for _ in range(AT_ONCE + 1):
+        world.ended()
+    assert [AT_ONCE, 1] == [len(statement) for statement in world.write()]
