@@ -190,7 +190,7 @@ class Settings:
     lease: timedelta = _setting(
         timedelta(seconds=15),
         Span(timedelta(seconds=0.1), DAY),
-        "Seconds a beat is believed about a tick: a dead beat delays its ticks by at most this, and a poll.",
+        "Seconds for which a beat's mark on a row is valid: a dead beat delays its ticks by at most this, and a poll.",
     )
     poll: timedelta = _setting(
         timedelta(seconds=1),
@@ -239,7 +239,7 @@ class Settings:
         "Seconds after which what is overdue raises an alert; `0` turns alerts off, those about dead beats too.",
     )
     alert_webhook: str | None = _setting(
-        None, _webhook, "A URL to which alerts are posted, as JSON; shown nowhere but for its server."
+        None, _webhook, "A URL to which alerts are posted, as JSON; only its host name is ever shown."
     )
     metrics_port: int | None = _setting(
         None, _port, "The port at which a beat serves its metrics to Prometheus; none: it does not."

@@ -101,7 +101,7 @@ class PgBeat(GroupApi, BackfillApi):
         run_on_start: bool = False,
         **columns: Unpack[Columns],
     ) -> Callable[[Task], Task]:
-        """Declare a task periodic; the beats bring the row about when they start, and keep it as the code says.
+        """Declare a task periodic; a beat creates the row when it starts, and keeps it in sync with the code.
 
         The decorator stands above `@app.task` (below works too) and returns what it was given. An operator's pause
         or edit stands until the code changes that very column; a declaration that vanishes pauses its row.
@@ -205,7 +205,7 @@ class PgBeat(GroupApi, BackfillApi):
         self._queries.schedule(batch.records, batch.keeping_next_run, batch.running_first, connection)
 
     def unschedule(self, name: str, *, connection: Any = None) -> bool:
-        """Remove a row; return whether there was one. What the broker has already, runs.
+        """Remove a row; return whether there was one. Messages already at the broker still run.
 
         Example:
             >>> beat.unschedule("nobody")

@@ -71,7 +71,7 @@ class GroupApi:
         return TaskGroup(**row)
 
     def pause_group(self, name: str, reason: str | None = None, *, connection: Any = None) -> TaskGroup:
-        """Pause all periodic tasks of a group. What the broker has already, runs.
+        """Pause all periodic tasks of a group. Messages already at the broker still run.
 
         Raises:
             UnknownGroup: no periodic task names the group, and it has no limit either.

@@ -116,7 +116,7 @@ class BeatThread:
         if self._given_up or self._ended.wait(within):
             return
         self._given_up = True
-        logger.warning("A turn hangs; handing back without it", extra={"action": "unmark"})
+        logger.warning("A turn is stuck: giving this beat's rows back without waiting", extra={"action": "unmark"})
         last = threading.Thread(target=self._hand_back_elsewhere, name="pgbeat-last-words", daemon=True)
         last.start()
         last.join(LAST_WORDS_WITHIN)

@@ -29,7 +29,7 @@ def _read_limit(_context: click.Context, _parameter: click.Parameter, value: str
 def limit_group(name: str, max_active: int | None, as_json: bool) -> None:
     """Set how many jobs of a group may be under way at a time, in the whole cluster; `none` for no limit.
 
-    The others wait and take their turn by the instants they are for. A lower limit ends no job.
+    The others wait and start in the order of their scheduled times. A lower limit ends no job.
     """
     group = Target.current().beat().limit_group(name, max_active)
     if as_json:

@@ -14,7 +14,7 @@ from celery_pgbeat.cli.target import Target
 
 @click.command(cls=ApiCommand)
 @click.argument("name")
-@click.option("--reason", metavar="TEXT", help="Why; shown to whoever wonders.")
+@click.option("--reason", metavar="TEXT", help="The reason, shown in `list` and `explain`.")
 @click.option(
     "--until",
     metavar="INSTANT",
@@ -23,7 +23,7 @@ from celery_pgbeat.cli.target import Target
 )
 @as_json
 def pause(name: str, reason: str | None, until: datetime | None, as_json: bool) -> None:
-    """Pause a periodic task. What the broker has already, runs."""
+    """Pause a periodic task. Messages already at the broker still run."""
     row = Target.current().beat().pause(name, reason, until)
     if as_json:
         print_json(row_as_dict(row))

@@ -13,10 +13,10 @@ from celery_pgbeat.cli.target import Target
 
 @click.command("pause-group", cls=ApiCommand)
 @click.argument("name")
-@click.option("--reason", metavar="TEXT", help="Why; shown to whoever wonders.")
+@click.option("--reason", metavar="TEXT", help="The reason, shown in `list` and `explain`.")
 @as_json
 def pause_group(name: str, reason: str | None, as_json: bool) -> None:
-    """Pause all periodic tasks of a group. What the broker has already, runs."""
+    """Pause all periodic tasks of a group. Messages already at the broker still run."""
     group = Target.current().beat().pause_group(name, reason)
     if as_json:
         print_json(asdict(group))

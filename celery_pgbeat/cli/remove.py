@@ -15,7 +15,7 @@ from celery_pgbeat.cli.target import Target
 @with_yes
 @as_json
 def remove(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
-    """Remove periodic tasks: all that are named or, if one is unknown, none. What the broker has already, runs.
+    """Remove periodic tasks: all that are named or, if one is unknown, none. Messages already at the broker still run.
 
     Exit codes: 0 removed; 1 a name is unknown, or somebody said no.
     """

@@ -16,7 +16,7 @@ from tests.store.session import Session
 NOON = datetime(2100, 3, 1, 12, tzinfo=timezone.utc)
 JOB = uuid.UUID(int=1)
 BEAT = "web-1:boot:ns:4711:start:random"  # a node's id: host, boot, pid namespace, process, its start, random part
-NO_BEAT = "no beat is there: none has been started, or all have been stopped"  # as overdue and explain() say it
+NO_BEAT = "no beat is running: none has been started, or all have been stopped"  # as overdue and explain() say it
 WORKER = "web-2:boot:ns:815:start:random"
 
 

@@ -205,7 +205,7 @@ as $$
     where name = any (names)
 $$;
 
--- Remove a periodic task; answers whether there was one. What the broker has already, runs.
+-- Remove a periodic task; answers whether there was one. Messages already at the broker still run.
 create or replace function {schema}.unschedule(name text) returns boolean
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -48,7 +48,7 @@ as $$
     select
         case
             when beat_lives then null
-            when beat_at is null then 'no beat is there: none has been started, or all have been stopped'
+            when beat_at is null then 'no beat is running: none has been started, or all have been stopped'
             else 'no beat has been seen since ' || {schema}.shown(beat_at)
         end || case
             when {schema}.is_recent(pg_postmaster_start_time())

@@ -252,7 +252,7 @@ comment on function {schema}.schedule(
     int, text, text, text, boolean) is
     'Declare a periodic task: insert it, or change what differs; returns the row. What is omitted becomes the default, except enabled and the pause columns, next_run_at and the state. An equal definition writes nothing. keep_next_run keeps next_run_at even when the schedule changes. To change one column use UPDATE.';
 comment on function {schema}.unschedule(text) is
-    'Remove a periodic task; returns whether there was one. What the broker has already, runs.';
+    'Remove a periodic task; returns whether there was one. Messages already at the broker still run.';
 comment on function {schema}.pause(text, text, timestamptz) is
     'Pause a periodic task, until a time or until somebody resumes it; returns the row. SQLSTATE P0002 of an unknown name.';
 comment on function {schema}.resume(text) is

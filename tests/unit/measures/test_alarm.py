@@ -12,7 +12,7 @@ from celery_pgbeat.signals import alert as alert_signal
 from tests.harness.wait import eventually
 
 NOON = datetime(2100, 3, 1, 12, tzinfo=timezone.utc)
-LATE = Alert("overdue", "nightly", NOON, timedelta(minutes=6, microseconds=5), "no beat is there")
+LATE = Alert("overdue", "nightly", NOON, timedelta(minutes=6, microseconds=5), "no beat is running")
 DEAD = Alert("dead_beat", "web-1:b:n:4711:s:r", NOON, timedelta(minutes=1), "the beat web-1 (process 4711) is silent")
 
 
@@ -71,7 +71,7 @@ def test_an_alert_is_a_line_at_error_a_signal_and_a_post(caplog: pytest.LogCaptu
         alert_signal.disconnect(hear)
 
     assert [
-        ("ERROR", "'nightly' is overdue by 0:06:00: no beat is there"),
+        ("ERROR", "'nightly' is overdue by 0:06:00: no beat is running"),
         ("ERROR", "A beat is dead: the beat web-1 (process 4711) is silent"),
     ] == [(record.levelname, record.getMessage()) for record in caplog.records]
     assert ["overdue", "dead_beat"] == [each["kind"] for each in heard]
@@ -80,7 +80,7 @@ def test_an_alert_is_a_line_at_error_a_signal_and_a_post(caplog: pytest.LogCaptu
         "sender": "the app",
         "kind": "overdue",
         "name": "nightly",
-        "reason": "no beat is there",
+        "reason": "no beat is running",
         "due_at": NOON,
         "late_by": LATE.late_by,
     }
@@ -92,7 +92,7 @@ def test_an_alert_is_a_line_at_error_a_signal_and_a_post(caplog: pytest.LogCaptu
         "name": "nightly",
         "due_at": "2100-03-01T12:00:00+00:00",
         "late_by": 360.000005,
-        "reason": "no beat is there",
+        "reason": "no beat is running",
     } == message["alerts"][0]
 
 
