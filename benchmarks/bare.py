@@ -88,7 +88,7 @@ def _decided(row: Due, job: uuid.UUID, due: datetime) -> Decision:
         scheduled_for=due,
         due_at=due,
         origin="schedule",
-        passed=None,
+        skipped=None,
         decided_until=due,
         next_run_at=due + timedelta(days=365),
         planned_for=due + timedelta(days=365),
@@ -100,10 +100,10 @@ def _writer(broker: str) -> Callable[[int], None]:
     (rendered,), _ = Ways(broker).renderer.render(jobs(10)[1:2] * 10, datetime.now(timezone.utc))
 
     def write(count: int) -> None:
-        parcel = MessageBatch(
-            rendered.press, rendered.place, messages=rendered.messages[:1] * count, taken=[None] * count
+        batch = MessageBatch(
+            rendered.writer, rendered.place, messages=rendered.messages[:1] * count, taken=[None] * count
         )
-        parcel.send()
-        assert all(parcel.taken)
+        batch.send()
+        assert all(batch.taken)
 
     return write

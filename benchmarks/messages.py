@@ -112,18 +112,18 @@ class Ways:
 
     def limit(self, count: int) -> Callable[[], None]:
         """Write ready bytes, a batch at once."""
-        parcels, _ = self.renderer.render(jobs(BATCH), datetime.now(timezone.utc))
-        message = parcels[0].messages[0]
+        rendered, _ = self.renderer.render(jobs(BATCH), datetime.now(timezone.utc))
+        message = rendered[0].messages[0]
         batches = []
         for first in range(0, count, BATCH):
-            parcel = MessageBatch(parcels[0].press, parcels[0].place)
+            batch = MessageBatch(rendered[0].writer, rendered[0].place)
             for each in jobs(min(BATCH, count - first)):
-                parcel.add(each, 0.0, message)
-            batches.append(parcel)
+                batch.add(each, 0.0, message)
+            batches.append(batch)
 
         def write() -> None:
-            for parcel in batches:
-                parcel.send()
+            for batch in batches:
+                batch.send()
 
         return write
 
