@@ -43,6 +43,7 @@ CHANGES: dict[str, set[tuple[str, str]]] = {
 }
 # Who moves a next run: the submit of that very occurrence, planning a changed row, and people.
 MOVERS = {"submit", "plan", "author", "resume_due"}
+PERSONS = {"author", "resume_due"}  # steps with which a person has said what is to happen, at once or beforehand
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +66,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One periodic task as its table shows it."""
+    """One periodic task as its table shows it.
+
+    Attributes:
+        began_at: when it was made, or when a person last had occurrences decided anew, after the clock was set back.
+    """
 
     name: str
     created_at: datetime
+    began_at: datetime
     planned_from: datetime
     revision: int
     marked_by: str | None
@@ -106,8 +112,9 @@ from pgbeat.finished_job
 order by name, first, state
 """
 _TASKS = """
-select name, created_at, planned_from, revision, marked_by, marked_at, next_run_at, planned_for, last_run_at, run_count,
-    max_runs, enabled and not group_paused as enabled, overlap,
+select name, created_at, coalesce(decided_anew_at, created_at) as began_at, planned_from, revision, marked_by,
+    marked_at, next_run_at, planned_for, last_run_at, run_count, max_runs, enabled and not group_paused as enabled,
+    overlap,
     enabled and not group_paused and planned_revision <> revision as unplanned, problem
 from pgbeat.periodic_task
 order by name
@@ -122,13 +129,14 @@ where state.pause_due and state.failures_from = task.failures_from
 
 _DEFINITION = """
 select name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at, max_runs,
-    run_count, jitter, blackout, blackout_action, revision, planned_from, created_at, next_run_at, planned_for,
+    run_count, jitter, blackout, blackout_action, revision, planned_from, next_run_at, planned_for,
+    coalesce(decided_anew_at, created_at) as began_at,
     enabled and not group_paused as enabled
 from pgbeat.periodic_task
 where name = %(name)s
 """
 
-Incarnation = tuple[str, datetime]  # a periodic task's name and when it was made
+Incarnation = tuple[str, datetime]  # a periodic task's name and when it began
 Stretch = tuple[str, datetime, datetime]  # the same, and from where on its definition in force counts
 
 
@@ -144,6 +152,7 @@ class Ledger:
         self._decided: dict[Incarnation, list[Job]] = defaultdict(list)
         self._stretches: dict[Stretch, list[Job]] = defaultdict(list)
         self._set_by_hand: set[Stretch] = set()
+        self._rows_set_by_hand: set[tuple[str, datetime]] = set()  # a name and when its row was made
 
     def look(self, step: str, but: Collection[str] = ()) -> None:
         """Look at everything, and judge what the step has changed; the rows named by `but` it may not have touched."""
@@ -161,10 +170,11 @@ class Ledger:
     def set_by_hand(self, name: str) -> None:
         """Note that a person has set this row's next run: its occurrences are not those of the schedule alone."""
         task = self.tasks[name]
-        self._set_by_hand.add((name, task.created_at, task.planned_from))
+        self._set_by_hand.add((name, task.began_at, task.planned_from))
+        self._rows_set_by_hand.add((name, task.created_at))
 
     def _was_set_by_hand(self, task: Task) -> bool:
-        return any((name, made) == (task.name, task.created_at) for name, made, _ in self._set_by_hand)
+        return (task.name, task.created_at) in self._rows_set_by_hand
 
     def starts(self, start: Start) -> None:
         """Note a body that starts."""
@@ -243,6 +253,9 @@ class Ledger:
             assert not ended or self._was_set_by_hand(task), f"{step}: one run too many: {task}"
             if before is None or before.created_at != task.created_at:
                 continue
+            if before.began_at != task.began_at:
+                assert step in PERSONS, f"{step}: has it decided anew: {before} is now {task}"
+                continue
             assert before.last_run_at is None or (
                 task.last_run_at is not None and before.last_run_at <= task.last_run_at
             ), f"{step}: decided again: {before} is now {task}"
@@ -262,11 +275,11 @@ class Ledger:
         for name, records in new.items():
             task = self.tasks.get(name)
             assert task is not None, f"decided about a row that is gone: {records}"
-            before = self._decided[(name, task.created_at)]
+            before = self._decided[(name, task.began_at)]
             last = max((record.last for record in before), default=None)
             assert last is None or last < min(record.first for record in records), f"decided twice: {before}, {records}"
             before += records
-            self._stretches[(name, task.created_at, task.planned_from)] += records
+            self._stretches[(name, task.began_at, task.planned_from)] += records
 
     def account(self, now: datetime) -> int:
         """Check that each occurrence of each row was decided, where nobody set its times by hand; return how many were.
@@ -281,7 +294,7 @@ class Ledger:
     def _account_for(self, name: str, now: datetime) -> int:
         (row,) = self._database.execute(_DEFINITION, {"name": name})
         columns = dict(row._mapping)
-        stretch = (name, columns.pop("created_at"), columns["planned_from"])
+        stretch = (name, columns.pop("began_at"), columns["planned_from"])
         next_run_at, planned_for = columns.pop("next_run_at"), columns.pop("planned_for")
         enabled = columns.pop("enabled")
         records = self._stretches[stretch]

@@ -43,6 +43,18 @@ def test_p1_p5_no_order_of_steps_and_faults_breaks_the_protocol(migrated_databas
     run_state_machine_as_test(on(migrated_database), settings=ALL)
 
 
+def test_after_the_clock_was_set_back_a_person_may_have_occurrences_decided_anew(migrated_database: str) -> None:
+    state = on(migrated_database)()
+    minutely = {"schedule": "every 1m"}
+    state.begin(first=minutely, second=minutely)
+    state.a_beat_ticks(batch=1, number=0)
+    state.time_passes(seconds=-3)
+    state.somebody_writes(name="a", what="resume", edit=("args", "[1]"), definition=minutely, seconds=0, force=False)
+    state.time_passes(seconds=60)
+    state.a_beat_ticks(batch=5, number=1)
+    state.teardown()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("mutant", MUTANTS if EXAMPLES >= ENOUGH else [*MUTANTS][:QUICK])
