@@ -7,7 +7,7 @@ due ──► │ mark      update … skip locked … returning        (one sta
         ┌─────────────────────────── one statement, commits ───────────────────────┐
         │ submit    job rows + advance + unmark, fenced by this very mark            │
         └──────────────────────────────────────────────────────────────────────────┘
-             publish   to the broker, outside any transaction, while the lease has_retries
+             publish   to the broker, outside any transaction, while the lease holds
         ┌──────────────────────────────────────────────────────────────────────────┐
         │ confirm   job: pending → sent                                             │
         └──────────────────────────────────────────────────────────────────────────┘
@@ -107,7 +107,7 @@ class Dispatcher:
         self._looks_at = 0.0  # by the boot-time clock: until then, what is due is marked without a look
         self._batch = settings.batch
         self._share = FIRST_BATCH
-        self._herd = False  # more is due than a batch has_retries
+        self._herd = False  # more is due than a batch holds
 
     def _database_time(self) -> datetime:
         return self._watch.database_time
@@ -185,7 +185,7 @@ class Dispatcher:
         """Return how long nothing will be due, as far as this look could see.
 
         What was done may have made the next thing due, so look again at once. What could not be done, because
-        somebody has_retries the rows, is tried again after a pause that grows: it must not become a busy loop, nor
+        another transaction locks the rows, is tried again after a pause that grows: it must not become a busy loop, nor
         make the other rows late.
         """
         if progress:

@@ -238,7 +238,7 @@ def test_a_message_does_not_go_back_while_postgres_is_away(house: House) -> None
 
 def test_a_message_does_not_go_back_while_postgres_refuses_the_report_because_of_its_schema(house: House) -> None:
     broker = returned(house, requeue=True)
-    with pytest.raises(DBAPIError):  # so the report_thread keeps it and tries it again
+    with pytest.raises(DBAPIError):  # so the report thread keeps it and tries it again
         house.spoken(Spoken(requeue=refusal(MISSING_FUNCTION)))
     assert [] == broker.soon
     house.spoken()
