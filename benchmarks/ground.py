@@ -90,7 +90,7 @@ class Ground:
         if self.commit_delay:
             microseconds = round(self.commit_delay * 1e6)
             execute(url, f"alter database {name} set commit_delay = {microseconds}")
-            execute(url, f"alter database {name} set commit_siblings = 0")  # wait even for nobody else
+            execute(url, f"alter database {name} set commit_siblings = 0")  # wait even if no other transaction is open
         yield url
         execute(self.postgres.url, f"drop database {name} with (force)")
 

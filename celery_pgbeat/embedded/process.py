@@ -174,7 +174,7 @@ class Process:
             if poll.poll(timeout * 1000):
                 with contextlib.suppress(BlockingIOError):  # another thread was faster
                     self._status = self._read()
-                    if self._status is None:  # the watchdog was killed, so nobody watches over the child any more
+                    if self._status is None:  # the watchdog was killed, so the child has none any more
                         watchdog.kill_tree(self.pid)
                         self._status = -signal.SIGKILL
         return self._status

@@ -110,7 +110,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """The jobs that are `sent` now, and those that somebody held at the moment: they are to be confirmed again."""
+    """The jobs that are `sent` now, and those whose rows another transaction locks: confirm these again."""
 
     jobs: set[uuid.UUID]
     held: set[uuid.UUID]

@@ -7,7 +7,7 @@ Celery takes 200 us and more to make a message, of which next to nothing differs
 
 What makes a rendered message exact:
 
-    the path    every function from `apply_entry` to the channel is Celery's or kombu's own, nobody listens to the
+    the path    every function from `apply_entry` to the channel is Celery's or kombu's own, no handler listens to the
                 signals of sending, no events are sent, no route depends on arguments, no running task claims the call
                 (`eligibility.py`, checked for each batch)
     the key     jobs of one template have all in common that the message depends on, but the fields (`template_key`)

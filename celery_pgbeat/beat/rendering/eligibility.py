@@ -1,8 +1,8 @@
 """Whether the path from `apply_entry` to the channel is Celery's and kombu's own all along.
 
-Whoever wraps a function on this path (Sentry, a tracer, a subclass, a test's fault) wants it called for each message;
-whoever listens to a signal wants to hear it. Then there is nothing to render. A function is told by the module whose
-globals it runs in, which `functools.wraps` cannot copy.
+A function on this path that is wrapped (by Sentry, a tracer, a subclass, a test's fault) must be called for each
+message; so must a handler of a signal. Then no message is rendered. A function is recognised by the module whose globals
+it runs in, which `functools.wraps` cannot copy.
 """
 
 from __future__ import annotations

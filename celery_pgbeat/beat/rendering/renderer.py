@@ -129,7 +129,7 @@ class Renderer:
         templates: dict[Hashable, MessageTemplate | None] = {}
         declared: set[int] = set()
         for key, job in dict(reversed(keyed)).items():  # the first job of each template
-            if is_listened_to(job.task):  # before anything is built: that makes messages which nobody gets
+            if is_listened_to(job.task):  # before a template is built: that makes messages which are not sent
                 templates[key] = None
                 continue
             template = self._known(key, job, counts[key], writer, current, clocks)
