@@ -1,7 +1,7 @@
 """Whether the path from `apply_entry` to the channel is Celery's and kombu's own all along.
 
 A function on this path that is wrapped (by Sentry, a tracer, a subclass, a test's fault) must be called for each
-message; so must a handler of a signal. Then no message is rendered. A function is recognised by the module whose globals
+message; so must a handler of a signal. Then no message is rendered. A function is known by the module whose globals
 it runs in, which `functools.wraps` cannot copy.
 """
 
