@@ -1,4 +1,4 @@
-"""Tasks, and nothing about when they run: that is in schedule.sql. By configuration alone, no import of ours."""
+"""Only tasks: schedule.sql says when they run. Configured by settings alone, without an import of celery_pgbeat."""
 
 import os
 
@@ -8,7 +8,7 @@ app = Celery("shop")  # the broker is CELERY_BROKER_URL
 app.conf.update(
     beat_scheduler="pgbeat",
     pgbeat_url=os.environ["PGBEAT_URL"],
-    imports=("celery_pgbeat.worker",),  # one start per job, and what became of it
+    imports=("celery_pgbeat.worker",),  # starts each job once, and reports how it ended
     timezone="Europe/Berlin",
 )
 

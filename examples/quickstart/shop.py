@@ -1,4 +1,4 @@
-"""A shop with two periodic tasks and a command line that makes a third."""
+"""A shop with two periodic tasks. `python shop.py` adds a third."""
 
 from celery import Celery
 
@@ -12,7 +12,7 @@ beat = PgBeat(app)  # the database is PGBEAT_URL
 @beat.periodic_task(every("2s"), name="poll-inbox", kwargs={"box": "orders"})
 @app.task(name="shop.poll_inbox")
 def poll_inbox(box: str) -> str:
-    """Run every two seconds; a run that takes longer is never overtaken by the next."""
+    """Run every two seconds. If a run takes longer, the next one does not start beside it."""
     return f"nothing new in {box}"
 
 
@@ -25,7 +25,7 @@ def nightly_report() -> str:
 
 @app.task(name="shop.greet")
 def greet(customer: str) -> str:
-    """Run when somebody has asked for it."""
+    """Run for a customer. A row decides when; see below."""
     return f"Hello, {customer}!"
 
 
