@@ -14,7 +14,6 @@ import itertools
 import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import NoReturn
 from urllib.parse import urlsplit
 
 import hypothesis
@@ -31,12 +30,12 @@ from tests.harness.probe import Probe
 from tests.harness.processes import Cluster
 from tests.harness.rabbitmq import RabbitMQ
 from tests.harness.role import Role
+from tests.harness.servers import POSTGRES_OPTIONS, missing
 
 # How long one example takes says more about what else the machine does than about us.
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
-POSTGRES_OPTIONS = {"max_connections": "300"}
 REDIS_DATABASES = 512  # of the private server
 
 # What a test says that ran out of time, and nothing else.
@@ -44,12 +43,6 @@ TOO_LATE = r"not within [\d.]+ s|^[^;]*p[\d.]+ of the lateness is"
 
 _CLUSTER = pytest.StashKey[Cluster]()
 _numbers = itertools.count(1)
-
-
-def _missing(kind: str, reason: str) -> NoReturn:
-    if kind in os.environ.get("PGBEAT_TEST_REQUIRE", "").replace(" ", "").split(","):
-        pytest.fail(f"PGBEAT_TEST_REQUIRE names {kind}: {reason}", pytrace=False)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +62,7 @@ def postgres_server() -> Iterator[str]:
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("postgres", str(error))
+        missing("postgres", str(error))
     yield server.url
     server.stop()
 
@@ -122,7 +115,7 @@ def pgbouncer(migrated_database: str, request: pytest.FixtureRequest) -> Iterato
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("pgbouncer", str(error))
+        missing("pgbouncer", str(error))
     yield server
     server.stop()
 
@@ -140,7 +133,7 @@ def own_postgres() -> Iterator[Postgres]:
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("postgres", str(error))
+        missing("postgres", str(error))
     yield server
     server.stop()
 
@@ -156,7 +149,7 @@ def redis_server() -> Iterator[str]:
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("redis", str(error))
+        missing("redis", str(error))
     yield server.url
     server.stop()
 
@@ -181,7 +174,7 @@ def own_redis() -> Iterator[Valkey]:
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("redis", str(error))
+        missing("redis", str(error))
     yield server
     server.stop()
 
@@ -193,14 +186,14 @@ def amqp_server() -> Iterator[Management]:
     if given:
         management = Management.beside(given)
         if not management.answers():
-            _missing("amqp", "the RabbitMQ of PGBEAT_TEST_AMQP_URL has no management interface on port 15672")
+            missing("amqp", "the RabbitMQ of PGBEAT_TEST_AMQP_URL has no management interface on port 15672")
         yield management
         return
     server = RabbitMQ()
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("amqp", str(error))
+        missing("amqp", str(error))
     yield server.management
     server.stop()
 
@@ -212,7 +205,7 @@ def own_amqp() -> Iterator[RabbitMQ]:
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("amqp", str(error))
+        missing("amqp", str(error))
     yield server
     server.stop()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from celery.concurrency.asynpool import AsynPool
 
-from tests.acceptance.worker_app import app
+from tests.harness.worker_app import app
 
 __all__ = ["app"]
 

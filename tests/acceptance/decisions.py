@@ -6,8 +6,8 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.acceptance.rows import jobs, sql
 from tests.harness import checker
+from tests.harness.rows import jobs, sql
 
 
 def decided(url: str, every: timedelta) -> Counter[checker.Occurrence]:

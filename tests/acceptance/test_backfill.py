@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness import checker
 from tests.harness.faults import Fault
 from tests.harness.probe import Run
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 STORE = "celery_pgbeat.postgres.beat_queries:BeatQueries"

@@ -11,9 +11,9 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from tests.acceptance.rows import insert, insert_many, jobs, row, sql
 from tests.harness import broker
 from tests.harness.processes import ROOT, Cluster
+from tests.harness.rows import insert, insert_many, jobs, row, sql
 from tests.harness.wait import eventually
 
 

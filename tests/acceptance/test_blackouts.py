@@ -6,10 +6,10 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness import broker, checker
 from tests.harness.clock import Clock
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 SATURDAY = datetime(2026, 12, 5, 10, tzinfo=timezone.utc)

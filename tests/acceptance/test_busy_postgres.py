@@ -11,10 +11,10 @@ import psycopg2
 import pytest
 
 from tests.acceptance.decisions import decided, gaps
-from tests.acceptance.rows import insert_many, jobs, sql
 from tests.harness import checker
 from tests.harness.processes import Cluster, Node
 from tests.harness.role import Role
+from tests.harness.rows import insert_many, jobs, sql
 from tests.harness.wait import eventually
 
 SECOND = timedelta(seconds=1)

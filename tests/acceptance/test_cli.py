@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.postgres.migrate import migrations
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness.processes import APP, ROOT, Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 SCRIPT = Path(sys.executable).with_name("celery-pgbeat")

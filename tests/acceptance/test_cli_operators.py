@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, row, sql
 from tests.acceptance.test_cli import CELERY, SCRIPT, SHORT_LIVES, answer, shell
+from tests.harness.cli_shapes import SHAPES, fault
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, row, sql
 from tests.harness.wait import eventually
-from tests.unit.cli_shapes import SHAPES, fault
 
 # Who was started in the background ignores SIGINT, and so would all that he starts.
 INTERRUPTIBLE = (

@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness import broker
 from tests.harness.clock import Clock
 from tests.harness.processes import ROOT, Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 HOUR = timedelta(hours=1)

@@ -14,13 +14,13 @@ import pytest
 
 from celery_pgbeat.postgres.database import Database
 from tests.acceptance.decisions import decided, gaps, left_from
-from tests.acceptance.rows import insert, insert_many, jobs, sql
 from tests.harness import broker, checker
 from tests.harness.crash_points import MENDING, PLANNING, TICK, WORKER, CrashPoint, around
 from tests.harness.faults import Fault
+from tests.harness.jobs import make_job
 from tests.harness.processes import Beat, Cluster
+from tests.harness.rows import insert, insert_many, jobs, sql
 from tests.harness.wait import eventually
-from tests.store.jobs import make_job
 
 LEASE, POLL = 2.0, 0.5  # seconds
 BATCH = 4

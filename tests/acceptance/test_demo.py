@@ -20,7 +20,7 @@ import redis
 
 from celery_pgbeat.cli.demo.proof import Occurrence, Proof, Record, Row, count, due_between
 from celery_pgbeat.embedded.watchdog import descendants
-from tests.acceptance.rows import sql
+from tests.harness.rows import sql
 from tests.harness.wait import eventually
 
 SCRIPT = Path(sys.executable).with_name("celery-pgbeat")

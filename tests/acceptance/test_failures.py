@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, row, sql
-from tests.acceptance.sending import APP, worker
 from tests.harness.broker import both_brokers
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
+from tests.harness.sending import APP, worker
 from tests.harness.wait import eventually
 
 

@@ -6,11 +6,11 @@ from datetime import datetime
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, sql
 from tests.harness import checker
 from tests.harness.broker import both_brokers
 from tests.harness.probe import Run
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, sql
 from tests.harness.wait import eventually
 
 

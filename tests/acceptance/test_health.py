@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, sql
 from tests.acceptance.test_cli import CELERY, SHORT_LIVES, shell
 from tests.harness.probe_app import BROKER
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, sql
 from tests.harness.scrape import free_port
 from tests.harness.wait import eventually
 

@@ -13,9 +13,9 @@ import psycopg2
 import pytest
 
 from celery_pgbeat.embedded import Postgres
-from tests.acceptance.rows import insert, insert_many, jobs, row, sql
 from tests.harness.databases import migrate_database
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, insert_many, jobs, row, sql
 from tests.harness.wait import eventually
 
 IDLE = 10.0  # seconds that are watched

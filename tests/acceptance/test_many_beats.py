@@ -13,10 +13,10 @@ import psycopg2
 import pytest
 
 from tests.acceptance.decisions import gaps
-from tests.acceptance.rows import insert, insert_many, jobs, row, sql
 from tests.harness import broker, checker
 from tests.harness.faults import Fault
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, insert_many, jobs, row, sql
 from tests.harness.wait import eventually
 
 SECONDS = float(os.environ.get("PGBEAT_TEST_SECONDS", "12"))  # how long a round under load lasts

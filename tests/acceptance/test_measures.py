@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, insert_many, row, sql
 from tests.harness.clock import Clock
 from tests.harness.inbox import Inbox
 from tests.harness.processes import Beat, Cluster
+from tests.harness.rows import insert, insert_many, row, sql
 from tests.harness.scrape import free_port, scraped
 from tests.harness.wait import eventually
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.acceptance.deduplicating_app import LOCK
-from tests.acceptance.rows import insert, jobs
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs
 from tests.harness.wait import eventually
 
 APP = "tests.acceptance.deduplicating_app"

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.embedded import Postgres, Valkey
-from tests.acceptance.rows import insert_many, jobs, sql
 from tests.harness import checker
 from tests.harness.databases import migrate_database
 from tests.harness.processes import Cluster, Node
+from tests.harness.rows import insert_many, jobs, sql
 from tests.harness.wait import eventually
 
 AWAY = float(os.environ.get("PGBEAT_TEST_OUTAGE", "5"))  # seconds that a server is away

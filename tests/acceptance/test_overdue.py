@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from tests.acceptance.rows import insert, row, sql
 from tests.acceptance.test_cli import answer, shell
 from tests.harness.clock import Clock
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, row, sql
 from tests.harness.wait import eventually
 
 MINUTE = timedelta(minutes=1)

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness import checker
 from tests.harness.broker import both_brokers
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 

@@ -9,8 +9,8 @@ import psycopg2
 import pytest
 
 from celery_pgbeat import PgBeat
-from tests.acceptance.rows import jobs, row, sql
 from tests.harness.processes import Cluster
+from tests.harness.rows import jobs, row, sql
 from tests.harness.wait import eventually
 
 DECORATED = """

@@ -20,10 +20,10 @@ from celery.beat import Service
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.migrate import latest
-from tests.acceptance.rows import insert, insert_many, jobs, row, sql
 from tests.harness import broker
 from tests.harness.faults import Fault
 from tests.harness.processes import ROOT, Cluster
+from tests.harness.rows import insert, insert_many, jobs, row, sql
 from tests.harness.wait import eventually
 
 NOWHERE = "postgresql://shop:s3cret@127.0.0.1:1/shop"

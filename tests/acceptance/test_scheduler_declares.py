@@ -15,8 +15,8 @@ from celery.schedules import crontab
 from celery_pgbeat import PgBeat, every
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.errors import InvalidPeriodicTask, SchedulerNotSetUp
-from tests.acceptance.rows import insert, jobs, sql
 from tests.harness.processes import ROOT, Cluster
+from tests.harness.rows import insert, jobs, sql
 from tests.harness.wait import eventually
 
 DAILY = {"task": "shop.report", "schedule": crontab(minute=0, hour=3)}

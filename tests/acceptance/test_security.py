@@ -19,9 +19,9 @@ from sqlalchemy.engine import make_url
 from celery_pgbeat import PgBeat
 from celery_pgbeat.postgres.migrate import MIN_COMPATIBLE, latest
 from celery_pgbeat.postgres.roles import ROLES, roles_script
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness.next_version import next_version
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 SECRET = "s3cr3t-with-%-and-@"

@@ -8,8 +8,8 @@ from typing import Any
 from celery import Celery
 
 from celery_pgbeat.sensitive import MASK
-from tests.acceptance.rows import insert, jobs, sql
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, sql
 from tests.harness.wait import eventually
 
 APP = "tests.acceptance.sensitive_app"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness import broker
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 SECOND = timedelta(seconds=1)

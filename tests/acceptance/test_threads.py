@@ -14,8 +14,8 @@ from celery import Celery
 
 from celery_pgbeat.beat.beat_thread import BeatThread
 from celery_pgbeat.beat.scheduler import Scheduler
-from tests.acceptance.rows import insert, insert_many, jobs, sql
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, insert_many, jobs, sql
 from tests.harness.scrape import free_port
 from tests.harness.wait import eventually
 

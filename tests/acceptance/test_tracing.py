@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, insert_many, jobs, sql
-from tests.acceptance.sending import sender
 from tests.acceptance.traced_app import INSTRUMENTED, SPANS
 from tests.harness.broker import both_brokers
 from tests.harness.outbox import app_of, job, outbox, taken_from
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, insert_many, jobs, sql
+from tests.harness.sending import sender
 from tests.harness.wait import eventually
 
 APP = "tests.acceptance.traced_app"

@@ -12,11 +12,11 @@ from sqlalchemy.engine import make_url
 
 from celery_pgbeat.postgres.statements import statement
 from tests.acceptance.decisions import decided, gaps, left_from
-from tests.acceptance.rows import insert, insert_many, jobs, sql
-from tests.acceptance.sending import Sender, sender
 from tests.harness import checker
 from tests.harness.processes import Cluster
 from tests.harness.proxy import Proxy, proxy
+from tests.harness.rows import insert, insert_many, jobs, sql
+from tests.harness.sending import Sender, sender
 from tests.harness.wait import eventually
 
 LEASE, POLL = 2.0, 0.5  # seconds

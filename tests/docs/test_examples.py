@@ -13,9 +13,9 @@ from typing import Any
 import psycopg2
 import pytest
 
-from tests.acceptance.rows import jobs, row, sql
 from tests.docs.pages import ROOT
 from tests.harness.processes import Cluster
+from tests.harness.rows import jobs, row, sql
 from tests.harness.wait import eventually
 
 EXAMPLES = ROOT / "examples"

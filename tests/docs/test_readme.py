@@ -9,10 +9,10 @@ from typing import Any
 import psycopg2
 import pytest
 
-from tests.acceptance.rows import row, sql
 from tests.docs.pages import ROOT, blocks
 from tests.docs.run_page import WRITTEN
 from tests.harness.processes import Cluster
+from tests.harness.rows import row, sql
 from tests.harness.wait import eventually
 
 README = ROOT / "README.md"

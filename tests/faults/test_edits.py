@@ -11,12 +11,12 @@ from typing import Any
 
 import psycopg2
 
-from tests.acceptance.rows import jobs
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, SECONDS, within
 from tests.faults.load import SECOND, Load, beats, now, paced, tapped, wait_until
 from tests.harness.account import Limits
 from tests.harness.processes import Cluster
+from tests.harness.rows import jobs
 from tests.harness.wait import eventually
 
 pytestmark = MARKS

@@ -10,8 +10,6 @@ from datetime import timedelta
 import pytest
 
 from celery_pgbeat.embedded import Postgres, ServerUnavailable
-from tests.acceptance.rows import insert, jobs, sql
-from tests.conftest import POSTGRES_OPTIONS
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, within
 from tests.faults.load import INBOX, SECOND, Load, beats, now, tapped, wait_until
@@ -22,6 +20,8 @@ from tests.harness.databases import migrate_database
 from tests.harness.probe import Probe
 from tests.harness.probe_app import DATABASE
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, sql
+from tests.harness.servers import POSTGRES_OPTIONS
 from tests.harness.standby import Standby, whichever_is_primary
 from tests.harness.wait import eventually
 

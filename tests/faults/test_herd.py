@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.acceptance.rows import sql
 from tests.faults.lengths import FULL, MARKS, SECONDS, within
 from tests.faults.load import SECOND, Load, beats, now, tapped, wait_until
 from tests.harness.account import Account, Limits, prove
 from tests.harness.processes import Cluster
+from tests.harness.rows import sql
 from tests.harness.wait import eventually
 
 pytestmark = MARKS

@@ -6,12 +6,12 @@ from contextlib import closing
 
 import psycopg2
 
-from tests.acceptance.rows import sql
 from tests.faults.conftest import Proof
 from tests.faults.lengths import MARKS, SECONDS, within
 from tests.faults.load import Load, beats, tapped
 from tests.harness.account import Limits
 from tests.harness.processes import Cluster
+from tests.harness.rows import sql
 
 pytestmark = MARKS
 

@@ -8,13 +8,13 @@ from datetime import timedelta
 
 from celery import Celery
 
-from tests.acceptance.rows import jobs, sql
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, SECONDS, part, within
 from tests.faults.load import INBOX, Load, beats, now, tapped
 from tests.harness.account import Account, Limits, prove
 from tests.harness.broker import both_brokers
 from tests.harness.processes import Cluster
+from tests.harness.rows import jobs, sql
 from tests.harness.wait import eventually
 
 pytestmark = MARKS

@@ -8,8 +8,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.acceptance.rows import jobs, sql
-from tests.conftest import _missing
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, SECONDS, within
 from tests.faults.load import INBOX, SECOND, Load, now, tapped, working
@@ -17,6 +15,8 @@ from tests.harness.account import Limits
 from tests.harness.checker import lateness
 from tests.harness.faketime import FakeTimeUnavailable, wrong_by
 from tests.harness.processes import START_TIMEOUT, Cluster, Node
+from tests.harness.rows import jobs, sql
+from tests.harness.servers import missing
 from tests.harness.wait import eventually
 
 pytestmark = MARKS
@@ -33,7 +33,7 @@ def clocks() -> dict[timedelta, dict[str, str]]:
     try:
         return {-WRONG: wrong_by(-WRONG), timedelta(0): {}, WRONG: wrong_by(WRONG)}
     except FakeTimeUnavailable as error:
-        _missing("faketime", str(error))
+        missing("faketime", str(error))
 
 
 def ahead(node: Node, url: str) -> timedelta:

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.embedded import Postgres, Server
-from tests.acceptance.rows import jobs, sql
 from tests.faults.conftest import Proof
 from tests.faults.lengths import AWAY, LEASE, MARKS, part, within
 from tests.faults.load import INBOX, PATIENCE, SECOND, Load, beats, now, paced, tapped, wait_until
 from tests.harness.account import Limits, prove
 from tests.harness.databases import migrate_database
 from tests.harness.processes import Cluster, Node
+from tests.harness.rows import jobs, sql
 from tests.harness.tap import Tap
 from tests.harness.wait import eventually
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from tests.acceptance.rows import sql
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, SECONDS, within
 from tests.faults.load import INBOX, WORKS, Load, beats, now, paced, tapped, working
 from tests.harness.account import Limits
 from tests.harness.processes import Beat, Cluster
+from tests.harness.rows import sql
 from tests.harness.wait import eventually
 
 pytestmark = MARKS

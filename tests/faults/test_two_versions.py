@@ -9,13 +9,13 @@ from pathlib import Path
 
 from celery_pgbeat import __version__
 from celery_pgbeat.postgres.migrate import MIN_COMPATIBLE, latest
-from tests.acceptance.rows import sql
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, SECONDS, within
 from tests.faults.load import INBOX, SECOND, Load, now, sent_by, tapped, wait_until, working
 from tests.harness.account import Limits
 from tests.harness.next_version import NEXT, next_version
 from tests.harness.processes import Beat, Cluster, Node, Worker
+from tests.harness.rows import sql
 from tests.harness.tap import Tap
 
 pytestmark = MARKS

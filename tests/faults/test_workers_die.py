@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from celery_pgbeat.node import NodeId
-from tests.acceptance.rows import jobs, sql
 from tests.faults.lengths import LEASE, MARKS, SECONDS, within
 from tests.faults.load import SECOND, Load, beats, now, paced
 from tests.harness.account import Limits, first_each, prove
 from tests.harness.checker import Occurrence, overlapping
 from tests.harness.probe import Run
 from tests.harness.processes import Cluster, Worker
+from tests.harness.rows import jobs, sql
 from tests.harness.wait import eventually
 
 pytestmark = MARKS

@@ -9,11 +9,11 @@ from typing import Any
 from kombu import Connection
 
 from celery_pgbeat.worker.message import HEADER, PROPERTIES, assigned_start, copy_of, is_sensitive
-from tests.acceptance.sending import sender, worker
 from tests.fuzz.fuzzing import MARKS, attack, quickly
-from tests.fuzz.values import odd
 from tests.harness.broker import depth
 from tests.harness.processes import Cluster
+from tests.harness.sending import sender, worker
+from tests.harness.values import odd
 from tests.harness.wait import eventually
 
 pytestmark = MARKS

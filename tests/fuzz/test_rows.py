@@ -25,9 +25,9 @@ from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
 from tests.fuzz.fuzzing import MARKS, attack, quickly
 from tests.fuzz.mutations import mutated
-from tests.fuzz.values import INSTANTS, NUMBERS, SPANS, TEXTS, as_json, odd
-from tests.store.session import Session
-from tests.store.ticks import beat as store_of
+from tests.harness.session import Session
+from tests.harness.ticks import beat as store_of
+from tests.harness.values import INSTANTS, NUMBERS, SPANS, TEXTS, as_json, odd
 from tests.unit.schedules.schedule_texts import ZONES
 
 pytestmark = MARKS

@@ -8,7 +8,7 @@ from dataclasses import fields
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.settings import Settings
 from tests.fuzz.fuzzing import MARKS, attack, quickly
-from tests.fuzz.values import SPANS, odd
+from tests.harness.values import SPANS, odd
 
 pytestmark = MARKS
 

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg2
 
 from celery_pgbeat.postgres.engine import normalise_url
+from tests.harness.rows import insert_statement
 
 # How people define rows, each so that an hour has few enough occurrences to be followed one by one.
 DEFINITIONS: list[dict[str, Any]] = [
@@ -55,9 +56,8 @@ class Author:
 
     def insert(self, name: str, definition: dict[str, Any]) -> None:
         """Insert a row."""
-        columns = {"name": name, "task": "app.probe", **definition}
-        places = ", ".join(f"%({column})s" for column in columns)
-        self._run(f"insert into pgbeat.periodic_task ({', '.join(columns)}) values ({places})", **columns)
+        statement, values = insert_statement(name, **definition)
+        self._run(statement, **values)
 
     def edit(self, name: str, column: str, value: Any) -> None:
         """Change one column."""

@@ -30,10 +30,10 @@ from celery_pgbeat.postgres.worker_queries import (
     WorkerQueries,
 )
 from celery_pgbeat.worker.guard import StartResult, retry_until_deadline, start_job
+from tests.harness.jobs import HOUR, active, bury, finished, make_job, state
+from tests.harness.session import Session
 from tests.harness.wait import eventually
-from tests.store.jobs import HOUR, active, bury, finished, make_job, state
 from tests.store.reads import read_by
-from tests.store.session import Session
 
 SILENCE = timedelta(seconds=30)
 SECOND = timedelta(seconds=1)

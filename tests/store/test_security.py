@@ -19,7 +19,7 @@ from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.roles import roles_script
 from celery_pgbeat.postgres.statements import PARAMETER, statement
 from celery_pgbeat.settings import Settings
-from tests.store.session import Session
+from tests.harness.session import Session
 
 ROOM = Path(celery_pgbeat.__file__).parent
 DENIED = "42501"  # SQLSTATE insufficient_privilege

@@ -16,7 +16,7 @@ from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.settings import Settings
-from tests.store.session import Session, reason
+from tests.harness.session import Session, reason
 from tests.unit.schedules.wrong_texts import NIGHT, lists_of_windows, wrong_texts
 
 REFUSED = {

@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar, cast
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.worker_queries import WorkerQueries
+from tests.harness.ticks import LEASE
 from tests.harness.wait import eventually
-from tests.store.ticks import LEASE
 
 T = TypeVar("T")
 PATIENCE = 10.0  # seconds until a test gives up

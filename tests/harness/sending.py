@@ -11,11 +11,11 @@ from celery import Celery
 
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.database import Database
+from tests.harness.jobs import make_job, state
 from tests.harness.processes import Cluster, Worker
 from tests.harness.wait import eventually
-from tests.store.jobs import make_job, state
 
-APP = "tests.acceptance.worker_app"
+APP = "tests.harness.worker_app"
 
 
 class Sender:

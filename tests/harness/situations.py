@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from tests.harness.clock import Clock
-from tests.store.session import Session
+from tests.harness.session import Session
 
 NOON = datetime(2100, 3, 1, 12, tzinfo=timezone.utc)
 JOB = uuid.UUID(int=1)

@@ -9,6 +9,7 @@ import psycopg2
 import psycopg2.extras
 
 from celery_pgbeat.postgres.engine import normalise_url
+from tests.harness.rows import insert_statement
 from tests.harness.wait import eventually
 
 T = TypeVar("T")
@@ -42,12 +43,10 @@ class Session:
 
     def insert(self, name: str, **columns: Any) -> dict[str, Any]:
         """Insert a periodic task, of the task `app.probe` unless said; return the row."""
-        columns = {"name": name, "task": "app.probe", **columns}
-        return self.row(
-            f"insert into pgbeat.periodic_task ({', '.join(columns)}) values ({', '.join(['%s'] * len(columns))}) "
-            "returning *",
-            *columns.values(),
-        )
+        statement, values = insert_statement(name, **columns)
+        with self.connection.cursor(cursor_factory=psycopg2.extras.RealDictCursor) as cursor:
+            cursor.execute(f"{statement} returning *", values)
+            return dict(cursor.fetchone())
 
     def task(self, name: str) -> dict[str, Any]:
         """Return the row of a periodic task."""
