@@ -144,9 +144,7 @@ def test_a_table_that_was_restored_full_of_bad_rows_harms_neither_beats_nor_work
     cluster.settings = {"pgbeat_lease": 3, "pgbeat_allowed_tasks": ["app.*"]}
     bad = poison(cluster.database, RESTORED, schedule=f"every {BAD_EVERY}s")
     nodes: list[Node] = [*beats(cluster, 2), cluster.worker(concurrency=2)]
-    eventually(
-        lambda: not set(bad) - explained(cluster.database), 30 + within(20), "each says why", every=1
-    )
+    eventually(lambda: not set(bad) - explained(cluster.database), 30 + within(20), "each says why", every=1)
     with tapped(cluster, INBOX, onward="celery") as tap:
         load = Load(cluster, 200, name="good", every=timedelta(seconds=4), queue=f"'{INBOX}'")
         load.runs_for(SECONDS / 3)
