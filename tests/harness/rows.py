@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from typing import Any
 
-import psycopg2
-from psycopg2.extras import RealDictCursor
+from tests.harness.connections import fetch
 
 JSON_COLUMNS = ("args", "kwargs", "options")
 
 
 def sql(url: str, statement: str, **values: Any) -> list[dict[str, Any]]:
     """Run one statement in a transaction of its own and return its rows."""
-    with closing(psycopg2.connect(url)) as connection:
-        connection.autocommit = True
-        with connection.cursor(cursor_factory=RealDictCursor) as cursor:
-            cursor.execute(statement, values or None)
-            return [dict(row) for row in cursor.fetchall()] if cursor.description else []
+    return fetch(url, statement, values)
 
 
 def insert_statement(name: str, **columns: Any) -> tuple[str, dict[str, Any]]:
