@@ -71,7 +71,7 @@ def is_over(url: str, backfill: str) -> bool:
 
 
 @pytest.mark.slow
-def test_a_range_is_filled_while_its_row_is_paused_two_at_a_time_and_each_once(cluster: Cluster) -> None:
+def test_a_backfill_of_a_paused_row_runs_two_jobs_at_a_time_and_each_occurrence_once(cluster: Cluster) -> None:
     cluster.worker(concurrency=4)
     for _ in range(2):
         cluster.beat()
@@ -167,7 +167,7 @@ def test_p4_a_backfill_of_a_row_that_runs_never_overlaps_its_ticks(cluster: Clus
 
 
 @pytest.mark.slow
-def test_p4_under_buffer_one_the_ticks_of_a_row_go_on_while_a_range_of_it_is_filled(cluster: Cluster) -> None:
+def test_p4_under_buffer_one_a_row_keeps_ticking_during_its_backfill(cluster: Cluster) -> None:
     """What the docs recommend; under `skip` jobs that follow each other closely leave them hardly any gap."""
     cluster.worker(concurrency=4)
     cluster.beat()

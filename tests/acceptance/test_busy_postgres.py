@@ -144,7 +144,9 @@ def test_p10_each_trouble_of_postgres_is_waited_out(cluster: Cluster, role: Role
 
 
 @pytest.mark.slow
-def test_p10_a_strict_isolation_level_ends_statements_and_delays_nothing_for_long(cluster: Cluster, role: Role) -> None:
+def test_p10_serialization_errors_under_a_strict_isolation_level_delay_nothing_for_long(
+    cluster: Cluster, role: Role
+) -> None:
     """Beats and a worker that meet in every second, each of whose statements may fail to be serialised."""
     role.set("default_transaction_isolation", "serializable")
     insert_many(cluster.database, 20)
@@ -165,7 +167,7 @@ def test_p10_a_strict_isolation_level_ends_statements_and_delays_nothing_for_lon
 
 @pytest.mark.slow
 @pytest.mark.parametrize("table", ["periodic_task", "active_job"])
-def test_p10_where_ten_rows_pass_in_time_and_a_thousand_do_not_the_batch_shrinks(
+def test_p10_a_batch_too_large_for_the_statement_timeout_is_made_smaller(
     cluster: Cluster, role: Role, table: str
 ) -> None:
     """Whether it is the mark that takes too long or the submit: all go out, and no lease has to end for that."""
@@ -186,7 +188,7 @@ def test_p10_where_ten_rows_pass_in_time_and_a_thousand_do_not_the_batch_shrinks
 
 
 @pytest.mark.slow
-def test_p10_hundreds_of_pauses_that_end_at_once_hold_nothing_up(cluster: Cluster, role: Role) -> None:
+def test_p10_hundreds_of_pauses_that_end_at_once_delay_no_tick(cluster: Cluster, role: Role) -> None:
     insert_many(cluster.database, 400, "every 1h")
     sql(cluster.database, "update pgbeat.periodic_task set enabled = false, paused_until = now() + interval '1 second'")
     role.set("statement_timeout", "300ms")

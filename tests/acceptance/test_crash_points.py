@@ -162,7 +162,7 @@ def kill_at(point: CrashPoint, doomed: Beat, stage: Stage, folder: Path) -> date
 
 
 @pytest.mark.slow
-def test_p2_a_beat_killed_between_two_writes_of_a_batch_doubles_only_what_it_had_not_confirmed(
+def test_p2_a_beat_killed_between_two_writes_of_a_batch_repeats_only_unconfirmed_messages(
     cluster: Cluster,
 ) -> None:
     """A batch is confirmed in steps of 250 messages, each of which is written in two parts here, one for each queue."""

@@ -69,7 +69,7 @@ def test_a_limit_of_two_holds_in_the_whole_cluster_while_a_beat_is_killed(cluste
 
 
 @pytest.mark.slow
-def test_p5_where_no_worker_reports_the_result_backend_frees_the_place_in_the_group(
+def test_p5_without_tracking_workers_the_result_backend_frees_the_place_in_the_group(
     cluster: Cluster, redis_url: str
 ) -> None:
     """Neither row is due again today, so neither asks for itself."""
@@ -86,7 +86,7 @@ def test_p5_where_no_worker_reports_the_result_backend_frees_the_place_in_the_gr
 
 
 @pytest.mark.slow
-def test_one_update_pauses_all_rows_of_a_group_and_one_lets_them_run_again(cluster: Cluster) -> None:
+def test_one_update_pauses_all_rows_of_a_group_and_one_resumes_them(cluster: Cluster) -> None:
     """B-13: what is paused sends nothing, what it missed is not caught up."""
     sql(cluster.database, "insert into pgbeat.task_group (name) values ('g')")
     cluster.worker()

@@ -69,9 +69,7 @@ def test_p11_ten_thousand_idle_rows_cost_an_idle_beat_almost_nothing(cluster: Cl
     assert used / IDLE < 0.01
 
 
-def test_p11_edits_as_fast_as_anybody_can_wake_a_beat_twenty_times_a_second(
-    cluster: Cluster, talkative: Postgres
-) -> None:
+def test_p11_a_storm_of_edits_wakes_a_beat_at_most_twenty_times_a_second(cluster: Cluster, talkative: Postgres) -> None:
     """Each edit is a transaction, and notifies."""
     cluster.database = talkative.url
     insert(cluster.database, "edited", "every 1h")

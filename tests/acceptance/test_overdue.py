@@ -18,7 +18,7 @@ def overdue(cluster: Cluster) -> dict[str, dict[str, Any]]:
     return {found["name"]: found for found in sql(cluster.database, "select * from pgbeat.overdue")}
 
 
-def test_when_every_beat_is_killed_what_was_due_is_overdue_until_one_is_back(
+def test_after_every_beat_was_killed_due_rows_are_overdue_until_a_beat_is_back(
     cluster: Cluster, database_clock: Clock
 ) -> None:
     beats = [cluster.beat(), cluster.beat()]
@@ -48,7 +48,7 @@ def test_when_every_beat_is_killed_what_was_due_is_overdue_until_one_is_back(
     assert "no beat" not in answer(cluster.database, "explain", "often")["explanation"]
 
 
-def test_of_an_unknown_name_the_shell_suggests_the_right_one(migrated_database: str) -> None:
+def test_the_shell_suggests_the_right_name_for_an_unknown_one(migrated_database: str) -> None:
     insert(migrated_database, "nightly", "0 3 * * *")
 
     done = shell(migrated_database, "explain", "nigthly")

@@ -65,7 +65,7 @@ def test_decorated_tasks_run_guarded_and_tracked_with_nothing_else_configured(cl
         eventually(lambda name=name: jobs(cluster.database, name)[0]["state"] == "succeeded", 10, "its end is recorded")
 
 
-def test_a_lazy_argument_is_made_anew_for_each_message(cluster: Cluster, decorated: str) -> None:
+def test_a_lazy_argument_is_evaluated_for_each_message(cluster: Cluster, decorated: str) -> None:
     cluster.beat(app=decorated)
     cluster.worker(app=decorated)
 

@@ -161,7 +161,7 @@ ROWS = st.fixed_dictionaries(
         max_size=7,
     ),
 )
-def test_a_rendered_message_equals_celerys_own_to_the_last_byte(
+def test_a_rendered_message_equals_celerys_to_the_last_byte(
     broker_url: str, chosen: set[str], row: dict[str, Any], said: list[Any]
 ) -> None:
     app = with_tasks(app_of(broker_url, **{name: SETTINGS[name] for name in chosen}))
@@ -267,13 +267,13 @@ def none_is_rendered(app: Celery, given: Sequence[OutgoingJob]) -> None:
 
 @both_brokers
 @pytest.mark.parametrize("why", SETTINGS_THAT_ARE_NOT_RENDERED)
-def test_settings_under_which_celery_makes_each_message(broker_url: str, why: str) -> None:
+def test_settings_that_disable_rendering(broker_url: str, why: str) -> None:
     none_is_rendered(app_of(broker_url, **SETTINGS_THAT_ARE_NOT_RENDERED[why]), jobs(5))
 
 
 @both_brokers
 @pytest.mark.parametrize("why", OPTIONS_THAT_ARE_NOT_RENDERED)
-def test_options_with_which_celery_makes_each_message(broker_url: str, why: str) -> None:
+def test_options_that_disable_rendering(broker_url: str, why: str) -> None:
     none_is_rendered(app_of(broker_url), jobs(5, options=OPTIONS_THAT_ARE_NOT_RENDERED[why]))
 
 
@@ -285,7 +285,7 @@ def test_options_with_which_celery_makes_each_message(broker_url: str, why: str)
     ],
     indirect=["broker_url"],
 )
-def test_settings_under_which_one_brokers_messages_are_not_rendered(broker_url: str, settings: dict[str, Any]) -> None:
+def test_settings_that_disable_rendering_for_one_broker(broker_url: str, settings: dict[str, Any]) -> None:
     none_is_rendered(app_of(broker_url, **settings), jobs(5))
 
 
@@ -297,13 +297,13 @@ def test_settings_under_which_one_brokers_messages_are_not_rendered(broker_url: 
     ],
     indirect=["broker_url"],
 )
-def test_options_with_which_one_brokers_messages_are_not_rendered(broker_url: str, options: dict[str, Any]) -> None:
+def test_options_that_disable_rendering_for_one_broker(broker_url: str, options: dict[str, Any]) -> None:
     none_is_rendered(app_of(broker_url), jobs(5, options=options))
 
 
 @both_brokers
 @pytest.mark.parametrize("base", [OwnWay, OwnShadow])
-def test_a_task_with_a_way_of_its_own_is_sent_that_way(broker_url: str, base: type[Task]) -> None:
+def test_a_task_that_overrides_sending_is_sent_by_its_own_method(broker_url: str, base: type[Task]) -> None:
     app = app_of(broker_url)
     register(app, base=base)
 
@@ -311,7 +311,7 @@ def test_a_task_with_a_way_of_its_own_is_sent_that_way(broker_url: str, base: ty
 
 
 @both_brokers
-def test_a_task_whose_apply_async_somebody_wrapped_is_called(broker_url: str) -> None:
+def test_a_wrapped_apply_async_is_called(broker_url: str) -> None:
     app, called = app_of(broker_url), []
     task = register(app)
     original = task.apply_async
@@ -325,7 +325,7 @@ def test_a_task_whose_apply_async_somebody_wrapped_is_called(broker_url: str) ->
 
 
 @both_brokers
-def test_an_app_with_a_send_task_of_its_own_is_called(broker_url: str) -> None:
+def test_an_overridden_send_task_is_called(broker_url: str) -> None:
     app = OwnSending("own", broker=broker_url, set_as_current=False)
     app.conf.pgbeat_url = "postgresql://127.0.0.1:1/nowhere"
 
@@ -333,7 +333,7 @@ def test_an_app_with_a_send_task_of_its_own_is_called(broker_url: str) -> None:
 
 
 @both_brokers
-def test_whoever_wraps_the_scheduler_sees_each_entry(broker_url: str) -> None:
+def test_a_wrapper_of_the_scheduler_gets_each_entry(broker_url: str) -> None:
     app = app_of(broker_url)
     with outbox(app, scheduler=Wrapped(app, lazy=True)) as ours:
         ours.publish(jobs(5))
@@ -371,7 +371,7 @@ def patched(path: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         "kombu.messaging.Producer._publish",
     ],
 )
-def test_whoever_patches_a_function_on_the_way_as_tracers_do_sees_each_call(
+def test_a_patched_function_of_the_send_path_gets_each_call(
     broker_url: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = patched(path, monkeypatch)
@@ -394,7 +394,7 @@ def test_whoever_patches_a_function_on_the_way_as_tracers_do_sees_each_call(
     ],
     indirect=["broker_url"],
 )
-def test_whoever_patches_a_brokers_own_function_sees_each_call(
+def test_a_patched_function_of_a_transport_gets_each_call(
     broker_url: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = patched(path, monkeypatch)
@@ -405,7 +405,7 @@ def test_whoever_patches_a_brokers_own_function_sees_each_call(
     assert 5 == len(taken_from(broker_url))
 
 
-def test_a_channel_of_somebodys_own_makes_its_messages_itself(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_custom_channel_builds_its_own_messages(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     channel = symbol_by_name("kombu.transport.redis.Channel")
     monkeypatch.setattr("kombu.transport.redis.Transport.Channel", type("Channel", (channel,), {}))
 
@@ -414,7 +414,7 @@ def test_a_channel_of_somebodys_own_makes_its_messages_itself(broker_url: str, m
 
 @pytest.mark.amqp
 @pytest.mark.parametrize("broker_url", ["amqp"], indirect=True)
-def test_a_message_larger_than_a_frame_goes_alone(broker_url: str) -> None:
+def test_a_message_larger_than_a_frame_is_sent_alone(broker_url: str) -> None:
     large = job(kwargs=json.dumps({"a": 140_000 * "x"}))
 
     rendered, theirs, found = both_ways(app_of(broker_url), [*jobs(5), large])
@@ -443,7 +443,7 @@ def listening(request: pytest.FixtureRequest) -> Iterator[Callable[..., list[dic
 
 
 @both_brokers
-def test_whoever_listens_to_a_signal_hears_of_each_message_and_may_change_it(
+def test_a_handler_of_a_publish_signal_gets_each_message_and_may_change_it(
     broker_url: str, listening: Callable[..., list[dict[str, Any]]]
 ) -> None:
     heard, given = listening(), jobs(5)
@@ -454,7 +454,7 @@ def test_whoever_listens_to_a_signal_hears_of_each_message_and_may_change_it(
 
 
 @both_brokers
-def test_whoever_listens_to_another_tasks_signal_hears_nothing_and_changes_nothing(
+def test_a_handler_of_another_tasks_signal_gets_nothing_and_changes_nothing(
     broker_url: str, listening: Callable[..., list[dict[str, Any]]]
 ) -> None:
     heard = listening(sender="shop.other")
@@ -466,7 +466,7 @@ def test_whoever_listens_to_another_tasks_signal_hears_nothing_and_changes_nothi
 
 
 @both_brokers
-def test_arguments_that_are_made_at_the_moment_of_sending_are_made_then(broker_url: str) -> None:
+def test_lazy_arguments_are_evaluated_when_the_message_is_sent(broker_url: str) -> None:
     code = Code()
     code.lazy["row-3"] = ([BeatLazyFunc(lambda: "made now")], {})
     with outbox(app_of(broker_url), code=code) as ours:
@@ -477,7 +477,7 @@ def test_arguments_that_are_made_at_the_moment_of_sending_are_made_then(broker_u
 
 
 @both_brokers
-def test_arguments_that_do_not_fit_the_task_are_refused_alone_in_celerys_words(broker_url: str) -> None:
+def test_a_job_whose_arguments_do_not_fit_the_task_is_refused_with_the_error_of_celery(broker_url: str) -> None:
     app = app_of(broker_url)
 
     def probe(number: int) -> None: ...
@@ -495,7 +495,7 @@ def test_arguments_that_do_not_fit_the_task_are_refused_alone_in_celerys_words(b
     assert "TypeError: probe() got an unexpected keyword argument 'no'" == refusal.reason
 
 
-def test_a_result_backend_that_would_only_wait_for_results_is_left_alone(broker_url: str) -> None:
+def test_a_result_backend_does_not_prevent_rendering(broker_url: str) -> None:
     rendered, theirs, found = both_ways(app_of(broker_url, result_backend=broker_url), jobs(5))
 
     assert 5 == rendered
@@ -546,9 +546,7 @@ def test_other_transports_get_celerys_own_messages() -> None:
     ],
     ids=["topic", "direct", "fanout", "quorum"],
 )
-def test_exchanges_and_queues_of_rabbitmqs_own_are_declared_and_reached(
-    broker_url: str, settings: dict[str, Any]
-) -> None:
+def test_exchanges_and_queues_of_rabbitmq_are_declared_and_reached(broker_url: str, settings: dict[str, Any]) -> None:
     rendered, theirs, found = both_ways(app_of(broker_url, **settings), jobs(5))
 
     assert (5, 5) == (rendered, len(found))

@@ -39,7 +39,7 @@ def version(url: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
-def test_settings_that_bound_a_session_change_nothing(cluster: Cluster, role: Role, driver: str) -> None:
+def test_settings_of_a_role_neither_lose_a_tick_nor_show_in_the_log(cluster: Cluster, role: Role, driver: str) -> None:
     for since, setting, value in BOUNDS:
         if version(cluster.database) >= since:
             sql(cluster.database, f"alter role {role.name} set {setting} = '{value}'")

@@ -58,7 +58,7 @@ def struck(door: Proxy, before: int) -> bool:
     return True
 
 
-def test_each_statement_is_known_by_its_first_words() -> None:
+def test_each_statement_can_be_recognised_by_its_first_words() -> None:
     names = {path.name.removesuffix(".sql") for path in (resources.files("celery_pgbeat.postgres") / "sql").iterdir()}
     unsaid = {"end_unstarted", "requeue", "skip"}  # they begin as others do, and nobody here says them
     texts = {name: statement(name, "pgbeat").encode() for name in names - unsaid}
@@ -68,7 +68,9 @@ def test_each_statement_is_known_by_its_first_words() -> None:
 
 
 @pytest.mark.slow
-def test_p1_p2_a_beat_that_does_not_know_what_was_done_loses_and_doubles_nothing(cluster: Cluster, door: Proxy) -> None:
+def test_p1_p2_a_beat_that_loses_the_answer_of_any_statement_loses_and_doubles_nothing(
+    cluster: Cluster, door: Proxy
+) -> None:
     cluster.settings = {"pgbeat_lease": LEASE, "pgbeat_poll": POLL}
     insert_many(cluster.database, ROWS)
     sql(cluster.database, "update pgbeat.periodic_task set catchup = 'all'")
@@ -127,7 +129,7 @@ def sending(cluster: Cluster) -> Iterator[Sender]:
 
 
 @pytest.mark.slow
-def test_p3_a_worker_that_does_not_know_what_was_done_starts_each_attempt_once_and_tells_its_end(
+def test_p3_a_worker_that_loses_the_answer_of_any_statement_starts_each_attempt_once_and_reports_its_end(
     cluster: Cluster, sending: Sender, door: Proxy
 ) -> None:
     worker = cluster.worker(environment={"PGBEAT_URL": door.url})

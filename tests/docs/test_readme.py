@@ -61,7 +61,7 @@ def test_the_schedule_in_python_and_the_one_in_sql_are_the_same_row(cluster: Clu
 
 
 @pytest.mark.slow
-def test_the_app_by_configuration_alone_has_a_beat_and_a_worker_that_guards(cluster: Cluster, tmp_path: Path) -> None:
+def test_an_app_by_configuration_alone_has_a_beat_and_a_guarded_worker(cluster: Cluster, tmp_path: Path) -> None:
     variables = app(1, cluster, tmp_path)
     beat = cluster.beat(app="shop", environment=variables)
     cluster.worker(app="shop", environment=variables)

@@ -53,7 +53,7 @@ def test_beats_restarted_one_after_the_other_hand_over_without_a_gap(cluster: Cl
     proven(account, Limits(late={100: within(1.5)}))
 
 
-def test_a_beat_frozen_for_three_leases_sends_nothing_stale_when_it_wakes(cluster: Cluster, proven: Proof) -> None:
+def test_a_beat_frozen_for_three_leases_sends_nothing_stale_when_it_resumes(cluster: Cluster, proven: Proof) -> None:
     cluster.settings = {"pgbeat_lease": LEASE}
     running = beats(cluster, 3)
     cluster.worker()

@@ -50,7 +50,9 @@ def island(cluster: Cluster) -> Iterator[Island]:
 LIMITS = Limits(forgiven=ROWS, late={100: within(LEASE + 2)})
 
 
-def test_a_beat_cut_off_from_postgres_is_replaced_and_falls_silent(cluster: Cluster, proven: Proof) -> None:
+def test_a_beat_cut_off_from_postgres_sends_nothing_after_its_lease_and_others_take_over(
+    cluster: Cluster, proven: Proof
+) -> None:
     with island(cluster) as cut, tapped(cluster, INBOX, onward="celery") as tap:
         load = Load(cluster, ROWS, queue=f"'{INBOX}'")
         eventually(lambda: sent_by(tap, cut.beat, load.first), within(10), "it takes part")
@@ -68,7 +70,9 @@ def test_a_beat_cut_off_from_postgres_is_replaced_and_falls_silent(cluster: Clus
 
 
 @both_brokers
-def test_a_beat_cut_off_from_the_broker_is_replaced_and_falls_silent(cluster: Cluster, proven: Proof) -> None:
+def test_a_beat_cut_off_from_the_broker_sends_nothing_after_its_lease_and_others_take_over(
+    cluster: Cluster, proven: Proof
+) -> None:
     with island(cluster) as cut, tapped(cluster, INBOX, onward="celery") as tap:
         load = Load(cluster, ROWS, queue=f"'{INBOX}'")
         eventually(lambda: sent_by(tap, cut.beat, load.first), within(10), "it takes part")

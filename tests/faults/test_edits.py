@@ -66,7 +66,7 @@ def columns(version: int) -> dict[str, str]:
     }
 
 
-def test_under_two_hundred_edits_a_second_no_message_is_of_two_versions_and_pauses_hold(
+def test_under_two_hundred_edits_a_second_no_message_mixes_two_versions_and_paused_rows_stay_paused(
     cluster: Cluster, proven: Proof
 ) -> None:
     running = beats(cluster, 2)
@@ -97,7 +97,7 @@ def test_under_two_hundred_edits_a_second_no_message_is_of_two_versions_and_paus
     assert [] == [beat for beat in running if "ERROR" in beat.log]
 
 
-def test_rows_that_are_removed_at_any_moment_go_out_no_more_and_the_others_do_not_notice(
+def test_rows_that_are_removed_at_any_moment_are_not_sent_again_and_delay_no_other_row(
     cluster: Cluster, proven: Proof
 ) -> None:
     running = beats(cluster, 2)
@@ -126,7 +126,7 @@ def test_rows_that_are_removed_at_any_moment_go_out_no_more_and_the_others_do_no
     assert [] == [beat for beat in running if "ERROR" in beat.log]
 
 
-def test_a_transaction_that_stays_open_holds_up_its_own_row_and_no_other(cluster: Cluster, proven: Proof) -> None:
+def test_a_transaction_that_stays_open_delays_its_own_row_and_no_other(cluster: Cluster, proven: Proof) -> None:
     cluster.settings = {"pgbeat_lease": LEASE}
     running = beats(cluster, 2)
     with tapped(cluster) as tap, closing(psycopg2.connect(cluster.database)) as author:

@@ -77,7 +77,7 @@ def runs(cluster: Cluster, pair: Pair) -> Probe:
     return record
 
 
-def test_a_beat_at_a_standby_waits_until_that_is_promoted(cluster: Cluster, pair: Pair) -> None:
+def test_a_beat_connected_to_a_standby_waits_until_it_is_promoted(cluster: Cluster, pair: Pair) -> None:
     insert(pair.primary.url, "once", None, next_run_at="2026-01-01T00:00:00Z")
     beat = cluster.beat(environment={"PGBEAT_URL": pair.standby.url})
     beat.wait_for_log("read-only transaction. Nothing is sent meanwhile.", 20)
@@ -88,7 +88,7 @@ def test_a_beat_at_a_standby_waits_until_that_is_promoted(cluster: Cluster, pair
     assert beat.is_running()
 
 
-def test_a_failover_to_a_standby_that_has_every_commit_is_as_a_restart(
+def test_a_failover_to_a_standby_that_has_every_commit_is_like_a_restart(
     cluster: Cluster, pair: Pair, runs: Probe, proven: Proof, say: Callable[[str], None]
 ) -> None:
     pair.commit_to_both()
@@ -108,7 +108,7 @@ def test_a_failover_to_a_standby_that_has_every_commit_is_as_a_restart(
     assert all(node.is_running() for node in nodes)
 
 
-def test_a_failover_that_loses_commits_repeats_under_the_same_ids_what_only_the_lost_ones_knew(
+def test_a_failover_that_loses_commits_repeats_their_jobs_under_the_same_ids(
     cluster: Cluster, pair: Pair, runs: Probe, proven: Proof, say: Callable[[str], None]
 ) -> None:
     environment = {DATABASE: runs.url}

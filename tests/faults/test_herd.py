@@ -27,7 +27,7 @@ def most_memory(pid: int) -> int:
     return int(found) // 1024
 
 
-def test_a_herd_is_sent_soon_and_fresh_ticks_do_not_wait_behind_it(
+def test_a_large_backlog_is_sent_soon_and_new_ticks_do_not_wait_behind_it(
     cluster: Cluster, say: Callable[[str], None]
 ) -> None:
     running = beats(cluster, 2)

@@ -36,7 +36,7 @@ delete from pgbeat.periodic_task where starts_with(name, 'left-');
 KEPT = "select n_dead_tup as rows from pg_stat_user_tables where relid = 'pgbeat.periodic_task'::regclass"
 
 
-def test_an_hour_s_dead_rows_that_nobody_may_clear_away_make_no_tick_late(cluster: Cluster, proven: Proof) -> None:
+def test_dead_rows_that_vacuum_may_not_remove_for_an_hour_make_no_tick_late(cluster: Cluster, proven: Proof) -> None:
     beats(cluster, 2)
     with closing(psycopg2.connect(cluster.database)) as reader, tapped(cluster) as tap:
         reader.cursor().execute("select txid_current()")

@@ -35,7 +35,7 @@ def send_once(cluster: Cluster, count: int, queue: str) -> None:
     )
 
 
-def test_a_queue_that_was_flushed_is_filled_again_under_the_same_ids(cluster: Cluster, proven: Proof) -> None:
+def test_jobs_of_a_flushed_queue_are_sent_again_under_the_same_ids(cluster: Cluster, proven: Proof) -> None:
     cluster.settings = {"pgbeat_lease": LEASE, "pgbeat_dead_after": 6, "pgbeat_pickup_deadline": PICKUP}
     cluster.worker()  # says that workers have the tracker, so that silence means something
     beats(cluster, 2)
@@ -65,7 +65,7 @@ RUN = 3.0  # seconds; longer than the broker waits for an acknowledgement
 
 
 @both_brokers
-def test_messages_delivered_three_times_and_again_while_they_run_start_once(
+def test_messages_delivered_three_times_and_again_while_their_jobs_run_start_once(
     cluster: Cluster, redis_url: str, say: Callable[[str], None]
 ) -> None:
     cluster.settings = {"result_backend": redis_url, "task_acks_late": True}

@@ -66,7 +66,7 @@ def test_a_postgres_that_is_restarted_at_once_is_waited_out(
     assert all(node.is_running() for node in nodes)
 
 
-def test_connections_that_are_terminated_each_second_are_made_anew(cluster: Cluster, proven: Proof) -> None:
+def test_connections_that_are_terminated_each_second_are_opened_again(cluster: Cluster, proven: Proof) -> None:
     cluster.settings = {"pgbeat_lease": LEASE}
     nodes = [*beats(cluster, 2), cluster.worker()]
     others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
@@ -116,7 +116,7 @@ def old_ones_sent(url: str, name: str, back_at: datetime) -> int:
 
 @pytest.mark.parametrize("blow", BLOWS)
 @pytest.mark.parametrize("own_broker", ["redis", pytest.param("amqp", marks=pytest.mark.amqp)], indirect=True)
-def test_a_broker_that_is_away_is_waited_out_and_catchup_says_what_becomes_of_the_missed(
+def test_a_broker_that_is_away_is_waited_out_and_catchup_decides_about_missed_ticks(
     cluster: Cluster, own_broker: Server, blow: str, say: Callable[[str], None]
 ) -> None:
     cluster.broker = own_broker.url
@@ -167,7 +167,7 @@ UNDECIDED = """
 """
 
 
-def test_rows_whose_tick_met_an_outage_of_the_broker_run_when_it_is_back(
+def test_rows_that_came_due_while_the_broker_was_away_run_when_it_is_back(
     cluster: Cluster, own_redis: Server, say: Callable[[str], None]
 ) -> None:
     """One tick is submitted and cannot be sent, the next comes due: neither is dropped for the other's sake."""
@@ -241,7 +241,7 @@ def felt(url: str) -> Iterator[Pulse]:
 
 
 @pytest.mark.parametrize("own_broker", ["redis", pytest.param("amqp", marks=pytest.mark.amqp)], indirect=True)
-def test_a_broker_that_hangs_stops_no_sign_of_life_and_nothing_that_needs_no_broker(
+def test_a_broker_that_hangs_stops_neither_heartbeats_nor_work_that_needs_no_broker(
     cluster: Cluster, own_broker: Server, say: Callable[[str], None]
 ) -> None:
     cluster.broker = own_broker.url

@@ -111,7 +111,7 @@ def lines(beat: Beat, url: str) -> Counter[tuple[str, str]]:
     return found
 
 
-def test_a_thousand_bad_rows_stop_themselves_alone_and_say_why_once(cluster: Cluster, proven: Proof) -> None:
+def test_a_thousand_bad_rows_stop_only_themselves_and_are_logged_once(cluster: Cluster, proven: Proof) -> None:
     cluster.settings = {"pgbeat_lease": 3, "pgbeat_allowed_tasks": ["app.*"]}
     bad = poison(cluster.database)
     running = beats(cluster, 2)
@@ -138,7 +138,7 @@ def memory(node: Node) -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
-def test_a_table_that_was_restored_full_of_bad_rows_harms_neither_beats_nor_workers_nor_good_rows(
+def test_a_restored_table_full_of_bad_rows_harms_neither_beats_nor_workers_nor_good_rows(
     cluster: Cluster, proven: Proof, say: Callable[[str], None]
 ) -> None:
     cluster.settings = {"pgbeat_lease": 3, "pgbeat_allowed_tasks": ["app.*"]}
@@ -195,7 +195,7 @@ ODD = (
 STATES = ("pending", "sent", "running", "retrying", "buffered")
 
 
-def test_jobs_at_the_ends_of_their_ranges_harm_nobody(cluster: Cluster, proven: Proof) -> None:
+def test_jobs_with_values_at_the_ends_of_their_ranges_delay_no_other_row(cluster: Cluster, proven: Proof) -> None:
     cluster.settings = {"pgbeat_lease": 3, "pgbeat_allowed_tasks": ["app.*"], "pgbeat_allowed_queues": ["celery"]}
     columns = {
         "origin": "schedule",

@@ -121,7 +121,7 @@ def starts(running: list[Beat]) -> int:
     return sum(beat.log.count(WORKS) for beat in running)
 
 
-def test_beats_of_two_versions_that_start_again_and_again_flap_no_row_and_delete_none(
+def test_restarting_beats_of_two_versions_neither_change_rows_back_and_forth_nor_delete_any(
     cluster: Cluster, proven: Proof, say: Callable[[str], None]
 ) -> None:
     watched(cluster)
@@ -160,7 +160,7 @@ def test_beats_of_two_versions_that_start_again_and_again_flap_no_row_and_delete
     assert not any(OVERRULED in beat.log for beat in newer)
 
 
-def test_when_the_beats_of_the_newer_version_are_gone_the_older_one_is_in_force_again_and_edits_stand(
+def test_after_the_newer_beats_end_the_older_declaration_is_in_force_again_and_edits_are_kept(
     cluster: Cluster, proven: Proof, say: Callable[[str], None]
 ) -> None:
     watched(cluster)

@@ -79,7 +79,7 @@ def start(cluster: Cluster, environment: dict[str, str] | None = None) -> Site:
     return site
 
 
-def test_a_compatible_next_version_works_beside_the_old_one_until_that_is_stopped(
+def test_a_compatible_next_version_works_beside_the_old_one_until_the_old_one_is_stopped(
     cluster: Cluster, tmp_path: Path, proven: Proof, say: Callable[[str], None]
 ) -> None:
     cluster.settings = SETTINGS
@@ -106,7 +106,7 @@ def test_a_compatible_next_version_works_beside_the_old_one_until_that_is_stoppe
     assert all(node.is_running() for node in new.nodes)
 
 
-def test_beside_an_incompatible_next_version_the_old_beats_send_nothing_and_say_so(
+def test_after_an_incompatible_migration_the_old_beats_send_nothing_and_log_why(
     cluster: Cluster, tmp_path: Path, proven: Proof, say: Callable[[str], None]
 ) -> None:
     cluster.settings = SETTINGS

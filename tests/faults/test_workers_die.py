@@ -107,7 +107,7 @@ def is_alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
-def test_jobs_of_killed_workers_and_children_are_settled_within_dead_after(
+def test_jobs_of_killed_workers_and_pool_processes_are_settled_within_dead_after(
     cluster: Cluster, say: Callable[[str], None]
 ) -> None:
     cluster.settings = {"pgbeat_lease": LEASE, "pgbeat_poll": 0.5, "pgbeat_dead_after": DEAD_AFTER}

@@ -112,7 +112,7 @@ def place(postgres_server: str, migrated_template: str, unique_name: Callable[[]
     drop_database(postgres_server, name)
 
 
-def test_python_takes_only_what_sql_takes_and_either_refuses_in_words(place: Place) -> None:
+def test_python_accepts_only_rows_that_sql_accepts_and_both_explain_a_refusal(place: Place) -> None:
     attack(partial(check_python, place))
 
 
@@ -128,7 +128,7 @@ def check_python(place: Place, numbers: random.Random) -> None:
     place.door.unschedule(name)
 
 
-def test_sql_refuses_in_words_and_what_it_takes_a_beat_can_plan(place: Place) -> None:
+def test_sql_explains_a_refusal_and_a_beat_can_plan_each_row_that_it_accepts(place: Place) -> None:
     attack(partial(check_sql, place))
 
 
@@ -152,7 +152,7 @@ def check_refusal(refusal: psycopg2.Error, text: str) -> None:
     check_words(str(refusal.diag.message_primary))
 
 
-def test_a_file_is_taken_or_refused_with_the_numbers_of_its_lines(place: Place) -> None:
+def test_a_file_is_accepted_or_refused_with_the_numbers_of_its_lines(place: Place) -> None:
     attack(partial(check_file, place))
 
 

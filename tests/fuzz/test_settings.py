@@ -16,7 +16,7 @@ NAMES = [f"pgbeat_{setting.name}" for setting in fields(Settings)]
 LIKELY = (*SPANS, "postgresql://a@b/c", "https://x", "http://[", "*", "a" * 64, ["a.*"], 10, "10")
 
 
-def test_settings_are_taken_or_refused_by_their_name() -> None:
+def test_settings_are_accepted_or_refused_by_name() -> None:
     attack(check_settings)
 
 

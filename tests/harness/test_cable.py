@@ -51,7 +51,7 @@ def heard(client: socket.socket, count: int) -> bytes:
     return found
 
 
-def test_everything_passes_both_ways_and_the_end_too(echo: str) -> None:
+def test_bytes_pass_both_ways_and_so_does_the_end_of_a_connection(echo: str) -> None:
     much = bytes(range(256)) * 20_000
     with Cable(echo) as cable, call(cable) as one, call(cable) as other:
         sender = threading.Thread(target=one.sendall, args=(much,))
@@ -64,7 +64,7 @@ def test_everything_passes_both_ways_and_the_end_too(echo: str) -> None:
         assert b"" == one.recv(1)
 
 
-def test_a_long_cable_delivers_everything_in_order_and_as_late_as_it_is_long(echo: str) -> None:
+def test_a_cable_with_a_delay_delivers_everything_in_order_and_that_late(echo: str) -> None:
     with Cable(echo, delay=0.15) as cable, call(cable) as client:
         begun = time.monotonic()
         client.sendall(b"first")
@@ -80,7 +80,7 @@ def test_a_long_cable_delivers_everything_in_order_and_as_late_as_it_is_long(ech
         assert b"" == client.recv(1)
 
 
-def test_a_cut_cable_says_nothing_and_delivers_late_what_was_said(echo: str) -> None:
+def test_a_cut_cable_delivers_nothing_until_it_is_mended(echo: str) -> None:
     with Cable(echo) as cable, call(cable) as client:
         client.sendall(b"before")
         assert b"before" == heard(client, 6)
@@ -103,7 +103,7 @@ def test_a_cut_cable_says_nothing_and_delivers_late_what_was_said(echo: str) -> 
         assert b"firstsecond" == heard(client, 11)
 
 
-def test_a_client_that_gave_up_is_heard_all_the_same(echo: str, redis_url: str) -> None:
+def test_bytes_of_a_client_that_closed_meanwhile_are_delivered_too(echo: str, redis_url: str) -> None:
     with Cable(redis_url) as cable, redis.Redis.from_url(redis_url) as direct:
         with redis.Redis.from_url(cable.url, socket_timeout=0.3, retry=None) as client:
             client.ping()
