@@ -92,6 +92,14 @@ def migrated_database(postgres_server: str, migrated_template: str, unique_name:
     drop_database(postgres_server, name)
 
 
+@pytest.fixture(scope="module")
+def shared_database(postgres_server: str, migrated_template: str, unique_name: Callable[[], str]) -> Iterator[str]:
+    """The URL of a database with the schema `pgbeat` for all tests of a file, which must remove what they write."""
+    name = unique_name()
+    yield create_database(postgres_server, name, template=migrated_template)
+    drop_database(postgres_server, name)
+
+
 @pytest.fixture
 def database_clock(migrated_database: str) -> Clock:
     """The clock of `migrated_database`, to be set."""

@@ -19,11 +19,12 @@ from tests.harness.rows import jobs, row, sql
 from tests.harness.wait import eventually
 
 EXAMPLES = ROOT / "examples"
+SHORT = {"PGBEAT_LEASE": "3"}  # seconds until another beat takes over from a killed one
 
 
 def environment(cluster: Cluster, example: str) -> dict[str, str]:
     folder = str(EXAMPLES / example)
-    return {"PYTHONPATH": folder, "PGBEAT_URL": cluster.database, "CELERY_BROKER_URL": cluster.broker}
+    return {"PYTHONPATH": folder, "PGBEAT_URL": cluster.database, "CELERY_BROKER_URL": cluster.broker, **SHORT}
 
 
 def shell(variables: Mapping[str, str], *words: Any) -> str:
