@@ -1,4 +1,4 @@
-"""What every benchmark stands on: private servers, `celery beat` processes, their processor time, a watch on a queue.
+"""What every benchmark uses: private servers, `celery beat` processes, their processor time, a watch on a queue.
 
 Postgres is durable (fsync on), with room for what is measured; Valkey keeps nothing on disk; RabbitMQ is a classic
 durable queue. All share the machine with the beats and with the measuring.
@@ -157,7 +157,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def length_of(broker: str, queue: str = QUEUE) -> Callable[[], int]:
-    """Return a function that tells how many messages lie in a queue; cheap enough to be called in a loop."""
+    """Return a function that counts the messages of a queue; cheap enough to be called in a loop."""
     if broker.startswith("redis"):
         client = redis.Redis.from_url(broker)
         return lambda: int(client.llen(queue))
@@ -167,7 +167,7 @@ def length_of(broker: str, queue: str = QUEUE) -> Callable[[], int]:
 
 
 def wait_for(length: Callable[[], int], count: int, timeout: float, step: float = 0.002) -> float:
-    """Wait until so many messages lie in the queue; return the instant (`time.time`) at which they were seen.
+    """Wait until the queue has this many messages; return the instant (`time.time`) at which they were seen.
 
     Raises:
         TimeoutError: they do not come.

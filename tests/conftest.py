@@ -32,13 +32,13 @@ from tests.harness.rabbitmq import RabbitMQ
 from tests.harness.role import Role
 from tests.harness.servers import POSTGRES_OPTIONS, missing
 
-# How long one example takes says more about what else the machine does than about us.
+# How long one example takes depends more on what else the machine does than on the product.
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
 REDIS_DATABASES = 512  # of the private server
 
-# What a test says that ran out of time, and nothing else.
+# The message of a test that ran out of time, and of no other failure.
 TOO_LATE = r"not within [\d.]+ s|^[^;]*p[\d.]+ of the lateness is"
 
 _CLUSTER = pytest.StashKey[Cluster]()
@@ -164,7 +164,7 @@ def redis_server() -> Iterator[str]:
 
 @pytest.fixture
 def redis_url(redis_server: str, worker_id: str) -> str:
-    """The URL of an empty Redis database, of which no other test knows at the same time."""
+    """The URL of an empty Redis database, that no other test uses at the same time."""
     number = next(_numbers) % REDIS_DATABASES
     if os.environ.get("PGBEAT_TEST_REDIS_URL"):  # shared by the workers, and it has 16 databases by default
         first = int(urlsplit(redis_server).path.strip("/") or 0)
@@ -255,7 +255,7 @@ def cluster(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Try a test of real processes a second time where it only ran out of time, and say so.
+    """Run a test of real processes a second time if it only ran out of time, and list it.
 
     Time limits are those of a machine of one's own; a shared one stops for seconds at times. What is lost, doubled or
     wrong in any other way fails at once.

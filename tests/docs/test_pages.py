@@ -1,4 +1,4 @@
-"""What the pages say runs, and what they point at is there."""
+"""The code blocks of the pages run, and their links have targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The README's own claims: the two ways of saying one thing say the same, and the apps that it shows run."""
+"""The claims of the README: the schedule in Python equals the one in SQL, and the apps that it shows run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a round puts upon the beats: rows that are due each second, and the arithmetic of when."""
+"""The load of a round: rows that are due each second, and the arithmetic of when."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.harness.wait import eventually
 SECOND = timedelta(seconds=1)
 WORKS = "works on"  # what a beat logs when it begins to
 PATIENCE = 60.0  # seconds until what has not come is lost; how late what came was is judged by itself
-INBOX = "inbox"  # the queue that rows name whose messages pass a tap on their way to the workers
+INBOX = "inbox"  # the queue of rows whose messages pass a tap on their way to the workers
 
 
 class Load:
-    """Rows `name-0001` and so on, each due every so often, from a moment of its own in the first second on.
+    """Rows `name-0001` and so on, each due at the same interval, from a moment of its own in the first second on.
 
     Args:
         rows: how many.
@@ -78,11 +78,11 @@ class Load:
         return [occurrence for name, first in firsts for occurrence in grid(name, first, self.every, until)]
 
     def runs_for(self, seconds: float) -> None:
-        """Wait until the rows have been due for so long."""
+        """Wait until the rows have been due for this many seconds."""
         wait_until(self.url, self.first + timedelta(seconds=seconds))
 
     def account(self, tap: Tap | None, until: datetime, *, started: bool = False) -> Account:
-        """Say what became of what was due up to an instant; with workers, of the runs too."""
+        """Account for what was due up to an instant; with workers, for the runs too."""
         names = set(self.names)
         arrivals = list(tap.arrivals) if tap else []
         return Account(
@@ -121,7 +121,7 @@ def wait_until(url: str, instant: datetime) -> None:
 
 
 def paced(seconds: float, every: float) -> Iterator[int]:
-    """Count what is done every so often for so many seconds: on a grid, so that a slow one does not shift the next."""
+    """Yield a count every `every` seconds for `seconds`: on a grid, so that a slow step does not shift the next."""
     began = time.monotonic()
     for number in range(int(seconds / every)):
         time.sleep(max(0.0, began + number * every - time.monotonic()))
@@ -144,7 +144,7 @@ def recorded(url: str, every: timedelta, names: list[str]) -> list[Occurrence]:
 
 
 def beats(cluster: Cluster, count: int, **arguments: Any) -> list[Beat]:
-    """Start so many beats at once, and wait until all of them work."""
+    """Start this many beats at once, and wait until all of them work."""
     started = [cluster.beat(wait=False, **arguments) for _ in range(count)]
     for beat in started:
         working(beat)
@@ -152,7 +152,7 @@ def beats(cluster: Cluster, count: int, **arguments: Any) -> list[Beat]:
 
 
 def working(beat: Beat) -> None:
-    """Wait until a beat that was started works."""
+    """Wait until a beat works."""
     beat.wait_for_log(WORKS, START_TIMEOUT)
 
 

@@ -1,4 +1,4 @@
-"""SQL edits all the time, under load: each message is of one version, a pause holds, and who is gone is gone."""
+"""SQL edits all the time, under load: each message has one version, paused rows and removed rows send nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SWITCH = (
 
 
 class Editor:
-    """Somebody at a connection who gives rows new versions, and pauses and resumes others."""
+    """A client that gives rows new versions, and pauses and resumes others."""
 
     def __init__(self, connection: Any) -> None:
         connection.autocommit = True

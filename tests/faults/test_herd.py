@@ -1,4 +1,4 @@
-"""A herd that is due at once passes, and what has just come due does not wait behind it."""
+"""A large backlog that is due at once is sent soon, and rows that have just come due do not wait behind it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def most_memory(pid: int) -> int:
 
 
 def test_a_large_backlog_is_sent_soon_and_new_ticks_do_not_wait_behind_it(
-    cluster: Cluster, say: Callable[[str], None]
+    cluster: Cluster, note: Callable[[str], None]
 ) -> None:
     running = beats(cluster, 2)
     before = [most_memory(beat.pid) for beat in running]
@@ -58,7 +58,7 @@ def test_a_large_backlog_is_sent_soon_and_new_ticks_do_not_wait_behind_it(
     passed = [arrival for arrival in tap.arrivals if (arrival.periodic_task or "").startswith("herd")]
     herd = Account([(name, due_at) for name in names], passed)
     grown = max(most_memory(beat.pid) - most for beat, most in zip(running, before, strict=True))
-    say(f"herd: {herd}; fresh: {beside}; each beat grew by {grown} MB at most")
+    note(f"herd: {herd}; fresh: {beside}; each beat grew by {grown} MB at most")
     prove(herd, Limits(late={100: SENT_WITHIN}))
     prove(beside, Limits(late={99: within(1)}))
     assert grown <= MOST_MEMORY

@@ -1,4 +1,4 @@
-"""Somebody's transaction stays open for an hour: nothing that the beats leave behind may be cleared away meanwhile."""
+"""A transaction stays open for an hour: vacuum may remove none of the dead rows that beats leave meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = MARKS
 ROWS, ROUNDS = 200, 180
 LEFT = ROWS * ROUNDS  # what ten ticks a second leave behind in an hour
 
-# All in one transaction, so that nobody sees these rows; their entries in the indexes are there all the same.
+# All in one transaction, so that no one else sees these rows; their entries in the indexes are there all the same.
 LEAVE = f"""
 set local session_replication_role = replica;
 insert into pgbeat.periodic_task (name, task, next_run_at)

@@ -37,7 +37,7 @@ def send_once(cluster: Cluster, count: int, queue: str) -> None:
 
 def test_jobs_of_a_flushed_queue_are_sent_again_under_the_same_ids(cluster: Cluster, proven: Proof) -> None:
     cluster.settings = {"pgbeat_lease": LEASE, "pgbeat_dead_after": 6, "pgbeat_pickup_deadline": PICKUP}
-    cluster.worker()  # says that workers have the tracker, so that silence means something
+    cluster.worker()  # announces that workers have the tracker, so that silent jobs are sent again
     beats(cluster, 2)
     with tapped(cluster, "void") as void:
         send_once(cluster, 5, "void")
@@ -66,7 +66,7 @@ RUN = 3.0  # seconds; longer than the broker waits for an acknowledgement
 
 @both_brokers
 def test_messages_delivered_three_times_and_again_while_their_jobs_run_start_once(
-    cluster: Cluster, redis_url: str, say: Callable[[str], None]
+    cluster: Cluster, redis_url: str, note: Callable[[str], None]
 ) -> None:
     cluster.settings = {"result_backend": redis_url, "task_acks_late": True}
     on_redis = cluster.broker.startswith("redis")
@@ -85,9 +85,9 @@ def test_messages_delivered_three_times_and_again_while_their_jobs_run_start_onc
     sent = len(tap.arrivals)
     eventually(lambda: worker.log.count("second message of job") >= 2 * sent, within(10), "the copies dropped")
 
-    say(f"{worker.log.count('second message of job')} copies of {sent} messages dropped")
+    note(f"{worker.log.count('second message of job')} copies of {sent} messages dropped")
     for account in accounts:
-        say(str(account))
+        note(str(account))
         prove(account, Limits())
     with Celery(broker=cluster.broker, backend=redis_url, set_as_current=False) as app:
         stored = {job["id"]: app.AsyncResult(job["id"]).state for job in jobs(cluster.database)}

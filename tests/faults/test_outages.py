@@ -45,7 +45,7 @@ def works_again(tap: Tap, back_at: datetime) -> float:
 
 
 def test_a_postgres_that_is_restarted_at_once_is_waited_out(
-    cluster: Cluster, own_postgres: Postgres, proven: Proof, say: Callable[[str], None]
+    cluster: Cluster, own_postgres: Postgres, proven: Proof, note: Callable[[str], None]
 ) -> None:
     cluster.database = own_postgres.url
     cluster.settings = {"pgbeat_lease": LEASE}
@@ -60,7 +60,7 @@ def test_a_postgres_that_is_restarted_at_once_is_waited_out(
             took.append(works_again(tap, now(cluster.database)))
         account = load.settle(tap, started=True)
 
-    say(f"back within {max(took):.1f} s")
+    note(f"back within {max(took):.1f} s")
     proven(account, IN_THE_AIR)
     assert max(took) < BACK
     assert all(node.is_running() for node in nodes)
@@ -117,7 +117,7 @@ def old_ones_sent(url: str, name: str, back_at: datetime) -> int:
 @pytest.mark.parametrize("blow", BLOWS)
 @pytest.mark.parametrize("own_broker", ["redis", pytest.param("amqp", marks=pytest.mark.amqp)], indirect=True)
 def test_a_broker_that_is_away_is_waited_out_and_catchup_decides_about_missed_ticks(
-    cluster: Cluster, own_broker: Server, blow: str, say: Callable[[str], None]
+    cluster: Cluster, own_broker: Server, blow: str, note: Callable[[str], None]
 ) -> None:
     cluster.broker = own_broker.url
     cluster.settings = OUTAGE
@@ -136,7 +136,7 @@ def test_a_broker_that_is_away_is_waited_out_and_catchup_decides_about_missed_ti
     runs = cluster.probe.runs()
     for load, account in accounts.items():
         accounts[load] = replace(account, started=[run for run in runs if run.periodic_task in load.names])
-    say(f"all: {accounts[everything]}; latest: {accounts[latest]}")
+    note(f"all: {accounts[everything]}; latest: {accounts[latest]}")
     for account in accounts.values():
         prove(account, IN_THE_AIR)
     assert [] == accounts[everything].recorded
@@ -168,7 +168,7 @@ UNDECIDED = """
 
 
 def test_rows_that_came_due_while_the_broker_was_away_run_when_it_is_back(
-    cluster: Cluster, own_redis: Server, say: Callable[[str], None]
+    cluster: Cluster, own_redis: Server, note: Callable[[str], None]
 ) -> None:
     """One tick is submitted and cannot be sent, the next comes due: neither is dropped for the other's sake."""
     cluster.broker = own_redis.url
@@ -187,7 +187,7 @@ def test_rows_that_came_due_while_the_broker_was_away_run_when_it_is_back(
 
     unsent = sql(cluster.database, "select count(*) from pgbeat.job where reason = 'too_late'")[0]["count"]
     forgotten = sql(cluster.database, FORGOTTEN, first=first, last=last)
-    say(f"{rows} rows, {unsent} unsent jobs dropped for the next tick, {len(forgotten)} rows forgotten")
+    note(f"{rows} rows, {unsent} unsent jobs dropped for the next tick, {len(forgotten)} rows forgotten")
     assert unsent > 0
     assert [] == forgotten
     assert [] == sql(cluster.database, BLAMED)
@@ -242,7 +242,7 @@ def felt(url: str) -> Iterator[Pulse]:
 
 @pytest.mark.parametrize("own_broker", ["redis", pytest.param("amqp", marks=pytest.mark.amqp)], indirect=True)
 def test_a_broker_that_hangs_stops_neither_heartbeats_nor_work_that_needs_no_broker(
-    cluster: Cluster, own_broker: Server, say: Callable[[str], None]
+    cluster: Cluster, own_broker: Server, note: Callable[[str], None]
 ) -> None:
     cluster.broker = own_broker.url
     cluster.settings = LIVELY
@@ -267,7 +267,7 @@ def test_a_broker_that_hangs_stops_neither_heartbeats_nor_work_that_needs_no_bro
 
     account = replace(account, started=[run for run in cluster.probe.runs() if run.periodic_task in load.names])
     longest = max(pulse.longest.values())
-    say(f"longest without a sign of life {longest.total_seconds():.1f} s; {account}")
+    note(f"longest without a sign of life {longest.total_seconds():.1f} s; {account}")
     prove(account, Limits(doubled_sends=0.05, forgiven=len(load.names)))
     assert [] == account.recorded
     assert 3 == len(pulse.seen) == pulse.fewest

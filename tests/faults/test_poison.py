@@ -1,4 +1,4 @@
-"""P6: as many bad rows as good ones, of every kind: the good ones do not notice, each bad one says why, once."""
+"""P6: as many bad rows as good ones, of every kind: they do not delay the good ones, and each is logged once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ UNPLANNABLE: dict[str, dict[str, Any]] = {
     "no-kind": {"schedule": "every now and then"},
     "blackout": {"schedule": "every 1s", "blackout": ["cron: not a window"]},
 }
-# Rows that come due, and whose messages cannot be made or may not be sent.
+# Rows that come due, but their messages cannot be built or may not be sent.
 UNSENDABLE: dict[str, dict[str, Any]] = {
     "arguments": {**EACH_SECOND, "args": ["too", 1, True, "many"]},
     "expires": {**EACH_SECOND, "options": {"expires": "the day after tomorrow"}},
@@ -70,7 +70,7 @@ KINDS = {**UNPLANNABLE, **UNSENDABLE}
 
 
 def poison(url: str, rows: int = ROWS, **others: Any) -> list[str]:
-    """Insert so many bad rows, of all kinds in turn, past the trigger that checks them, as a restored dump does."""
+    """Insert this many bad rows, of all kinds in turn, past the trigger that checks them, as a restored dump does."""
     kinds = list(KINDS)
     names = [f"{kinds[number % len(kinds)]}-{number}" for number in range(rows)]
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
@@ -85,12 +85,12 @@ def poison(url: str, rows: int = ROWS, **others: Any) -> list[str]:
 
 
 def _stored(column: str, value: Any) -> Any:
-    """Return a value as it is written; a text in a column of JSON is JSON already, such as Python cannot write."""
+    """Return a value as it is written; text for a column of JSON is JSON that Python cannot write."""
     return json.dumps(value) if column in JSON_COLUMNS and not isinstance(value, str) else value
 
 
 def explained(url: str) -> set[str]:
-    """Return the rows that say why they do not run: in their own column, or on their jobs."""
+    """Return the rows that have a reason why they do not run: in their own column, or on their jobs."""
     problems = sql(url, "select name from pgbeat.periodic_task where problem is not null")
     given_up = [job for job in jobs(url) if job["error"] or job["reason"] == "not_allowed"]
     return {row["name"] for row in problems} | {job["periodic_task"] for job in given_up}
@@ -121,13 +121,13 @@ def test_a_thousand_bad_rows_stop_only_themselves_and_are_logged_once(cluster: C
         account = load.settle(tap)
 
     proven(account, Limits(late={99: within(0.5)}))
-    eventually(lambda: not set(bad) - explained(cluster.database), within(10), "each says why", every=0.5)
+    eventually(lambda: not set(bad) - explained(cluster.database), within(10), "each has its reason", every=0.5)
     for beat in running:
         assert [] == [(row, count) for row, count in lines(beat, cluster.database).items() if count > 1]
 
 
 RESTORED = part(10_000, least=500)
-BAD_EVERY = part(20, least=8)  # seconds; a bad row that can be planned says why only once it has come due
+BAD_EVERY = part(20, least=8)  # seconds; a bad row that can be planned gets its reason only once it has come due
 GROWTH = 40 * 1024  # kB by which a process may grow while the same goes on; all that it remembers has a bound
 
 
@@ -139,12 +139,12 @@ def memory(node: Node) -> int:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
 def test_a_restored_table_full_of_bad_rows_harms_neither_beats_nor_workers_nor_good_rows(
-    cluster: Cluster, proven: Proof, say: Callable[[str], None]
+    cluster: Cluster, proven: Proof, note: Callable[[str], None]
 ) -> None:
     cluster.settings = {"pgbeat_lease": 3, "pgbeat_allowed_tasks": ["app.*"]}
     bad = poison(cluster.database, RESTORED, schedule=f"every {BAD_EVERY}s")
     nodes: list[Node] = [*beats(cluster, 2), cluster.worker(concurrency=2)]
-    eventually(lambda: not set(bad) - explained(cluster.database), 30 + within(20), "each says why", every=1)
+    eventually(lambda: not set(bad) - explained(cluster.database), 30 + within(20), "each has its reason", every=1)
     with tapped(cluster, INBOX, onward="celery") as tap:
         load = Load(cluster, 200, name="good", every=timedelta(seconds=4), queue=f"'{INBOX}'")
         load.runs_for(SECONDS / 3)
@@ -157,7 +157,7 @@ def test_a_restored_table_full_of_bad_rows_harms_neither_beats_nor_workers_nor_g
     assert [True] * 3 == [node.is_running() for node in nodes]
     assert [] == [run for run in cluster.probe.runs() if run.label in bad]
     growths = [later - earlier for earlier, later in zip(before, after, strict=True)]
-    say(f"{len(bad)} bad rows; beats and worker grew by {', '.join(str(kilobytes) for kilobytes in growths)} kB")
+    note(f"{len(bad)} bad rows; beats and worker grew by {', '.join(str(kilobytes) for kilobytes in growths)} kB")
     assert max(growths) < GROWTH
 
 
@@ -225,7 +225,7 @@ def test_jobs_with_values_at_the_ends_of_their_ranges_delay_no_other_row(cluster
     with tapped(cluster) as tap:
         load = Load(cluster, 200, name="good")
         load.runs_for(SECONDS)
-        # What can be sent is, the others were given up: one is left that no beat is ever to look at.
+        # Each is sent or given up, except the one that no beat will ever look at.
         unsent = (
             "select periodic_task from pgbeat.active_job where state = 'pending' and periodic_task not like 'good%%'"
         )

@@ -21,7 +21,7 @@ pytestmark = MARKS
 ROWS = 30
 OF_EACH_KIND = 10
 HEARTBEAT = 1  # seconds
-DEAD_AFTER = 12  # seconds; a beat that is started again on a busy machine must be heard within
+DEAD_AFTER = 12  # seconds; a beat that is started again on a busy machine must write a heartbeat within them
 OVERRULED = "Another declaration of code:probe is in force"
 
 AUDIT = """
@@ -122,7 +122,7 @@ def starts(running: list[Beat]) -> int:
 
 
 def test_restarting_beats_of_two_versions_neither_change_rows_back_and_forth_nor_delete_any(
-    cluster: Cluster, proven: Proof, say: Callable[[str], None]
+    cluster: Cluster, proven: Proof, note: Callable[[str], None]
 ) -> None:
     watched(cluster)
     older = beats(cluster, 2, settings=OLDER)
@@ -137,7 +137,7 @@ def test_restarting_beats_of_two_versions_neither_change_rows_back_and_forth_nor
         for _ in paced(SECONDS, every=0.5):
             kind = min(("older", "newer"), key=lambda kind: restarts[kind])
             victim = random.choice(older if kind == "older" else newer)
-            if all(beat.has_said(WORKS) for beat in (*older, *newer)):
+            if all(beat.has_logged(WORKS) for beat in (*older, *newer)):
                 victim.kill() if random.random() < 0.5 else victim.stop()
                 victim.start(wait=False)
                 restarts[kind] += 1
@@ -148,7 +148,7 @@ def test_restarting_beats_of_two_versions_neither_change_rows_back_and_forth_nor
             assert 0 == beat.stop()
         account = load.settle(tap, started=True)
 
-    say(f"started again: {dict(restarts)}; what happened to rows: {during}")
+    note(f"started again: {dict(restarts)}; what happened to rows: {during}")
     proven(account, Limits(doubled_sends=0.005, forgiven=2, late={100: within(LEASE + 2)}))
     assert ROLLED_OUT == during
     assert ROLLED_OUT == changes(cluster, deployed)
@@ -161,7 +161,7 @@ def test_restarting_beats_of_two_versions_neither_change_rows_back_and_forth_nor
 
 
 def test_after_the_newer_beats_end_the_older_declaration_is_in_force_again_and_edits_are_kept(
-    cluster: Cluster, proven: Proof, say: Callable[[str], None]
+    cluster: Cluster, proven: Proof, note: Callable[[str], None]
 ) -> None:
     watched(cluster)
     older = beats(cluster, 2, settings=OLDER)
@@ -184,7 +184,7 @@ def test_after_the_newer_beats_end_the_older_declaration_is_in_force_again_and_e
         eventually(lambda: changes(cluster, returned), within(2 * HEARTBEAT), "in force again", every=0.2)
         account = load.settle(tap, started=True)
 
-    say(f"rolled back after {after[0]['after'].total_seconds():.1f} s")
+    note(f"rolled back after {after[0]['after'].total_seconds():.1f} s")
     proven(account, Limits(doubled_sends=0.005, forgiven=2, late={100: within(LEASE + 2)}))
     forward = {**ROLLED_OUT, ("new", "updated", True, "new-0"): OF_EACH_KIND}
     del forward["new", "inserted", True, "new-0"]

@@ -1,4 +1,4 @@
-"""Whatever somebody at the broker writes into a message's headers, a worker goes on."""
+"""A worker survives any headers of a message."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ODD: tuple[Any, ...] = (
 
 
 def forged(numbers: random.Random, job: str) -> dict[str, Any]:
-    """Return the headers of a message that somebody else has written, in some part of it like a beat's."""
+    """Return the headers of a foreign message, parts of which look like a beat's."""
 
     def or_odd(value: Any) -> Any:
         return numbers.choice(ODD) if numbers.random() < 0.15 else value

@@ -1,4 +1,4 @@
-"""What anybody writes into a row, by Python, SQL or a file, is refused in words or is a row that can be planned."""
+"""Any row, by Python, SQL or a file, is refused with an explanation or can be planned."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.unit.schedules.schedule_texts import ZONES
 pytestmark = MARKS
 
 RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
-# What Postgres itself says of a value that is of no type of the column: it never comes to our triggers.
+# Errors of Postgres itself for a value that does not fit the type of the column: our triggers never see it.
 OF_NO_TYPE = {"22P02", "22007", "22008", "22003", "42804", "22P05", "22015", "22009", "54000"}
 OURS = "22023"
 

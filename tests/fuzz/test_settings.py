@@ -1,4 +1,4 @@
-"""Settings are taken, or refused by their name, whatever stands there."""
+"""Any value of a setting is accepted, or refused with the name of the setting."""
 
 from __future__ import annotations
 

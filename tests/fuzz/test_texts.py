@@ -1,4 +1,4 @@
-"""No text of a schedule or a window takes long, and none ends in anything but a schedule or a refusal."""
+"""Any text of a schedule or a window is read or refused, and neither takes long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table `probe`: who ran what and when, by the database's clock, written by the tasks themselves."""
+"""The table `probe`: which process ran which task and when, by the database's clock, written by the tasks."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Sender:
         self.app = Celery(broker=cluster.broker, backend=cluster.settings.get("result_backend"), set_as_current=False)
 
     def job(self, **columns: Any) -> uuid.UUID:
-        """Make a job, of a name of its own unless told."""
+        """Make a job; by default its name is that of no other job."""
         return make_job(self.database, **{"periodic_task": f"row-{uuid.uuid4()}", **columns})
 
     def send(

@@ -1,4 +1,4 @@
-"""A client that knows nothing of the product: one connection, plain SQL, as psql or any other language has it."""
+"""A client without the product: one connection and plain SQL, as in psql or any other language."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Session:
         return value
 
     def insert(self, name: str, **columns: Any) -> dict[str, Any]:
-        """Insert a periodic task, of the task `app.probe` unless said; return the row."""
+        """Insert a periodic task, by default of the task `app.probe`; return the row."""
         statement, values = insert_statement(name, **columns)
         with self.connection.cursor(cursor_factory=psycopg2.extras.RealDictCursor) as cursor:
             cursor.execute(f"{statement} returning *", values)
@@ -61,7 +61,7 @@ class Session:
         raise AssertionError(f"not refused: {sql} {values}")
 
     def notified_by(self, action: Callable[[], Any]) -> bool:
-        """Say whether an action of this session wakes those who listen."""
+        """Return whether an action of this session notifies the processes that listen."""
         listener = self.connection
         self.rows("listen pgbeat")
         listener.notifies.clear()

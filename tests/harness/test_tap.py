@@ -1,4 +1,4 @@
-"""The tap takes every message once, says when and by whom it was sent, and passes on what it is told to."""
+"""The tap takes every message once, records when and by which beat it was sent, and passes it on if asked to."""
 
 from __future__ import annotations
 

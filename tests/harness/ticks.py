@@ -1,4 +1,4 @@
-"""Making rows due and decisions about them, for tests of the statements."""
+"""Rows that are due and decisions about them, for tests of the statements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_due(store: BeatQueries, name: str, **columns: Any) -> None:
 
 
 def decided(row: Due, next_run_at: datetime | None = None, skipped: Skipped | None = None) -> Decision:
-    """Decide to submit the due occurrence, with the next run an hour later unless said."""
+    """Decide to submit the due occurrence; by default the next run is an hour later."""
     instant = row.next_run_at
     return Decision(
         row=row,

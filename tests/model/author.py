@@ -1,4 +1,4 @@
-"""Whoever writes periodic tasks: by plain SQL, at once or in a transaction that stays open for a while."""
+"""An author of periodic tasks: plain SQL, at once or in a transaction that stays open for a while."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Author:
         self.holds: str | None = None  # the name of the row that the open transaction has written to
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._other.close()
         self._connection.close()
 
@@ -80,7 +80,7 @@ class Author:
         self._run("update pgbeat.task_group set paused = %(paused)s where name = %(name)s", name=name, paused=paused)
 
     def trigger(self, name: str, force: bool) -> bool:
-        """Ask for a run now; tell whether a job in the way forbids it."""
+        """Trigger a run; return False if a job that is not final prevents it."""
         try:
             self._run("select pgbeat.trigger(%(name)s, %(force)s)", name=name, force=force)
         except psycopg2.errors.ObjectInUse:
