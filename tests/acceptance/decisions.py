@@ -1,4 +1,4 @@
-"""Whether every occurrence was decided, and once, by the product's own records; and what is still to be done."""
+"""Whether every occurrence was decided once, by the product's own records, and what is still to be decided."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def decided(url: str, every: timedelta) -> Counter[checker.Occurrence]:
 
 
 def gaps(url: str, every: timedelta) -> list[checker.Occurrence]:
-    """List the occurrences between the first and the last decided one of each row that nobody has decided."""
+    """List the occurrences between the first and the last decided one of each row that were not decided."""
     instants = decided(url, every)
     return [
         occurrence

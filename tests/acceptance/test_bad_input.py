@@ -1,4 +1,4 @@
-"""P6: one bad row stops only itself and says why; every wrong input gets a clear error and hurts nothing else."""
+"""P6: one bad row stops only itself, and a column has the reason; each wrong input gets a clear error."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_p6_p12_a_row_that_bypassed_the_trigger_is_not_sent_and_its_problem_says
     def problems() -> dict[str, str]:
         return {name: row(cluster.database, name)["problem"] or "" for name in bad}
 
-    eventually(lambda: all(problems().values()), 20, "each says why")
+    eventually(lambda: all(problems().values()), 20, "each has its reason")
     assert dict.fromkeys(bad, True) == {name: bad[name][1] in problem for name, problem in problems().items()}
     done = "select 1 from pgbeat.job where periodic_task like 'row-%%' and state = 'succeeded'"
     eventually(lambda: len(sql(cluster.database, done, ignored=None)) >= 15, 20, "the good ones run")
@@ -136,8 +136,8 @@ def test_p6_an_option_that_no_message_can_carry_stops_only_its_own_row(cluster: 
     cluster.beat()
 
     problem = "select problem from pgbeat.periodic_task where problem is not null"
-    (said,) = eventually(lambda: sql(cluster.database, problem), 30, "it says why")
-    assert said["problem"].startswith("options has a number of more than 309 digits")
+    (found,) = eventually(lambda: sql(cluster.database, problem), 30, "it has its reason")
+    assert found["problem"].startswith("options has a number of more than 309 digits")
     eventually(lambda: len(jobs(cluster.database)) >= 6, 30, "the good ones go on")
     good = [job for number in range(3) for job in jobs(cluster.database, f"good-{number}")]
     assert {1} == {job["sends"] for job in good}
@@ -223,10 +223,10 @@ def names_in(path: Path) -> set[str]:
 
 
 def test_p12_no_package_that_reads_rows_imports_what_runs_code() -> None:
-    """But for one place, which imports our own part of the worker."""
+    """Except one place, which imports our own part of the worker."""
     package = ROOT / "celery_pgbeat"
-    rooms = ("beat", "postgres", "planning", "schedules", "worker", "api", "declare")
-    files = [path for room in rooms for path in (package / room).rglob("*.py")]
+    folders = ("beat", "postgres", "planning", "schedules", "worker", "api", "declare")
+    files = [path for folder in folders for path in (package / folder).rglob("*.py")]
 
     assert len(files) > 50
     assert {"configure.py": {"import_module"}} == {
@@ -235,7 +235,7 @@ def test_p12_no_package_that_reads_rows_imports_what_runs_code() -> None:
 
 
 def test_p12_text_that_looks_like_code_reaches_the_task_unchanged(cluster: Cluster) -> None:
-    """Of what says that it is a type, Celery's own few are known by their names; a row with another stops alone."""
+    """Celery's JSON decodes a few types that arguments name; a row that names another one stops only itself."""
     cluster.settings = {"pgbeat_lease": 1, "pgbeat_poll": 0.5}
     args = ["__import__('os').abort()", {"__reduce__": ["os.abort", []]}, {"py/object": "os.abort"}]
     insert(cluster.database, "code", None, args=args, next_run_at="2026-01-01T00:00:00Z")

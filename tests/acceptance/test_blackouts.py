@@ -1,4 +1,4 @@
-"""P8, P9: blackout windows, jitter and what is caught up, with real beats under a set clock."""
+"""P8, P9: blackout windows, jitter and catch-up, with real beats under a set clock."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_p6_a_window_that_never_ends_stops_only_the_rows_that_use_it(cluster: Cl
     insert(cluster.database, "bad", "every 1s", blackout=["* * * * * PT1M"])
     insert(cluster.database, "good", "every 1s", blackout=["0 0 1 1 * PT0.001S"], overlap="allow")
 
-    eventually(lambda: row(cluster.database, "bad")["problem"], 5, "the problem is told")
+    eventually(lambda: row(cluster.database, "bad")["problem"], 5, "the problem is written")
     assert "follow each other without a free moment" in row(cluster.database, "bad")["problem"]
     eventually(lambda: jobs(cluster.database, "good"), 10, "the other one runs")
 

@@ -21,7 +21,7 @@ SECOND = timedelta(seconds=1)
 
 
 @contextmanager
-def told(role: Role, setting: str, value: str) -> Iterator[None]:
+def with_setting(role: Role, setting: str, value: str) -> Iterator[None]:
     """Give the user a setting, which its next connections have, and take it away again."""
     role.set(setting, value)
     role.disconnect()
@@ -60,13 +60,16 @@ def full_disk(role: Role) -> Iterator[None]:
 
 @contextmanager
 def slow_rows(role: Role) -> Iterator[None]:
-    with trigger(role.owner_url, "active_job", "perform pg_sleep(0.3)"), told(role, "statement_timeout", "200ms"):
+    with (
+        trigger(role.owner_url, "active_job", "perform pg_sleep(0.3)"),
+        with_setting(role, "statement_timeout", "200ms"),
+    ):
         yield
 
 
 @contextmanager
 def held_table(role: Role) -> Iterator[None]:
-    with told(role, "lock_timeout", "100ms"), closing(psycopg2.connect(role.owner_url)) as holder:
+    with with_setting(role, "lock_timeout", "100ms"), closing(psycopg2.connect(role.owner_url)) as holder:
         holder.cursor().execute("lock table pgbeat.active_job in access exclusive mode")
         yield
 
@@ -79,7 +82,7 @@ def ended_connections(role: Role) -> Iterator[None]:
 
 TROUBLES: dict[str, Callable[[Role], Any]] = {
     "its connections are ended": ended_connections,
-    "it is read-only": lambda role: told(role, "default_transaction_read_only", "on"),
+    "it is read-only": lambda role: with_setting(role, "default_transaction_read_only", "on"),
     "it takes no more connections": no_connections,
     "its disk is full": full_disk,
     "its statements outlast their time": slow_rows,
@@ -104,7 +107,7 @@ def submitted_after(url: str, instant: datetime, count: int) -> bool:
 
 
 def troubles_told(beat: Node) -> int:
-    """How often a beat has told of a trouble: of all of Postgres, or of one statement."""
+    """How often a beat has logged a problem of Postgres, or of one statement."""
     return beat.log.count("Nothing is sent meanwhile.") + beat.log.count("It is tried again.")
 
 
@@ -147,7 +150,7 @@ def test_p10_each_trouble_of_postgres_is_waited_out(cluster: Cluster, role: Role
 def test_p10_serialization_errors_under_a_strict_isolation_level_delay_nothing_for_long(
     cluster: Cluster, role: Role
 ) -> None:
-    """Beats and a worker that meet in every second, each of whose statements may fail to be serialised."""
+    """Beats and a worker meet each second; each of their statements may fail with a serialization error."""
     role.set("default_transaction_isolation", "serializable")
     insert_many(cluster.database, 20)
     cluster.settings = {"pgbeat_lease": 2, "pgbeat_poll": 0.5}

@@ -1,4 +1,4 @@
-"""The shell door as an operator uses it: real commands beside real beats and workers."""
+"""The commands as an operator uses them: real commands beside real beats and workers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCRIPT = Path(sys.executable).with_name("celery-pgbeat")
 CELERY = (sys.executable, "-m", "celery", "-A", APP, "pgbeat")
 HOURLY: dict[str, Any] = {"task": "app.probe", "schedule": 3600, "args": ["code"]}
 
-# A beat that lives says so each second, and is missed after three.
+# A beat writes a heartbeat each second, and counts as dead after three.
 SHORT_LIVES = {"pgbeat_dead_after": 3, "pgbeat_heartbeat": 1, "pgbeat_lease": 2}
 
 

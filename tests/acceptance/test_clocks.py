@@ -35,8 +35,8 @@ def test_p7_no_package_that_decides_reads_the_clock_of_the_node() -> None:
     """But for one place: the time that a beat assumes before it has seen the database's."""
     package = ROOT / "celery_pgbeat"
     files = [*package.glob("*.py")]
-    for room in ("beat", "postgres", "schedules", "api", "declare"):
-        files += (package / room).rglob("*.py")
+    for folder in ("beat", "postgres", "schedules", "api", "declare"):
+        files += (package / folder).rglob("*.py")
 
     reads = [(path.name, call) for path in files for call in wall_clock_reads(path)]
     assert [("database_clock.py", "datetime.now")] == reads
@@ -58,7 +58,7 @@ def test_p7_a_row_is_due_by_the_clock_of_the_database_whatever_the_node_has(
 
 
 def test_p7_a_beat_that_only_reads_a_row_does_not_write_to_it(cluster: Cluster) -> None:
-    """However many begin, die and end: `xmin` says who wrote a row last."""
+    """Even while beats start, die and end: `xmin` is the transaction that wrote the row last."""
     insert(cluster.database, "planned", "every 1h")
     insert(cluster.database, "by-hand", "every 1h", next_run_at="2030-01-01T00:00:00Z")
     insert(cluster.database, "paused", "every 1h", enabled=False)

@@ -1,4 +1,4 @@
-"""How many connections beats and workers hold, and what they do where Postgres has none left."""
+"""How many connections beats and workers have, and what they do if Postgres has none left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo itself: it proves what it shows, it finds what is wrong, and it leaves nothing behind."""
+"""The demo: it proves what it shows, it reports what is wrong, and it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_the_demo_with_keep_runs_on_after_the_proof_until_it_is_interrupted() ->
 
 
 @pytest.mark.parametrize(
-    ("words", "environment", "status", "said"),
+    ("words", "environment", "status", "error"),
     [
         (["--broker", "redis://:hush@127.0.0.1:1/0"], {}, 1, "cannot be used: Error 111"),
         ([], {"PGBEAT_URL": "postgresql://u:hush@127.0.0.1:1/none"}, 3, "is not usable"),
@@ -158,12 +158,12 @@ def test_the_demo_with_keep_runs_on_after_the_proof_until_it_is_interrupted() ->
     ],
 )
 def test_a_demo_that_cannot_begin_says_why_on_one_line(
-    words: list[str], environment: dict[str, str], status: int, said: str
+    words: list[str], environment: dict[str, str], status: int, error: str
 ) -> None:
     found, out, err = finished(*words, **environment)
 
     assert (status, "") == (found, out)
-    assert said in err
+    assert error in err
     assert "hush" not in err
     assert "Traceback" not in err
 

@@ -1,4 +1,4 @@
-"""`pause_after_failures` with a real beat and worker: what fails again and again is paused and starts no more."""
+"""`pause_after_failures` with a real beat and worker: a row that fails again and again is paused."""
 
 from __future__ import annotations
 

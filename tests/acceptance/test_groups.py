@@ -117,7 +117,7 @@ def test_one_update_pauses_all_rows_of_a_group_and_one_resumes_them(cluster: Clu
 
 
 def decided_after(cluster: Cluster, instant: datetime) -> list[str]:
-    """Return whose occurrences of the group were decided after an instant."""
+    """Return the rows of the group that had an occurrence decided after an instant."""
     return [
         job["periodic_task"]
         for job in jobs(cluster.database)

@@ -31,7 +31,7 @@ def cpu_seconds(pid: int) -> float:
 
 @pytest.fixture
 def talkative() -> Iterator[Postgres]:
-    """A Postgres that logs every statement, and whose it is."""
+    """A Postgres that logs every statement with the name of its application."""
     with Postgres(durable=False, options={"log_statement": "all", "log_line_prefix": "%a|"}) as server:
         migrate_database(server.url)
         yield server
@@ -60,10 +60,10 @@ def test_p11_ten_thousand_idle_rows_cost_an_idle_beat_almost_nothing(cluster: Cl
     assert jobs(cluster.database, "first")[0]["sent_at"] - inserted < timedelta(seconds=1)
 
     time.sleep(2)
-    cpu, said = cpu_seconds(beat.pid), statements_of_beats(talkative)
+    cpu, earlier = cpu_seconds(beat.pid), statements_of_beats(talkative)
     time.sleep(IDLE)
     used = cpu_seconds(beat.pid) - cpu
-    statements = statements_of_beats(talkative) - said
+    statements = statements_of_beats(talkative) - earlier
 
     assert 0 < statements / IDLE < 2
     assert used / IDLE < 0.01
@@ -75,14 +75,14 @@ def test_p11_a_storm_of_edits_wakes_a_beat_at_most_twenty_times_a_second(cluster
     insert(cluster.database, "edited", "every 1h")
     cluster.beat().wait_for_log("works on", 20)
     eventually(lambda: row(cluster.database, "edited")["next_run_at"], 10, "planned")
-    said, edits = statements_of_beats(talkative), 0
+    earlier, edits = statements_of_beats(talkative), 0
     until = time.monotonic() + STORM
     with closing(psycopg2.connect(cluster.database)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
         while time.monotonic() < until:
             edits += 1
             cursor.execute("update pgbeat.periodic_task set args = jsonb_build_array(%s::int)", (edits,))
-    statements = statements_of_beats(talkative) - said
+    statements = statements_of_beats(talkative) - earlier
 
     assert 100 * STORM < edits
     assert 5 * STORM < statements < 25 * STORM

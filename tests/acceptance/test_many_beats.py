@@ -1,4 +1,4 @@
-"""P1: any number of beats, no leader; P2: no tick is lost, whoever dies and wherever."""
+"""P1: any number of beats, no leader; P2: no tick is lost, even if a beat dies anywhere in a tick."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_sleeping_beat_stops_within_two_seconds(cluster: Cluster) -> None:
 
 
 def test_p2_a_row_that_was_locked_at_its_submit_is_submitted_when_the_lock_is_gone(cluster: Cluster) -> None:
-    """Although other rows are due meanwhile: what was held is not forgotten for them."""
+    """Although other rows are due meanwhile: the locked row is not forgotten."""
     insert(cluster.database, "held", schedule=None)
     insert_many(cluster.database, 8, "every 1s")
     beat = cluster.beat(inject=[Fault(f"{STORE}.mark", "hang", "after", call=0, seconds=0.3)])

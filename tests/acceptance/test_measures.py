@@ -77,8 +77,8 @@ def test_one_alert_is_raised_while_beats_cannot_publish_and_it_ends_when_they_ca
     cluster: Cluster, inbox: Inbox, database_clock: Clock
 ) -> None:
     broker = cluster.broker
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        cluster.broker = f"redis://127.0.0.1:{nobody.getsockname()[1]}/0"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        cluster.broker = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
     beats = [started(cluster, pgbeat_alert_webhook=inbox.url) for _ in range(2)]
     insert(cluster.database, "stuck", "every 1h")
     insert(cluster.database, "well", "every 1d")

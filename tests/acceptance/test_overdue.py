@@ -1,4 +1,4 @@
-"""Somebody looks after all beats have died: the views and explain() say so without any of them."""
+"""The views and explain() report overdue rows without any beat, after all beats have died."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_after_every_beat_was_killed_due_rows_are_overdue_until_a_beat_is_back(
     (seen,) = sql(cluster.database, "select max(last_seen_at) as at from pgbeat.node where role = 'beat'")
     database_clock.advance(MINUTE)
 
-    nobody = f"no beat has been seen since {seen['at']:%Y-%m-%d %H:%M:%S}Z"
+    no_beat = f"no beat has been seen since {seen['at']:%Y-%m-%d %H:%M:%S}Z"
     found = overdue(cluster)
     assert {"often"} == set(found)
-    assert nobody in found["often"]["reason"]
+    assert no_beat in found["often"]["reason"]
     assert found["often"]["late_by"] > MINUTE - timedelta(seconds=2)
     assert "overdue" in sql(cluster.database, "select state from pgbeat.status where name = 'often'")[0]["state"]
-    assert nobody in answer(cluster.database, "explain", "often")["explanation"]
-    assert f"; {nobody}." in shell(cluster.database, "explain", "seldom").stdout
+    assert no_beat in answer(cluster.database, "explain", "often")["explanation"]
+    assert f"; {no_beat}." in shell(cluster.database, "explain", "seldom").stdout
 
     cluster.beat()
     eventually(lambda: overdue(cluster) == {}, 40, "the new beat has decided what was due")

@@ -1,4 +1,4 @@
-"""What a publisher says of its messages is what became of them: sent, refused, or not known."""
+"""A publisher reports what became of each message: sent, refused, or unknown."""
 
 from __future__ import annotations
 
@@ -342,7 +342,7 @@ def by_arguments(_name: str, _args: Any, _kwargs: Any, _options: Any, **_: Any) 
 
 @pytest.fixture
 def together(door: Proxy) -> Iterator[Outbox]:
-    """An outbox by whose router nothing can be rendered."""
+    """An outbox with a router that prevents rendering."""
     app = app_of(door.url, task_routes=(by_arguments,), broker_transport_options={"socket_timeout": 2})
     with outbox(app) as made:
         made.publish(jobs(1))
@@ -430,7 +430,7 @@ def test_after_redis_refused_part_of_a_batch_messages_are_written_one_by_one(tog
     told = together.publish(given)
 
     assert ids(given) == told.unsent
-    assert MANY - 1 == broker.depth(broker_url)  # kombu does not say which of them Redis took
+    assert MANY - 1 == broker.depth(broker_url)  # kombu does not report which of them Redis accepted
     assert [given[3].id] == [refusal.job for refusal in until_settled(together, given).refused]
     assert not together.publisher._together
 
@@ -438,13 +438,13 @@ def test_after_redis_refused_part_of_a_batch_messages_are_written_one_by_one(tog
 def test_a_handler_of_after_task_publish_finds_the_message_at_the_broker(together: Outbox, broker_url: str) -> None:
     depths = []
 
-    def heard(**_: Any) -> None:
+    def handle(**_: Any) -> None:
         depths.append(broker.depth(broker_url))
 
-    signals.after_task_publish.connect(heard)
+    signals.after_task_publish.connect(handle)
     try:
         together.publish(jobs(5))
     finally:
-        signals.after_task_publish.disconnect(heard)
+        signals.after_task_publish.disconnect(handle)
 
     assert [2, 3, 4, 5, 6] == depths

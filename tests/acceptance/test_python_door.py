@@ -1,4 +1,4 @@
-"""The Python door with real processes: what is declared in Python runs in workers, and only what was committed."""
+"""The Python API with real processes: tasks declared in Python run in workers, and only once they are committed."""
 
 from __future__ import annotations
 

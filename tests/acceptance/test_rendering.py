@@ -1,6 +1,6 @@
-"""Rendered messages against Celery's own: one app, the same jobs, once rendered and once sent one by one.
+"""Rendered messages compared with Celery's: one app, the same jobs, once rendered and once sent one by one.
 
-Everything is compared as it lies at the broker: Redis' keys and texts byte for byte, RabbitMQ's properties, headers
+Everything is compared as the broker has it: Redis' keys and texts byte for byte, RabbitMQ's properties, headers
 and bodies. Only the delivery tags of Redis, which are random, are blotted out.
 """
 
@@ -53,7 +53,7 @@ def in_order(found: Sequence[Any]) -> list[Any]:
     return sorted(found, key=repr)
 
 
-# What apps, tasks and rows may say, each alone or with others.
+# Settings and options of apps, tasks and rows, each alone or with others.
 
 SETTINGS: dict[str, Any] = {
     "task_compression": "zlib",
@@ -155,18 +155,18 @@ ROWS = st.fixed_dictionaries(
 @given(
     chosen=st.sets(st.sampled_from(sorted(SETTINGS)), max_size=4),
     row=ROWS,
-    said=st.lists(
+    calls=st.lists(
         st.tuples(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), ARGUMENTS, KEYWORDS),
         min_size=5,
         max_size=7,
     ),
 )
 def test_a_rendered_message_equals_celerys_to_the_last_byte(
-    broker_url: str, chosen: set[str], row: dict[str, Any], said: list[Any]
+    broker_url: str, chosen: set[str], row: dict[str, Any], calls: list[Any]
 ) -> None:
     app = with_tasks(app_of(broker_url, **{name: SETTINGS[name] for name in chosen}))
     given = [
-        job(**row, periodic_task=name, args=json.dumps(args), kwargs=json.dumps(kwargs)) for name, args, kwargs in said
+        job(**row, periodic_task=name, args=json.dumps(args), kwargs=json.dumps(kwargs)) for name, args, kwargs in calls
     ]
 
     rendered, theirs, found = both_ways(app, given)
@@ -205,7 +205,7 @@ class OwnSending(Celery):
 
 
 class Wrapped(Scheduler):
-    """A scheduler as those make it who want to see each entry."""
+    """A subclass that sees each entry."""
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
         super().apply_entry(entry, producer=producer)
@@ -222,7 +222,7 @@ def register(app: Celery, **options: Any) -> Any:
 
 
 def by_arguments(name: str, args: Any, kwargs: Any, options: Any, task: Any = None, **_: Any) -> Any:
-    """Route by what a message says."""
+    """Route by the contents of a message."""
     return {"queue": "q2" if args == [1] else "other"}
 
 
@@ -244,7 +244,7 @@ SETTINGS_FOR_ONE_BROKER: dict[str, tuple[str, dict[str, Any]]] = {
         "redis",
         {"task_queues": [Queue("celery", Exchange("wide", "topic"), routing_key="wide.#")]},
     ),
-    "redis tells everybody": ("redis", {"task_queues": [Broadcast("cast")], "task_routes": {"shop.*": "cast"}}),
+    "redis broadcasts": ("redis", {"task_queues": [Broadcast("cast")], "task_routes": {"shop.*": "cast"}}),
     "no confirms are wanted": ("amqp", {"broker_transport_options": {"confirm_publish": False}}),
 }
 OPTIONS_FOR_ONE_BROKER: dict[str, tuple[str, dict[str, Any]]] = {
@@ -425,17 +425,17 @@ def test_a_message_larger_than_a_frame_is_sent_alone(broker_url: str) -> None:
 
 @pytest.fixture(params=["before_task_publish", "after_task_publish"])
 def listening(request: pytest.FixtureRequest) -> Iterator[Callable[..., list[dict[str, Any]]]]:
-    """Connect a receiver that adds a header, where it still can; returns what it heard."""
+    """Connect a receiver that adds a header, where it still can; return what it received."""
     signal = getattr(signals, request.param)
-    heard: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
 
-    def receiver(sender: Any = None, headers: Any = None, **said: Any) -> None:
-        heard.append({"sender": sender, "id": headers["id"], **said})
+    def receiver(sender: Any = None, headers: Any = None, **others: Any) -> None:
+        received.append({"sender": sender, "id": headers["id"], **others})
         headers["heard"] = "yes"
 
     def connect(**to: Any) -> list[dict[str, Any]]:
         signal.connect(receiver, **to)
-        return heard
+        return received
 
     yield connect
     signal.disconnect(receiver)
@@ -446,22 +446,22 @@ def listening(request: pytest.FixtureRequest) -> Iterator[Callable[..., list[dic
 def test_a_handler_of_a_publish_signal_gets_each_message_and_may_change_it(
     broker_url: str, listening: Callable[..., list[dict[str, Any]]]
 ) -> None:
-    heard, given = listening(), jobs(5)
+    received, given = listening(), jobs(5)
 
     none_is_rendered(app_of(broker_url), given)
 
-    assert 2 * [str(job.id) for job in given] == [said["id"] for said in heard]
+    assert 2 * [str(job.id) for job in given] == [each["id"] for each in received]
 
 
 @both_brokers
 def test_a_handler_of_another_tasks_signal_gets_nothing_and_changes_nothing(
     broker_url: str, listening: Callable[..., list[dict[str, Any]]]
 ) -> None:
-    heard = listening(sender="shop.other")
+    received = listening(sender="shop.other")
 
     rendered, theirs, found = both_ways(app_of(broker_url), jobs(5))
 
-    assert (5, []) == (rendered, heard)
+    assert (5, []) == (rendered, received)
     assert theirs == found
 
 

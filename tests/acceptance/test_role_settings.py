@@ -1,4 +1,4 @@
-"""Settings that an administrator gives the role of beats and workers: they work on, and say nothing of it."""
+"""Settings that an administrator gives the role of beats and workers: they work on, and log nothing about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Celery 5.7 expects of a scheduler, and the traps that others fell into."""
+"""What Celery 5.7 expects of a scheduler, and the mistakes of other schedulers."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_beat_inside_a_worker_works(cluster: Cluster) -> None:
     worker = cluster.worker(arguments=["-B", "-s", "unused"])
 
     eventually(lambda: len(jobs(cluster.database, "embedded")) >= 3, 20, "three ticks")
-    worker.stop(45)  # a process whose last result the closing worker did not read waits 30 s for that (billiard)
+    worker.stop(45)  # billiard: a pool process waits 30 s for the worker to read its last result
     assert [] == sql(cluster.database, "select 1 from pgbeat.node where role = 'beat'")
     assert [] == sql(cluster.database, "select 1 from pgbeat.periodic_task where marked_by is not null")
 
@@ -271,7 +271,7 @@ def test_an_older_beat_leaves_schedules_that_it_cannot_read_to_a_newer_beat(clus
     sql(cluster.database, "update pgbeat.schema_version set version = 999")
     insert(cluster.database, "known", "every 1s", overlap="allow")
     with closing(psycopg2.connect(cluster.database)) as newer, newer, newer.cursor() as cursor:
-        cursor.execute("set local session_replication_role = replica")  # whose own trigger knows the kind
+        cursor.execute("set local session_replication_role = replica")  # its own trigger knows the kind
         cursor.execute(
             "insert into pgbeat.periodic_task (name, task, schedule, planned_revision, next_run_at) values "
             "('new', 'app.probe', 'moon: full', 0, null), ('planned', 'app.probe', 'moon: full', 1, now())"
@@ -290,7 +290,7 @@ def test_an_older_beat_leaves_schedules_that_it_cannot_read_to_a_newer_beat(clus
 
 
 def test_a_beat_that_starts_on_a_current_schema_takes_no_heavy_lock(cluster: Cluster) -> None:
-    """While somebody reads every table in an open transaction, a beat starts and works."""
+    """A beat starts and works while an open transaction has read every table."""
     reader = psycopg2.connect(cluster.database)
     tables = sql(
         cluster.database,

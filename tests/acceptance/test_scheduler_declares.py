@@ -1,4 +1,4 @@
-"""Celery's own ways to change a scheduler's entries at run time: they declare, as `beat_schedule` does."""
+"""Celery's methods that change the entries of a scheduler at run time declare rows, as `beat_schedule` does."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def app_of(url: str, schedule: Mapping[str, Any] | None = None, **settings: Any)
         pgbeat_url=url,
         pgbeat_poll=0.05,
         pgbeat_heartbeat=1,
-        pgbeat_dead_after=3,  # so long a declaration that was left counts as that of another beat
+        pgbeat_dead_after=3,  # for this long, a declaration that a beat left counts as that of another beat
         result_expires=None,
         beat_schedule=dict(schedule or {}),
         **settings,

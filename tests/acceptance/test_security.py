@@ -1,4 +1,4 @@
-"""Real beats, workers, people and commands as the roles that `celery-pgbeat sql --roles` makes."""
+"""Real beats, workers, authors and commands with the roles that `celery-pgbeat sql --roles` makes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BACKFILL = "backfill nightly 2020-05-01 2020-05-31"
 
 
 class Users:
-    """A user for each role, who can log in and looks names up in pg_catalog alone."""
+    """A user for each role that can log in and looks names up in pg_catalog alone."""
 
     def __init__(self, owner_url: str, unique_name: Callable[[], str]) -> None:
         self._owner_url = owner_url
@@ -153,7 +153,7 @@ def test_arguments_nested_five_thousand_deep_stop_only_their_own_row(cluster: Cl
     worker = cluster.worker()
 
     problem = "select problem from pgbeat.periodic_task where problem is not null order by name"
-    eventually(lambda: len(sql(cluster.database, problem)) == 2, 40, "both say why")
+    eventually(lambda: len(sql(cluster.database, problem)) == 2, 40, "both have their reason")
     assert ["args is nested more than 100 levels deep", "options is nested more than 100 levels deep"] == [
         row["problem"].partition(":")[0] for row in sql(cluster.database, problem)
     ]
@@ -177,7 +177,7 @@ def test_arguments_with_argsrepr_show_in_no_log_and_no_event(cluster: Cluster) -
     beat = cluster.beat(arguments=["-l", "DEBUG"], settings={"task_send_sent_event": True})
     worker = cluster.worker(arguments=["-E"])
 
-    def heard() -> bool:
+    def received() -> bool:
         return {"(***)", "['patient-4712']"} <= {event.get("args") for event in seen}
 
     with app.connection_for_read() as connection:
@@ -185,11 +185,11 @@ def test_arguments_with_argsrepr_show_in_no_log_and_no_event(cluster: Cluster) -
         for _ in range(100):
             with suppress(TimeoutError):
                 receiver.capture(limit=20, timeout=0.5, wakeup=False)
-            if heard():
+            if received():
                 break
     ends_as(cluster, "personal", "succeeded")
 
-    assert heard()
+    assert received()
     # What a task returns is its own affair, and Celery shows it.
     shown = [event for event in seen if "patient-4711" in f"{event.get('args')} {event.get('kwargs')}"]
     assert [] == shown

@@ -1,4 +1,4 @@
-"""P9: SQL is a first-class door: what any client writes is acted on within a second."""
+"""P9: what any SQL client writes takes effect within a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No thread of a beat ends unseen, and nothing that user code raises ends one."""
+"""If a thread of a beat ends, that is logged and it starts again; no error of user code ends one."""
 
 from __future__ import annotations
 

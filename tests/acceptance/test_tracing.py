@@ -53,7 +53,7 @@ class Traces:
         ]
 
     def wait_for(self, name: str, count: int = 1, **attributes: Any) -> list[Span]:
-        """Wait until there are so many spans of a name with such attributes."""
+        """Wait until there are `count` spans of a name with these attributes."""
         eventually(lambda: len(self.named(name, **attributes)) >= count, 40, f"{count} spans {name!r}")
         return self.named(name, **attributes)
 

@@ -1,4 +1,4 @@
-"""P1, P2, P3, P10: a statement whose answer is lost was done, or was not: nobody knows, and it must not matter."""
+"""P1, P2, P3, P10: if the answer of a statement is lost, its outcome is unknown, and that must do no harm."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def struck(door: Proxy, before: int) -> bool:
 
 def test_each_statement_can_be_recognised_by_its_first_words() -> None:
     names = {path.name.removesuffix(".sql") for path in (resources.files("celery_pgbeat.postgres") / "sql").iterdir()}
-    unsaid = {"end_unstarted", "requeue", "skip"}  # they begin as others do, and nobody here says them
-    texts = {name: statement(name, "pgbeat").encode() for name in names - unsaid}
+    not_run = {"end_unstarted", "requeue", "skip"}  # they begin like others, and no test here runs them
+    texts = {name: statement(name, "pgbeat").encode() for name in names - not_run}
 
     for name in (*BEATS, *WORKERS):
         assert [name] == [other for other, text in texts.items() if first_words(name) in text]
@@ -82,7 +82,7 @@ def test_p1_p2_a_beat_that_loses_the_answer_of_any_statement_loses_and_doubles_n
     for name in BEATS:
         for manner in (UNHEARD, UNANSWERED):
             if name == "confirm":
-                worker.freeze()  # else it has started the jobs before anybody could send them again
+                worker.freeze()  # else it has started the jobs before a beat can send them again
             before = set_trap(door, name, manner)
             eventually(
                 lambda name=name, before=before: struck(door, before) or make_necessary(cluster.database, name),
@@ -108,7 +108,7 @@ def test_p1_p2_a_beat_that_loses_the_answer_of_any_statement_loses_and_doubles_n
     assert [] == checker.lost([(job["periodic_task"], job["scheduled_for"]) for job in sent], runs)
     assert [] == checker.doubled(runs)
     assert [] == checker.early(runs)
-    # Where a confirm is not heard its messages may be sent again, under the same ids, and nowhere else.
+    # Only messages whose confirm got no answer may be sent again, under the same ids.
     assert worker.log.count("second message of job") <= ROWS + 1
 
 
