@@ -21,6 +21,7 @@ import redis
 from celery_pgbeat.cli.demo.proof import Occurrence, Proof, Record, Row, count, due_between
 from celery_pgbeat.embedded.watchdog import descendants
 from tests.harness.rows import sql
+from tests.harness.usage import is_alive
 from tests.harness.wait import eventually
 
 SCRIPT = Path(sys.executable).with_name("celery-pgbeat")
@@ -52,14 +53,6 @@ def finished(*words: str, **environment: str) -> tuple[int, str, str]:
     with running(*words, **environment) as demo:
         out, err = demo.communicate(timeout=150)
         return demo.returncode, out, err
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.slow

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
-from pathlib import Path
 
 import psycopg2
 import pytest
@@ -16,17 +14,12 @@ from celery_pgbeat.embedded import Postgres
 from tests.harness.databases import migrate_database
 from tests.harness.processes import Cluster
 from tests.harness.rows import insert, insert_many, jobs, row, sql
+from tests.harness.usage import cpu_seconds
 from tests.harness.wait import eventually
 
 IDLE = 10.0  # seconds that are watched
 STORM = 3.0  # seconds
 STATEMENT = "celery-pgbeat|LOG:  statement:"
-TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from tests.faults.load import INBOX, Load, beats, tapped
 from tests.harness.account import Limits
 from tests.harness.processes import Beat, Cluster, Node
 from tests.harness.rows import JSON_COLUMNS, jobs, sql
+from tests.harness.usage import memory
 from tests.harness.wait import eventually
 
 pytestmark = MARKS
@@ -131,12 +132,6 @@ BAD_EVERY = part(20, least=8)  # seconds; a bad row that can be planned gets its
 GROWTH = 40 * 1024  # kB by which a process may grow while the same goes on; all that it remembers has a bound
 
 
-def memory(node: Node) -> int:
-    """Return the kB that a process has in memory, without its children."""
-    status = Path(f"/proc/{node.pid}/status").read_text()
-    return int(re.findall(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)[0])
-
-
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
 def test_a_restored_table_full_of_bad_rows_harms_neither_beats_nor_workers_nor_good_rows(
     cluster: Cluster, proven: Proof, note: Callable[[str], None]
@@ -148,9 +143,9 @@ def test_a_restored_table_full_of_bad_rows_harms_neither_beats_nor_workers_nor_g
     with tapped(cluster, INBOX, onward="celery") as tap:
         load = Load(cluster, 200, name="good", every=timedelta(seconds=4), queue=f"'{INBOX}'")
         load.runs_for(SECONDS / 3)
-        before = [memory(node) for node in nodes]
+        before = [memory(node.pid) for node in nodes]
         load.runs_for(SECONDS)
-        after = [memory(node) for node in nodes]
+        after = [memory(node.pid) for node in nodes]
         account = load.settle(tap, started=True)
 
     proven(account, Limits(late={99: within(0.5)}))

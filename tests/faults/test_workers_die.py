@@ -8,7 +8,6 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from celery_pgbeat.node import NodeId
@@ -19,6 +18,7 @@ from tests.harness.checker import Occurrence, overlapping
 from tests.harness.probe import Run
 from tests.harness.processes import Cluster, Worker
 from tests.harness.rows import jobs, sql
+from tests.harness.usage import is_alive
 from tests.harness.wait import eventually
 
 pytestmark = MARKS
@@ -97,15 +97,6 @@ class Deaths:
     def ended(self, run: Run) -> Run:
         """Return the run with the end that it had, if it was killed."""
         return replace(run, finished_at=run.finished_at or self.died.get((run.job, run.pid)))
-
-
-def is_alive(pid: int) -> bool:
-    """Return whether there is such a process, and it is no zombie that its parent has not reaped yet."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def test_jobs_of_killed_workers_and_pool_processes_are_settled_within_dead_after(
