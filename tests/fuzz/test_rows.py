@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,7 +17,6 @@ from celery_pgbeat.api.importing import Importer
 from celery_pgbeat.beat.planner import LONGEST_PROBLEM, Planner
 from celery_pgbeat.declare import KNOWN_OPTIONS
 from celery_pgbeat.declare.columns import READERS
-from celery_pgbeat.embedded.databases import create_database, drop_database
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.admin_queries import AdminQueries
@@ -101,15 +100,12 @@ class Place(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def place(postgres_server: str, migrated_template: str, unique_name: Callable[[], str]) -> Iterator[Place]:
-    name = unique_name()
-    url = create_database(postgres_server, name, template=migrated_template)
-    made = Place(PgBeat(url=url), Session(url), store_of(url))
+def place(shared_database: str) -> Iterator[Place]:
+    made = Place(PgBeat(url=shared_database), Session(shared_database), store_of(shared_database))
     yield made
     made.session.connection.close()
     made.store.database.close()
     made.door.close()
-    drop_database(postgres_server, name)
 
 
 def test_python_accepts_only_rows_that_sql_accepts_and_both_explain_a_refusal(place: Place) -> None:
