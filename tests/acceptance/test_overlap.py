@@ -51,7 +51,7 @@ def test_p4_without_any_worker_exactly_one_message_waits_at_the_broker(cluster: 
 
 @pytest.mark.slow
 def test_p5_a_worker_killed_in_the_middle_frees_the_schedule_within_dead_after(cluster: Cluster) -> None:
-    dead_after = 6
+    dead_after = 4
     cluster.settings = {"pgbeat_dead_after": dead_after, "pgbeat_heartbeat": 1}
     cluster.beat().wait_for_log("works on", 20)
     time.sleep(dead_after)  # a beat judges only after it has listened for as long
