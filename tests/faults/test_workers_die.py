@@ -36,7 +36,7 @@ class Deaths:
     settled: dict[tuple[str, int], timedelta] = field(default_factory=dict)  # how long after its death
     workers: dict[int, datetime] = field(default_factory=dict)  # main processes that were killed, and when
 
-    def kill_somebody(self, workers: Sequence[Worker]) -> None:
+    def kill_one(self, workers: Sequence[Worker]) -> None:
         """Kill a worker with all its children, or one child that runs a job.
 
         The job of a pool process may run again a moment later, so each death is noted here, as of just before.
@@ -114,7 +114,7 @@ def test_jobs_of_killed_workers_and_pool_processes_are_settled_within_dead_after
     for number in paced(SECONDS, every=0.2):
         deaths.look()
         if number % 5 == 0:
-            deaths.kill_somebody(workers)
+            deaths.kill_one(workers)
     eventually(deaths.are_settled, within(2 * DEAD_AFTER), "all of the dead are settled")
     marked, rerun = (load.settle(None, started=True) for load in (once, again))
     eventually(lambda: not sql(cluster.database, "select 1 from pgbeat.active_job"), within(20), "the end of all runs")
