@@ -40,7 +40,7 @@ MEASURES = {
 
 
 def main() -> None:
-    """Do one measure and tell what it found, or write the page from what was found."""
+    """Run one measure and print its result, or write the page from the results."""
     options = _parser().parse_args()
     if options.measure == "report":
         report.write(options.results, options.page)

@@ -1,6 +1,6 @@
 """A change until it is acted on: from an INSERT by any client (psycopg2 here) to its message at the broker.
 
-The row says "once, now". The clock starts before the INSERT is sent; nothing else is due, so the beat is asleep.
+The row is due once, now. The clock starts before the INSERT is sent; nothing else is due, so the beat is asleep.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.ground import QUEUE, Ground, length_of, wait_for
 from benchmarks.results import Figure, percentile
 from benchmarks.rows import announce_worker
 
-REPEATS = 5  # parts that the inserts are told in, for the spread
+REPEATS = 5  # parts into which the inserts are divided, for the spread
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -29,7 +29,7 @@ class Arrivals:
     seen_at: array[float] = field(default_factory=lambda: array("d"))
 
     def by_span(self, begin: float, seconds: float) -> dict[int, list[float]]:
-        """Return the lateness (seconds) of those scheduled within each span of so many seconds, counted from 0."""
+        """Return the lateness (seconds) of those scheduled within each span of this many seconds, counted from 0."""
         found: dict[int, list[float]] = {}
         for scheduled_for, seen_at in zip(self.scheduled_for, self.seen_at, strict=True):
             found.setdefault(int((scheduled_for - begin) // seconds), []).append(seen_at - scheduled_for)

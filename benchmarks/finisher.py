@@ -1,4 +1,4 @@
-"""Processes that say to Postgres what a worker says, a start for each job and their ends together, and run no tasks."""
+"""Processes that run the statements of a worker, a start for each job and their ends together, and no tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SILENCE = timedelta(minutes=1)  # that a start may go without a heartbeat
 
 @contextmanager
 def finishers(count: int, database: str, broker: str, queue: str) -> Iterator[None]:
-    """Have so many processes finish the jobs of a queue."""
+    """Let this many processes finish the jobs of a queue."""
     context = multiprocessing.get_context("spawn")
     started = [
         context.Process(target=finish, args=(database, broker, queue, number), daemon=True) for number in range(count)

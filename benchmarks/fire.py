@@ -20,7 +20,7 @@ from celery_pgbeat.embedded import Server
 HEADSTART = 3.0  # seconds between the beats' start, or the last write, and the instant
 SPACING = 10  # seconds between two rounds
 NEVER_LATE = {"pgbeat_lease": 3600}  # seconds; what is decided within twice a lease is on time, and no catch-up
-# How messages are made, and the signal to which somebody must listen for that.
+# How messages are made, and the signal that needs a handler for that.
 WAYS = {"rendered": "", "together": "before_task_publish", "single": "after_task_publish"}
 MANY_ROUNDS = 10_000  # rows up to which one round is too short to be measured alone
 
@@ -82,7 +82,7 @@ def _case(ground: Ground, rows: int, beats: int, options: argparse.Namespace) ->
     limit = Figure(f"bare limit, {case}", "messages/s", rates)
     case += "" if options.way == "rendered" else f", messages made by Celery, {options.way}"
     ours = Figure(f"fire rate, {case}", "messages/s", [one.rate for one in fired]).beside("the bare limit", limit)
-    # Of the other ways the limit is the same one, told with the first.
+    # The limit of the other ways is the same; it is printed with the first.
     return [ours, *([limit] if options.way == "rendered" else []), *_costs(case, fired)]
 
 
@@ -106,7 +106,7 @@ def fire(
     schedule: str | None = None,
     way: str = "rendered",
 ) -> list[Fired]:
-    """Fire the rows in so many rounds, ten seconds apart.
+    """Fire the rows in this many rounds, ten seconds apart.
 
     With a schedule of their own, which is to be one of the full minute, they fire once.
     """

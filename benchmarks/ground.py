@@ -1,4 +1,4 @@
-"""What every benchmark stands on: private servers, `celery beat` processes, their processor time, a watch on a queue.
+"""What every benchmark uses: private servers, `celery beat` processes, their processor time, a watch on a queue.
 
 Postgres is durable (fsync on), with room for what is measured; Valkey keeps nothing on disk; RabbitMQ is a classic
 durable queue. All share the machine with the beats and with the measuring.
@@ -7,11 +7,10 @@ durable queue. All share the machine with the beats and with the measuring.
 from __future__ import annotations
 
 import itertools
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,11 +25,11 @@ from tests.harness.cable import Cable
 from tests.harness.databases import migrate_database
 from tests.harness.processes import Cluster
 from tests.harness.rabbitmq import RabbitMQ
+from tests.harness.usage import cpu_seconds
 
 POSTGRES = {"shared_buffers": "1GB", "max_wal_size": "4GB", "max_connections": "200"}
 BROKERS = ("redis", "amqp")
 QUEUE = "pgbeat-benchmark"
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -139,11 +138,8 @@ def cpu_of(pid: int) -> float:
     """Return the processor seconds that a process and its living children have used."""
     total = 0.0
     for one in (pid, *children_of(pid)):
-        try:
-            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        total += (int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])) / TICKS
+        with suppress(OSError):  # a child that has ended meanwhile
+            total += cpu_seconds(one, with_children=True)
     return total
 
 
@@ -157,7 +153,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def length_of(broker: str, queue: str = QUEUE) -> Callable[[], int]:
-    """Return a function that tells how many messages lie in a queue; cheap enough to be called in a loop."""
+    """Return a function that counts the messages of a queue; cheap enough to be called in a loop."""
     if broker.startswith("redis"):
         client = redis.Redis.from_url(broker)
         return lambda: int(client.llen(queue))
@@ -167,7 +163,7 @@ def length_of(broker: str, queue: str = QUEUE) -> Callable[[], int]:
 
 
 def wait_for(length: Callable[[], int], count: int, timeout: float, step: float = 0.002) -> float:
-    """Wait until so many messages lie in the queue; return the instant (`time.time`) at which they were seen.
+    """Wait until the queue has this many messages; return the instant (`time.time`) at which they were seen.
 
     Raises:
         TimeoutError: they do not come.

@@ -10,12 +10,12 @@ import argparse
 import itertools
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from benchmarks.ground import QUEUE, Ground, cpu_of, execute, length_of, wait_for
 from benchmarks.results import Figure
 from benchmarks.rows import announce_worker, far, insert
 from tests.harness.processes import Beat, Cluster
+from tests.harness.usage import memory
 
 SETTLING = 5.0  # seconds after the start that do not count
 
@@ -96,11 +96,4 @@ def _first_send(ground: Ground, cluster: Cluster, database: str) -> float:
 def _sample(ground: Ground, database: str, beat: Beat) -> Sample:
     name = database.rpartition("/")[2]
     ((commits,),) = execute(ground.postgres.url, "select xact_commit from pg_stat_database where datname = %s", [name])
-    return Sample(time.time(), cpu_of(beat.pid), cpu_of(ground.postgres.pid), commits, memory_of(beat.pid))
-
-
-def memory_of(pid: int) -> float:
-    """Return the resident memory of a process in MiB."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    (line,) = [line for line in lines if line.startswith("VmRSS:")]
-    return int(line.split()[1]) / 1024
+    return Sample(time.time(), cpu_of(beat.pid), cpu_of(ground.postgres.pid), commits, memory(beat.pid) / 1024)

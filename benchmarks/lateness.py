@@ -1,4 +1,4 @@
-"""Lateness: so many a second, spread evenly, one beat; from each one's instant until a consumer has it off the broker.
+"""Lateness: a fixed rate, spread evenly, one beat; from each instant until a consumer has the message.
 
 The consumer's own way (a BRPOP) is part of the figure.
 """
@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
-    """Measure, and say p50, p99 and the latest of each ten seconds."""
+    """Measure, and print p50, p99 and the latest of each ten seconds."""
     rounds = max(1, options.seconds // EVERY)
     found = measured(ground, options.per_second, rounds, options.beats)
     case = f"{options.per_second:,} a second"

@@ -1,4 +1,4 @@
-"""The Celery app of beats to whose messages somebody may listen, so that they cannot be rendered.
+"""The Celery app of beats whose publish signals have a handler, so that messages cannot be rendered.
 
 The setting `benchmark_listens` names the signal.
 """
@@ -12,9 +12,9 @@ from celery import signals
 from tests.harness.probe_app import app
 
 
-def hear(**_: Any) -> None:
+def handle(**_: Any) -> None:
     """Take no notice."""
 
 
 if app.conf.get("benchmark_listens"):
-    getattr(signals, app.conf.benchmark_listens).connect(hear)
+    getattr(signals, app.conf.benchmark_listens).connect(handle)

@@ -19,7 +19,7 @@ PACKAGES = ("celery-pgbeat", "celery", "kombu", "amqp", "redis", "SQLAlchemy", "
 
 
 def described() -> dict[str, str]:
-    """Return what stands beside the figures."""
+    """Return the machine and the versions, which are printed with the figures."""
     found = {
         "processor": f"{os.cpu_count()} x {_processor()}",
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",

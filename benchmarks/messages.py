@@ -50,7 +50,7 @@ class Code:
 
 
 def jobs(count: int) -> list[OutgoingJob]:
-    """Make so many jobs of the same few tasks."""
+    """Make this many jobs of the same few tasks."""
     now = datetime.now(timezone.utc)
     return [
         OutgoingJob(

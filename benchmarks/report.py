@@ -54,7 +54,7 @@ def line(figure: Figure) -> str:
 
 
 def draw(path: Path, runs: Sequence[Run]) -> bool:
-    """Draw the rates as bars on a logarithmic axis, with their spread; tell whether there was any."""
+    """Draw the rates as bars on a logarithmic axis, with their spread; return whether there was any."""
     rates = [
         figure
         for run in newest(runs)

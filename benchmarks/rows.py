@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from benchmarks.ground import QUEUE, execute
 
 DAY = 86_400  # seconds
-ANCHOR = datetime(2026, 1, 1, tzinfo=timezone.utc)  # it must lie in the past: an interval begins with its anchor
+ANCHOR = datetime(2026, 1, 1, tzinfo=timezone.utc)  # in the past: an interval begins with its anchor
 AS_A_BEAT = "set session_replication_role = replica"  # the row trigger would take it for a change of the definition
 
 
@@ -42,7 +42,7 @@ def set_due(database: str, due: datetime) -> None:
 
 
 def insert_spread(database: str, rows: int, every: int, task: str = "app.probe") -> None:
-    """Insert rows of so many seconds each that are due one after the other, evenly; `set_due_spread` plans them."""
+    """Insert rows that are each due every `every` seconds, evenly one after the other; see `set_due_spread`."""
     execute(
         database,
         "insert into pgbeat.periodic_task (name, task, args, schedule, timezone, overlap, queue, anchor)"
@@ -67,7 +67,7 @@ def set_due_spread(database: str, begin: datetime, every: int) -> None:
 
 
 def announce_worker(database: str) -> None:
-    """Say that workers report on their jobs, as those of production do: then `tracking = full` means that."""
+    """Announce a worker that tracks its jobs, as in production: without one, `tracking = full` does not act as such."""
     execute(
         database,
         "insert into pgbeat.node (id, role, hostname, pid, version, tracking)"
@@ -76,7 +76,7 @@ def announce_worker(database: str) -> None:
 
 
 def soon(seconds: float, step: int) -> datetime:
-    """Return the first whole multiple of `step` seconds (since 1970) that is at least so many seconds away."""
+    """Return the first whole multiple of `step` seconds (since 1970) that is at least `seconds` away."""
     return datetime.fromtimestamp((time.time() + seconds) // step * step + step, timezone.utc)
 
 

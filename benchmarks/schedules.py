@@ -1,4 +1,4 @@
-"""Schedules: how fast the engine answers, beside croniter in the same run.
+"""Schedules: how fast the package computes instants, beside croniter in the same run.
 
 Processor time, not time on the clock. "parse+next" is a text of which not even a field was seen before, "from cache"
 one that was, "next" a schedule in hand.

@@ -1,7 +1,7 @@
-"""Soak: so many a second for many minutes, each job started and finished; what grows, and what becomes late.
+"""Soak: a fixed rate for many minutes, each job started and finished; what grows, and what becomes late.
 
-The finishers say to Postgres what a worker says (a start for each job, and their ends together) and run no task: two
-cores have no room for so many. Lateness is taken in front of them. Sizes are those at the end of each minute; the
+The finishers run the statements of a worker (a start for each job, and their ends together) and no task: two cores
+cannot run that many. Lateness is taken in front of them. Sizes are those at the end of each minute; the
 history (`finished_job`) grows by every job until its day is dropped, everything else must not.
 """
 
@@ -54,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
-    """Run it, and tell each minute's figures."""
+    """Run it, and print the figures of each minute."""
     samples: list[tuple[float, ...]] = []
     url = ground.valkey.url
     with ground.database() as database:

@@ -56,7 +56,7 @@ def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
 
 @contextmanager
 def _jobs(ground: Ground, tasks: int) -> Iterator[Cluster]:
-    """Have a beat fill the queue with jobs of ours, and lend the place for whoever does them."""
+    """Let a beat fill the queue with jobs of ours, and yield the servers for the measure."""
     server = ground.valkey
     with ground.database() as database:
         announce_worker(database)
@@ -85,7 +85,7 @@ def tracked_rate(ground: Ground, tasks: int, concurrency: int, pool: str = "pref
 
 
 def _alone(cluster: Cluster, options: argparse.Namespace) -> float:
-    """Have nothing but the statements said."""
+    """Run the statements alone."""
     with finishers(options.concurrency, cluster.database, cluster.broker, QUEUE):
         return _emptied(length_of(cluster.broker), options.tasks)
 

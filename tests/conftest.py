@@ -14,7 +14,6 @@ import itertools
 import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import NoReturn
 from urllib.parse import urlsplit
 
 import hypothesis
@@ -31,25 +30,19 @@ from tests.harness.probe import Probe
 from tests.harness.processes import Cluster
 from tests.harness.rabbitmq import RabbitMQ
 from tests.harness.role import Role
+from tests.harness.servers import POSTGRES_OPTIONS, missing
 
-# How long one example takes says more about what else the machine does than about us.
+# How long one example takes depends more on what else the machine does than on the product.
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
-POSTGRES_OPTIONS = {"max_connections": "300"}
 REDIS_DATABASES = 512  # of the private server
 
-# What a test says that ran out of time, and nothing else.
+# The message of a test that ran out of time, and of no other failure.
 TOO_LATE = r"not within [\d.]+ s|^[^;]*p[\d.]+ of the lateness is"
 
 _CLUSTER = pytest.StashKey[Cluster]()
 _numbers = itertools.count(1)
-
-
-def _missing(kind: str, reason: str) -> NoReturn:
-    if kind in os.environ.get("PGBEAT_TEST_REQUIRE", "").replace(" ", "").split(","):
-        pytest.fail(f"PGBEAT_TEST_REQUIRE names {kind}: {reason}", pytrace=False)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +62,7 @@ def postgres_server() -> Iterator[str]:
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("postgres", str(error))
+        missing("postgres", str(error))
     yield server.url
     server.stop()
 
@@ -99,6 +92,14 @@ def migrated_database(postgres_server: str, migrated_template: str, unique_name:
     drop_database(postgres_server, name)
 
 
+@pytest.fixture(scope="module")
+def shared_database(postgres_server: str, migrated_template: str, unique_name: Callable[[], str]) -> Iterator[str]:
+    """The URL of a database with the schema `pgbeat` for all tests of a file, which must remove what they write."""
+    name = unique_name()
+    yield create_database(postgres_server, name, template=migrated_template)
+    drop_database(postgres_server, name)
+
+
 @pytest.fixture
 def database_clock(migrated_database: str) -> Clock:
     """The clock of `migrated_database`, to be set."""
@@ -122,7 +123,7 @@ def pgbouncer(migrated_database: str, request: pytest.FixtureRequest) -> Iterato
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("pgbouncer", str(error))
+        missing("pgbouncer", str(error))
     yield server
     server.stop()
 
@@ -140,7 +141,7 @@ def own_postgres() -> Iterator[Postgres]:
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("postgres", str(error))
+        missing("postgres", str(error))
     yield server
     server.stop()
 
@@ -156,14 +157,14 @@ def redis_server() -> Iterator[str]:
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("redis", str(error))
+        missing("redis", str(error))
     yield server.url
     server.stop()
 
 
 @pytest.fixture
 def redis_url(redis_server: str, worker_id: str) -> str:
-    """The URL of an empty Redis database, of which no other test knows at the same time."""
+    """The URL of an empty Redis database, that no other test uses at the same time."""
     number = next(_numbers) % REDIS_DATABASES
     if os.environ.get("PGBEAT_TEST_REDIS_URL"):  # shared by the workers, and it has 16 databases by default
         first = int(urlsplit(redis_server).path.strip("/") or 0)
@@ -181,7 +182,7 @@ def own_redis() -> Iterator[Valkey]:
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("redis", str(error))
+        missing("redis", str(error))
     yield server
     server.stop()
 
@@ -193,14 +194,14 @@ def amqp_server() -> Iterator[Management]:
     if given:
         management = Management.beside(given)
         if not management.answers():
-            _missing("amqp", "the RabbitMQ of PGBEAT_TEST_AMQP_URL has no management interface on port 15672")
+            missing("amqp", "the RabbitMQ of PGBEAT_TEST_AMQP_URL has no management interface on port 15672")
         yield management
         return
     server = RabbitMQ()
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("amqp", str(error))
+        missing("amqp", str(error))
     yield server.management
     server.stop()
 
@@ -212,7 +213,7 @@ def own_amqp() -> Iterator[RabbitMQ]:
     try:
         server.start()
     except ServerUnavailable as error:
-        _missing("amqp", str(error))
+        missing("amqp", str(error))
     yield server
     server.stop()
 
@@ -254,7 +255,7 @@ def cluster(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Try a test of real processes a second time where it only ran out of time, and say so.
+    """Run a test of real processes a second time if it only ran out of time, and list it.
 
     Time limits are those of a machine of one's own; a shared one stops for seconds at times. What is lost, doubled or
     wrong in any other way fails at once.

@@ -1,4 +1,4 @@
-"""What the measure says to a peer's process, through its environment; and what all peers are given alike.
+"""The environment that the measure gives to the process of a peer, and what all peers get alike.
 
 Each schedule has last run two days ago, so each is due at once, as after an outage. Nothing of that is stored while we
 count: the peers write their state every three minutes, RedBeat at each send.

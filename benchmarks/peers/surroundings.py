@@ -23,7 +23,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cele
 
 
 def interpreter() -> Path:
-    """Return the Python to run the peers with; installs them where nobody has."""
+    """Return the Python to run the peers with; install them if they are not."""
     if all(importlib.util.find_spec(module) for module in MODULES):
         return Path(sys.executable)
     wanted = "\n".join((sys.version, *PACKAGES))

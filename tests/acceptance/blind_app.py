@@ -1,4 +1,4 @@
-"""The app of a worker whose Celery never sees a child's end: it looks too early each time, and not again."""
+"""The app of a worker whose Celery misses the end of a pool process: it looks too early, and not again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from celery.concurrency.asynpool import AsynPool
 
-from tests.acceptance.worker_app import app
+from tests.harness.worker_app import app
 
 __all__ = ["app"]
 

@@ -1,4 +1,4 @@
-"""Whether every occurrence was decided, and once, by the product's own records; and what is still to be done."""
+"""Whether every occurrence was decided once, by the product's own records, and what is still to be decided."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.acceptance.rows import jobs, sql
 from tests.harness import checker
+from tests.harness.rows import jobs, sql
 
 
 def decided(url: str, every: timedelta) -> Counter[checker.Occurrence]:
@@ -22,7 +22,7 @@ def decided(url: str, every: timedelta) -> Counter[checker.Occurrence]:
 
 
 def gaps(url: str, every: timedelta) -> list[checker.Occurrence]:
-    """List the occurrences between the first and the last decided one of each row that nobody has decided."""
+    """List the occurrences between the first and the last decided one of each row that were not decided."""
     instants = decided(url, every)
     return [
         occurrence

@@ -1,4 +1,4 @@
-"""The probe's app with tasks whose `apply_async` sends nothing while a lock is held, as well-known packages do it."""
+"""The probe's app with tasks whose `apply_async` sends nothing while a lock is held, as well-known packages do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task that is told a secret and keeps it, but for the errors that it raises."""
+"""A task that gets a secret and shows it only in the errors that it raises."""
 
 from __future__ import annotations
 

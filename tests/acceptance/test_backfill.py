@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness import checker
 from tests.harness.faults import Fault
 from tests.harness.probe import Run
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 STORE = "celery_pgbeat.postgres.beat_queries:BeatQueries"
@@ -29,7 +29,7 @@ POINTS = (
 
 
 def ask(url: str, name: str, minutes: int, **others: Any) -> str:
-    """Ask for the last so many whole minutes."""
+    """Ask for this number of whole minutes, up to now."""
     places = "".join(f", {word} => %({word})s" for word in others)
     (made,) = sql(
         url,
@@ -71,7 +71,7 @@ def is_over(url: str, backfill: str) -> bool:
 
 
 @pytest.mark.slow
-def test_a_range_is_filled_while_its_row_is_paused_two_at_a_time_and_each_once(cluster: Cluster) -> None:
+def test_a_backfill_of_a_paused_row_runs_two_jobs_at_a_time_and_each_occurrence_once(cluster: Cluster) -> None:
     cluster.worker(concurrency=4)
     for _ in range(2):
         cluster.beat()
@@ -91,7 +91,7 @@ def test_a_range_is_filled_while_its_row_is_paused_two_at_a_time_and_each_once(c
     assert before == row(cluster.database, "paused")
     done = stored(cluster.database, backfill)
     assert (30, 30, 0) == (done["total"], done["submitted"], done["skipped"])
-    # A minute of polls would be the time of thirty rounds that nobody is woken for.
+    # Without a wake-up, thirty rounds take a minute of polls.
     assert done["finished_at"] - done["created_at"] < timedelta(seconds=25)
 
 
@@ -167,7 +167,7 @@ def test_p4_a_backfill_of_a_row_that_runs_never_overlaps_its_ticks(cluster: Clus
 
 
 @pytest.mark.slow
-def test_p4_under_buffer_one_the_ticks_of_a_row_go_on_while_a_range_of_it_is_filled(cluster: Cluster) -> None:
+def test_p4_under_buffer_one_a_row_keeps_ticking_during_its_backfill(cluster: Cluster) -> None:
     """What the docs recommend; under `skip` jobs that follow each other closely leave them hardly any gap."""
     cluster.worker(concurrency=4)
     cluster.beat()
@@ -185,7 +185,7 @@ def test_p4_under_buffer_one_the_ticks_of_a_row_go_on_while_a_range_of_it_is_fil
     filled = sorted(run.started_at for run in runs if run.origin == "backfill")
     ticks = [run for run in runs if run.origin == "schedule" and filled[0] < run.started_at < filled[-1]]
     assert 20 == len(filled)
-    # One a second was due; who is skipped has met another one that waited, for the machine was busy.
+    # One a second was due; a skipped one met another that waited, because the machine was busy.
     assert len(ticks) > (filled[-1] - filled[0]).total_seconds() / 2
     assert [] == checker.overlapping(runs)
     assert [] == checker.doubled(runs)

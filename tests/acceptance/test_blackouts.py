@@ -1,4 +1,4 @@
-"""P8, P9: blackout windows, jitter and what is caught up, with real beats under a set clock."""
+"""P8, P9: blackout windows, jitter and catch-up, with real beats under a set clock."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness import broker, checker
 from tests.harness.clock import Clock
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 SATURDAY = datetime(2026, 12, 5, 10, tzinfo=timezone.utc)
@@ -24,7 +24,7 @@ def settle(cluster: Cluster) -> None:
     eventually(lambda: not sql(cluster.database, WAITING), 10, "all that is due is decided", every=0.02)
 
 
-def test_b1_a_run_asked_for_at_the_weekend_goes_out_when_it_is_over(cluster: Cluster, database_clock: Clock) -> None:
+def test_a_run_triggered_in_a_blackout_is_sent_when_the_blackout_ends(cluster: Cluster, database_clock: Clock) -> None:
     database_clock.stand_at(SATURDAY)
     cluster.beat().wait_for_log("works on", 20)
     insert(cluster.database, "b1", None, blackout=["0 0 * * sat P2D"], next_run_at=SATURDAY, timezone="UTC")
@@ -38,7 +38,7 @@ def test_b1_a_run_asked_for_at_the_weekend_goes_out_when_it_is_over(cluster: Clu
 
 
 @pytest.mark.slow
-def test_b3_what_the_night_holds_back_goes_out_once_at_its_end(cluster: Cluster, database_clock: Clock) -> None:
+def test_occurrences_held_back_by_a_blackout_are_sent_once_at_its_end(cluster: Cluster, database_clock: Clock) -> None:
     cluster.settings = {"pgbeat_lease": 900, "pgbeat_poll": 0.1}
     database_clock.stand_at(MONDAY - HOUR)
     for _ in range(2):
@@ -73,7 +73,7 @@ def test_b3_what_the_night_holds_back_goes_out_once_at_its_end(cluster: Cluster,
     assert [(MONDAY + 3 * HOUR, MONDAY + 5 * HOUR)] == sent("spread")
 
 
-def test_p9_a_change_of_a_named_window_is_acted_on_within_a_second(cluster: Cluster) -> None:
+def test_p9_a_changed_named_window_takes_effect_within_a_second(cluster: Cluster) -> None:
     cluster.beat().wait_for_log("works on", 20)
     sql(cluster.database, "insert into pgbeat.blackout (name, windows) values ('freeze', '{}')")
     insert(cluster.database, "a", "every 1s", blackout=["window: freeze"], overlap="allow")
@@ -99,13 +99,13 @@ def test_p6_a_window_that_never_ends_stops_only_the_rows_that_use_it(cluster: Cl
     insert(cluster.database, "bad", "every 1s", blackout=["* * * * * PT1M"])
     insert(cluster.database, "good", "every 1s", blackout=["0 0 1 1 * PT0.001S"], overlap="allow")
 
-    eventually(lambda: row(cluster.database, "bad")["problem"], 5, "the problem is told")
+    eventually(lambda: row(cluster.database, "bad")["problem"], 5, "the problem is written")
     assert "follow each other without a free moment" in row(cluster.database, "bad")["problem"]
     eventually(lambda: jobs(cluster.database, "good"), 10, "the other one runs")
 
 
 @pytest.mark.slow
-def test_s7_what_was_missed_in_six_hours_runs_one_after_another_in_its_order(
+def test_occurrences_missed_in_six_hours_run_one_after_another_in_order(
     cluster: Cluster, database_clock: Clock
 ) -> None:
     six = MONDAY + 6 * HOUR

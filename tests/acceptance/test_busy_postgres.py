@@ -11,17 +11,17 @@ import psycopg2
 import pytest
 
 from tests.acceptance.decisions import decided, gaps
-from tests.acceptance.rows import insert_many, jobs, sql
 from tests.harness import checker
 from tests.harness.processes import Cluster, Node
 from tests.harness.role import Role
+from tests.harness.rows import insert_many, jobs, sql
 from tests.harness.wait import eventually
 
 SECOND = timedelta(seconds=1)
 
 
 @contextmanager
-def told(role: Role, setting: str, value: str) -> Iterator[None]:
+def with_setting(role: Role, setting: str, value: str) -> Iterator[None]:
     """Give the user a setting, which its next connections have, and take it away again."""
     role.set(setting, value)
     role.disconnect()
@@ -60,13 +60,16 @@ def full_disk(role: Role) -> Iterator[None]:
 
 @contextmanager
 def slow_rows(role: Role) -> Iterator[None]:
-    with trigger(role.owner_url, "active_job", "perform pg_sleep(0.3)"), told(role, "statement_timeout", "200ms"):
+    with (
+        trigger(role.owner_url, "active_job", "perform pg_sleep(0.3)"),
+        with_setting(role, "statement_timeout", "200ms"),
+    ):
         yield
 
 
 @contextmanager
 def held_table(role: Role) -> Iterator[None]:
-    with told(role, "lock_timeout", "100ms"), closing(psycopg2.connect(role.owner_url)) as holder:
+    with with_setting(role, "lock_timeout", "100ms"), closing(psycopg2.connect(role.owner_url)) as holder:
         holder.cursor().execute("lock table pgbeat.active_job in access exclusive mode")
         yield
 
@@ -79,7 +82,7 @@ def ended_connections(role: Role) -> Iterator[None]:
 
 TROUBLES: dict[str, Callable[[Role], Any]] = {
     "its connections are ended": ended_connections,
-    "it is read-only": lambda role: told(role, "default_transaction_read_only", "on"),
+    "it is read-only": lambda role: with_setting(role, "default_transaction_read_only", "on"),
     "it takes no more connections": no_connections,
     "its disk is full": full_disk,
     "its statements outlast their time": slow_rows,
@@ -104,7 +107,7 @@ def submitted_after(url: str, instant: datetime, count: int) -> bool:
 
 
 def troubles_told(beat: Node) -> int:
-    """How often a beat has told of a trouble: of all of Postgres, or of one statement."""
+    """How often a beat has logged a problem of Postgres, or of one statement."""
     return beat.log.count("Nothing is sent meanwhile.") + beat.log.count("It is tried again.")
 
 
@@ -144,8 +147,10 @@ def test_p10_each_trouble_of_postgres_is_waited_out(cluster: Cluster, role: Role
 
 
 @pytest.mark.slow
-def test_p10_a_strict_isolation_level_ends_statements_and_delays_nothing_for_long(cluster: Cluster, role: Role) -> None:
-    """Beats and a worker that meet in every second, each of whose statements may fail to be serialised."""
+def test_p10_serialization_errors_under_a_strict_isolation_level_delay_nothing_for_long(
+    cluster: Cluster, role: Role
+) -> None:
+    """Beats and a worker meet each second; each of their statements may fail with a serialization error."""
     role.set("default_transaction_isolation", "serializable")
     insert_many(cluster.database, 20)
     cluster.settings = {"pgbeat_lease": 2, "pgbeat_poll": 0.5}
@@ -165,7 +170,7 @@ def test_p10_a_strict_isolation_level_ends_statements_and_delays_nothing_for_lon
 
 @pytest.mark.slow
 @pytest.mark.parametrize("table", ["periodic_task", "active_job"])
-def test_p10_where_ten_rows_pass_in_time_and_a_thousand_do_not_the_batch_shrinks(
+def test_p10_a_batch_too_large_for_the_statement_timeout_is_made_smaller(
     cluster: Cluster, role: Role, table: str
 ) -> None:
     """Whether it is the mark that takes too long or the submit: all go out, and no lease has to end for that."""
@@ -186,7 +191,7 @@ def test_p10_where_ten_rows_pass_in_time_and_a_thousand_do_not_the_batch_shrinks
 
 
 @pytest.mark.slow
-def test_p10_hundreds_of_pauses_that_end_at_once_hold_nothing_up(cluster: Cluster, role: Role) -> None:
+def test_p10_hundreds_of_pauses_that_end_at_once_delay_no_tick(cluster: Cluster, role: Role) -> None:
     insert_many(cluster.database, 400, "every 1h")
     sql(cluster.database, "update pgbeat.periodic_task set enabled = false, paused_until = now() + interval '1 second'")
     role.set("statement_timeout", "300ms")

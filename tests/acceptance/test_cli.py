@@ -1,4 +1,4 @@
-"""The shell door as an operator uses it: real commands beside real beats and workers."""
+"""The commands as an operator uses them: real commands beside real beats and workers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.postgres.migrate import migrations
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness.processes import APP, ROOT, Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 SCRIPT = Path(sys.executable).with_name("celery-pgbeat")
 CELERY = (sys.executable, "-m", "celery", "-A", APP, "pgbeat")
 HOURLY: dict[str, Any] = {"task": "app.probe", "schedule": 3600, "args": ["code"]}
 
-# A beat that lives says so each second, and is missed after three.
+# A beat writes a heartbeat each second, and counts as dead after three.
 SHORT_LIVES = {"pgbeat_dead_after": 3, "pgbeat_heartbeat": 1, "pgbeat_lease": 2}
 
 
@@ -47,7 +47,7 @@ def answer(url: str, *words: str, **environment: str) -> Any:
 
 
 @pytest.mark.parametrize("command", [(SCRIPT,), CELERY], ids=["celery-pgbeat", "celery -A app pgbeat"])
-def test_the_rows_of_sql_are_listed_by_both_commands(migrated_database: str, command: tuple[Any, ...]) -> None:
+def test_rows_inserted_by_sql_are_listed_by_both_commands(migrated_database: str, command: tuple[Any, ...]) -> None:
     insert(migrated_database, "nightly", "0 3 * * *")
 
     done = shell(migrated_database, "list", command=command)
@@ -56,7 +56,7 @@ def test_the_rows_of_sql_are_listed_by_both_commands(migrated_database: str, com
     assert done.stdout.splitlines()[1].split()[:2] == ["nightly", "app.probe"]
 
 
-def test_of_four_who_migrate_an_empty_database_at_once_one_does_it(database: str) -> None:
+def test_of_four_processes_that_migrate_at_once_one_does_it(database: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: answer(database, "migrate"), range(4)))
 
@@ -65,7 +65,7 @@ def test_of_four_who_migrate_an_empty_database_at_once_one_does_it(database: str
     assert sum(found["applied"] for found in answers) == len(list(migrations()))
 
 
-def test_a_row_is_paused_and_resumed_at_the_shell(migrated_database: str) -> None:
+def test_the_shell_pauses_and_resumes_a_row(migrated_database: str) -> None:
     insert(migrated_database, "nightly", "0 3 * * *")
 
     paused = answer(migrated_database, "pause", "nightly", "--reason", "stocktaking", "--until", "2100-01-01T00:00:00Z")
@@ -85,7 +85,7 @@ def test_an_unknown_name_is_an_error_that_suggests_the_right_one(migrated_databa
     assert done.stderr == "Error: No periodic task is named 'nigthly'. Did you mean 'nightly'?\n"
 
 
-def test_a_triggered_job_runs_at_once_and_the_next_run_stays(cluster: Cluster) -> None:
+def test_a_triggered_job_runs_at_once_and_does_not_move_the_next_run(cluster: Cluster) -> None:
     cluster.beat().wait_for_log("works on", 20)
     cluster.worker()
     insert(cluster.database, "d14", "every 1h")
@@ -101,7 +101,7 @@ def test_a_triggered_job_runs_at_once_and_the_next_run_stays(cluster: Cluster) -
     assert (listed["id"], listed["origin"]) == (job, "manual")
 
 
-def test_what_runs_next_is_what_the_beat_has_planned(cluster: Cluster) -> None:
+def test_next_shows_the_runs_that_the_beat_has_planned(cluster: Cluster) -> None:
     insert(cluster.database, "nightly", "30 2 * * *", timezone="Europe/Berlin", start_at="2100-03-26T00:00Z")
     insert(cluster.database, "held", "30 2 * * *", start_at="2099-01-01T00:00Z", blackout=["0 0 * * * PT5H"])
     insert(cluster.database, "paused", "every 1h", enabled=False)
@@ -156,7 +156,7 @@ def test_health_follows_the_life_of_the_beats_without_a_broker(cluster: Cluster)
     eventually(lambda: health()[1]["beats"] is False, 20, "the beat is missed")
 
 
-def test_health_notices_a_row_that_nobody_sends(migrated_database: str) -> None:
+def test_health_fails_when_a_due_row_is_not_sent(migrated_database: str) -> None:
     insert(migrated_database, "late", "every 1h")
     sql(migrated_database, "update pgbeat.periodic_task set next_run_at = now() - interval '90 seconds'")
 
@@ -177,7 +177,7 @@ def test_health_says_that_the_schema_is_missing(database: str) -> None:
     assert "run `celery-pgbeat migrate`" in done.stdout
 
 
-def test_what_was_paused_at_the_shell_stays_paused_when_all_beats_restart(cluster: Cluster) -> None:
+def test_a_row_paused_at_the_shell_stays_paused_when_all_beats_restart(cluster: Cluster) -> None:
     cluster.settings["beat_schedule"] = {"d23": HOURLY, "other": HOURLY}
     beats = [cluster.beat() for _ in range(2)]
     eventually(lambda: row(cluster.database, "d23")["next_run_at"], 20, "the row is planned")
@@ -192,7 +192,7 @@ def test_what_was_paused_at_the_shell_stays_paused_when_all_beats_restart(cluste
     assert [True, False] == [answer(cluster.database, "show", name)["enabled"] for name in ("other", "d23")]
 
 
-def test_what_vanished_from_the_code_is_kept_paused_and_rows_of_sql_are_not_touched(cluster: Cluster) -> None:
+def test_a_row_removed_from_the_code_is_paused_and_rows_of_sql_are_not_touched(cluster: Cluster) -> None:
     cluster.settings.update(beat_schedule={"d24": HOURLY, "stays": HOURLY}, result_expires=None)
     first = cluster.beat()
     first.wait_for_log("works on", 20)
@@ -208,7 +208,7 @@ def test_what_vanished_from_the_code_is_kept_paused_and_rows_of_sql_are_not_touc
     assert "Paused 'd24', which the code declares no more" in second.log
 
 
-def test_restarts_neither_run_a_yearly_task_nor_keep_an_interval_from_running(cluster: Cluster) -> None:
+def test_restarts_of_a_beat_neither_run_a_yearly_task_nor_postpone_an_interval(cluster: Cluster) -> None:
     """Each beat lives for a moment only, much shorter than the interval."""
     interval = {**HOURLY, "schedule": 8}
     cluster.settings["beat_schedule"] = {"interval": interval, "yearly": {**HOURLY, "schedule": "0 0 1 1 *"}}

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, row, sql
 from tests.acceptance.test_cli import CELERY, SCRIPT, SHORT_LIVES, answer, shell
+from tests.harness.cli_shapes import SHAPES, fault
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, row, sql
 from tests.harness.wait import eventually
-from tests.unit.cli_shapes import SHAPES, fault
 
 # Who was started in the background ignores SIGINT, and so would all that he starts.
 INTERRUPTIBLE = (
@@ -119,7 +119,7 @@ def test_nodes_top_and_doctor_follow_the_life_of_beats_and_workers(cluster: Clus
     assert (ill.returncode, "error: No beat was heard of within 3 s: nothing is sent." in ill.stdout) == (1, True)
 
 
-def test_the_doctor_knows_the_tasks_and_the_broker_of_an_app(cluster: Cluster) -> None:
+def test_the_doctor_checks_the_tasks_and_the_broker_of_an_app(cluster: Cluster) -> None:
     cluster.beat().wait_for_log("works on", 20)
     cluster.worker()
     insert(cluster.database, "fine", "every 1h")
@@ -140,7 +140,7 @@ def test_the_doctor_knows_the_tasks_and_the_broker_of_an_app(cluster: Cluster) -
     ]
 
 
-def test_a_person_is_asked_before_a_row_is_removed_and_a_pipe_is_not(migrated_database: str) -> None:
+def test_remove_asks_for_confirmation_on_a_terminal_and_not_in_a_pipe(migrated_database: str) -> None:
     insert(migrated_database, "nightly", "every 1h")
 
     refused = on_a_terminal(migrated_database, "remove", "nightly", typed=b"n\n")
@@ -152,7 +152,7 @@ def test_a_person_is_asked_before_a_row_is_removed_and_a_pipe_is_not(migrated_da
     assert sql(migrated_database, "select * from pgbeat.periodic_task") == []
 
 
-def test_top_is_drawn_in_its_place_on_a_terminal_and_ends_with_ctrl_c(migrated_database: str) -> None:
+def test_top_redraws_in_place_on_a_terminal_and_ends_with_ctrl_c(migrated_database: str) -> None:
     frame = b"0 beats, 0 workers"
 
     exit_code, seen = on_a_terminal(
@@ -163,7 +163,7 @@ def test_top_is_drawn_in_its_place_on_a_terminal_and_ends_with_ctrl_c(migrated_d
     assert "\x1b[J" in seen
 
 
-def test_colour_is_for_a_terminal(migrated_database: str) -> None:
+def test_output_has_colour_on_a_terminal_only(migrated_database: str) -> None:
     insert(migrated_database, "nightly", "every 1h", enabled=False)
 
     assert "\x1b[33mpaused" in on_a_terminal(migrated_database, "list")[1]
@@ -171,7 +171,7 @@ def test_colour_is_for_a_terminal(migrated_database: str) -> None:
 
 
 @pytest.mark.parametrize("words", [["sql"], ["sql", "--json"]])
-def test_the_sql_needs_no_database(words: list[str], tmp_path: Path) -> None:
+def test_the_command_sql_needs_no_database(words: list[str], tmp_path: Path) -> None:
     done = shell("", *words)
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness import broker
 from tests.harness.clock import Clock
 from tests.harness.processes import ROOT, Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 HOUR = timedelta(hours=1)
@@ -31,18 +31,18 @@ def wall_clock_reads(path: Path) -> list[str]:
     return [ast.unparse(call.func) for call in calls if ast.unparse(call.func) in WALL_CLOCK]
 
 
-def test_p7_no_room_that_decides_reads_the_nodes_wall_clock() -> None:
+def test_p7_no_package_that_decides_reads_the_clock_of_the_node() -> None:
     """But for one place: the time that a beat assumes before it has seen the database's."""
     package = ROOT / "celery_pgbeat"
     files = [*package.glob("*.py")]
-    for room in ("beat", "postgres", "schedules", "api", "declare"):
-        files += (package / room).rglob("*.py")
+    for folder in ("beat", "postgres", "schedules", "api", "declare"):
+        files += (package / folder).rglob("*.py")
 
     reads = [(path.name, call) for path in files for call in wall_clock_reads(path)]
     assert [("database_clock.py", "datetime.now")] == reads
 
 
-def test_p7_what_is_due_by_the_databases_clock_is_due_whatever_the_node_thinks(
+def test_p7_a_row_is_due_by_the_clock_of_the_database_whatever_the_node_has(
     cluster: Cluster, database_clock: Clock
 ) -> None:
     cluster.beat().wait_for_log("works on", 20)
@@ -57,8 +57,8 @@ def test_p7_what_is_due_by_the_databases_clock_is_due_whatever_the_node_thinks(
     assert [planned] == [job["scheduled_for"] for job in jobs(cluster.database, "future")]
 
 
-def test_p7_no_beat_writes_to_a_row_merely_by_looking_at_it(cluster: Cluster) -> None:
-    """However many begin, die and end: `xmin` says who wrote a row last."""
+def test_p7_a_beat_that_only_reads_a_row_does_not_write_to_it(cluster: Cluster) -> None:
+    """Even while beats start, die and end: `xmin` is the transaction that wrote the row last."""
     insert(cluster.database, "planned", "every 1h")
     insert(cluster.database, "by-hand", "every 1h", next_run_at="2030-01-01T00:00:00Z")
     insert(cluster.database, "paused", "every 1h", enabled=False)
@@ -89,7 +89,7 @@ def test_p7_no_beat_writes_to_a_row_merely_by_looking_at_it(cluster: Cluster) ->
     ],
     ids=["berlin-spring", "berlin-autumn", "new-york-spring", "new-york-autumn"],
 )
-def test_p8_in_a_dst_night_each_fixed_run_goes_out_once_and_wildcards_follow_real_time(
+def test_p8_in_a_dst_night_each_fixed_time_is_sent_once_and_wildcards_follow_real_time(
     cluster: Cluster, database_clock: Clock, zone: str, evening: datetime
 ) -> None:
     # A lease so long that each step of the clock is still on time: every occurrence is decided by itself.

@@ -1,4 +1,4 @@
-"""How many connections beats and workers hold, and what they do where Postgres has none left."""
+"""How many connections beats and workers have, and what they do if Postgres has none left."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from tests.acceptance.decisions import gaps
-from tests.acceptance.rows import insert_many, jobs, sql
 from tests.harness import checker
 from tests.harness.processes import Cluster
 from tests.harness.role import Role
+from tests.harness.rows import insert_many, jobs, sql
 from tests.harness.wait import eventually
 
 SECOND = timedelta(seconds=1)
@@ -37,7 +37,7 @@ def most_held(url: str, seconds: float) -> int:
 
 
 @pytest.mark.slow
-def test_a_beat_holds_three_connections_and_a_worker_one_and_one_for_each_process(cluster: Cluster) -> None:
+def test_a_beat_has_three_connections_and_a_worker_one_plus_one_for_each_pool_process(cluster: Cluster) -> None:
     beat = cluster.beat()
     assert most_held(cluster.database, 1) <= 2
     insert_many(cluster.database, 100)
@@ -52,9 +52,7 @@ def test_a_beat_holds_three_connections_and_a_worker_one_and_one_for_each_proces
 
 
 @pytest.mark.slow
-def test_beats_for_which_there_is_no_connection_wait_and_take_over_from_those_that_end(
-    cluster: Cluster, role: Role
-) -> None:
+def test_beats_without_a_free_connection_wait_and_take_over_from_beats_that_end(cluster: Cluster, role: Role) -> None:
     role.limit(5)  # for four beats, which would hold up to twelve
     insert_many(cluster.database, 20)
     cluster.settings = {"pgbeat_lease": 2, "pgbeat_poll": 0.5}

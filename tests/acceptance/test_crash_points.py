@@ -14,13 +14,13 @@ import pytest
 
 from celery_pgbeat.postgres.database import Database
 from tests.acceptance.decisions import decided, gaps, left_from
-from tests.acceptance.rows import insert, insert_many, jobs, sql
 from tests.harness import broker, checker
 from tests.harness.crash_points import MENDING, PLANNING, TICK, WORKER, CrashPoint, around
 from tests.harness.faults import Fault
+from tests.harness.jobs import make_job
 from tests.harness.processes import Beat, Cluster
+from tests.harness.rows import insert, insert_many, jobs, sql
 from tests.harness.wait import eventually
-from tests.store.jobs import make_job
 
 LEASE, POLL = 2.0, 0.5  # seconds
 BATCH = 4
@@ -71,7 +71,7 @@ class Stage:
         self.once.append(name)
 
     def _lose_a_message(self, name: str) -> None:
-        """Leave a job as it is after its message was sent and the broker lost it."""
+        """Make a job whose message was sent, and lost by the broker."""
         message = {"args": [name], "kwargs": {}, "priority": None, "options": {}, "schedule": None, "timezone": None}
         with closing(Database(self.url)) as database:
             job = make_job(database, periodic_task=name, message=json.dumps(message))
@@ -115,7 +115,7 @@ def test_p2_a_beat_killed_around_any_step_loses_and_doubles_nothing(
 
     for point in points:
         if point in UNCONFIRMED:
-            worker.freeze()  # else it has started the job before anybody could send it again
+            worker.freeze()  # else it has started the job before a beat can send it again
         killed_at = kill_at(point, doomed, stage, tmp_path)
         # Of two, the other one has to wait for the lease, as if the dead one had lived elsewhere.
         if others:
@@ -162,7 +162,7 @@ def kill_at(point: CrashPoint, doomed: Beat, stage: Stage, folder: Path) -> date
 
 
 @pytest.mark.slow
-def test_p2_a_beat_killed_between_two_writes_of_a_batch_doubles_only_what_it_had_not_confirmed(
+def test_p2_a_beat_killed_between_two_writes_of_a_batch_repeats_only_unconfirmed_messages(
     cluster: Cluster,
 ) -> None:
     """A batch is confirmed in steps of 250 messages, each of which is written in two parts here, one for each queue."""
@@ -198,7 +198,7 @@ FATES: dict[str, list[tuple[list[int], str]]] = {
     "after start": [([0], "succeeded")],
     "before finish_many": [([0], "lost")],
     "after finish_many": [([0], "succeeded")],
-    # Celery has sent the next attempt already: lost before that starts, or that attempt tells the end.
+    # Celery has sent the next attempt already: lost before that starts, or that attempt reports the end.
     "before retry": [([0], "lost"), ([0, 1], "succeeded")],
     "after retry": [([0, 1], "succeeded")],
 }

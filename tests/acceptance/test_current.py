@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, row
-from tests.acceptance.sending import APP, sender, worker
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row
+from tests.harness.sending import APP, sender, worker
 from tests.harness.wait import eventually
 
 SECOND = timedelta(seconds=1)

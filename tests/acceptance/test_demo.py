@@ -1,4 +1,4 @@
-"""The demo itself: it proves what it shows, it finds what is wrong, and it leaves nothing behind."""
+"""The demo: it proves what it shows, it reports what is wrong, and it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ import redis
 
 from celery_pgbeat.cli.demo.proof import Occurrence, Proof, Record, Row, count, due_between
 from celery_pgbeat.embedded.watchdog import descendants
-from tests.acceptance.rows import sql
+from tests.harness.rows import sql
+from tests.harness.usage import is_alive
 from tests.harness.wait import eventually
 
 SCRIPT = Path(sys.executable).with_name("celery-pgbeat")
@@ -54,14 +55,6 @@ def finished(*words: str, **environment: str) -> tuple[int, str, str]:
         return demo.returncode, out, err
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
 @pytest.mark.slow
 def test_the_demo_kills_a_beat_and_proves_that_nothing_is_lost_or_doubled() -> None:
     status, out, err = finished("--seconds", "20")
@@ -83,7 +76,7 @@ def test_the_demo_kills_a_beat_and_proves_that_nothing_is_lost_or_doubled() -> N
 
 
 @pytest.mark.slow
-def test_the_demo_on_given_servers_takes_away_what_it_has_made(database: str, redis_url: str) -> None:
+def test_the_demo_on_given_servers_removes_its_schema_and_its_keys(database: str, redis_url: str) -> None:
     status, out, err = finished("--seconds", "15", "--json", PGBEAT_URL=database, CELERY_BROKER_URL=redis_url)
 
     assert status == 0, out + err
@@ -96,7 +89,7 @@ def test_the_demo_on_given_servers_takes_away_what_it_has_made(database: str, re
 
 
 @pytest.mark.slow
-def test_the_demo_finds_a_start_that_is_missing_and_one_that_is_there_twice(database: str) -> None:
+def test_the_demo_reports_a_start_that_is_missing_and_one_that_happened_twice(database: str) -> None:
     with running("--seconds", "15", PGBEAT_URL=database) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
@@ -134,7 +127,7 @@ def test_a_demo_that_is_ended_leaves_no_process_behind(number: signal.Signals) -
 
 
 @pytest.mark.slow
-def test_a_kept_demo_goes_on_after_the_proof_until_it_is_interrupted() -> None:
+def test_the_demo_with_keep_runs_on_after_the_proof_until_it_is_interrupted() -> None:
     with running("--seconds", "15", "--keep") as demo:
         assert demo.stdout is not None
         seen = ""
@@ -150,7 +143,7 @@ def test_a_kept_demo_goes_on_after_the_proof_until_it_is_interrupted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "environment", "status", "said"),
+    ("words", "environment", "status", "error"),
     [
         (["--broker", "redis://:hush@127.0.0.1:1/0"], {}, 1, "cannot be used: Error 111"),
         ([], {"PGBEAT_URL": "postgresql://u:hush@127.0.0.1:1/none"}, 3, "is not usable"),
@@ -158,12 +151,12 @@ def test_a_kept_demo_goes_on_after_the_proof_until_it_is_interrupted() -> None:
     ],
 )
 def test_a_demo_that_cannot_begin_says_why_on_one_line(
-    words: list[str], environment: dict[str, str], status: int, said: str
+    words: list[str], environment: dict[str, str], status: int, error: str
 ) -> None:
     found, out, err = finished(*words, **environment)
 
     assert (status, "") == (found, out)
-    assert said in err
+    assert error in err
     assert "hush" not in err
     assert "Traceback" not in err
 
@@ -177,7 +170,7 @@ def judged(records: list[Record], starts: list[Occurrence]) -> Proof:
     return count(DUE, records, starts, WINDOW)
 
 
-def test_what_was_due_is_the_grid_after_the_beginning_up_to_the_end() -> None:
+def test_the_due_instants_are_those_after_the_start_up_to_the_end() -> None:
     assert [("tick", NOON + number * 2 * SECOND) for number in range(1, 6)] == sorted(DUE)
 
 
@@ -196,7 +189,7 @@ def test_a_start_that_is_missing_is_lost() -> None:
     assert not proof.holds
 
 
-def test_what_is_recorded_with_a_reason_is_skipped_and_not_lost() -> None:
+def test_an_occurrence_recorded_with_a_reason_is_skipped_and_not_lost() -> None:
     first, *rest = sorted(DUE)
     proof = judged([record(first, reason="overlap", sent=False)], rest)
 
@@ -204,7 +197,7 @@ def test_what_is_recorded_with_a_reason_is_skipped_and_not_lost() -> None:
     assert (4, [], True) == (proof.started, proof.lost, proof.holds)
 
 
-def test_a_record_of_several_stands_for_each_of_them() -> None:
+def test_a_record_of_several_occurrences_counts_for_each_of_them() -> None:
     first, *rest, last = sorted(DUE)
     counted = record(first, last_scheduled_for=rest[-1][1], reason="too_late", sent=False)
     proof = judged([counted], [last])

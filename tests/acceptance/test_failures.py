@@ -1,4 +1,4 @@
-"""`pause_after_failures` with a real beat and worker: what fails again and again is paused and starts no more."""
+"""`pause_after_failures` with a real beat and worker: a row that fails again and again is paused."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, row, sql
-from tests.acceptance.sending import APP, worker
 from tests.harness.broker import both_brokers
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
+from tests.harness.sending import APP, worker
 from tests.harness.wait import eventually
 
 
@@ -45,7 +45,7 @@ def test_a_row_that_fails_three_times_is_paused_and_has_no_fourth_run(cluster: C
 
 
 @pytest.mark.slow
-def test_a_success_in_between_begins_the_count_anew_and_so_does_a_resume(cluster: Cluster) -> None:
+def test_a_success_or_a_resume_resets_the_count_of_failures(cluster: Cluster) -> None:
     worker(cluster)
     cluster.beat(app=APP)
     insert(cluster.database, "x", "every 1s", task="app.fail_but", args=["x", [3]], pause_after_failures=3)
@@ -60,7 +60,7 @@ def test_a_success_in_between_begins_the_count_anew_and_so_does_a_resume(cluster
 
 
 @pytest.mark.slow
-def test_no_job_that_waits_starts_after_the_third_failure(cluster: Cluster) -> None:
+def test_no_buffered_job_starts_after_the_third_failure(cluster: Cluster) -> None:
     worker(cluster)
     cluster.beat()
     insert(cluster.database, "x", "every 1s", args=["x", 2.5, True], overlap="buffer_all", pause_after_failures=3)

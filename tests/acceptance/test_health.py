@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, sql
 from tests.acceptance.test_cli import CELERY, SHORT_LIVES, shell
 from tests.harness.probe_app import BROKER
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, sql
 from tests.harness.scrape import free_port
 from tests.harness.wait import eventually
 
@@ -22,7 +22,7 @@ def checks(done: Any) -> dict[str, bool | None]:
     return {name: check["ok"] for name, check in json.loads(done.stdout)["checks"].items()}
 
 
-def test_a_liveness_probe_is_about_the_beats_of_this_host(cluster: Cluster) -> None:
+def test_a_liveness_probe_checks_only_the_beats_of_this_host(cluster: Cluster) -> None:
     insert(cluster.database, "late", "every 1h")
     sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now() - interval '1 hour', enabled = false")
     sql(
@@ -40,7 +40,7 @@ def test_a_liveness_probe_is_about_the_beats_of_this_host(cluster: Cluster) -> N
     eventually(lambda: shell(cluster.database, *LIVENESS, **LIVES).returncode == 3, 20, "it hangs")
 
 
-def test_a_row_that_waits_fails_no_liveness_probe(cluster: Cluster) -> None:
+def test_an_overdue_row_does_not_fail_a_liveness_probe(cluster: Cluster) -> None:
     cluster.broker = f"redis://127.0.0.1:{free_port()}/0"
     cluster.beat(settings=SHORT_LIVES).wait_for_log("works on", 20)
     insert(cluster.database, "late", "every 1h")
@@ -50,7 +50,7 @@ def test_a_row_that_waits_fails_no_liveness_probe(cluster: Cluster) -> None:
     assert 3 == shell(cluster.database, "health", **LIVES).returncode
 
 
-def test_without_the_database_nobody_knows_whether_the_beat_lives_so_it_is_not_killed() -> None:
+def test_an_unreachable_database_does_not_fail_a_liveness_probe() -> None:
     url = f"postgresql://127.0.0.1:{free_port()}/nowhere"
 
     live, ready = shell(url, *LIVENESS), shell(url, "health", "--json")
@@ -60,7 +60,7 @@ def test_without_the_database_nobody_knows_whether_the_beat_lives_so_it_is_not_k
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["there", "away"])
-def test_the_broker_is_checked_where_it_is_asked_for(cluster: Cluster, there: bool) -> None:
+def test_health_checks_the_broker_if_asked_to(cluster: Cluster, there: bool) -> None:
     broker = cluster.broker if there else f"redis://:s3cret@127.0.0.1:{free_port()}/0"
 
     words = ("health", "--broker", "--only", "broker", "--json")
@@ -70,7 +70,7 @@ def test_the_broker_is_checked_where_it_is_asked_for(cluster: Cluster, there: bo
     assert "s3cret" not in done.stdout
 
 
-def test_without_an_app_nobody_knows_the_broker(migrated_database: str) -> None:
+def test_health_cannot_check_the_broker_without_an_app(migrated_database: str) -> None:
     done = shell(migrated_database, "health", "--broker")
 
     assert 2 == done.returncode

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
-from pathlib import Path
 
 import psycopg2
 import pytest
 
 from celery_pgbeat.embedded import Postgres
-from tests.acceptance.rows import insert, insert_many, jobs, row, sql
 from tests.harness.databases import migrate_database
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, insert_many, jobs, row, sql
+from tests.harness.usage import cpu_seconds
 from tests.harness.wait import eventually
 
 IDLE = 10.0  # seconds that are watched
 STORM = 3.0  # seconds
 STATEMENT = "celery-pgbeat|LOG:  statement:"
-TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 @pytest.fixture
 def talkative() -> Iterator[Postgres]:
-    """A Postgres that logs every statement, and whose it is."""
+    """A Postgres that logs every statement with the name of its application."""
     with Postgres(durable=False, options={"log_statement": "all", "log_line_prefix": "%a|"}) as server:
         migrate_database(server.url)
         yield server
@@ -60,31 +53,29 @@ def test_p11_ten_thousand_idle_rows_cost_an_idle_beat_almost_nothing(cluster: Cl
     assert jobs(cluster.database, "first")[0]["sent_at"] - inserted < timedelta(seconds=1)
 
     time.sleep(2)
-    cpu, said = cpu_seconds(beat.pid), statements_of_beats(talkative)
+    cpu, earlier = cpu_seconds(beat.pid), statements_of_beats(talkative)
     time.sleep(IDLE)
     used = cpu_seconds(beat.pid) - cpu
-    statements = statements_of_beats(talkative) - said
+    statements = statements_of_beats(talkative) - earlier
 
     assert 0 < statements / IDLE < 2
     assert used / IDLE < 0.01
 
 
-def test_p11_edits_as_fast_as_anybody_can_wake_a_beat_twenty_times_a_second(
-    cluster: Cluster, talkative: Postgres
-) -> None:
+def test_p11_a_storm_of_edits_wakes_a_beat_at_most_twenty_times_a_second(cluster: Cluster, talkative: Postgres) -> None:
     """Each edit is a transaction, and notifies."""
     cluster.database = talkative.url
     insert(cluster.database, "edited", "every 1h")
     cluster.beat().wait_for_log("works on", 20)
     eventually(lambda: row(cluster.database, "edited")["next_run_at"], 10, "planned")
-    said, edits = statements_of_beats(talkative), 0
+    earlier, edits = statements_of_beats(talkative), 0
     until = time.monotonic() + STORM
     with closing(psycopg2.connect(cluster.database)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
         while time.monotonic() < until:
             edits += 1
             cursor.execute("update pgbeat.periodic_task set args = jsonb_build_array(%s::int)", (edits,))
-    statements = statements_of_beats(talkative) - said
+    statements = statements_of_beats(talkative) - earlier
 
     assert 100 * STORM < edits
     assert 5 * STORM < statements < 25 * STORM

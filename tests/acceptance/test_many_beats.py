@@ -1,4 +1,4 @@
-"""P1: any number of beats, no leader; P2: no tick is lost, whoever dies and wherever."""
+"""P1: any number of beats, no leader; P2: no tick is lost, even if a beat dies anywhere in a tick."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import psycopg2
 import pytest
 
 from tests.acceptance.decisions import gaps
-from tests.acceptance.rows import insert, insert_many, jobs, row, sql
 from tests.harness import broker, checker
 from tests.harness.faults import Fault
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, insert_many, jobs, row, sql
 from tests.harness.wait import eventually
 
 SECONDS = float(os.environ.get("PGBEAT_TEST_SECONDS", "12"))  # how long a round under load lasts
@@ -46,7 +46,7 @@ def test_p1_p3_each_occurrence_starts_exactly_once_and_never_early(cluster: Clus
     assert [] == checker.early(runs)
 
 
-def test_p2_the_ticks_of_a_killed_beat_go_out_within_lease_and_two_seconds(cluster: Cluster) -> None:
+def test_p2_the_ticks_of_a_killed_beat_are_sent_within_the_lease_and_two_seconds(cluster: Cluster) -> None:
     lease = 4
     cluster.settings = {"pgbeat_lease": lease, "pgbeat_poll": 0.5}
     insert_many(cluster.database, 20, "every 1h")
@@ -69,7 +69,7 @@ def test_p2_the_ticks_of_a_killed_beat_go_out_within_lease_and_two_seconds(clust
     assert other.is_running()
 
 
-def test_p2_a_restarted_beat_frees_at_once_what_its_dead_self_left(cluster: Cluster) -> None:
+def test_p2_a_restarted_beat_releases_at_once_the_marks_of_its_dead_predecessor(cluster: Cluster) -> None:
     cluster.settings = {"pgbeat_lease": 120}
     insert(cluster.database, "held", next_run_at="2026-01-01T00:00:00Z", schedule=None)
     dead = cluster.beat(inject=[Fault(f"{STORE}.mark", "kill", "after")], wait=False)
@@ -97,7 +97,7 @@ def test_p1_a_starting_beat_never_clears_the_marks_of_a_live_one(cluster: Cluste
     assert live.is_running()
 
 
-def test_p1_a_beat_that_slept_through_its_lease_changes_nothing_when_it_wakes(cluster: Cluster) -> None:
+def test_p1_a_beat_that_was_stopped_past_its_lease_changes_nothing_when_it_resumes(cluster: Cluster) -> None:
     cluster.settings = {"pgbeat_lease": 2, "pgbeat_poll": 0.5}
     insert(cluster.database, "held", next_run_at="2026-01-01T00:00:00Z", schedule=None)
     sleeper = cluster.beat(inject=[Fault(f"{STORE}.submit", "stop", "after")])
@@ -114,7 +114,7 @@ def test_p1_a_beat_that_slept_through_its_lease_changes_nothing_when_it_wakes(cl
     assert "sent" == job["state"]
 
 
-def test_p1_beats_of_the_same_name_are_still_two_beats(cluster: Cluster) -> None:
+def test_p1_two_beats_with_the_same_name_do_not_decide_anything_twice(cluster: Cluster) -> None:
     insert_many(cluster.database, 20)
     for _ in range(2):
         cluster.beat(arguments=["-n", "same@host"], wait=False)
@@ -124,7 +124,7 @@ def test_p1_beats_of_the_same_name_are_still_two_beats(cluster: Cluster) -> None
     assert {1} == set(occurrences(cluster.database).values())
 
 
-def test_p2_a_stopped_beat_hands_everything_back_and_ends_within_five_seconds(cluster: Cluster) -> None:
+def test_p2_a_stopped_beat_releases_its_rows_and_ends_within_five_seconds(cluster: Cluster) -> None:
     insert_many(cluster.database, 100)
     first, second = cluster.beat(), cluster.beat()
     second.wait_for_log("works on", 30)
@@ -158,8 +158,8 @@ def test_a_sleeping_beat_stops_within_two_seconds(cluster: Cluster) -> None:
     assert time.monotonic() - began < 2
 
 
-def test_p2_a_row_that_was_held_for_a_moment_is_submitted_when_it_is_let_go(cluster: Cluster) -> None:
-    """Although other rows are due meanwhile: what was held is not forgotten for them."""
+def test_p2_a_row_that_was_locked_at_its_submit_is_submitted_when_the_lock_is_gone(cluster: Cluster) -> None:
+    """Although other rows are due meanwhile: the locked row is not forgotten."""
     insert(cluster.database, "held", schedule=None)
     insert_many(cluster.database, 8, "every 1s")
     beat = cluster.beat(inject=[Fault(f"{STORE}.mark", "hang", "after", call=0, seconds=0.3)])

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, insert_many, row, sql
 from tests.harness.clock import Clock
 from tests.harness.inbox import Inbox
 from tests.harness.processes import Beat, Cluster
+from tests.harness.rows import insert, insert_many, row, sql
 from tests.harness.scrape import free_port, scraped
 from tests.harness.wait import eventually
 
@@ -43,7 +43,7 @@ def started(cluster: Cluster, **settings: Any) -> Beat:
     return beat
 
 
-def test_a_beat_that_is_killed_is_told_of_by_one_of_the_others_once(cluster: Cluster, inbox: Inbox) -> None:
+def test_one_alert_is_raised_for_a_beat_that_is_killed(cluster: Cluster, inbox: Inbox) -> None:
     beats = [started(cluster, pgbeat_alert_webhook=inbox.url) for _ in range(3)]
     victim, *others = beats
     node = node_of(cluster, victim)
@@ -62,7 +62,7 @@ def test_a_beat_that_is_killed_is_told_of_by_one_of_the_others_once(cluster: Clu
     eventually(lambda: not alerts(cluster), 20, "the alert is over")
 
 
-def test_a_beat_that_is_stopped_is_nobodys_alert(cluster: Cluster, inbox: Inbox) -> None:
+def test_no_alert_is_raised_for_a_beat_that_is_stopped(cluster: Cluster, inbox: Inbox) -> None:
     stopped, killed, _ = [started(cluster, pgbeat_alert_webhook=inbox.url) for _ in range(3)]
     node = node_of(cluster, killed)
 
@@ -73,12 +73,12 @@ def test_a_beat_that_is_stopped_is_nobodys_alert(cluster: Cluster, inbox: Inbox)
     assert [node] == [alert["name"] for alert in inbox.alerts()]
 
 
-def test_what_beats_cannot_publish_is_told_of_once_and_over_when_they_can(
+def test_one_alert_is_raised_while_beats_cannot_publish_and_it_ends_when_they_can(
     cluster: Cluster, inbox: Inbox, database_clock: Clock
 ) -> None:
     broker = cluster.broker
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        cluster.broker = f"redis://127.0.0.1:{nobody.getsockname()[1]}/0"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        cluster.broker = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
     beats = [started(cluster, pgbeat_alert_webhook=inbox.url) for _ in range(2)]
     insert(cluster.database, "stuck", "every 1h")
     insert(cluster.database, "well", "every 1d")
@@ -100,7 +100,9 @@ def test_what_beats_cannot_publish_is_told_of_once_and_over_when_they_can(
     assert 1 == len(inbox.alerts())
 
 
-def test_a_step_of_the_databases_clock_is_no_alert(cluster: Cluster, inbox: Inbox, database_clock: Clock) -> None:
+def test_a_step_of_the_clock_of_the_database_raises_no_alert(
+    cluster: Cluster, inbox: Inbox, database_clock: Clock
+) -> None:
     """Everything looks late for the moment that beats take to catch up, and each other beat looks dead."""
     insert_many(cluster.database, 20)
     beats = [started(cluster, pgbeat_alert_webhook=inbox.url) for _ in range(2)]
@@ -114,7 +116,7 @@ def test_a_step_of_the_databases_clock_is_no_alert(cluster: Cluster, inbox: Inbo
     assert ([], [0, 0]) == (inbox.alerts(), [beat.log.count("A beat is dead") for beat in beats])
 
 
-def test_prometheus_reads_what_a_beat_does_and_how_the_cluster_is(cluster: Cluster) -> None:
+def test_prometheus_reads_metrics_of_the_beat_and_of_the_cluster(cluster: Cluster) -> None:
     port = free_port()
     insert_many(cluster.database, 5)
     insert(cluster.database, "forbidden", "every 1s", task="os.system")

@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs
-from tests.acceptance.sending import Sender, sender, worker
 from tests.harness.broker import both_brokers, depth
+from tests.harness.jobs import finished
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs
+from tests.harness.sending import Sender, sender, worker
 from tests.harness.wait import eventually
-from tests.store.jobs import finished
 
 GAP = timedelta(seconds=55)
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.acceptance.deduplicating_app import LOCK
-from tests.acceptance.rows import insert, jobs
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs
 from tests.harness.wait import eventually
 
 APP = "tests.acceptance.deduplicating_app"
@@ -21,7 +21,7 @@ def found(cluster: Cluster, name: str) -> Counter[tuple[str, str | None]]:
     return Counter((job["state"], job["reason"]) for job in jobs(cluster.database, name))
 
 
-def test_p4_p5_a_tick_of_which_nothing_was_sent_is_skipped_and_the_next_one_goes_on(
+def test_p4_p5_a_tick_that_sent_no_message_is_skipped_and_the_next_one_is_sent(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     lock = tmp_path / "lock"
@@ -41,7 +41,7 @@ def test_p4_p5_a_tick_of_which_nothing_was_sent_is_skipped_and_the_next_one_goes
     assert "the apply_async of its task 'app.graceful' has sent no message" in beat.log
 
 
-def test_a_message_that_was_published_is_one_whatever_was_returned(cluster: Cluster) -> None:
+def test_a_published_message_counts_whatever_apply_async_returned(cluster: Cluster) -> None:
     insert(cluster.database, "forgetful", task="app.forgetful", args=[])
     cluster.beat(app=APP)
     cluster.worker(app=APP)
@@ -51,7 +51,7 @@ def test_a_message_that_was_published_is_one_whatever_was_returned(cluster: Clus
 
 
 @pytest.mark.parametrize("propagates", [False, True])
-def test_what_task_always_eager_runs_in_the_beat_ends_there_and_the_next_tick_goes_on(
+def test_a_task_that_runs_eagerly_in_the_beat_ends_there_and_the_next_tick_is_sent(
     cluster: Cluster, propagates: bool
 ) -> None:
     cluster.settings = {"task_always_eager": True, "task_eager_propagates": propagates}

@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness import broker, checker
 from tests.harness.broker import both_brokers
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 
 @pytest.mark.slow
-def test_p4_a_task_of_seven_seconds_under_every_two_starts_each_eight_and_the_ticks_between_are_recorded(
+def test_p4_a_task_of_seven_seconds_every_two_seconds_starts_every_eight_and_the_ticks_between_are_recorded(
     cluster: Cluster,
 ) -> None:
     cluster.worker(concurrency=2)
@@ -34,7 +34,7 @@ def test_p4_a_task_of_seven_seconds_under_every_two_starts_each_eight_and_the_ti
 
 
 @both_brokers
-def test_p4_with_no_worker_at_all_exactly_one_message_waits_in_the_broker(cluster: Cluster) -> None:
+def test_p4_without_any_worker_exactly_one_message_waits_at_the_broker(cluster: Cluster) -> None:
     insert(cluster.database, "d12", "every 1s")
     beat = cluster.beat()
     eventually(lambda: len(jobs(cluster.database, "d12")) >= 6, 20, "six ticks")
@@ -51,7 +51,7 @@ def test_p4_with_no_worker_at_all_exactly_one_message_waits_in_the_broker(cluste
 
 @pytest.mark.slow
 def test_p5_a_worker_killed_in_the_middle_frees_the_schedule_within_dead_after(cluster: Cluster) -> None:
-    dead_after = 6
+    dead_after = 4
     cluster.settings = {"pgbeat_dead_after": dead_after, "pgbeat_heartbeat": 1}
     cluster.beat().wait_for_log("works on", 20)
     time.sleep(dead_after)  # a beat judges only after it has listened for as long
@@ -84,7 +84,7 @@ def test_p5_a_job_that_runs_on_past_dead_after_is_not_given_up(cluster: Cluster)
     assert first["id"] == jobs(cluster.database, "long")[0]["id"]
 
 
-def test_a_retrying_job_stays_in_the_way_and_its_attempts_are_one_run(cluster: Cluster) -> None:
+def test_a_retrying_job_blocks_its_next_ticks_and_its_attempts_are_one_job(cluster: Cluster) -> None:
     cluster.worker()
     cluster.beat()
     insert(cluster.database, "s14", "every 1h", task="app.flaky", args=["s14", 2])
@@ -98,7 +98,7 @@ def test_a_retrying_job_stays_in_the_way_and_its_attempts_are_one_run(cluster: C
     assert 2 == job["attempt"]
 
 
-def test_a_failing_task_is_failed_and_its_next_tick_goes_as_planned(cluster: Cluster) -> None:
+def test_a_task_that_raises_is_failed_and_its_next_tick_is_sent_as_planned(cluster: Cluster) -> None:
     cluster.worker()
     cluster.beat()
     insert(cluster.database, "bad", "every 1s", args=["bad", 0, True])

@@ -6,15 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness import checker
 from tests.harness.broker import both_brokers
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 
 @pytest.mark.slow
-def test_p4_buffer_one_sends_the_one_that_waited_as_soon_as_the_running_one_has_ended(cluster: Cluster) -> None:
+def test_p4_buffer_one_sends_the_buffered_job_as_soon_as_the_running_one_ends(cluster: Cluster) -> None:
     cluster.worker(concurrency=4)
     cluster.beat().wait_for_log("works on", 20)
     insert(cluster.database, "one", "every 1s", args=["one", 3.5], overlap="buffer_one")
@@ -34,7 +34,7 @@ def test_p4_buffer_one_sends_the_one_that_waited_as_soon_as_the_running_one_has_
 
 
 @pytest.mark.slow
-def test_p4_buffer_all_runs_every_occurrence_in_its_order_and_never_two_at_once(cluster: Cluster) -> None:
+def test_p4_buffer_all_runs_every_occurrence_in_order_and_never_two_at_once(cluster: Cluster) -> None:
     cluster.worker(concurrency=4)
     for _ in range(2):
         cluster.beat(wait=False)
@@ -51,7 +51,7 @@ def test_p4_buffer_all_runs_every_occurrence_in_its_order_and_never_two_at_once(
 @both_brokers
 @pytest.mark.slow
 @pytest.mark.parametrize("overlap", ["cancel_other", "terminate_other"])
-def test_p4_the_running_one_is_ended_for_the_latest(cluster: Cluster, overlap: str) -> None:
+def test_p4_cancel_and_terminate_end_the_running_job_for_the_latest_one(cluster: Cluster, overlap: str) -> None:
     cluster.worker(concurrency=2)
     cluster.beat().wait_for_log("works on", 20)
     insert(cluster.database, "other", "every 4s", args=["other", 60], overlap=overlap)
@@ -67,7 +67,7 @@ def test_p4_the_running_one_is_ended_for_the_latest(cluster: Cluster, overlap: s
 
 @both_brokers
 @pytest.mark.slow
-def test_p4_a_queued_one_is_withdrawn_and_its_message_starts_nothing(cluster: Cluster) -> None:
+def test_p4_a_queued_job_is_revoked_for_the_latest_one_and_its_message_starts_nothing(cluster: Cluster) -> None:
     cluster.beat().wait_for_log("works on", 20)
     insert(cluster.database, "queued", "every 1s", overlap="cancel_other")
     eventually(lambda: len(jobs(cluster.database, "queued")) >= 4, 20, "four ticks without a worker")
@@ -82,7 +82,7 @@ def test_p4_a_queued_one_is_withdrawn_and_its_message_starts_nothing(cluster: Cl
 
 
 @pytest.mark.slow
-def test_p5_where_no_worker_reports_the_result_backend_frees_the_next_occurrence(
+def test_p5_without_tracking_workers_the_result_backend_unblocks_the_next_occurrence(
     cluster: Cluster, redis_url: str
 ) -> None:
     cluster.settings = {"result_backend": redis_url}
@@ -99,7 +99,7 @@ def test_p5_where_no_worker_reports_the_result_backend_frees_the_next_occurrence
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", [True, False], ids=["with-a-result-backend", "without"])
-def test_p5_full_tracking_does_not_block_where_workers_answer_and_none_reports(
+def test_p5_full_tracking_does_not_block_if_workers_run_without_the_tracker(
     cluster: Cluster, redis_url: str, backend: bool
 ) -> None:
     cluster.settings = {"result_backend": redis_url} if backend else {}

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from tests.acceptance.decisions import decided, gaps
-from tests.acceptance.rows import insert, insert_many, jobs, sql
 from tests.harness import checker
 from tests.harness.pgbouncer import PgBouncer
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, insert_many, jobs, sql
 from tests.harness.wait import eventually
 
 SECOND = timedelta(seconds=1)

@@ -1,4 +1,4 @@
-"""What a publisher says of its messages is what became of them: sent, refused, or not known."""
+"""A publisher reports what became of each message: sent, refused, or unknown."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def reachable(outbox: Outbox) -> None:
 
 
 @both_brokers
-def test_a_worker_gets_what_was_rendered(broker_url: str) -> None:
+def test_a_worker_runs_rendered_messages(broker_url: str) -> None:
     given = jobs(MANY)
     with outbox(app_of(broker_url)) as ours:
         told = ours.publish(given)
@@ -73,7 +73,7 @@ def test_a_worker_gets_what_was_rendered(broker_url: str) -> None:
     assert [job.periodic_task for job in given] == [message.headers["pgbeat"]["periodic_task"] for message in found]
 
 
-def test_one_client_of_redis_serves_all_messages_of_a_connection(broker_url: str) -> None:
+def test_one_redis_client_writes_all_messages_of_a_connection(broker_url: str) -> None:
     with outbox(app_of(broker_url)) as ours:
         ours.publish(jobs(1))
         channel = ours.publisher._broker.producer.channel
@@ -135,7 +135,7 @@ def test_after_a_batch_that_failed_its_messages_go_one_by_one_and_others_many_at
 
 
 @both_brokers
-def test_answers_that_never_come_leave_a_batch_unknown_within_the_time_limit(
+def test_a_broker_that_does_not_answer_leaves_a_batch_unknown_within_the_time_limit(
     ours: Outbox, door: Proxy, broker_url: str
 ) -> None:
     broker.drain(broker_url)
@@ -151,9 +151,7 @@ def test_answers_that_never_come_leave_a_batch_unknown_within_the_time_limit(
 
 
 @both_brokers
-def test_a_message_that_breaks_each_connection_is_given_up_alone_and_the_others_arrive(
-    ours: Outbox, door: Proxy, broker_url: str
-) -> None:
+def test_only_the_message_that_breaks_each_connection_is_given_up(ours: Outbox, door: Proxy, broker_url: str) -> None:
     broker.drain(broker_url)
     given = jobs(MANY)
     poison = given[7] = job(periodic_task="POISON")
@@ -168,7 +166,7 @@ def test_a_message_that_breaks_each_connection_is_given_up_alone_and_the_others_
 
 
 @rabbitmq
-def test_what_rabbitmq_does_not_take_is_unsent_and_the_rest_is_sent(broker_url: str) -> None:
+def test_a_message_that_rabbitmq_rejects_is_unsent_and_the_rest_is_sent(broker_url: str) -> None:
     full = Queue("full", queue_arguments={"x-max-length": 3, "x-overflow": "reject-publish"})
     given = jobs(10, queue="full")
     with outbox(app_of(broker_url, task_queues=[full])) as ours:
@@ -182,7 +180,7 @@ def test_what_rabbitmq_does_not_take_is_unsent_and_the_rest_is_sent(broker_url: 
 
 
 @rabbitmq
-def test_a_message_for_which_rabbitmq_closes_the_channel_is_refused_alone(broker_url: str) -> None:
+def test_only_the_message_for_which_rabbitmq_closes_the_channel_is_refused(broker_url: str) -> None:
     nowhere = {"exchange": "nowhere", "routing_key": "key", "exchange_type": "topic"}
     good, bad = jobs(MANY), jobs(5, options=nowhere)
     with outbox(app_of(broker_url)) as ours:
@@ -194,7 +192,7 @@ def test_a_message_for_which_rabbitmq_closes_the_channel_is_refused_alone(broker
 
 
 @rabbitmq
-def test_a_queue_that_rabbitmq_refuses_concerns_its_own_messages_alone(
+def test_a_queue_that_rabbitmq_refuses_affects_only_its_own_messages(
     broker_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Connection(broker_url) as connection:
@@ -211,7 +209,7 @@ def test_a_queue_that_rabbitmq_refuses_concerns_its_own_messages_alone(
     assert 1 == caplog.text.count("Nothing can be rendered now")
 
 
-def test_a_key_that_redis_cannot_push_to_concerns_its_own_messages_alone(broker_url: str) -> None:
+def test_a_key_that_redis_cannot_push_to_affects_only_its_own_messages(broker_url: str) -> None:
     with redis.Redis.from_url(broker_url) as client:
         client.set("odd", "no list")
     good, bad = jobs(MANY), jobs(5, queue="odd")
@@ -245,7 +243,9 @@ def test_nothing_is_written_after_a_stop(broker_url: str) -> None:
 
 
 @both_brokers
-def test_no_more_is_written_at_once_than_a_kill_may_double(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_write_holds_no_more_messages_than_a_kill_may_repeat(
+    broker_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written = []
     send = MessageBatch.send
     monkeypatch.setattr(MessageBatch, "send", lambda parcel: written.append(len(parcel.jobs)) or send(parcel))
@@ -262,7 +262,7 @@ def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @both_brokers
-def test_a_shape_that_does_not_equal_celerys_own_is_never_rendered_and_is_told_once(
+def test_a_template_that_differs_from_celerys_message_is_not_used_and_is_logged_once(
     broker_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong(monkeypatch)
@@ -278,7 +278,7 @@ def test_a_shape_that_does_not_equal_celerys_own_is_never_rendered_and_is_told_o
 
 
 @both_brokers
-def test_a_task_that_is_registered_later_is_learnt_anew(broker_url: str) -> None:
+def test_a_task_that_is_registered_again_gets_a_new_template(broker_url: str) -> None:
     app = app_of(broker_url)
     with outbox(app) as ours:
         ours.publish(jobs(5))
@@ -295,7 +295,7 @@ def test_a_task_that_is_registered_later_is_learnt_anew(broker_url: str) -> None
 
 
 @both_brokers
-def test_routes_that_change_are_followed(broker_url: str) -> None:
+def test_changed_routes_take_effect(broker_url: str) -> None:
     app = app_of(broker_url)
     with outbox(app) as ours:
         ours.publish(jobs(5))
@@ -307,7 +307,7 @@ def test_routes_that_change_are_followed(broker_url: str) -> None:
 
 
 @both_brokers
-def test_a_few_messages_go_celerys_way_until_there_have_been_enough_to_learn_from(broker_url: str) -> None:
+def test_the_first_few_messages_are_sent_by_celery_before_a_template_is_built(broker_url: str) -> None:
     with outbox(app_of(broker_url)) as ours:
         for _ in range(5):
             ours.publish(jobs(1))
@@ -317,7 +317,7 @@ def test_a_few_messages_go_celerys_way_until_there_have_been_enough_to_learn_fro
 
 
 @both_brokers
-def test_the_log_has_celerys_line_for_a_few_and_one_line_for_many(
+def test_the_log_has_one_line_for_each_of_a_few_messages_and_one_line_for_many(
     broker_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "celery.beat")
@@ -342,7 +342,7 @@ def by_arguments(_name: str, _args: Any, _kwargs: Any, _options: Any, **_: Any) 
 
 @pytest.fixture
 def together(door: Proxy) -> Iterator[Outbox]:
-    """An outbox by whose router nothing can be rendered."""
+    """An outbox with a router that prevents rendering."""
     app = app_of(door.url, task_routes=(by_arguments,), broker_transport_options={"socket_timeout": 2})
     with outbox(app) as made:
         made.publish(jobs(1))
@@ -351,7 +351,7 @@ def together(door: Proxy) -> Iterator[Outbox]:
         yield made
 
 
-def test_messages_that_only_celery_can_make_are_written_together(
+def test_messages_that_only_celery_can_build_are_written_in_one_batch(
     together: Outbox, broker_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given, depths = jobs(MANY), []
@@ -367,7 +367,7 @@ def test_messages_that_only_celery_can_make_are_written_together(
     assert MANY + 1 == broker.depth(broker_url)
 
 
-def test_messages_written_together_are_all_unknown_if_the_connection_breaks(together: Outbox, door: Proxy) -> None:
+def test_messages_of_one_write_are_all_unknown_if_the_connection_breaks(together: Outbox, door: Proxy) -> None:
     given = jobs(MANY)
     door.cut_after = 9000
 
@@ -378,7 +378,7 @@ def test_messages_written_together_are_all_unknown_if_the_connection_breaks(toge
     assert (set(ids(given)), []) == (set(ids(given)) & set(sent(again)), again.refused)
 
 
-def test_a_message_among_them_that_cannot_be_made_is_refused_alone(together: Outbox, broker_url: str) -> None:
+def test_only_the_message_of_a_batch_that_cannot_be_built_is_refused(together: Outbox, broker_url: str) -> None:
     given, bad = jobs(MANY), job(options={"countdown": 1e300})
     told = together.publish([*given, bad])
 
@@ -387,7 +387,7 @@ def test_a_message_among_them_that_cannot_be_made_is_refused_alone(together: Out
     assert MANY + 1 == broker.depth(broker_url)
 
 
-def test_messages_made_together_are_not_written_after_the_lease(
+def test_a_batch_that_celery_builds_is_not_written_after_the_lease(
     together: Outbox, broker_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = jobs(MANY)
@@ -400,7 +400,7 @@ def test_messages_made_together_are_not_written_after_the_lease(
     assert 1 == broker.depth(broker_url)
 
 
-def test_a_stop_while_messages_are_made_together_writes_those_that_are_made(
+def test_a_stop_while_celery_builds_a_batch_writes_the_messages_built_so_far(
     together: Outbox, broker_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = jobs(MANY)
@@ -418,9 +418,7 @@ def test_a_stop_while_messages_are_made_together_writes_those_that_are_made(
     assert 11 == broker.depth(broker_url)
 
 
-def test_after_redis_refused_a_part_of_a_batch_messages_are_not_written_together_again(
-    together: Outbox, broker_url: str
-) -> None:
+def test_after_redis_refused_part_of_a_batch_messages_are_written_one_by_one(together: Outbox, broker_url: str) -> None:
     odd = {"task_routes": (lambda _name, args, *_, **__: {"queue": "odd" if args == [3] else "celery"},)}
     together.publisher._sender.app.conf.update(**odd)
     together.publish(jobs(MANY))
@@ -432,21 +430,21 @@ def test_after_redis_refused_a_part_of_a_batch_messages_are_not_written_together
     told = together.publish(given)
 
     assert ids(given) == told.unsent
-    assert MANY - 1 == broker.depth(broker_url)  # kombu does not say which of them Redis took
+    assert MANY - 1 == broker.depth(broker_url)  # kombu does not report which of them Redis accepted
     assert [given[3].id] == [refusal.job for refusal in until_settled(together, given).refused]
     assert not together.publisher._together
 
 
-def test_whoever_hears_that_a_message_was_sent_finds_it_at_the_broker(together: Outbox, broker_url: str) -> None:
+def test_a_handler_of_after_task_publish_finds_the_message_at_the_broker(together: Outbox, broker_url: str) -> None:
     depths = []
 
-    def heard(**_: Any) -> None:
+    def handle(**_: Any) -> None:
         depths.append(broker.depth(broker_url))
 
-    signals.after_task_publish.connect(heard)
+    signals.after_task_publish.connect(handle)
     try:
         together.publish(jobs(5))
     finally:
-        signals.after_task_publish.disconnect(heard)
+        signals.after_task_publish.disconnect(handle)
 
     assert [2, 3, 4, 5, 6] == depths

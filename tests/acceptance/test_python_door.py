@@ -1,4 +1,4 @@
-"""The Python door with real processes: what is declared in Python runs in workers, and only what was committed."""
+"""The Python API with real processes: tasks declared in Python run in workers, and only once they are committed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import psycopg2
 import pytest
 
 from celery_pgbeat import PgBeat
-from tests.acceptance.rows import jobs, row, sql
 from tests.harness.processes import Cluster
+from tests.harness.rows import jobs, row, sql
 from tests.harness.wait import eventually
 
 DECORATED = """
@@ -65,7 +65,7 @@ def test_decorated_tasks_run_guarded_and_tracked_with_nothing_else_configured(cl
         eventually(lambda name=name: jobs(cluster.database, name)[0]["state"] == "succeeded", 10, "its end is recorded")
 
 
-def test_a_lazy_argument_is_made_anew_for_each_message(cluster: Cluster, decorated: str) -> None:
+def test_a_lazy_argument_is_evaluated_for_each_message(cluster: Cluster, decorated: str) -> None:
     cluster.beat(app=decorated)
     cluster.worker(app=decorated)
 

@@ -1,6 +1,6 @@
-"""Rendered messages against Celery's own: one app, the same jobs, once rendered and once sent one by one.
+"""Rendered messages compared with Celery's: one app, the same jobs, once rendered and once sent one by one.
 
-Everything is compared as it lies at the broker: Redis' keys and texts byte for byte, RabbitMQ's properties, headers
+Everything is compared as the broker has it: Redis' keys and texts byte for byte, RabbitMQ's properties, headers
 and bodies. Only the delivery tags of Redis, which are random, are blotted out.
 """
 
@@ -53,7 +53,7 @@ def in_order(found: Sequence[Any]) -> list[Any]:
     return sorted(found, key=repr)
 
 
-# What apps, tasks and rows may say, each alone or with others.
+# Settings and options of apps, tasks and rows, each alone or with others.
 
 SETTINGS: dict[str, Any] = {
     "task_compression": "zlib",
@@ -155,18 +155,18 @@ ROWS = st.fixed_dictionaries(
 @given(
     chosen=st.sets(st.sampled_from(sorted(SETTINGS)), max_size=4),
     row=ROWS,
-    said=st.lists(
+    calls=st.lists(
         st.tuples(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), ARGUMENTS, KEYWORDS),
         min_size=5,
         max_size=7,
     ),
 )
-def test_a_rendered_message_equals_celerys_own_to_the_last_byte(
-    broker_url: str, chosen: set[str], row: dict[str, Any], said: list[Any]
+def test_a_rendered_message_equals_celerys_to_the_last_byte(
+    broker_url: str, chosen: set[str], row: dict[str, Any], calls: list[Any]
 ) -> None:
     app = with_tasks(app_of(broker_url, **{name: SETTINGS[name] for name in chosen}))
     given = [
-        job(**row, periodic_task=name, args=json.dumps(args), kwargs=json.dumps(kwargs)) for name, args, kwargs in said
+        job(**row, periodic_task=name, args=json.dumps(args), kwargs=json.dumps(kwargs)) for name, args, kwargs in calls
     ]
 
     rendered, theirs, found = both_ways(app, given)
@@ -205,7 +205,7 @@ class OwnSending(Celery):
 
 
 class Wrapped(Scheduler):
-    """A scheduler as those make it who want to see each entry."""
+    """A subclass that sees each entry."""
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
         super().apply_entry(entry, producer=producer)
@@ -222,7 +222,7 @@ def register(app: Celery, **options: Any) -> Any:
 
 
 def by_arguments(name: str, args: Any, kwargs: Any, options: Any, task: Any = None, **_: Any) -> Any:
-    """Route by what a message says."""
+    """Route by the contents of a message."""
     return {"queue": "q2" if args == [1] else "other"}
 
 
@@ -244,7 +244,7 @@ SETTINGS_FOR_ONE_BROKER: dict[str, tuple[str, dict[str, Any]]] = {
         "redis",
         {"task_queues": [Queue("celery", Exchange("wide", "topic"), routing_key="wide.#")]},
     ),
-    "redis tells everybody": ("redis", {"task_queues": [Broadcast("cast")], "task_routes": {"shop.*": "cast"}}),
+    "redis broadcasts": ("redis", {"task_queues": [Broadcast("cast")], "task_routes": {"shop.*": "cast"}}),
     "no confirms are wanted": ("amqp", {"broker_transport_options": {"confirm_publish": False}}),
 }
 OPTIONS_FOR_ONE_BROKER: dict[str, tuple[str, dict[str, Any]]] = {
@@ -267,13 +267,13 @@ def none_is_rendered(app: Celery, given: Sequence[OutgoingJob]) -> None:
 
 @both_brokers
 @pytest.mark.parametrize("why", SETTINGS_THAT_ARE_NOT_RENDERED)
-def test_settings_under_which_celery_makes_each_message(broker_url: str, why: str) -> None:
+def test_settings_that_disable_rendering(broker_url: str, why: str) -> None:
     none_is_rendered(app_of(broker_url, **SETTINGS_THAT_ARE_NOT_RENDERED[why]), jobs(5))
 
 
 @both_brokers
 @pytest.mark.parametrize("why", OPTIONS_THAT_ARE_NOT_RENDERED)
-def test_options_with_which_celery_makes_each_message(broker_url: str, why: str) -> None:
+def test_options_that_disable_rendering(broker_url: str, why: str) -> None:
     none_is_rendered(app_of(broker_url), jobs(5, options=OPTIONS_THAT_ARE_NOT_RENDERED[why]))
 
 
@@ -285,7 +285,7 @@ def test_options_with_which_celery_makes_each_message(broker_url: str, why: str)
     ],
     indirect=["broker_url"],
 )
-def test_settings_under_which_one_brokers_messages_are_not_rendered(broker_url: str, settings: dict[str, Any]) -> None:
+def test_settings_that_disable_rendering_for_one_broker(broker_url: str, settings: dict[str, Any]) -> None:
     none_is_rendered(app_of(broker_url, **settings), jobs(5))
 
 
@@ -297,13 +297,13 @@ def test_settings_under_which_one_brokers_messages_are_not_rendered(broker_url: 
     ],
     indirect=["broker_url"],
 )
-def test_options_with_which_one_brokers_messages_are_not_rendered(broker_url: str, options: dict[str, Any]) -> None:
+def test_options_that_disable_rendering_for_one_broker(broker_url: str, options: dict[str, Any]) -> None:
     none_is_rendered(app_of(broker_url), jobs(5, options=options))
 
 
 @both_brokers
 @pytest.mark.parametrize("base", [OwnWay, OwnShadow])
-def test_a_task_with_a_way_of_its_own_is_sent_that_way(broker_url: str, base: type[Task]) -> None:
+def test_a_task_that_overrides_sending_is_sent_by_its_own_method(broker_url: str, base: type[Task]) -> None:
     app = app_of(broker_url)
     register(app, base=base)
 
@@ -311,7 +311,7 @@ def test_a_task_with_a_way_of_its_own_is_sent_that_way(broker_url: str, base: ty
 
 
 @both_brokers
-def test_a_task_whose_apply_async_somebody_wrapped_is_called(broker_url: str) -> None:
+def test_a_wrapped_apply_async_is_called(broker_url: str) -> None:
     app, called = app_of(broker_url), []
     task = register(app)
     original = task.apply_async
@@ -325,7 +325,7 @@ def test_a_task_whose_apply_async_somebody_wrapped_is_called(broker_url: str) ->
 
 
 @both_brokers
-def test_an_app_with_a_send_task_of_its_own_is_called(broker_url: str) -> None:
+def test_an_overridden_send_task_is_called(broker_url: str) -> None:
     app = OwnSending("own", broker=broker_url, set_as_current=False)
     app.conf.pgbeat_url = "postgresql://127.0.0.1:1/nowhere"
 
@@ -333,7 +333,7 @@ def test_an_app_with_a_send_task_of_its_own_is_called(broker_url: str) -> None:
 
 
 @both_brokers
-def test_whoever_wraps_the_scheduler_sees_each_entry(broker_url: str) -> None:
+def test_a_wrapper_of_the_scheduler_gets_each_entry(broker_url: str) -> None:
     app = app_of(broker_url)
     with outbox(app, scheduler=Wrapped(app, lazy=True)) as ours:
         ours.publish(jobs(5))
@@ -371,7 +371,7 @@ def patched(path: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         "kombu.messaging.Producer._publish",
     ],
 )
-def test_whoever_patches_a_function_on_the_way_as_tracers_do_sees_each_call(
+def test_a_patched_function_of_the_send_path_gets_each_call(
     broker_url: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = patched(path, monkeypatch)
@@ -394,7 +394,7 @@ def test_whoever_patches_a_function_on_the_way_as_tracers_do_sees_each_call(
     ],
     indirect=["broker_url"],
 )
-def test_whoever_patches_a_brokers_own_function_sees_each_call(
+def test_a_patched_function_of_a_transport_gets_each_call(
     broker_url: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = patched(path, monkeypatch)
@@ -405,7 +405,7 @@ def test_whoever_patches_a_brokers_own_function_sees_each_call(
     assert 5 == len(taken_from(broker_url))
 
 
-def test_a_channel_of_somebodys_own_makes_its_messages_itself(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_custom_channel_builds_its_own_messages(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     channel = symbol_by_name("kombu.transport.redis.Channel")
     monkeypatch.setattr("kombu.transport.redis.Transport.Channel", type("Channel", (channel,), {}))
 
@@ -414,7 +414,7 @@ def test_a_channel_of_somebodys_own_makes_its_messages_itself(broker_url: str, m
 
 @pytest.mark.amqp
 @pytest.mark.parametrize("broker_url", ["amqp"], indirect=True)
-def test_a_message_larger_than_a_frame_goes_alone(broker_url: str) -> None:
+def test_a_message_larger_than_a_frame_is_sent_alone(broker_url: str) -> None:
     large = job(kwargs=json.dumps({"a": 140_000 * "x"}))
 
     rendered, theirs, found = both_ways(app_of(broker_url), [*jobs(5), large])
@@ -425,17 +425,17 @@ def test_a_message_larger_than_a_frame_goes_alone(broker_url: str) -> None:
 
 @pytest.fixture(params=["before_task_publish", "after_task_publish"])
 def listening(request: pytest.FixtureRequest) -> Iterator[Callable[..., list[dict[str, Any]]]]:
-    """Connect a receiver that adds a header, where it still can; returns what it heard."""
+    """Connect a receiver that adds a header, where it still can; return what it received."""
     signal = getattr(signals, request.param)
-    heard: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
 
-    def receiver(sender: Any = None, headers: Any = None, **said: Any) -> None:
-        heard.append({"sender": sender, "id": headers["id"], **said})
+    def receiver(sender: Any = None, headers: Any = None, **others: Any) -> None:
+        received.append({"sender": sender, "id": headers["id"], **others})
         headers["heard"] = "yes"
 
     def connect(**to: Any) -> list[dict[str, Any]]:
         signal.connect(receiver, **to)
-        return heard
+        return received
 
     yield connect
     signal.disconnect(receiver)
@@ -443,30 +443,30 @@ def listening(request: pytest.FixtureRequest) -> Iterator[Callable[..., list[dic
 
 
 @both_brokers
-def test_whoever_listens_to_a_signal_hears_of_each_message_and_may_change_it(
+def test_a_handler_of_a_publish_signal_gets_each_message_and_may_change_it(
     broker_url: str, listening: Callable[..., list[dict[str, Any]]]
 ) -> None:
-    heard, given = listening(), jobs(5)
+    received, given = listening(), jobs(5)
 
     none_is_rendered(app_of(broker_url), given)
 
-    assert 2 * [str(job.id) for job in given] == [said["id"] for said in heard]
+    assert 2 * [str(job.id) for job in given] == [each["id"] for each in received]
 
 
 @both_brokers
-def test_whoever_listens_to_another_tasks_signal_hears_nothing_and_changes_nothing(
+def test_a_handler_of_another_tasks_signal_gets_nothing_and_changes_nothing(
     broker_url: str, listening: Callable[..., list[dict[str, Any]]]
 ) -> None:
-    heard = listening(sender="shop.other")
+    received = listening(sender="shop.other")
 
     rendered, theirs, found = both_ways(app_of(broker_url), jobs(5))
 
-    assert (5, []) == (rendered, heard)
+    assert (5, []) == (rendered, received)
     assert theirs == found
 
 
 @both_brokers
-def test_arguments_that_are_made_at_the_moment_of_sending_are_made_then(broker_url: str) -> None:
+def test_lazy_arguments_are_evaluated_when_the_message_is_sent(broker_url: str) -> None:
     code = Code()
     code.lazy["row-3"] = ([BeatLazyFunc(lambda: "made now")], {})
     with outbox(app_of(broker_url), code=code) as ours:
@@ -477,7 +477,7 @@ def test_arguments_that_are_made_at_the_moment_of_sending_are_made_then(broker_u
 
 
 @both_brokers
-def test_arguments_that_do_not_fit_the_task_are_refused_alone_in_celerys_words(broker_url: str) -> None:
+def test_a_job_whose_arguments_do_not_fit_the_task_is_refused_with_the_error_of_celery(broker_url: str) -> None:
     app = app_of(broker_url)
 
     def probe(number: int) -> None: ...
@@ -495,7 +495,7 @@ def test_arguments_that_do_not_fit_the_task_are_refused_alone_in_celerys_words(b
     assert "TypeError: probe() got an unexpected keyword argument 'no'" == refusal.reason
 
 
-def test_a_result_backend_that_would_only_wait_for_results_is_left_alone(broker_url: str) -> None:
+def test_a_result_backend_does_not_prevent_rendering(broker_url: str) -> None:
     rendered, theirs, found = both_ways(app_of(broker_url, result_backend=broker_url), jobs(5))
 
     assert 5 == rendered
@@ -546,9 +546,7 @@ def test_other_transports_get_celerys_own_messages() -> None:
     ],
     ids=["topic", "direct", "fanout", "quorum"],
 )
-def test_exchanges_and_queues_of_rabbitmqs_own_are_declared_and_reached(
-    broker_url: str, settings: dict[str, Any]
-) -> None:
+def test_exchanges_and_queues_of_rabbitmq_are_declared_and_reached(broker_url: str, settings: dict[str, Any]) -> None:
     rendered, theirs, found = both_ways(app_of(broker_url, **settings), jobs(5))
 
     assert (5, 5) == (rendered, len(found))

@@ -1,4 +1,4 @@
-"""Settings that an administrator gives the role of beats and workers: they work on, and say nothing of it."""
+"""Settings that an administrator gives the role of beats and workers: they work on, and log nothing about it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from tests.acceptance.decisions import decided, gaps
-from tests.acceptance.rows import insert_many, jobs, sql
 from tests.harness import checker
 from tests.harness.processes import Cluster, Node
 from tests.harness.role import Role
+from tests.harness.rows import insert_many, jobs, sql
 from tests.harness.wait import eventually
 
 SECOND = timedelta(seconds=1)
@@ -39,7 +39,7 @@ def version(url: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
-def test_settings_that_bound_a_session_change_nothing(cluster: Cluster, role: Role, driver: str) -> None:
+def test_settings_of_a_role_neither_lose_a_tick_nor_show_in_the_log(cluster: Cluster, role: Role, driver: str) -> None:
     for since, setting, value in BOUNDS:
         if version(cluster.database) >= since:
             sql(cluster.database, f"alter role {role.name} set {setting} = '{value}'")

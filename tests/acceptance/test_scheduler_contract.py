@@ -1,4 +1,4 @@
-"""What Celery 5.7 expects of a scheduler, and the traps that others fell into."""
+"""What Celery 5.7 expects of a scheduler, and the mistakes of other schedulers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from celery.beat import Service
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.migrate import latest
-from tests.acceptance.rows import insert, insert_many, jobs, row, sql
 from tests.harness import broker
 from tests.harness.faults import Fault
 from tests.harness.processes import ROOT, Cluster
+from tests.harness.rows import insert, insert_many, jobs, row, sql
 from tests.harness.wait import eventually
 
 NOWHERE = "postgresql://shop:s3cret@127.0.0.1:1/shop"
@@ -45,7 +45,7 @@ def test_a_lazy_scheduler_touches_nothing_and_its_banner_shows_no_password() -> 
 
 
 @pytest.mark.parametrize(("lazy", "expected"), [(True, 0), (False, 1)], ids=["lazy", "control"])
-def test_a_lazy_scheduler_connects_with_nobody(lazy: bool, expected: int) -> None:
+def test_a_lazy_scheduler_opens_no_connection(lazy: bool, expected: int) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         app = app_of(pgbeat_url=f"postgresql://{address}/shop?connect_timeout=2", broker_url=f"redis://{address}/0")
@@ -61,12 +61,12 @@ def test_a_lazy_scheduler_connects_with_nobody(lazy: bool, expected: int) -> Non
     assert expected == len(callers)
 
 
-def test_the_banner_of_wrong_settings_says_so_instead_of_raising() -> None:
+def test_the_banner_shows_a_wrong_setting_instead_of_raising() -> None:
     assert "pgbeat_lease is 'soon'" in Scheduler(app_of(pgbeat_url=NOWHERE, pgbeat_lease="soon"), lazy=True).info
     assert "pgbeat_url is not set" in Scheduler(app_of(), lazy=True).info
 
 
-def test_a_wrong_setting_ends_the_start_by_name() -> None:
+def test_a_wrong_setting_ends_the_start_and_is_named() -> None:
     with pytest.raises(InvalidSetting, match="pgbeat_batch is 0"):
         Scheduler(app_of(pgbeat_url=NOWHERE, pgbeat_batch=0))
 
@@ -80,7 +80,7 @@ def test_max_interval_is_an_upper_bound_of_the_wait(option: dict[str, Any], expe
     assert expected == Scheduler(app_of(pgbeat_url=NOWHERE), lazy=True, **option).max_interval
 
 
-def test_nothing_escapes_a_tick_while_the_database_is_away() -> None:
+def test_a_tick_raises_nothing_while_the_database_is_away() -> None:
     scheduler = Scheduler(app_of(pgbeat_url=NOWHERE), max_interval=1)
 
     assert [0.0, 0.0] == [scheduler.tick(), scheduler.tick()]
@@ -99,7 +99,7 @@ def test_a_failing_turn_is_logged_and_the_beat_goes_on(cluster: Cluster) -> None
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_in_the_middle_of_a_tick_lets_the_batch_end_and_hands_the_rest_back(
+def test_a_signal_in_the_middle_of_a_tick_completes_the_batch_and_releases_the_other_rows(
     cluster: Cluster, number: int
 ) -> None:
     publish = "celery_pgbeat.beat.scheduler:Scheduler.apply_async"
@@ -121,7 +121,7 @@ def test_a_signal_in_the_middle_of_a_tick_lets_the_batch_end_and_hands_the_rest_
     }
 
 
-def test_a_turn_that_hangs_does_not_keep_the_beat_from_ending_nor_the_others_from_its_work(cluster: Cluster) -> None:
+def test_a_turn_that_hangs_delays_neither_the_end_of_the_beat_nor_the_other_beats(cluster: Cluster) -> None:
     insert(cluster.database, "held", next_run_at="2026-01-01T00:00:00Z", schedule=None)
     beat = cluster.beat(
         settings={"pgbeat_lease": 120},
@@ -142,12 +142,12 @@ def test_beat_inside_a_worker_works(cluster: Cluster) -> None:
     worker = cluster.worker(arguments=["-B", "-s", "unused"])
 
     eventually(lambda: len(jobs(cluster.database, "embedded")) >= 3, 20, "three ticks")
-    worker.stop(45)  # a process whose last result the closing worker did not read waits 30 s for that (billiard)
+    worker.stop(45)  # billiard: a pool process waits 30 s for the worker to read its last result
     assert [] == sql(cluster.database, "select 1 from pgbeat.node where role = 'beat'")
     assert [] == sql(cluster.database, "select 1 from pgbeat.periodic_task where marked_by is not null")
 
 
-def test_beat_answers_ping_while_it_works_and_while_the_database_is_away(cluster: Cluster) -> None:
+def test_a_working_beat_answers_ping(cluster: Cluster) -> None:
     beat = cluster.beat(arguments=["--enable-remote-control", "-n", "b1@test"])
     beat.wait_for_log("works on", 20)
     app = Celery("ping", broker=cluster.broker, set_as_current=False)
@@ -185,7 +185,7 @@ def test_the_schedule_shows_the_rows_as_entries_without_loading_the_table(migrat
         (None, "<no schedule>"),
     ],
 )
-def test_a_schedule_that_celery_has_no_class_for_is_shown_as_it_is(
+def test_a_schedule_that_celery_has_no_class_for_is_shown_as_its_text(
     migrated_database: str, text: str | None, shown: str
 ) -> None:
     insert(migrated_database, "a", text)
@@ -229,7 +229,7 @@ def test_sentrys_monitor_finds_the_schedule_and_its_headers_reach_the_message(cl
     )
 
 
-def test_settings_may_stand_on_the_command_line_and_in_the_environment(cluster: Cluster) -> None:
+def test_a_setting_is_read_from_the_environment(cluster: Cluster) -> None:
     beat = cluster.beat(environment={"PGBEAT_POLL": "0.25"}, wait=False)
     beat.wait_for_log("works on", 20)
     wrong = cluster.beat(environment={"PGBEAT_POLL": "now and then"}, wait=False)
@@ -267,11 +267,11 @@ def test_an_older_beat_works_beside_a_newer_schema_that_is_compatible(cluster: C
     eventually(lambda: broker.depth(cluster.broker) == 1, 10, "it works")
 
 
-def test_an_older_beat_leaves_to_a_newer_one_what_only_that_may_understand(cluster: Cluster) -> None:
+def test_an_older_beat_leaves_schedules_that_it_cannot_read_to_a_newer_beat(cluster: Cluster) -> None:
     sql(cluster.database, "update pgbeat.schema_version set version = 999")
     insert(cluster.database, "known", "every 1s", overlap="allow")
     with closing(psycopg2.connect(cluster.database)) as newer, newer, newer.cursor() as cursor:
-        cursor.execute("set local session_replication_role = replica")  # whose own trigger knows the kind
+        cursor.execute("set local session_replication_role = replica")  # its own trigger knows the kind
         cursor.execute(
             "insert into pgbeat.periodic_task (name, task, schedule, planned_revision, next_run_at) values "
             "('new', 'app.probe', 'moon: full', 0, null), ('planned', 'app.probe', 'moon: full', 1, now())"
@@ -289,8 +289,8 @@ def test_an_older_beat_leaves_to_a_newer_one_what_only_that_may_understand(clust
     assert all(row["problem"] for row in sql(cluster.database, unknown))
 
 
-def test_a_current_schema_is_met_without_a_heavy_lock(cluster: Cluster) -> None:
-    """While somebody reads every table in an open transaction, a beat starts and works."""
+def test_a_beat_that_starts_on_a_current_schema_takes_no_heavy_lock(cluster: Cluster) -> None:
+    """A beat starts and works while an open transaction has read every table."""
     reader = psycopg2.connect(cluster.database)
     tables = sql(
         cluster.database,
@@ -347,7 +347,7 @@ def test_each_public_name_of_celerys_scheduler_is_accounted_for() -> None:
     assert OURS["declares"] | OURS["its own way"] <= vars(Scheduler).keys()
 
 
-def test_what_celery_asks_of_a_scheduler_without_a_turn_is_answered(migrated_database: str) -> None:
+def test_the_methods_that_celery_calls_without_a_turn_work(migrated_database: str) -> None:
     app = app_of(pgbeat_url=migrated_database, beat_sync_every=2)
     sent: list[dict[str, Any]] = []
 

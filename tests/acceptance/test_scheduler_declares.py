@@ -1,4 +1,4 @@
-"""Celery's own ways to change a scheduler's entries at run time: they declare, as `beat_schedule` does."""
+"""Celery's methods that change the entries of a scheduler at run time declare rows, as `beat_schedule` does."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from celery.schedules import crontab
 from celery_pgbeat import PgBeat, every
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.errors import InvalidPeriodicTask, SchedulerNotSetUp
-from tests.acceptance.rows import insert, jobs, sql
 from tests.harness.processes import ROOT, Cluster
+from tests.harness.rows import insert, jobs, sql
 from tests.harness.wait import eventually
 
 DAILY = {"task": "shop.report", "schedule": crontab(minute=0, hour=3)}
@@ -30,7 +30,7 @@ def app_of(url: str, schedule: Mapping[str, Any] | None = None, **settings: Any)
         pgbeat_url=url,
         pgbeat_poll=0.05,
         pgbeat_heartbeat=1,
-        pgbeat_dead_after=3,  # so long a declaration that was left counts as that of another beat
+        pgbeat_dead_after=3,  # for this long, a declaration that a beat left counts as that of another beat
         result_expires=None,
         beat_schedule=dict(schedule or {}),
         **settings,
@@ -73,7 +73,7 @@ def written(url: str, scheduler: Scheduler, expected: set[str]) -> None:
     eventually(are_written, 20, f"{expected} are enabled")
 
 
-def test_what_is_added_before_the_first_turn_becomes_a_row_of_the_code(make: Make, migrated_database: str) -> None:
+def test_an_entry_added_before_the_first_turn_becomes_a_row_of_the_code(make: Make, migrated_database: str) -> None:
     scheduler = make({"a": DAILY})
 
     entry = scheduler.add(name="b", task="shop.sync", schedule=timedelta(minutes=5), args=(1,), kwargs={"x": 2})
@@ -95,7 +95,7 @@ def test_what_is_added_before_the_first_turn_becomes_a_row_of_the_code(make: Mak
     assert {"a"} == set(scheduler.app.conf.beat_schedule)
 
 
-def test_what_is_added_to_a_beat_that_works_is_synced_with_its_next_turn(make: Make, migrated_database: str) -> None:
+def test_an_entry_added_to_a_working_beat_is_synced_with_its_next_turn(make: Make, migrated_database: str) -> None:
     scheduler = make({"a": DAILY})
     written(migrated_database, scheduler, {"a"})
 
@@ -105,7 +105,7 @@ def test_what_is_added_to_a_beat_that_works_is_synced_with_its_next_turn(make: M
     eventually(lambda: scheduler.tick() or rows(migrated_database)["b"]["schedule"] == "every 1m", 10, "changed")
 
 
-def test_merging_puts_entries_in_the_place_of_the_configured_ones(make: Make, migrated_database: str) -> None:
+def test_merging_replaces_the_configured_entries(make: Make, migrated_database: str) -> None:
     insert(migrated_database, "sql", "every 1h")
     scheduler = make({"a": DAILY, "b": DAILY})
 
@@ -124,7 +124,7 @@ def test_merging_puts_entries_in_the_place_of_the_configured_ones(make: Make, mi
     written(migrated_database, scheduler, {"a", "b", "decorated", "sql"})
 
 
-def test_clearing_and_updating_as_schedulers_of_applications_do(make: Make, migrated_database: str) -> None:
+def test_entries_can_be_cleared_and_updated_as_custom_schedulers_do(make: Make, migrated_database: str) -> None:
     class Own(Scheduler):
         def setup_schedule(self) -> None:
             super().setup_schedule()
@@ -138,9 +138,7 @@ def test_clearing_and_updating_as_schedulers_of_applications_do(make: Make, migr
     written(migrated_database, scheduler, {"c"})
 
 
-def test_an_entry_that_is_deleted_is_declared_no_more_and_rows_of_others_stay(
-    make: Make, migrated_database: str
-) -> None:
+def test_a_deleted_entry_is_not_declared_any_more_and_other_rows_stay(make: Make, migrated_database: str) -> None:
     insert(migrated_database, "sql", "every 1h")
     scheduler = make({"a": DAILY, "b": DAILY})
     scheduler.add(name="c", task="shop.sync", schedule=30)
@@ -155,7 +153,7 @@ def test_an_entry_that_is_deleted_is_declared_no_more_and_rows_of_others_stay(
     written(migrated_database, scheduler, {"b", "sql"})
 
 
-def test_one_bad_entry_is_refused_alone_and_named(
+def test_only_the_bad_entry_is_refused_and_the_log_names_it(
     make: Make, migrated_database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     scheduler = make()
@@ -175,7 +173,9 @@ def test_one_bad_entry_is_refused_alone_and_named(
 WRONG = ("bad", "worse", "worst")
 
 
-def test_an_entry_that_shows_a_row_is_refused_with_the_way_out(make: Make, migrated_database: str) -> None:
+def test_setting_an_entry_of_a_row_is_refused_and_the_error_names_the_way_out(
+    make: Make, migrated_database: str
+) -> None:
     """Its schedule may be only the nearest that Celery has."""
     insert(migrated_database, "sql", "0 0 L * *")
     scheduler = make()
@@ -186,14 +186,14 @@ def test_an_entry_that_shows_a_row_is_refused_with_the_way_out(make: Make, migra
         scheduler.merge_inplace(scheduler.schedule)
 
 
-def test_a_lazy_scheduler_declares_nothing_and_says_what_does(migrated_database: str) -> None:
+def test_a_lazy_scheduler_declares_nothing_and_its_error_says_what_does(migrated_database: str) -> None:
     scheduler = Scheduler(app_of(migrated_database), lazy=True)
 
     with pytest.raises(SchedulerNotSetUp, match=r"Use app.add_periodic_task\(\), or beat.schedule\(\)"):
         scheduler.add(name="a", **DAILY)
 
 
-def test_a_scheduler_whose_set_up_forgot_ours_says_so(migrated_database: str) -> None:
+def test_a_subclass_that_does_not_call_setup_schedule_gets_an_error_that_says_so(migrated_database: str) -> None:
     class Own(Scheduler):
         def setup_schedule(self) -> None:
             self.merge_inplace(self.app.conf.beat_schedule)
@@ -202,7 +202,7 @@ def test_a_scheduler_whose_set_up_forgot_ours_says_so(migrated_database: str) ->
         Own(app_of(migrated_database))
 
 
-def test_an_entry_sent_by_hand_goes_out_and_moves_no_row(make: Make, migrated_database: str) -> None:
+def test_an_entry_that_is_sent_by_hand_moves_no_row(make: Make, migrated_database: str) -> None:
     insert(migrated_database, "a", "every 1h", task="shop.sync")
     scheduler = make()
     sent: list[str] = []
@@ -238,7 +238,7 @@ def add(sender, **_):
 """
 
 
-def test_a_beat_init_handler_may_look_and_add_even_in_the_very_first_beat(
+def test_a_beat_init_handler_may_read_and_add_entries_even_in_the_very_first_beat(
     cluster: Cluster, database: str, tmp_path: Any
 ) -> None:
     cluster.database = database

@@ -1,4 +1,4 @@
-"""Real beats, workers, people and commands as the roles that `celery-pgbeat sql --roles` makes."""
+"""Real beats, workers, authors and commands with the roles that `celery-pgbeat sql --roles` makes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from sqlalchemy.engine import make_url
 from celery_pgbeat import PgBeat
 from celery_pgbeat.postgres.migrate import MIN_COMPATIBLE, latest
 from celery_pgbeat.postgres.roles import ROLES, roles_script
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness.next_version import next_version
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 SECRET = "s3cr3t-with-%-and-@"
@@ -29,7 +29,7 @@ BACKFILL = "backfill nightly 2020-05-01 2020-05-31"
 
 
 class Users:
-    """A user for each role, who can log in and looks names up in pg_catalog alone."""
+    """A user for each role that can log in and looks names up in pg_catalog alone."""
 
     def __init__(self, owner_url: str, unique_name: Callable[[], str]) -> None:
         self._owner_url = owner_url
@@ -67,7 +67,7 @@ def ends_as(cluster: Cluster, name: str, state: str) -> None:
     eventually(lambda: [job for job in jobs(cluster.database, name) if job["state"] == state], 40, f"{name} {state}")
 
 
-def test_a_beat_and_a_worker_live_their_whole_lives_with_the_least_grants(cluster: Cluster, users: Users) -> None:
+def test_a_beat_and_a_worker_work_with_the_least_grants(cluster: Cluster, users: Users) -> None:
     cluster.settings = {
         "pgbeat_auto_migrate": False,
         "pgbeat_lease": 2,
@@ -131,7 +131,7 @@ def test_a_beat_and_a_worker_live_their_whole_lives_with_the_least_grants(cluste
     assert [] == sql(cluster.database, "select id from pgbeat.node")
 
 
-def test_arguments_nested_five_thousand_deep_stop_their_own_row_alone(cluster: Cluster) -> None:
+def test_arguments_nested_five_thousand_deep_stop_only_their_own_row(cluster: Cluster) -> None:
     cluster.settings = {"pgbeat_lease": 1, "pgbeat_poll": 0.5}
     deep = "[" * 5_000 + "]" * 5_000
     for name in ("bomb", "option bomb"):
@@ -153,7 +153,7 @@ def test_arguments_nested_five_thousand_deep_stop_their_own_row_alone(cluster: C
     worker = cluster.worker()
 
     problem = "select problem from pgbeat.periodic_task where problem is not null order by name"
-    eventually(lambda: len(sql(cluster.database, problem)) == 2, 40, "both say why")
+    eventually(lambda: len(sql(cluster.database, problem)) == 2, 40, "both have their reason")
     assert ["args is nested more than 100 levels deep", "options is nested more than 100 levels deep"] == [
         row["problem"].partition(":")[0] for row in sql(cluster.database, problem)
     ]
@@ -162,7 +162,7 @@ def test_arguments_nested_five_thousand_deep_stop_their_own_row_alone(cluster: C
     assert worker.is_running()
 
 
-def test_arguments_whose_text_the_options_replace_show_in_no_log_and_no_event(cluster: Cluster) -> None:
+def test_arguments_with_argsrepr_show_in_no_log_and_no_event(cluster: Cluster) -> None:
     insert(
         cluster.database,
         "personal",
@@ -177,7 +177,7 @@ def test_arguments_whose_text_the_options_replace_show_in_no_log_and_no_event(cl
     beat = cluster.beat(arguments=["-l", "DEBUG"], settings={"task_send_sent_event": True})
     worker = cluster.worker(arguments=["-E"])
 
-    def heard() -> bool:
+    def received() -> bool:
         return {"(***)", "['patient-4712']"} <= {event.get("args") for event in seen}
 
     with app.connection_for_read() as connection:
@@ -185,11 +185,11 @@ def test_arguments_whose_text_the_options_replace_show_in_no_log_and_no_event(cl
         for _ in range(100):
             with suppress(TimeoutError):
                 receiver.capture(limit=20, timeout=0.5, wakeup=False)
-            if heard():
+            if received():
                 break
     ends_as(cluster, "personal", "succeeded")
 
-    assert heard()
+    assert received()
     # What a task returns is its own affair, and Celery shows it.
     shown = [event for event in seen if "patient-4711" in f"{event.get('args')} {event.get('kwargs')}"]
     assert [] == shown
@@ -218,7 +218,9 @@ def run(
 @pytest.mark.parametrize(
     "command", ["jobs", "upcoming", "nodes", "explain nightly", "backfills", f"{BACKFILL} --dry-run"]
 )
-def test_a_reader_s_commands_work_and_show_no_arguments(users: Users, migrated_database: str, command: str) -> None:
+def test_commands_work_with_the_role_of_a_reader_and_show_no_arguments(
+    users: Users, migrated_database: str, command: str
+) -> None:
     insert(migrated_database, "nightly", "0 3 * * *", args=["personal"])
     done = run(users.url("reader"), *command.split(), "--json")
 
@@ -227,7 +229,7 @@ def test_a_reader_s_commands_work_and_show_no_arguments(users: Users, migrated_d
 
 
 @pytest.mark.parametrize("command", ["trigger nightly", "pause nightly", "list", "show nightly", BACKFILL])
-def test_what_a_reader_may_not_do_fails_in_one_line_without_the_password(
+def test_a_command_that_a_reader_may_not_run_fails_in_one_line_without_the_password(
     users: Users, migrated_database: str, command: str
 ) -> None:
     insert(migrated_database, "nightly", "0 3 * * *")
@@ -239,14 +241,14 @@ def test_what_a_reader_may_not_do_fails_in_one_line_without_the_password(
     assert "s3cr3t" not in done.stdout + done.stderr
 
 
-def test_the_doctor_finds_that_a_beat_s_role_lacks_nothing(users: Users) -> None:
+def test_the_doctor_finds_the_grants_of_a_beat_complete(users: Users) -> None:
     findings = json.loads(run(users.url("beat"), "doctor", "--json").stdout)["findings"]
     assert [] == [found for found in findings if found["check"] in ("grants", "schema")]
     findings = json.loads(run(users.url("reader"), "doctor", "--json").stdout)["findings"]
     assert ["grants"] == [found["check"] for found in findings if found["check"] in ("grants", "schema")]
 
 
-def test_the_python_door_is_the_author_s(users: Users) -> None:
+def test_the_python_api_works_with_the_role_of_an_author(users: Users) -> None:
     with closing(PgBeat(Celery("shop"), url=users.url("author"))) as beat:
         beat.schedule("nightly", task="app.probe", schedule="0 3 * * *", kwargs={"a": 1})
         beat.schedule("nightly", task="app.probe", schedule="0 4 * * *", kwargs={"a": 1})
@@ -257,7 +259,9 @@ def test_the_python_door_is_the_author_s(users: Users) -> None:
         assert beat.unschedule("nightly")
 
 
-def test_whoever_migrates_later_does_it_as_the_owner(users: Users, migrated_database: str, tmp_path: Path) -> None:
+def test_a_later_migration_runs_as_the_owner_of_the_schema(
+    users: Users, migrated_database: str, tmp_path: Path
+) -> None:
     owner = make_url(users.url("owner")).update_query_dict({"options": "-c role=pgbeat_owner"})
     environment = {**os.environ, **next_version(tmp_path / "next", MIN_COMPATIBLE)}
     done = run(owner.render_as_string(hide_password=False), "migrate", env=environment, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""Real beats and workers with sensitive rows: where an argument of theirs may show, and does not."""
+"""Real beats and workers with sensitive rows: places where their arguments could show, and do not."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from celery import Celery
 
 from celery_pgbeat.sensitive import MASK
-from tests.acceptance.rows import insert, jobs, sql
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, sql
 from tests.harness.wait import eventually
 
 APP = "tests.acceptance.sensitive_app"
 SECRET, KNOWN = "patient-4711", "patient-4712"  # the second is that of a row like the others, which shows that we look
-WRONG = {"__type__": "datetime", "__value__": SECRET}  # Celery's JSON cannot read it, and its error says what it is
+WRONG = {"__type__": "datetime", "__value__": SECRET}  # Celery's JSON cannot read it, and the error contains it
 
 
 def ends(cluster: Cluster, name: str, state: str) -> list[dict[str, Any]]:
@@ -41,7 +41,7 @@ def test_no_argument_of_a_sensitive_row_shows_in_logs_events_errors_or_reports(c
     beat = cluster.beat(arguments=["-l", "DEBUG"])
     worker = cluster.worker(app=APP, arguments=["-E"])
 
-    def heard() -> bool:
+    def received() -> bool:
         kinds = {event["type"] for event in seen if event.get("args") == MASK or MASK in str(event.get("exception"))}
         sent_again = [event for event in seen if event["type"] == "task-sent" and event.get("retries") == 1]
         shown = [event for event in seen if KNOWN in str(event.get("args"))]
@@ -52,7 +52,7 @@ def test_no_argument_of_a_sensitive_row_shows_in_logs_events_errors_or_reports(c
         for _ in range(100):
             with suppress(TimeoutError):
                 receiver.capture(limit=20, timeout=0.5, wakeup=False)
-            if heard():
+            if received():
                 break
     ends(cluster, "quiet", "succeeded")
     ends(cluster, "named", "succeeded")
@@ -61,7 +61,7 @@ def test_no_argument_of_a_sensitive_row_shows_in_logs_events_errors_or_reports(c
     (lost, *_) = ends(cluster, "unsendable", "lost")
     (lost_in_the_open, *_) = ends(cluster, "open unsendable", "lost")
 
-    assert heard()
+    assert received()
     assert 1 == retried["attempt"]
     assert f"ValueError: {MASK}" == failed["error"]
     assert f"unsendable: ValueError: {MASK}" == lost["error"]

@@ -1,13 +1,13 @@
-"""P9: SQL is a first-class door: what any client writes is acted on within a second."""
+"""P9: what any SQL client writes takes effect within a second."""
 
 from __future__ import annotations
 
 import time
 from datetime import timedelta
 
-from tests.acceptance.rows import insert, jobs, row, sql
 from tests.harness import broker
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
 
 SECOND = timedelta(seconds=1)
@@ -26,7 +26,7 @@ def test_p9_a_row_inserted_by_sql_is_submitted_at_its_first_occurrence_and_on_it
     assert max(late) < SECOND
 
 
-def test_p9_the_rows_contents_reach_the_message(cluster: Cluster) -> None:
+def test_p9_the_columns_of_a_row_reach_the_message(cluster: Cluster) -> None:
     cluster.beat().wait_for_log("works on", 20)
     insert(
         cluster.database,
@@ -59,7 +59,7 @@ def test_p9_the_rows_contents_reach_the_message(cluster: Cluster) -> None:
     assert job["scheduled_for"].isoformat() == message.headers["pgbeat"]["scheduled_for"]
 
 
-def test_p9_pause_edit_and_delete_act_within_a_second(cluster: Cluster) -> None:
+def test_p9_a_pause_an_edit_and_a_delete_take_effect_within_a_second(cluster: Cluster) -> None:
     cluster.beat().wait_for_log("works on", 20)
     for name in ("paused", "edited", "deleted"):
         insert(cluster.database, name, "every 1s", overlap="allow")
@@ -77,7 +77,7 @@ def test_p9_pause_edit_and_delete_act_within_a_second(cluster: Cluster) -> None:
     assert {"new"} == {arguments[str(job["id"])][0] for job in later}
 
 
-def test_p9_a_new_schedule_takes_over_at_once_and_resuming_makes_no_burst(cluster: Cluster) -> None:
+def test_p9_a_new_schedule_takes_effect_at_once_and_a_resume_sends_no_burst(cluster: Cluster) -> None:
     cluster.beat().wait_for_log("works on", 20)
     insert(cluster.database, "slow", "every 1h", overlap="allow")
     eventually(lambda: row(cluster.database, "slow")["next_run_at"], 5, "planned")
@@ -110,7 +110,7 @@ def test_p9_a_next_run_set_by_sql_runs_within_a_second_once(cluster: Cluster) ->
     assert planned == row(cluster.database, "hourly")["next_run_at"]
 
 
-def test_p9_trigger_by_sql_goes_out_at_commit_and_moves_nothing(cluster: Cluster) -> None:
+def test_p9_a_trigger_by_sql_is_sent_at_its_commit_and_moves_no_schedule(cluster: Cluster) -> None:
     cluster.beat().wait_for_log("works on", 20)
     insert(cluster.database, "hourly", "every 1h")
     planned = eventually(lambda: row(cluster.database, "hourly")["next_run_at"], 5, "planned")
@@ -128,7 +128,7 @@ def test_p9_trigger_by_sql_goes_out_at_commit_and_moves_nothing(cluster: Cluster
     )
 
 
-def test_p9_without_the_listening_connection_changes_act_within_the_poll(cluster: Cluster) -> None:
+def test_p9_without_the_listening_connection_changes_take_effect_within_the_poll(cluster: Cluster) -> None:
     cluster.beat(settings={"pgbeat_poll": 1}).wait_for_log("works on", 20)
     listening = "from pg_stat_activity where query like 'listen%%' and pid <> pg_backend_pid()"
     sql(cluster.database, f"select pg_terminate_backend(pid) {listening}")
@@ -140,7 +140,7 @@ def test_p9_without_the_listening_connection_changes_act_within_the_poll(cluster
     eventually(lambda: sql(cluster.database, f"select 1 {listening}"), 10, "the beat listens again")
 
 
-def test_p9_a_transaction_still_open_is_not_acted_on_and_its_commit_is(cluster: Cluster) -> None:
+def test_p9_a_change_takes_effect_at_its_commit_and_not_before(cluster: Cluster) -> None:
     import psycopg2
 
     cluster.beat().wait_for_log("works on", 20)

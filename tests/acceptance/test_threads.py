@@ -1,4 +1,4 @@
-"""No thread of a beat ends unseen, and nothing that user code raises ends one."""
+"""If a thread of a beat ends, that is logged and it starts again; no error of user code ends one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from celery import Celery
 
 from celery_pgbeat.beat.beat_thread import BeatThread
 from celery_pgbeat.beat.scheduler import Scheduler
-from tests.acceptance.rows import insert, insert_many, jobs, sql
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, insert_many, jobs, sql
 from tests.harness.scrape import free_port
 from tests.harness.wait import eventually
 
 
-def test_p6_what_is_no_exception_refuses_its_own_job_and_ends_no_beat(cluster: Cluster) -> None:
+def test_p6_a_base_exception_while_sending_refuses_its_own_job_and_ends_no_beat(cluster: Cluster) -> None:
     cluster.settings = {"pgbeat_lease": 2, "pgbeat_poll": 0.5, "pgbeat_heartbeat": 1}
     insert_many(cluster.database, 10)
     bad = {"quits": "no licence", "cancelled": "cancelled", "interrupted": "interrupted"}
@@ -125,7 +125,7 @@ def works_on(url: str, beat: Beat) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("name", ["pgbeat-delivery", "pgbeat-alarm", "pgbeat-webhook", "pgbeat-metrics"])
-def test_a_thread_that_ends_is_told_of_and_started_again(
+def test_a_thread_of_a_beat_that_ends_is_logged_and_started_again(
     beat: Beat, migrated_database: str, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR, logger="celery_pgbeat.threads")
@@ -141,7 +141,7 @@ def test_a_thread_that_ends_is_told_of_and_started_again(
     assert record.exc_info or name == "pgbeat-metrics"  # which its library has started
 
 
-def test_the_thread_that_makes_the_turns_is_started_again_by_celery_s(
+def test_the_thread_that_runs_the_turns_is_started_again_by_celerys_next_tick(
     beat: Beat, migrated_database: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.ERROR, logger="celery_pgbeat.threads")

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, insert_many, jobs, sql
-from tests.acceptance.sending import sender
 from tests.acceptance.traced_app import INSTRUMENTED, SPANS
 from tests.harness.broker import both_brokers
 from tests.harness.outbox import app_of, job, outbox, taken_from
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, insert_many, jobs, sql
+from tests.harness.sending import sender
 from tests.harness.wait import eventually
 
 APP = "tests.acceptance.traced_app"
@@ -53,7 +53,7 @@ class Traces:
         ]
 
     def wait_for(self, name: str, count: int = 1, **attributes: Any) -> list[Span]:
-        """Wait until there are so many spans of a name with such attributes."""
+        """Wait until there are `count` spans of a name with these attributes."""
         eventually(lambda: len(self.named(name, **attributes)) >= count, 40, f"{count} spans {name!r}")
         return self.named(name, **attributes)
 
@@ -85,7 +85,7 @@ def the_tick_of(traces: Traces, created: Span, name: str = "pgbeat tick") -> Spa
 
 
 @both_brokers
-def test_a_tasks_trace_begins_with_the_decision_that_sent_it_rendered_or_not(traces: Traces, broker_url: str) -> None:
+def test_the_trace_of_a_task_begins_with_the_decision_that_sent_it(traces: Traces, broker_url: str) -> None:
     traces.cluster.broker = broker_url
     insert_many(traces.cluster.database, 10)
     traces.worker()
@@ -126,7 +126,7 @@ def ours(span: Span) -> dict[str, Any]:
     return {key.removeprefix(prefix): value for key, value in span["attributes"].items() if key.startswith(prefix)}
 
 
-def test_a_beat_that_celerys_instrumentation_traces_too_sends_one_trace(traces: Traces) -> None:
+def test_a_beat_that_celerys_instrumentation_also_traces_sends_one_trace(traces: Traces) -> None:
     insert_many(traces.cluster.database, 10)
     traces.worker()
     traces.beat(**{INSTRUMENTED: "beat"})
@@ -144,7 +144,7 @@ def test_a_beat_that_celerys_instrumentation_traces_too_sends_one_trace(traces: 
     assert len({parent(span) for span in applied.values()}) == len(applied)
 
 
-def test_a_job_that_another_turn_sends_is_linked_to_that(traces: Traces) -> None:
+def test_a_job_that_a_later_turn_sends_is_linked_to_that_turn(traces: Traces) -> None:
     insert(traces.cluster.database, "by hand", "every 1d")
     traces.worker()
     traces.beat()
@@ -157,7 +157,7 @@ def test_a_job_that_another_turn_sends_is_linked_to_that(traces: Traces) -> None
     assert 1 == ours(the_tick_of(traces, created, "pgbeat recover"))["recovered"]
 
 
-def test_the_span_of_a_second_copy_says_that_it_is_dropped(traces: Traces) -> None:
+def test_the_span_of_a_second_message_says_that_it_was_dropped(traces: Traces) -> None:
     traces.worker()
     with sender(traces.cluster) as sending:
         made = sending.send_job("app.probe", "x")
@@ -170,7 +170,7 @@ def test_the_span_of_a_second_copy_says_that_it_is_dropped(traces: Traces) -> No
     assert 1 == len(traces.cluster.probe.runs())
 
 
-def test_a_worker_that_nobody_instruments_runs_what_a_tracing_beat_sends(traces: Traces) -> None:
+def test_a_worker_without_instrumentation_runs_the_messages_of_a_tracing_beat(traces: Traces) -> None:
     insert(traces.cluster.database, "plain")
     traces.cluster.worker(settings=ON)
     traces.beat()
@@ -190,7 +190,7 @@ HEADERS = {
 @both_brokers
 @pytest.mark.parametrize("names", HEADERS.values(), ids=HEADERS)
 @pytest.mark.parametrize("own", [{}, {"tenant": "x", "traceparent": "the row's", "tracestate": "the row's"}])
-def test_a_message_with_a_trace_is_rendered_as_celery_sends_it_and_the_rows_own_gives_way(
+def test_a_rendered_message_carries_the_trace_as_celerys_does_and_not_the_one_of_the_row(
     broker_url: str, names: tuple[str, ...], own: dict[str, str]
 ) -> None:
     found, app = [], app_of(broker_url)
@@ -219,7 +219,7 @@ def headers_of(message: Any) -> dict[str, Any]:
     return dict(found)
 
 
-def test_jobs_with_and_without_a_trace_are_different_shapes(redis_url: str) -> None:
+def test_jobs_with_and_without_a_trace_have_different_templates(redis_url: str) -> None:
     traced = [job(id=uuid.uuid4(), trace={"traceparent": "x"}) for _ in range(5)]
     untraced = [job(id=uuid.uuid4()) for _ in range(5)]
     with outbox(app_of(redis_url)) as made:

@@ -1,4 +1,4 @@
-"""P1, P2, P3, P10: a statement whose answer is lost was done, or was not: nobody knows, and it must not matter."""
+"""P1, P2, P3, P10: if the answer of a statement is lost, its outcome is unknown, and that must do no harm."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sqlalchemy.engine import make_url
 
 from celery_pgbeat.postgres.statements import statement
 from tests.acceptance.decisions import decided, gaps, left_from
-from tests.acceptance.rows import insert, insert_many, jobs, sql
-from tests.acceptance.sending import Sender, sender
 from tests.harness import checker
 from tests.harness.processes import Cluster
 from tests.harness.proxy import Proxy, proxy
+from tests.harness.rows import insert, insert_many, jobs, sql
+from tests.harness.sending import Sender, sender
 from tests.harness.wait import eventually
 
 LEASE, POLL = 2.0, 0.5  # seconds
@@ -58,17 +58,19 @@ def struck(door: Proxy, before: int) -> bool:
     return True
 
 
-def test_each_statement_is_known_by_its_first_words() -> None:
+def test_each_statement_can_be_recognised_by_its_first_words() -> None:
     names = {path.name.removesuffix(".sql") for path in (resources.files("celery_pgbeat.postgres") / "sql").iterdir()}
-    unsaid = {"end_unstarted", "requeue", "skip"}  # they begin as others do, and nobody here says them
-    texts = {name: statement(name, "pgbeat").encode() for name in names - unsaid}
+    not_run = {"end_unstarted", "requeue", "skip"}  # they begin like others, and no test here runs them
+    texts = {name: statement(name, "pgbeat").encode() for name in names - not_run}
 
     for name in (*BEATS, *WORKERS):
         assert [name] == [other for other, text in texts.items() if first_words(name) in text]
 
 
 @pytest.mark.slow
-def test_p1_p2_a_beat_that_does_not_know_what_was_done_loses_and_doubles_nothing(cluster: Cluster, door: Proxy) -> None:
+def test_p1_p2_a_beat_that_loses_the_answer_of_any_statement_loses_and_doubles_nothing(
+    cluster: Cluster, door: Proxy
+) -> None:
     cluster.settings = {"pgbeat_lease": LEASE, "pgbeat_poll": POLL}
     insert_many(cluster.database, ROWS)
     sql(cluster.database, "update pgbeat.periodic_task set catchup = 'all'")
@@ -80,7 +82,7 @@ def test_p1_p2_a_beat_that_does_not_know_what_was_done_loses_and_doubles_nothing
     for name in BEATS:
         for manner in (UNHEARD, UNANSWERED):
             if name == "confirm":
-                worker.freeze()  # else it has started the jobs before anybody could send them again
+                worker.freeze()  # else it has started the jobs before a beat can send them again
             before = set_trap(door, name, manner)
             eventually(
                 lambda name=name, before=before: struck(door, before) or make_necessary(cluster.database, name),
@@ -106,7 +108,7 @@ def test_p1_p2_a_beat_that_does_not_know_what_was_done_loses_and_doubles_nothing
     assert [] == checker.lost([(job["periodic_task"], job["scheduled_for"]) for job in sent], runs)
     assert [] == checker.doubled(runs)
     assert [] == checker.early(runs)
-    # Where a confirm is not heard its messages may be sent again, under the same ids, and nowhere else.
+    # Only messages whose confirm got no answer may be sent again, under the same ids.
     assert worker.log.count("second message of job") <= ROWS + 1
 
 
@@ -127,7 +129,7 @@ def sending(cluster: Cluster) -> Iterator[Sender]:
 
 
 @pytest.mark.slow
-def test_p3_a_worker_that_does_not_know_what_was_done_starts_each_attempt_once_and_tells_its_end(
+def test_p3_a_worker_that_loses_the_answer_of_any_statement_starts_each_attempt_once_and_reports_its_end(
     cluster: Cluster, sending: Sender, door: Proxy
 ) -> None:
     worker = cluster.worker(environment={"PGBEAT_URL": door.url})

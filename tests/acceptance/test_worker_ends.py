@@ -14,10 +14,10 @@ import celery
 import pytest
 
 from celery_pgbeat.embedded.databases import create_database, drop_database
-from tests.acceptance.sending import Sender, sender, worker
+from tests.harness.jobs import active, finished
 from tests.harness.processes import Cluster
+from tests.harness.sending import Sender, sender, worker
 from tests.harness.wait import eventually
-from tests.store.jobs import active, finished
 
 # Alive for the whole module, beside the numbers that `redis_url` gives to single tests.
 REDIS_NUMBER = 15 if "PGBEAT_TEST_REDIS_URL" in os.environ else 500

@@ -10,12 +10,12 @@ import pytest
 
 from celery_pgbeat.embedded import Postgres
 from celery_pgbeat.postgres.database import Database
-from tests.acceptance.sending import Sender, sender, worker
 from tests.harness.broker import both_brokers, depth
 from tests.harness.databases import migrate_database
+from tests.harness.jobs import bury, state
 from tests.harness.processes import Cluster
+from tests.harness.sending import Sender, sender, worker
 from tests.harness.wait import eventually
-from tests.store.jobs import bury, state
 
 POOLS = ["prefork", "threads", "solo"]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.rows import insert, jobs
-from tests.acceptance.sending import Sender, sender, worker
 from tests.harness.broker import both_brokers
+from tests.harness.jobs import active, finished
 from tests.harness.processes import Cluster, Worker
+from tests.harness.rows import insert, jobs
+from tests.harness.sending import Sender, sender, worker
 from tests.harness.wait import eventually
-from tests.store.jobs import active, finished
 
 FAST = {"pgbeat_dead_after": 3, "pgbeat_heartbeat": 1}
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.worker.running import SIGNAL
-from tests.acceptance.sending import Sender, sender, worker
 from tests.harness.broker import both_brokers, depth
+from tests.harness.jobs import finished, state
 from tests.harness.probe import Run
 from tests.harness.processes import Cluster
+from tests.harness.sending import Sender, sender, worker
 from tests.harness.wait import eventually
-from tests.store.jobs import finished, state
 
 
 @pytest.fixture

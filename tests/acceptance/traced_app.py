@@ -1,4 +1,4 @@
-"""The probe app as somebody runs it who traces: an SDK in each process, and Celery's instrumentation where wanted."""
+"""The probe app with tracing: an SDK in each process, and Celery's instrumentation if wanted."""
 
 from __future__ import annotations
 

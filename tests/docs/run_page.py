@@ -21,7 +21,7 @@ from tests.docs.pages import Block, blocks
 WRITTEN = {"postgresql://localhost/shop": "PGBEAT_URL", "redis://localhost": "CELERY_BROKER_URL"}
 OURS = ("celery-pgbeat ",)
 LEFT_OUT = ("celery-pgbeat demo",)  # it has a test of its own
-ALLOWED = {"celery-pgbeat health": 3}  # no beat runs here, and it says so
+ALLOWED = {"celery-pgbeat health": 3}  # no beat runs here
 
 
 def run_python(block: Block, page: str, session: types.ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""What docs/sql.md says of functions, views and tables, made from the catalogue of a database.
+"""The part of docs/sql.md about functions, views and tables, made from the catalogue of a database.
 
 `python -m tests.docs.sql_page` writes it into the page.
 """
@@ -19,14 +19,14 @@ PART = re.compile(r"(?<=<!-- made from the catalogue -->\n).*", re.DOTALL)
 INTERNAL = {"internal": "Internal%"}
 FUNCTIONS = """
     select proname as name, pg_get_function_arguments(oid) as arguments, pg_get_function_result(oid) as result,
-        obj_description(oid, 'pg_proc') as said
+        obj_description(oid, 'pg_proc') as comment
     from pg_proc
     where pronamespace = 'pgbeat'::regnamespace and obj_description(oid, 'pg_proc') not like %(internal)s
     order by proname
 """
 RELATIONS = """
     select relname as name, case relkind when 'v' then 'view' else 'table' end as kind,
-        obj_description(oid, 'pg_class') as said
+        obj_description(oid, 'pg_class') as comment
     from pg_class
     where relnamespace = 'pgbeat'::regnamespace and relkind in ('r', 'p', 'v') and not relispartition
         and obj_description(oid, 'pg_class') not like %(internal)s
@@ -34,7 +34,7 @@ RELATIONS = """
 """
 COLUMNS = """
     select attname as name, format_type(atttypid, atttypmod) as type, attnotnull as given,
-        pg_get_expr(adbin, adrelid) as initial, col_description(attrelid, attnum) as said
+        pg_get_expr(adbin, adrelid) as initial, col_description(attrelid, attnum) as comment
     from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum
     where attrelid = ('pgbeat.' || %(relation)s)::regclass and attnum > 0 and not attisdropped
     order by attnum
@@ -46,13 +46,13 @@ def rendered(database: Database) -> str:
     parts = ["\n## Functions\n"]
     for function in database.execute(FUNCTIONS, INTERNAL):
         call = f"{function.name}({_arguments(function.arguments)}) → {function.result}"
-        parts.append(f"\n### {function.name}\n\n```\n{call}\n```\n\n{_prose(function.said)}\n")
+        parts.append(f"\n### {function.name}\n\n```\n{call}\n```\n\n{_prose(function.comment)}\n")
     for relation in database.execute(RELATIONS, INTERNAL):
-        parts.append(f"\n## The {relation.kind} {relation.name}\n\n{_prose(relation.said)}\n\n")
+        parts.append(f"\n## The {relation.kind} {relation.name}\n\n{_prose(relation.comment)}\n\n")
         parts.append("| column | type | default | |\n|---|---|---|---|\n")
         for column in database.execute(COLUMNS, {"relation": relation.name}):
             initial = f"`{column.initial.replace('|', chr(92) + '|')}`" if column.initial else ""
-            parts.append(f"| {column.name} | {column.type} | {initial} | {_prose(column.said)} |\n")
+            parts.append(f"| {column.name} | {column.type} | {initial} | {_prose(column.comment)} |\n")
     return "".join(parts)
 
 

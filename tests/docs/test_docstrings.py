@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the package run. (Those that need rows have a test beside their room's.)"""
+"""The examples in the docstrings of the package run. (Those that need rows run in the tests of their module.)"""
 
 from __future__ import annotations
 

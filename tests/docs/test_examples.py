@@ -13,17 +13,18 @@ from typing import Any
 import psycopg2
 import pytest
 
-from tests.acceptance.rows import jobs, row, sql
 from tests.docs.pages import ROOT
 from tests.harness.processes import Cluster
+from tests.harness.rows import jobs, row, sql
 from tests.harness.wait import eventually
 
 EXAMPLES = ROOT / "examples"
+SHORT = {"PGBEAT_LEASE": "3"}  # seconds until another beat takes over from a killed one
 
 
 def environment(cluster: Cluster, example: str) -> dict[str, str]:
     folder = str(EXAMPLES / example)
-    return {"PYTHONPATH": folder, "PGBEAT_URL": cluster.database, "CELERY_BROKER_URL": cluster.broker}
+    return {"PYTHONPATH": folder, "PGBEAT_URL": cluster.database, "CELERY_BROKER_URL": cluster.broker, **SHORT}
 
 
 def shell(variables: Mapping[str, str], *words: Any) -> str:

@@ -1,4 +1,4 @@
-"""The table of how the guarantees are proven names tests that exist, and leaves none of the faults out."""
+"""The table of faults in docs/guarantees.md names tests that exist, and contains every test under tests/faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the limits says the numbers that the code has, and names for each limit a test that exists."""
+"""The page of limits has the numbers of the code, and names a test that exists for each limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.docs.pages import NAMED, ROOT, written_in
 PAGE = ROOT / "docs" / "limits.md"
 LINE = re.compile(r"^\| (.+?) \| (.+?) \|(?:(.+)\|)? (`tests/.+`) \|$", re.MULTILINE)
 
-# What the line about it must say, by the beginning of the line.
+# The number that a line must contain, by the beginning of the line.
 NUMBERS: dict[str, tuple[float, ...]] = {
     "the name of a row": (columns.LONGEST_NAME,),
     "`task`, `queue`": (texts.LONGEST_TEXT,),

@@ -1,4 +1,4 @@
-"""What the pages say runs, and what they point at is there."""
+"""The code blocks of the pages run, and their links have targets."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_link_points_to_something(page: Path) -> None:
     assert [] == [link for link in links if not (page.parent / unquote(link.partition("#")[0])).exists()]
 
 
-def test_a_page_that_does_not_run_is_noticed(tmp_path: Path, migrated_database: str, redis_url: str) -> None:
+def test_a_page_that_does_not_run_fails_the_test(tmp_path: Path, migrated_database: str, redis_url: str) -> None:
     faults = {
         "python": "assert 1 == 2",
         "sql": "select nothing from nowhere;",
@@ -76,7 +76,7 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
     assert settings_page.rendered() in text, "run: python -m tests.docs.settings_page"
 
 
-def test_the_page_of_the_shell_is_what_the_commands_say_of_themselves() -> None:
+def test_the_page_of_the_shell_equals_the_help_of_the_commands() -> None:
     text = shell_page.PAGE.read_text(encoding="utf-8")
 
     # Lines break where this version of click breaks them.
@@ -84,7 +84,7 @@ def test_the_page_of_the_shell_is_what_the_commands_say_of_themselves() -> None:
     assert " ".join(shell_page.rendered().split()) in " ".join(text.split()), "run: python -m tests.docs.shell_page"
 
 
-def test_the_page_of_the_sql_door_is_what_the_catalogue_says(migrated_database: str) -> None:
+def test_the_page_of_sql_equals_the_catalogue(migrated_database: str) -> None:
     text = sql_page.PAGE.read_text(encoding="utf-8")
 
     with closing(Database(migrated_database)) as database:

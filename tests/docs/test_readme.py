@@ -1,4 +1,4 @@
-"""The README's own claims: the two ways of saying one thing say the same, and the apps that it shows run."""
+"""The claims of the README: the schedule in Python equals the one in SQL, and the apps that it shows run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import psycopg2
 import pytest
 
-from tests.acceptance.rows import row, sql
 from tests.docs.pages import ROOT, blocks
 from tests.docs.run_page import WRITTEN
 from tests.harness.processes import Cluster
+from tests.harness.rows import row, sql
 from tests.harness.wait import eventually
 
 README = ROOT / "README.md"
@@ -61,7 +61,7 @@ def test_the_schedule_in_python_and_the_one_in_sql_are_the_same_row(cluster: Clu
 
 
 @pytest.mark.slow
-def test_the_app_by_configuration_alone_has_a_beat_and_a_worker_that_guards(cluster: Cluster, tmp_path: Path) -> None:
+def test_an_app_by_configuration_alone_has_a_beat_and_a_guarded_worker(cluster: Cluster, tmp_path: Path) -> None:
     variables = app(1, cluster, tmp_path)
     beat = cluster.beat(app="shop", environment=variables)
     cluster.worker(app="shop", environment=variables)

@@ -1,4 +1,4 @@
-"""What a round puts upon the beats: rows that are due each second, and the arithmetic of when."""
+"""The load of a round: rows that are due each second, and the arithmetic of when."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.acceptance.rows import jobs, sql
 from tests.harness.account import Account
 from tests.harness.checker import Occurrence, grid
 from tests.harness.processes import START_TIMEOUT, Beat, Cluster
+from tests.harness.rows import sql
 from tests.harness.tap import Arrival, Tap, database_clock
 from tests.harness.wait import eventually
 
 SECOND = timedelta(seconds=1)
 WORKS = "works on"  # what a beat logs when it begins to
 PATIENCE = 60.0  # seconds until what has not come is lost; how late what came was is judged by itself
-INBOX = "inbox"  # the queue that rows name whose messages pass a tap on their way to the workers
+INBOX = "inbox"  # the queue of rows whose messages pass a tap on their way to the workers
 
 
 class Load:
-    """Rows `name-0001` and so on, each due every so often, from a moment of its own in the first second on.
+    """Rows `name-0001` and so on, each due at the same interval, from a moment of its own in the first second on.
 
     Args:
         rows: how many.
@@ -78,32 +78,33 @@ class Load:
         return [occurrence for name, first in firsts for occurrence in grid(name, first, self.every, until)]
 
     def runs_for(self, seconds: float) -> None:
-        """Wait until the rows have been due for so long."""
+        """Wait until the rows have been due for this many seconds."""
         wait_until(self.url, self.first + timedelta(seconds=seconds))
 
     def account(self, tap: Tap | None, until: datetime, *, started: bool = False) -> Account:
-        """Say what became of what was due up to an instant; with workers, of the runs too."""
+        """Account for what was due up to an instant; with workers, for the runs too."""
         names = set(self.names)
         arrivals = list(tap.arrivals) if tap else []
         return Account(
             due=self.due(until),
             sent=[arrival for arrival in arrivals if arrival.periodic_task in names],
             started=[run for run in self.cluster.probe.runs() if run.periodic_task in names] if started else None,
-            recorded=[each for each in recorded(self.url, self.every) if each[0] in names and each[1] <= until],
+            recorded=[each for each in recorded(self.url, self.every, self.names) if each[1] <= until],
         )
 
     def settle(self, tap: Tap | None, *, started: bool = False, timeout: float = PATIENCE) -> Account:
-        """Wait until all that is due by now is dealt with and nothing is unsent any more; say what became of it.
+        """Wait until all that is due by now is sent or recorded and these rows have no unsent job; return the account.
 
-        What is not there after the timeout (seconds) is lost, as the account says.
+        What is not there after the timeout (seconds) is lost, as the account says. Jobs of other rows are not waited
+        for: a bad row that is due each second always has one that is unsent.
         """
         until = now(self.url)
         with contextlib.suppress(AssertionError):
             eventually(lambda: not self.account(tap, until, started=started).lost, timeout, "all", every=0.2)
         sql(self.url, "update pgbeat.periodic_task set enabled = false where name = any (%(names)s)", names=self.names)
         with contextlib.suppress(AssertionError):
-            unsent = "select 1 from pgbeat.active_job where state = 'pending' limit 1"
-            eventually(lambda: not sql(self.url, unsent), timeout, "nothing unsent", every=0.2)
+            unsent = "select 1 from pgbeat.active_job where state = 'pending' and periodic_task = any (%(names)s)"
+            eventually(lambda: not sql(self.url, unsent, names=self.names), timeout, "nothing unsent", every=0.2)
         return self.account(tap, until, started=started)
 
 
@@ -120,27 +121,30 @@ def wait_until(url: str, instant: datetime) -> None:
 
 
 def paced(seconds: float, every: float) -> Iterator[int]:
-    """Count what is done every so often for so many seconds: on a grid, so that a slow one does not shift the next."""
+    """Yield a count every `every` seconds for `seconds`: on a grid, so that a slow step does not shift the next."""
     began = time.monotonic()
     for number in range(int(seconds / every)):
         time.sleep(max(0.0, began + number * every - time.monotonic()))
         yield number
 
 
-def recorded(url: str, every: timedelta) -> list[Occurrence]:
-    """List what the product says it skipped, each occurrence of a counted range by itself."""
+def recorded(url: str, every: timedelta, names: list[str]) -> list[Occurrence]:
+    """List the occurrences that the product recorded as skipped, each of a counted range by itself."""
+    skipped = sql(
+        url,
+        "select periodic_task, scheduled_for, coalesce(last_scheduled_for, scheduled_for) as until from pgbeat.job "
+        "where state = 'skipped' and periodic_task = any (%(names)s)",
+        names=names,
+    )
     return [
         occurrence
-        for job in jobs(url)
-        if job["state"] == "skipped"
-        for occurrence in grid(
-            job["periodic_task"], job["scheduled_for"], every, job["last_scheduled_for"] or job["scheduled_for"]
-        )
+        for job in skipped
+        for occurrence in grid(job["periodic_task"], job["scheduled_for"], every, job["until"])
     ]
 
 
 def beats(cluster: Cluster, count: int, **arguments: Any) -> list[Beat]:
-    """Start so many beats at once, and wait until all of them work."""
+    """Start this many beats at once, and wait until all of them work."""
     started = [cluster.beat(wait=False, **arguments) for _ in range(count)]
     for beat in started:
         working(beat)
@@ -148,7 +152,7 @@ def beats(cluster: Cluster, count: int, **arguments: Any) -> list[Beat]:
 
 
 def working(beat: Beat) -> None:
-    """Wait until a beat that was started works."""
+    """Wait until a beat works."""
     beat.wait_for_log(WORKS, START_TIMEOUT)
 
 

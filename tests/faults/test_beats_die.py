@@ -18,7 +18,7 @@ pytestmark = MARKS
 
 
 def test_beats_killed_at_random_delay_their_ticks_by_at_most_the_lease(
-    cluster: Cluster, proven: Proof, say: Callable[[str], None]
+    cluster: Cluster, proven: Proof, note: Callable[[str], None]
 ) -> None:
     cluster.settings = {"pgbeat_lease": LEASE}
     running = beats(cluster, 4)
@@ -29,13 +29,13 @@ def test_beats_killed_at_random_delay_their_ticks_by_at_most_the_lease(
         load.runs_for(1)
         for _ in paced(SECONDS, every=0.5):
             victim = random.choice(running)
-            if any(beat.has_said(WORKS) for beat in running if beat is not victim):  # else nobody could take over
+            if any(beat.has_logged(WORKS) for beat in running if beat is not victim):  # else no beat could take over
                 victim.kill()
                 victim.start(wait=False)
                 kills += 1
         account = load.settle(tap, started=True)
 
-    say(f"{kills} kills")
+    note(f"{kills} kills")
     proven(account, Limits(doubled_sends=0.005, forgiven=2, late={100: within(LEASE + 2)}))
 
 
@@ -53,7 +53,7 @@ def test_beats_restarted_one_after_the_other_hand_over_without_a_gap(cluster: Cl
     proven(account, Limits(late={100: within(1.5)}))
 
 
-def test_a_beat_frozen_for_three_leases_sends_nothing_stale_when_it_wakes(cluster: Cluster, proven: Proof) -> None:
+def test_a_beat_frozen_for_three_leases_sends_nothing_stale_when_it_resumes(cluster: Cluster, proven: Proof) -> None:
     cluster.settings = {"pgbeat_lease": LEASE}
     running = beats(cluster, 3)
     cluster.worker()

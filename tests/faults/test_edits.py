@@ -1,4 +1,4 @@
-"""SQL edits all the time, under load: each message is of one version, a pause holds, and who is gone is gone."""
+"""SQL edits all the time, under load: each message has one version, paused rows and removed rows send nothing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 import psycopg2
 
-from tests.acceptance.rows import jobs
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, SECONDS, within
 from tests.faults.load import SECOND, Load, beats, now, paced, tapped, wait_until
 from tests.harness.account import Limits
 from tests.harness.processes import Cluster
+from tests.harness.rows import jobs
 from tests.harness.wait import eventually
 
 pytestmark = MARKS
@@ -35,7 +35,7 @@ SWITCH = (
 
 
 class Editor:
-    """Somebody at a connection who gives rows new versions, and pauses and resumes others."""
+    """A client that gives rows new versions, and pauses and resumes others."""
 
     def __init__(self, connection: Any) -> None:
         connection.autocommit = True
@@ -66,7 +66,7 @@ def columns(version: int) -> dict[str, str]:
     }
 
 
-def test_under_two_hundred_edits_a_second_no_message_is_of_two_versions_and_pauses_hold(
+def test_under_two_hundred_edits_a_second_no_message_mixes_two_versions_and_paused_rows_stay_paused(
     cluster: Cluster, proven: Proof
 ) -> None:
     running = beats(cluster, 2)
@@ -97,7 +97,7 @@ def test_under_two_hundred_edits_a_second_no_message_is_of_two_versions_and_paus
     assert [] == [beat for beat in running if "ERROR" in beat.log]
 
 
-def test_rows_that_are_removed_at_any_moment_go_out_no_more_and_the_others_do_not_notice(
+def test_rows_that_are_removed_at_any_moment_are_not_sent_again_and_delay_no_other_row(
     cluster: Cluster, proven: Proof
 ) -> None:
     running = beats(cluster, 2)
@@ -126,7 +126,7 @@ def test_rows_that_are_removed_at_any_moment_go_out_no_more_and_the_others_do_no
     assert [] == [beat for beat in running if "ERROR" in beat.log]
 
 
-def test_a_transaction_that_stays_open_holds_up_its_own_row_and_no_other(cluster: Cluster, proven: Proof) -> None:
+def test_a_transaction_that_stays_open_delays_its_own_row_and_no_other(cluster: Cluster, proven: Proof) -> None:
     cluster.settings = {"pgbeat_lease": LEASE}
     running = beats(cluster, 2)
     with tapped(cluster) as tap, closing(psycopg2.connect(cluster.database)) as author:

@@ -1,4 +1,4 @@
-"""A standby takes over: what the dead primary kept to itself is done again, under the same ids."""
+"""A standby takes over: what only the dead primary had committed is done again, under the same ids."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from datetime import timedelta
 import pytest
 
 from celery_pgbeat.embedded import Postgres, ServerUnavailable
-from tests.acceptance.rows import insert, jobs, sql
-from tests.conftest import POSTGRES_OPTIONS
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, within
 from tests.faults.load import INBOX, SECOND, Load, beats, now, tapped, wait_until
@@ -22,13 +20,15 @@ from tests.harness.databases import migrate_database
 from tests.harness.probe import Probe
 from tests.harness.probe_app import DATABASE
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert, jobs, sql
+from tests.harness.servers import POSTGRES_OPTIONS
 from tests.harness.standby import Standby, whichever_is_primary
 from tests.harness.wait import eventually
 
 pytestmark = MARKS
 
 ROWS = 20
-DEAD_AFTER = 4  # seconds; what a job's start or end was, and nobody knows any more, is given up after that
+DEAD_AFTER = 4  # seconds; a job whose start or end is lost with the primary is given up after them
 UNTOLD = 3 * SECOND  # before its end the primary's commits reach no standby any more
 
 
@@ -77,7 +77,7 @@ def runs(cluster: Cluster, pair: Pair) -> Probe:
     return record
 
 
-def test_a_beat_at_a_standby_waits_until_that_is_promoted(cluster: Cluster, pair: Pair) -> None:
+def test_a_beat_connected_to_a_standby_waits_until_it_is_promoted(cluster: Cluster, pair: Pair) -> None:
     insert(pair.primary.url, "once", None, next_run_at="2026-01-01T00:00:00Z")
     beat = cluster.beat(environment={"PGBEAT_URL": pair.standby.url})
     beat.wait_for_log("read-only transaction. Nothing is sent meanwhile.", 20)
@@ -88,8 +88,8 @@ def test_a_beat_at_a_standby_waits_until_that_is_promoted(cluster: Cluster, pair
     assert beat.is_running()
 
 
-def test_a_failover_to_a_standby_that_has_every_commit_is_as_a_restart(
-    cluster: Cluster, pair: Pair, runs: Probe, proven: Proof, say: Callable[[str], None]
+def test_a_failover_to_a_standby_that_has_every_commit_is_like_a_restart(
+    cluster: Cluster, pair: Pair, runs: Probe, proven: Proof, note: Callable[[str], None]
 ) -> None:
     pair.commit_to_both()
     environment = {DATABASE: runs.url}
@@ -102,14 +102,14 @@ def test_a_failover_to_a_standby_that_has_every_commit_is_as_a_restart(
         account = load.settle(tap)
         eventually(lambda: not sql(cluster.database, "select 1 from pgbeat.active_job"), within(20), "all runs")
 
-    say(f"first send {took:.1f} s after the standby's first answer")
+    note(f"first send {took:.1f} s after the standby's first answer")
     proven(replace(account, started=runs.runs()), IN_THE_AIR)
     assert took < BACK
     assert all(node.is_running() for node in nodes)
 
 
-def test_a_failover_that_loses_commits_repeats_under_the_same_ids_what_only_the_lost_ones_knew(
-    cluster: Cluster, pair: Pair, runs: Probe, proven: Proof, say: Callable[[str], None]
+def test_a_failover_that_loses_commits_repeats_their_jobs_under_the_same_ids(
+    cluster: Cluster, pair: Pair, runs: Probe, proven: Proof, note: Callable[[str], None]
 ) -> None:
     environment = {DATABASE: runs.url}
     nodes = [*beats(cluster, 2, environment=environment), cluster.worker(environment=environment)]
@@ -127,7 +127,7 @@ def test_a_failover_that_loses_commits_repeats_under_the_same_ids_what_only_the_
     started = runs.runs()
     again = [run for run in started if run not in first_each(started)]
     assert again, "no commit was lost"
-    say(f"{len(again)} of {len(started)} runs were repeated")
+    note(f"{len(again)} of {len(started)} runs were repeated")
     repeated = ROWS * (UNTOLD // SECOND + 2)
     proven(replace(account, started=first_each(started)), Limits(forgiven=repeated))
     ids = Counter(

@@ -1,37 +1,29 @@
-"""A herd that is due at once passes, and what has just come due does not wait behind it."""
+"""A large backlog that is due at once is sent soon, and rows that have just come due do not wait behind it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 
-from tests.acceptance.rows import sql
 from tests.faults.lengths import FULL, MARKS, SECONDS, within
 from tests.faults.load import SECOND, Load, beats, now, tapped, wait_until
 from tests.harness.account import Account, Limits, prove
 from tests.harness.processes import Cluster
+from tests.harness.rows import sql
+from tests.harness.usage import memory
 from tests.harness.wait import eventually
 
 pytestmark = MARKS
 
 HERD = 100_000 if SECONDS >= FULL else 5_000
 SENT_WITHIN = within(30 if SECONDS >= FULL else 3)  # seconds
-MOST_MEMORY = 150  # MB that a beat may grow by
+MOST_MEMORY = 150 * 1024  # kB that a beat may grow by
 
 
-def most_memory(pid: int) -> int:
-    """Return the most memory that a process has had, in MB."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    (found,) = re.findall(r"VmHWM:\s+(\d+) kB", status)
-    return int(found) // 1024
-
-
-def test_a_herd_is_sent_soon_and_fresh_ticks_do_not_wait_behind_it(
-    cluster: Cluster, say: Callable[[str], None]
+def test_a_large_backlog_is_sent_soon_and_new_ticks_do_not_wait_behind_it(
+    cluster: Cluster, note: Callable[[str], None]
 ) -> None:
     running = beats(cluster, 2)
-    before = [most_memory(beat.pid) for beat in running]
+    before = [memory(beat.pid, "VmHWM") for beat in running]
     with tapped(cluster) as tap:
         names = [f"herd-{number}" for number in range(HERD)]
         begun = now(cluster.database)
@@ -57,8 +49,8 @@ def test_a_herd_is_sent_soon_and_fresh_ticks_do_not_wait_behind_it(
 
     passed = [arrival for arrival in tap.arrivals if (arrival.periodic_task or "").startswith("herd")]
     herd = Account([(name, due_at) for name in names], passed)
-    grown = max(most_memory(beat.pid) - most for beat, most in zip(running, before, strict=True))
-    say(f"herd: {herd}; fresh: {beside}; each beat grew by {grown} MB at most")
+    grown = max(memory(beat.pid, "VmHWM") - most for beat, most in zip(running, before, strict=True))
+    note(f"herd: {herd}; fresh: {beside}; each beat grew by {grown // 1024} MB at most")
     prove(herd, Limits(late={100: SENT_WITHIN}))
     prove(beside, Limits(late={99: within(1)}))
     assert grown <= MOST_MEMORY

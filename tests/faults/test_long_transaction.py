@@ -1,4 +1,4 @@
-"""Somebody's transaction stays open for an hour: nothing that the beats leave behind may be cleared away meanwhile."""
+"""A transaction stays open for an hour: vacuum may remove none of the dead rows that beats leave meanwhile."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from contextlib import closing
 
 import psycopg2
 
-from tests.acceptance.rows import sql
 from tests.faults.conftest import Proof
 from tests.faults.lengths import MARKS, SECONDS, within
 from tests.faults.load import Load, beats, tapped
 from tests.harness.account import Limits
 from tests.harness.processes import Cluster
+from tests.harness.rows import sql
 
 pytestmark = MARKS
 
 ROWS, ROUNDS = 200, 180
 LEFT = ROWS * ROUNDS  # what ten ticks a second leave behind in an hour
 
-# All in one transaction, so that nobody sees these rows; their entries in the indexes are there all the same.
+# All in one transaction, so that no one else sees these rows; their entries in the indexes are there all the same.
 LEAVE = f"""
 set local session_replication_role = replica;
 insert into pgbeat.periodic_task (name, task, next_run_at)
@@ -36,7 +36,7 @@ delete from pgbeat.periodic_task where starts_with(name, 'left-');
 KEPT = "select n_dead_tup as rows from pg_stat_user_tables where relid = 'pgbeat.periodic_task'::regclass"
 
 
-def test_an_hour_s_dead_rows_that_nobody_may_clear_away_make_no_tick_late(cluster: Cluster, proven: Proof) -> None:
+def test_dead_rows_that_vacuum_may_not_remove_for_an_hour_make_no_tick_late(cluster: Cluster, proven: Proof) -> None:
     beats(cluster, 2)
     with closing(psycopg2.connect(cluster.database)) as reader, tapped(cluster) as tap:
         reader.cursor().execute("select txid_current()")

@@ -8,13 +8,13 @@ from datetime import timedelta
 
 from celery import Celery
 
-from tests.acceptance.rows import jobs, sql
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, SECONDS, part, within
 from tests.faults.load import INBOX, Load, beats, now, tapped
 from tests.harness.account import Account, Limits, prove
 from tests.harness.broker import both_brokers
 from tests.harness.processes import Cluster
+from tests.harness.rows import jobs, sql
 from tests.harness.wait import eventually
 
 pytestmark = MARKS
@@ -35,9 +35,9 @@ def send_once(cluster: Cluster, count: int, queue: str) -> None:
     )
 
 
-def test_a_queue_that_was_flushed_is_filled_again_under_the_same_ids(cluster: Cluster, proven: Proof) -> None:
+def test_jobs_of_a_flushed_queue_are_sent_again_under_the_same_ids(cluster: Cluster, proven: Proof) -> None:
     cluster.settings = {"pgbeat_lease": LEASE, "pgbeat_dead_after": 6, "pgbeat_pickup_deadline": PICKUP}
-    cluster.worker()  # says that workers have the tracker, so that silence means something
+    cluster.worker()  # announces that workers have the tracker, so that silent jobs are sent again
     beats(cluster, 2)
     with tapped(cluster, "void") as void:
         send_once(cluster, 5, "void")
@@ -65,8 +65,8 @@ RUN = 3.0  # seconds; longer than the broker waits for an acknowledgement
 
 
 @both_brokers
-def test_messages_delivered_three_times_and_again_while_they_run_start_once(
-    cluster: Cluster, redis_url: str, say: Callable[[str], None]
+def test_messages_delivered_three_times_and_again_while_their_jobs_run_start_once(
+    cluster: Cluster, redis_url: str, note: Callable[[str], None]
 ) -> None:
     cluster.settings = {"result_backend": redis_url, "task_acks_late": True}
     on_redis = cluster.broker.startswith("redis")
@@ -85,9 +85,9 @@ def test_messages_delivered_three_times_and_again_while_they_run_start_once(
     sent = len(tap.arrivals)
     eventually(lambda: worker.log.count("second message of job") >= 2 * sent, within(10), "the copies dropped")
 
-    say(f"{worker.log.count('second message of job')} copies of {sent} messages dropped")
+    note(f"{worker.log.count('second message of job')} copies of {sent} messages dropped")
     for account in accounts:
-        say(str(account))
+        note(str(account))
         prove(account, Limits())
     with Celery(broker=cluster.broker, backend=redis_url, set_as_current=False) as app:
         stored = {job["id"]: app.AsyncResult(job["id"]).state for job in jobs(cluster.database)}

@@ -1,4 +1,4 @@
-"""P7: the clocks of nodes are five minutes slow, or fast: nobody can tell but by their logs."""
+"""P7: the clocks of nodes are five minutes slow, or fast: only their logs show it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.acceptance.rows import jobs, sql
-from tests.conftest import _missing
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, SECONDS, within
 from tests.faults.load import INBOX, SECOND, Load, now, tapped, working
@@ -17,6 +15,8 @@ from tests.harness.account import Limits
 from tests.harness.checker import lateness
 from tests.harness.faketime import FakeTimeUnavailable, wrong_by
 from tests.harness.processes import START_TIMEOUT, Cluster, Node
+from tests.harness.rows import jobs, sql
+from tests.harness.servers import missing
 from tests.harness.wait import eventually
 
 pytestmark = MARKS
@@ -33,7 +33,7 @@ def clocks() -> dict[timedelta, dict[str, str]]:
     try:
         return {-WRONG: wrong_by(-WRONG), timedelta(0): {}, WRONG: wrong_by(WRONG)}
     except FakeTimeUnavailable as error:
-        _missing("faketime", str(error))
+        missing("faketime", str(error))
 
 
 def ahead(node: Node, url: str) -> timedelta:
@@ -43,7 +43,7 @@ def ahead(node: Node, url: str) -> timedelta:
 
 
 def test_beats_and_workers_with_wrong_clocks_send_and_start_each_tick_once_and_on_time(
-    cluster: Cluster, clocks: dict[timedelta, dict[str, str]], proven: Proof, say: Callable[[str], None]
+    cluster: Cluster, clocks: dict[timedelta, dict[str, str]], proven: Proof, note: Callable[[str], None]
 ) -> None:
     cluster.settings = {"pgbeat_lease": LEASE, "pgbeat_dead_after": DEAD_AFTER}
     beats = {offset: cluster.beat(environment=clock, wait=False) for offset, clock in clocks.items()}
@@ -65,7 +65,7 @@ def test_beats_and_workers_with_wrong_clocks_send_and_start_each_tick_once_and_o
     sent = Counter(arrival.pid for arrival in tap.arrivals)
     started = Counter((run.worker or "").partition("@")[0] for run in runs)
     slowest = lateness(runs, [99])[99]
-    say(f"sent by each: {list(sent.values())}; started by each: {list(started.values())}, p99 {slowest}")
+    note(f"sent by each: {list(sent.values())}; started by each: {list(started.values())}, p99 {slowest}")
     for account in accounts:
         proven(account, Limits(late={99: within(0.5)}))
         assert [] == account.recorded

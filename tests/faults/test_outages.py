@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.embedded import Postgres, Server
-from tests.acceptance.rows import jobs, sql
 from tests.faults.conftest import Proof
 from tests.faults.lengths import AWAY, LEASE, MARKS, part, within
 from tests.faults.load import INBOX, PATIENCE, SECOND, Load, beats, now, paced, tapped, wait_until
 from tests.harness.account import Limits, prove
 from tests.harness.databases import migrate_database
 from tests.harness.processes import Cluster, Node
+from tests.harness.rows import jobs, sql
 from tests.harness.tap import Tap
 from tests.harness.wait import eventually
 
@@ -45,7 +45,7 @@ def works_again(tap: Tap, back_at: datetime) -> float:
 
 
 def test_a_postgres_that_is_restarted_at_once_is_waited_out(
-    cluster: Cluster, own_postgres: Postgres, proven: Proof, say: Callable[[str], None]
+    cluster: Cluster, own_postgres: Postgres, proven: Proof, note: Callable[[str], None]
 ) -> None:
     cluster.database = own_postgres.url
     cluster.settings = {"pgbeat_lease": LEASE}
@@ -60,13 +60,13 @@ def test_a_postgres_that_is_restarted_at_once_is_waited_out(
             took.append(works_again(tap, now(cluster.database)))
         account = load.settle(tap, started=True)
 
-    say(f"back within {max(took):.1f} s")
+    note(f"back within {max(took):.1f} s")
     proven(account, IN_THE_AIR)
     assert max(took) < BACK
     assert all(node.is_running() for node in nodes)
 
 
-def test_connections_that_are_terminated_each_second_are_made_anew(cluster: Cluster, proven: Proof) -> None:
+def test_connections_that_are_terminated_each_second_are_opened_again(cluster: Cluster, proven: Proof) -> None:
     cluster.settings = {"pgbeat_lease": LEASE}
     nodes = [*beats(cluster, 2), cluster.worker()]
     others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
@@ -116,8 +116,8 @@ def old_ones_sent(url: str, name: str, back_at: datetime) -> int:
 
 @pytest.mark.parametrize("blow", BLOWS)
 @pytest.mark.parametrize("own_broker", ["redis", pytest.param("amqp", marks=pytest.mark.amqp)], indirect=True)
-def test_a_broker_that_is_away_is_waited_out_and_catchup_says_what_becomes_of_the_missed(
-    cluster: Cluster, own_broker: Server, blow: str, say: Callable[[str], None]
+def test_a_broker_that_is_away_is_waited_out_and_catchup_decides_about_missed_ticks(
+    cluster: Cluster, own_broker: Server, blow: str, note: Callable[[str], None]
 ) -> None:
     cluster.broker = own_broker.url
     cluster.settings = OUTAGE
@@ -136,7 +136,7 @@ def test_a_broker_that_is_away_is_waited_out_and_catchup_says_what_becomes_of_th
     runs = cluster.probe.runs()
     for load, account in accounts.items():
         accounts[load] = replace(account, started=[run for run in runs if run.periodic_task in load.names])
-    say(f"all: {accounts[everything]}; latest: {accounts[latest]}")
+    note(f"all: {accounts[everything]}; latest: {accounts[latest]}")
     for account in accounts.values():
         prove(account, IN_THE_AIR)
     assert [] == accounts[everything].recorded
@@ -167,8 +167,8 @@ UNDECIDED = """
 """
 
 
-def test_rows_whose_tick_met_an_outage_of_the_broker_run_when_it_is_back(
-    cluster: Cluster, own_redis: Server, say: Callable[[str], None]
+def test_rows_that_came_due_while_the_broker_was_away_run_when_it_is_back(
+    cluster: Cluster, own_redis: Server, note: Callable[[str], None]
 ) -> None:
     """One tick is submitted and cannot be sent, the next comes due: neither is dropped for the other's sake."""
     cluster.broker = own_redis.url
@@ -187,7 +187,7 @@ def test_rows_whose_tick_met_an_outage_of_the_broker_run_when_it_is_back(
 
     unsent = sql(cluster.database, "select count(*) from pgbeat.job where reason = 'too_late'")[0]["count"]
     forgotten = sql(cluster.database, FORGOTTEN, first=first, last=last)
-    say(f"{rows} rows, {unsent} unsent jobs dropped for the next tick, {len(forgotten)} rows forgotten")
+    note(f"{rows} rows, {unsent} unsent jobs dropped for the next tick, {len(forgotten)} rows forgotten")
     assert unsent > 0
     assert [] == forgotten
     assert [] == sql(cluster.database, BLAMED)
@@ -241,8 +241,8 @@ def felt(url: str) -> Iterator[Pulse]:
 
 
 @pytest.mark.parametrize("own_broker", ["redis", pytest.param("amqp", marks=pytest.mark.amqp)], indirect=True)
-def test_a_broker_that_hangs_stops_no_sign_of_life_and_nothing_that_needs_no_broker(
-    cluster: Cluster, own_broker: Server, say: Callable[[str], None]
+def test_a_broker_that_hangs_stops_neither_heartbeats_nor_work_that_needs_no_broker(
+    cluster: Cluster, own_broker: Server, note: Callable[[str], None]
 ) -> None:
     cluster.broker = own_broker.url
     cluster.settings = LIVELY
@@ -267,7 +267,7 @@ def test_a_broker_that_hangs_stops_no_sign_of_life_and_nothing_that_needs_no_bro
 
     account = replace(account, started=[run for run in cluster.probe.runs() if run.periodic_task in load.names])
     longest = max(pulse.longest.values())
-    say(f"longest without a sign of life {longest.total_seconds():.1f} s; {account}")
+    note(f"longest without a sign of life {longest.total_seconds():.1f} s; {account}")
     prove(account, Limits(doubled_sends=0.05, forgiven=len(load.names)))
     assert [] == account.recorded
     assert 3 == len(pulse.seen) == pulse.fewest

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.acceptance.rows import jobs
 from tests.faults.conftest import Proof
 from tests.faults.lengths import MARKS, SECONDS, part, within
 from tests.faults.load import Load, beats, tapped
 from tests.harness.account import Limits
 from tests.harness.broker import both_brokers
 from tests.harness.processes import Cluster
+from tests.harness.rows import jobs
 
 pytestmark = MARKS
 

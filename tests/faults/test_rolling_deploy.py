@@ -8,12 +8,12 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from tests.acceptance.rows import sql
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, SECONDS, within
 from tests.faults.load import INBOX, WORKS, Load, beats, now, paced, tapped, working
 from tests.harness.account import Limits
 from tests.harness.processes import Beat, Cluster
+from tests.harness.rows import sql
 from tests.harness.wait import eventually
 
 pytestmark = MARKS
@@ -21,7 +21,7 @@ pytestmark = MARKS
 ROWS = 30
 OF_EACH_KIND = 10
 HEARTBEAT = 1  # seconds
-DEAD_AFTER = 12  # seconds; a beat that is started again on a busy machine must be heard within
+DEAD_AFTER = 12  # seconds; a beat that is started again on a busy machine must write a heartbeat within them
 OVERRULED = "Another declaration of code:probe is in force"
 
 AUDIT = """
@@ -121,8 +121,8 @@ def starts(running: list[Beat]) -> int:
     return sum(beat.log.count(WORKS) for beat in running)
 
 
-def test_beats_of_two_versions_that_start_again_and_again_flap_no_row_and_delete_none(
-    cluster: Cluster, proven: Proof, say: Callable[[str], None]
+def test_restarting_beats_of_two_versions_neither_change_rows_back_and_forth_nor_delete_any(
+    cluster: Cluster, proven: Proof, note: Callable[[str], None]
 ) -> None:
     watched(cluster)
     older = beats(cluster, 2, settings=OLDER)
@@ -137,7 +137,7 @@ def test_beats_of_two_versions_that_start_again_and_again_flap_no_row_and_delete
         for _ in paced(SECONDS, every=0.5):
             kind = min(("older", "newer"), key=lambda kind: restarts[kind])
             victim = random.choice(older if kind == "older" else newer)
-            if all(beat.has_said(WORKS) for beat in (*older, *newer)):
+            if all(beat.has_logged(WORKS) for beat in (*older, *newer)):
                 victim.kill() if random.random() < 0.5 else victim.stop()
                 victim.start(wait=False)
                 restarts[kind] += 1
@@ -148,7 +148,7 @@ def test_beats_of_two_versions_that_start_again_and_again_flap_no_row_and_delete
             assert 0 == beat.stop()
         account = load.settle(tap, started=True)
 
-    say(f"started again: {dict(restarts)}; what happened to rows: {during}")
+    note(f"started again: {dict(restarts)}; what happened to rows: {during}")
     proven(account, Limits(doubled_sends=0.005, forgiven=2, late={100: within(LEASE + 2)}))
     assert ROLLED_OUT == during
     assert ROLLED_OUT == changes(cluster, deployed)
@@ -160,8 +160,8 @@ def test_beats_of_two_versions_that_start_again_and_again_flap_no_row_and_delete
     assert not any(OVERRULED in beat.log for beat in newer)
 
 
-def test_when_the_beats_of_the_newer_version_are_gone_the_older_one_is_in_force_again_and_edits_stand(
-    cluster: Cluster, proven: Proof, say: Callable[[str], None]
+def test_after_the_newer_beats_end_the_older_declaration_is_in_force_again_and_edits_are_kept(
+    cluster: Cluster, proven: Proof, note: Callable[[str], None]
 ) -> None:
     watched(cluster)
     older = beats(cluster, 2, settings=OLDER)
@@ -184,7 +184,7 @@ def test_when_the_beats_of_the_newer_version_are_gone_the_older_one_is_in_force_
         eventually(lambda: changes(cluster, returned), within(2 * HEARTBEAT), "in force again", every=0.2)
         account = load.settle(tap, started=True)
 
-    say(f"rolled back after {after[0]['after'].total_seconds():.1f} s")
+    note(f"rolled back after {after[0]['after'].total_seconds():.1f} s")
     proven(account, Limits(doubled_sends=0.005, forgiven=2, late={100: within(LEASE + 2)}))
     forward = {**ROLLED_OUT, ("new", "updated", True, "new-0"): OF_EACH_KIND}
     del forward["new", "inserted", True, "new-0"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from celery_pgbeat.embedded import Postgres
-from tests.acceptance.rows import sql
-from tests.conftest import POSTGRES_OPTIONS
 from tests.faults.conftest import Proof
 from tests.faults.lengths import MARKS, SECONDS, within
 from tests.faults.load import INBOX, Load, beats, tapped
@@ -12,6 +10,8 @@ from tests.harness.account import Limits
 from tests.harness.cable import Cable
 from tests.harness.databases import migrate_database
 from tests.harness.processes import Cluster
+from tests.harness.rows import sql
+from tests.harness.servers import POSTGRES_OPTIONS
 
 pytestmark = MARKS
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from celery_pgbeat import __version__
 from celery_pgbeat.postgres.migrate import MIN_COMPATIBLE, latest
-from tests.acceptance.rows import sql
 from tests.faults.conftest import Proof
 from tests.faults.lengths import LEASE, MARKS, SECONDS, within
 from tests.faults.load import INBOX, SECOND, Load, now, sent_by, tapped, wait_until, working
 from tests.harness.account import Limits
 from tests.harness.next_version import NEXT, next_version
 from tests.harness.processes import Beat, Cluster, Node, Worker
+from tests.harness.rows import sql
 from tests.harness.tap import Tap
 
 pytestmark = MARKS
@@ -43,7 +43,7 @@ class Site:
 
     @property
     def versions(self) -> set[str | None]:
-        """What its processes say that they run."""
+        """The versions that its processes report."""
         said = {
             row["pid"]: row["version"] for row in sql(self.cluster.database, "select pid, version from pgbeat.node")
         }
@@ -51,7 +51,7 @@ class Site:
 
     @property
     def complaints(self) -> list[str]:
-        """The lines of its logs that say that something went wrong."""
+        """The lines of its logs that report a problem."""
         lines = [line for node in self.nodes for line in node.log.splitlines()]
         return [line for line in lines if ": ERROR/" in line or "Traceback" in line]
 
@@ -79,8 +79,8 @@ def start(cluster: Cluster, environment: dict[str, str] | None = None) -> Site:
     return site
 
 
-def test_a_compatible_next_version_works_beside_the_old_one_until_that_is_stopped(
-    cluster: Cluster, tmp_path: Path, proven: Proof, say: Callable[[str], None]
+def test_a_compatible_next_version_works_beside_the_old_one_until_the_old_one_is_stopped(
+    cluster: Cluster, tmp_path: Path, proven: Proof, note: Callable[[str], None]
 ) -> None:
     cluster.settings = SETTINGS
     environment = next_version(tmp_path / "next", MIN_COMPATIBLE)
@@ -97,7 +97,7 @@ def test_a_compatible_next_version_works_beside_the_old_one_until_that_is_stoppe
         wait_until(load.url, alone + 2 * SECOND)
         account = load.settle(tap, started=True)
 
-    say(f"side by side, sent and started: {sites}")
+    note(f"side by side, sent and started: {sites}")
     proven(account, Limits(late={100: within(1.5)}))
     assert [] == account.recorded
     assert [{__version__}, {NEXT}] == [versions for versions, _, _ in sites]
@@ -106,8 +106,8 @@ def test_a_compatible_next_version_works_beside_the_old_one_until_that_is_stoppe
     assert all(node.is_running() for node in new.nodes)
 
 
-def test_beside_an_incompatible_next_version_the_old_beats_send_nothing_and_say_so(
-    cluster: Cluster, tmp_path: Path, proven: Proof, say: Callable[[str], None]
+def test_after_an_incompatible_migration_the_old_beats_send_nothing_and_log_why(
+    cluster: Cluster, tmp_path: Path, proven: Proof, note: Callable[[str], None]
 ) -> None:
     cluster.settings = SETTINGS
     environment = next_version(tmp_path / "next", latest() + 1)
@@ -130,7 +130,7 @@ def test_beside_an_incompatible_next_version_the_old_beats_send_nothing_and_say_
         reminders = 1 + (now(load.url) - outdated) // timedelta(minutes=1)
         old.stop()
 
-    say(f"after the notice, sent and started: {sites}")
+    note(f"after the notice, sent and started: {sites}")
     proven(account, Limits(late={100: within(1.5)}))
     assert [] == account.recorded
     assert [{__version__}, {NEXT}] == [versions for versions, _, _ in sites]
@@ -140,6 +140,6 @@ def test_beside_an_incompatible_next_version_the_old_beats_send_nothing_and_say_
     assert all(running)
     assert [] == [line for line in old.complaints if TOO_OLD not in line]
     assert all(1 <= beat.log.count(TOO_OLD) <= reminders for beat in old.beats)
-    # An idle beat gives no sign of life: after dead_after the others say so, and they are right.
+    # An idle beat writes no heartbeat: after dead_after the others log that, and they are right.
     assert [] == [line for line in new.complaints if "A beat is dead" not in line]
     assert UNGUARDED in old.worker.log

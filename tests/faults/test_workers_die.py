@@ -8,17 +8,17 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from celery_pgbeat.node import NodeId
-from tests.acceptance.rows import jobs, sql
 from tests.faults.lengths import LEASE, MARKS, SECONDS, within
 from tests.faults.load import SECOND, Load, beats, now, paced
 from tests.harness.account import Limits, first_each, prove
 from tests.harness.checker import Occurrence, overlapping
 from tests.harness.probe import Run
 from tests.harness.processes import Cluster, Worker
+from tests.harness.rows import jobs, sql
+from tests.harness.usage import is_alive
 from tests.harness.wait import eventually
 
 pytestmark = MARKS
@@ -36,10 +36,10 @@ class Deaths:
     settled: dict[tuple[str, int], timedelta] = field(default_factory=dict)  # how long after its death
     workers: dict[int, datetime] = field(default_factory=dict)  # main processes that were killed, and when
 
-    def kill_somebody(self, workers: Sequence[Worker]) -> None:
+    def kill_one(self, workers: Sequence[Worker]) -> None:
         """Kill a worker with all its children, or one child that runs a job.
 
-        A child's job may run again a moment later, so who dies is noted here, as of just before.
+        The job of a pool process may run again a moment later, so each death is noted here, as of just before.
         """
         running = [run for run in self.cluster.probe.runs() if run.finished_at is None and is_alive(run.pid)]
         at = now(self.cluster.database)
@@ -56,7 +56,7 @@ class Deaths:
         self.died.update({(run.job, run.pid): at for run in victims})
 
     def look(self) -> None:
-        """Note who has died since the last look, and what became of the dead."""
+        """Note the processes that have died since the last look, and what became of their jobs."""
         runs = self.cluster.probe.runs()
         at = now(self.cluster.database)
         for run in runs:
@@ -74,14 +74,15 @@ class Deaths:
                 self.settled[job, pid] = at - self.died[job, pid]
 
     def are_settled(self) -> bool:
-        """Look, and tell whether nobody waits any more."""
+        """Look, and return whether no dead process is left whose jobs are not settled."""
         self.look()
         return self.died.keys() == self.settled.keys()
 
     def lost_unseen(self, names: Sequence[str]) -> list[Occurrence]:
         """List what was given up because it died between its start and the first line of its body.
 
-        That is "at most once", and no run tells of it; so its row must, and its worker must have been killed just then.
+        That is "at most once", and there is no run to show it; so its row must show it, and its worker
+        must have been killed then.
         """
         ran = {run.job for run in self.cluster.probe.runs()}
         found = []
@@ -98,17 +99,8 @@ class Deaths:
         return replace(run, finished_at=run.finished_at or self.died.get((run.job, run.pid)))
 
 
-def is_alive(pid: int) -> bool:
-    """Tell whether there is such a process, and it is not one that has died and waits for its parent to hear of it."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
-
-
-def test_jobs_of_killed_workers_and_children_are_settled_within_dead_after(
-    cluster: Cluster, say: Callable[[str], None]
+def test_jobs_of_killed_workers_and_pool_processes_are_settled_within_dead_after(
+    cluster: Cluster, note: Callable[[str], None]
 ) -> None:
     cluster.settings = {"pgbeat_lease": LEASE, "pgbeat_poll": 0.5, "pgbeat_dead_after": DEAD_AFTER}
     cluster.settings["pgbeat_pickup_deadline"] = 8  # a killed worker may have taken messages that it had not started
@@ -122,7 +114,7 @@ def test_jobs_of_killed_workers_and_children_are_settled_within_dead_after(
     for number in paced(SECONDS, every=0.2):
         deaths.look()
         if number % 5 == 0:
-            deaths.kill_somebody(workers)
+            deaths.kill_one(workers)
     eventually(deaths.are_settled, within(2 * DEAD_AFTER), "all of the dead are settled")
     marked, rerun = (load.settle(None, started=True) for load in (once, again))
     eventually(lambda: not sql(cluster.database, "select 1 from pgbeat.active_job"), within(20), "the end of all runs")
@@ -131,9 +123,9 @@ def test_jobs_of_killed_workers_and_children_are_settled_within_dead_after(
     unseen = deaths.lost_unseen(once.names)
     marked = replace(marked, recorded=[*marked.recorded, *unseen])
     rerun = replace(rerun, started=first_each(rerun.started or ()))
-    say(f"{len(deaths.settled)} runs killed, settled within {slowest.total_seconds():.1f} s")
-    say(f"{len(unseen)} more killed before their body began")
-    say(f"at most once: {marked}; run again: {rerun}")
+    note(f"{len(deaths.settled)} runs killed, settled within {slowest.total_seconds():.1f} s")
+    note(f"{len(unseen)} more killed before their body began")
+    note(f"at most once: {marked}; run again: {rerun}")
     prove(marked, Limits())
     prove(rerun, Limits())
     assert slowest < timedelta(seconds=within(DEAD_AFTER + 2))

@@ -1,4 +1,4 @@
-"""How fuzzing is done: input after input while there is time, and a line that says how many there were."""
+"""How the fuzz tests run: input after input while there is time, and a line with the number of inputs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def fuzzed(**strategies: Any) -> Callable[[Callable[..., None]], Callable[..., N
                 chunk(*arguments, **keywords)
                 if time.monotonic() >= ends:
                     break
-            told(count)
+            report(count)
 
         return chunks
 
@@ -67,7 +67,7 @@ def attack(check: Callable[[random.Random], None]) -> None:
             kept.write_text(" ".join(map(str, dict.fromkeys([seed, *seeds]))))
             raise AssertionError(f"with random.Random({seed}): {error!r}"[:5_000]) from error
         count += 1
-    told(count)
+    report(count)
 
 
 def name_of(check: Callable[..., None]) -> str:
@@ -76,8 +76,8 @@ def name_of(check: Callable[..., None]) -> str:
     return f"{check.__module__}.{check.__name__}"
 
 
-def told(count: int) -> None:
-    """Say how many inputs there were, where pytest shows it (`-rP`, or a failure)."""
+def report(count: int) -> None:
+    """Print the number of inputs; pytest shows it with `-rP`, and after a failure."""
     print(f"{count:,} inputs")
 
 
@@ -94,5 +94,5 @@ def quickly(action: Callable[[], Any]) -> Any:
 def _tried(action: Callable[[], Any]) -> None:
     try:
         action()
-    except Exception:  # noqa: BLE001  what it raises is the first call's affair
+    except Exception:  # noqa: BLE001  only the first call's error matters
         return

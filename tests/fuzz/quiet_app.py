@@ -1,4 +1,4 @@
-"""The tests' app with a task that takes whatever comes and says nothing."""
+"""The tests' app with a task that accepts any arguments and records nothing."""
 
 from __future__ import annotations
 

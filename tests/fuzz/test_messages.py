@@ -1,4 +1,4 @@
-"""Whatever somebody at the broker writes into a message's headers, a worker goes on."""
+"""A worker survives any headers of a message."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from kombu import Connection
 
 from celery_pgbeat.worker.message import HEADER, PROPERTIES, assigned_start, copy_of, is_sensitive
-from tests.acceptance.sending import sender, worker
 from tests.fuzz.fuzzing import MARKS, attack, quickly
-from tests.fuzz.values import odd
 from tests.harness.broker import depth
 from tests.harness.processes import Cluster
+from tests.harness.sending import sender, worker
+from tests.harness.values import odd
 from tests.harness.wait import eventually
 
 pytestmark = MARKS
@@ -39,7 +39,7 @@ def fields_of(numbers: random.Random) -> dict[str, Any]:
     return {name: given[name] for name in numbers.sample(list(given), numbers.randint(2, len(given)))}
 
 
-def test_a_message_s_fields_are_a_job_s_or_nobody_s() -> None:
+def test_the_header_of_a_message_is_read_completely_or_ignored() -> None:
     attack(check_fields)
 
 
@@ -74,7 +74,7 @@ ODD: tuple[Any, ...] = (
 
 
 def forged(numbers: random.Random, job: str) -> dict[str, Any]:
-    """Return the headers of a message that somebody else has written, in some part of it like a beat's."""
+    """Return the headers of a foreign message, parts of which look like a beat's."""
 
     def or_odd(value: Any) -> Any:
         return numbers.choice(ODD) if numbers.random() < 0.15 else value
@@ -106,7 +106,7 @@ def forged(numbers: random.Random, job: str) -> dict[str, Any]:
     return made
 
 
-def test_a_worker_outlives_every_header_that_a_stranger_can_think_of(cluster: Cluster) -> None:
+def test_a_worker_survives_any_header(cluster: Cluster) -> None:
     cluster.settings["pgbeat_allowed_tasks"] = ["app.*"]
     running = worker(cluster, app="tests.fuzz.quiet_app")
     with sender(cluster) as sending, Connection(cluster.broker) as connection:

@@ -1,10 +1,10 @@
-"""What anybody writes into a row, by Python, SQL or a file, is refused in words or is a row that can be planned."""
+"""Any row, by Python, SQL or a file, is refused with an explanation or can be planned."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,7 +17,6 @@ from celery_pgbeat.api.importing import Importer
 from celery_pgbeat.beat.planner import LONGEST_PROBLEM, Planner
 from celery_pgbeat.declare import KNOWN_OPTIONS
 from celery_pgbeat.declare.columns import READERS
-from celery_pgbeat.embedded.databases import create_database, drop_database
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.admin_queries import AdminQueries
@@ -25,15 +24,15 @@ from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
 from tests.fuzz.fuzzing import MARKS, attack, quickly
 from tests.fuzz.mutations import mutated
-from tests.fuzz.values import INSTANTS, NUMBERS, SPANS, TEXTS, as_json, odd
-from tests.store.session import Session
-from tests.store.ticks import beat as store_of
+from tests.harness.session import Session
+from tests.harness.ticks import beat as store_of
+from tests.harness.values import INSTANTS, NUMBERS, SPANS, TEXTS, as_json, odd
 from tests.unit.schedules.schedule_texts import ZONES
 
 pytestmark = MARKS
 
 RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
-# What Postgres itself says of a value that is of no type of the column: it never comes to our triggers.
+# Errors of Postgres itself for a value that does not fit the type of the column: our triggers never see it.
 OF_NO_TYPE = {"22P02", "22007", "22008", "22003", "42804", "22P05", "22015", "22009", "54000"}
 OURS = "22023"
 
@@ -101,18 +100,15 @@ class Place(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def place(postgres_server: str, migrated_template: str, unique_name: Callable[[], str]) -> Iterator[Place]:
-    name = unique_name()
-    url = create_database(postgres_server, name, template=migrated_template)
-    made = Place(PgBeat(url=url), Session(url), store_of(url))
+def place(shared_database: str) -> Iterator[Place]:
+    made = Place(PgBeat(url=shared_database), Session(shared_database), store_of(shared_database))
     yield made
     made.session.connection.close()
     made.store.database.close()
     made.door.close()
-    drop_database(postgres_server, name)
 
 
-def test_python_takes_only_what_sql_takes_and_either_refuses_in_words(place: Place) -> None:
+def test_python_accepts_only_rows_that_sql_accepts_and_both_explain_a_refusal(place: Place) -> None:
     attack(partial(check_python, place))
 
 
@@ -128,7 +124,7 @@ def check_python(place: Place, numbers: random.Random) -> None:
     place.door.unschedule(name)
 
 
-def test_sql_refuses_in_words_and_what_it_takes_a_beat_can_plan(place: Place) -> None:
+def test_sql_explains_a_refusal_and_a_beat_can_plan_each_row_that_it_accepts(place: Place) -> None:
     attack(partial(check_sql, place))
 
 
@@ -152,7 +148,7 @@ def check_refusal(refusal: psycopg2.Error, text: str) -> None:
     check_words(str(refusal.diag.message_primary))
 
 
-def test_a_file_is_taken_or_refused_with_the_numbers_of_its_lines(place: Place) -> None:
+def test_a_file_is_accepted_or_refused_with_the_numbers_of_its_lines(place: Place) -> None:
     attack(partial(check_file, place))
 
 

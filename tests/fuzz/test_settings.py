@@ -1,4 +1,4 @@
-"""Settings are taken, or refused by their name, whatever stands there."""
+"""Any value of a setting is accepted, or refused with the name of the setting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import fields
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.settings import Settings
 from tests.fuzz.fuzzing import MARKS, attack, quickly
-from tests.fuzz.values import SPANS, odd
+from tests.harness.values import SPANS, odd
 
 pytestmark = MARKS
 
@@ -16,7 +16,7 @@ NAMES = [f"pgbeat_{setting.name}" for setting in fields(Settings)]
 LIKELY = (*SPANS, "postgresql://a@b/c", "https://x", "http://[", "*", "a" * 64, ["a.*"], 10, "10")
 
 
-def test_settings_are_taken_or_refused_by_their_name() -> None:
+def test_settings_are_accepted_or_refused_by_name() -> None:
     attack(check_settings)
 
 

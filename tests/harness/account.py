@@ -18,9 +18,9 @@ class Account:
 
     Attributes:
         due: by the schedules' own arithmetic, never by the product's tables.
-        sent: the messages at the broker; empty where nobody listened there.
+        sent: the messages at the broker; empty if the round had no tap.
         started: the runs of the tasks; None in a round without workers.
-        recorded: what the product says it skipped, with a reason.
+        recorded: the occurrences that the product recorded as skipped, with a reason.
     """
 
     due: Sequence[Occurrence]

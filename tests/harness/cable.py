@@ -35,7 +35,7 @@ class Side:
     travelling: deque[tuple[float, bytes]] = field(default_factory=deque)
     waiting: bytearray = field(default_factory=bytearray)
     ended: bool = False  # it will not send any more
-    told: bool = False  # it was told that the other side will not send any more
+    end_sent: bool = False  # it knows that the other side will not send any more
 
 
 class Cable:
@@ -62,7 +62,7 @@ class Cable:
         user, at, _ = target.netloc.rpartition("@")
         self.url = target._replace(netloc=f"{user}{at}{HOST}:{self._listener.getsockname()[1]}").geturl()
         self._peers: dict[Side, Side] = {}
-        self._said: list[tuple[float, bytes]] = []
+        self._received: list[tuple[float, bytes]] = []
         self._is_cut = self._closing = False
         self._thread = threading.Thread(target=self._run, name="cable", daemon=True)
 
@@ -83,7 +83,7 @@ class Cable:
 
     def cut(self) -> None:
         """Hold everything back, in both directions, and leave new connections unanswered."""
-        self._said.clear()
+        self._received.clear()
         self._is_cut = True
 
     def mend(self) -> None:
@@ -91,9 +91,9 @@ class Cable:
         self._is_cut = False
         self._wake()
 
-    def said_since(self, instant: float) -> bytes:
+    def received_since(self, instant: float) -> bytes:
         """Return what clients have sent since an instant of the monotonic clock; kept since the last `cut`."""
-        return b"".join(said for at, said in self._said if at >= instant)
+        return b"".join(data for at, data in self._received if at >= instant)
 
     def _wake(self) -> None:
         self._outer.send(b"!")
@@ -140,15 +140,15 @@ class Cable:
 
     def _read(self, side: Side) -> None:
         try:
-            said = side.socket.recv(AT_ONCE)
+            data = side.socket.recv(AT_ONCE)
         except BlockingIOError:
             return
-        except OSError:  # reset: all that it had to say
-            said = b""
-        side.ended = not said
-        self._peers[side].travelling.append((time.monotonic() + self._delay, said))
+        except OSError:  # reset: it sends no more
+            data = b""
+        side.ended = not data
+        self._peers[side].travelling.append((time.monotonic() + self._delay, data))
         if side.is_client and self._is_cut:
-            self._said.append((time.monotonic(), said))
+            self._received.append((time.monotonic(), data))
 
     def _write(self, side: Side) -> None:
         try:
@@ -163,11 +163,11 @@ class Cable:
 
     def _end_what_has_ended(self) -> None:
         for side, peer in list(self._peers.items()):
-            if side.ended and not (peer.travelling or peer.waiting) and not peer.told:
-                peer.told = True
+            if side.ended and not (peer.travelling or peer.waiting) and not peer.end_sent:
+                peer.end_sent = True
                 with contextlib.suppress(OSError):
                     peer.socket.shutdown(socket.SHUT_WR)
-            if side.told and peer.told and side in self._peers:
+            if side.end_sent and peer.end_sent and side in self._peers:
                 for done in (side, peer):
                     del self._peers[done]
                     done.socket.close()

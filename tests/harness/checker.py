@@ -57,7 +57,7 @@ def lost(due: Iterable[Occurrence], seen: Iterable[Seen]) -> list[Occurrence]:
 def doubled(seen: Iterable[Seen]) -> list[Occurrence]:
     """List the occurrences that were seen more than once. A retry is another attempt, not another start.
 
-    What is outside any schedule (no `scheduled_for`) is told apart by its job: `("", seen_at)` of the second time.
+    A run outside any schedule (no `scheduled_for`) is identified by its job: `("", seen_at)` of the second time.
     """
     times: dict[tuple[object, ...], int] = defaultdict(int)
     found: set[Occurrence] = set()

@@ -14,7 +14,7 @@ import psycopg2
 
 _INSTALL = """
 create table if not exists public.pgbeat_test_clock (
-    at timestamptz not null,                          -- while it stands: what it shows
+    at timestamptz not null,                          -- the instant it shows while it is stopped
     running boolean not null default true,
     "offset" interval not null default '0',           -- while it runs: how far it is ahead of the real one
     one boolean primary key default true check (one)
@@ -47,7 +47,7 @@ class Clock:
         return shown
 
     def stand_at(self, instant: datetime) -> None:
-        """Set it to an aware instant, at which it stands still."""
+        """Stop it at an aware instant."""
         self._execute("update pgbeat_test_clock set running = false, at = %s returning at", instant)
 
     def run_from(self, instant: datetime) -> None:

@@ -30,7 +30,7 @@ PLANNING = {
     "release": f"{_STORE}.release",
 }
 MENDING = {"recover": f"{_STORE}.recover", "judge": f"{_STORE}.judge", "give_back": f"{_STORE}.give_back"}
-# What a worker says of a job.
+# What a worker reports about a job.
 WORKER = {step: f"{_REPORTS}.{step}" for step in ("start", "finish_many", "retry")}
 
 _ALL = {**TICK, **PLANNING, **MENDING, **WORKER}
@@ -40,7 +40,7 @@ _MAY_DO_NOTHING = {"mark", "submit_free", "submit", "confirm", "plan", "postpone
 
 @dataclass(frozen=True, slots=True)
 class CrashPoint:
-    """One instant of a step. It kills nobody before its trap is set."""
+    """One instant of a step. It kills the process only once its trap is set."""
 
     when: When
     step: str

@@ -43,7 +43,7 @@ class Exported:
 
 @contextmanager
 def exported(sampler: Sampler = ALWAYS_ON) -> Iterator[Exported]:
-    """Be the process's provider for a moment; the API itself lets nobody change it twice."""
+    """Be the process's provider for a moment; the API itself allows one change only."""
     made, before = Exported(sampler), trace._TRACER_PROVIDER
     trace._TRACER_PROVIDER = made.provider
     try:
@@ -53,6 +53,6 @@ def exported(sampler: Sampler = ALWAYS_ON) -> Iterator[Exported]:
 
 
 def counts(span: ReadableSpan) -> dict[str, Any]:
-    """Return what a span counts or tells in our name."""
+    """Return the attributes of a span that have our prefix."""
     prefix = "celery_pgbeat."
     return {key.removeprefix(prefix): value for key, value in (span.attributes or {}).items() if key.startswith(prefix)}

@@ -1,6 +1,6 @@
-"""A wrong clock for one process: `libfaketime`, preloaded, moves the time of day that it is told, and nothing else.
+"""A wrong clock for one process: `libfaketime`, preloaded, shifts its time of day and nothing else.
 
-The clocks that nobody can set stay as they are, and a second's wait lasts a second.
+Monotonic clocks stay as they are, and a second's wait lasts a second.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class FakeTimeUnavailable(Exception):
 
 
 def wrong_by(offset: timedelta) -> dict[str, str]:
-    """Return the environment of a process whose clock is wrong by so much, ahead if positive; it has been tried.
+    """Return the environment of a process whose clock is wrong by this offset, ahead if positive; it has been tried.
 
     Raises:
         FakeTimeUnavailable: the library is missing, or does not do that to a Python of this machine.

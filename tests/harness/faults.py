@@ -47,7 +47,7 @@ class Fault:
     answered: bool = False
 
     def is_set(self) -> bool:
-        """Tell whether it may strike now; a trap that says so is gone."""
+        """Return whether it may strike now; a trap that allows it is removed."""
         if not self.trap:
             return True
         try:

@@ -14,7 +14,7 @@ class Inbox:
     Attributes:
         posts: the JSON of each request that was answered with 200, in order.
         headers: those of the last request.
-        refusals: so many of the next requests are answered with 503.
+        refusals: the number of the next requests that get a 503.
         redirect: where all requests are sent instead, if anywhere.
         attempts: how many requests there were.
     """

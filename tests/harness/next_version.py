@@ -1,4 +1,4 @@
-"""The package one version on: a copy of it whose schema has a migration more."""
+"""The next version of the package: a copy of it whose schema has one more migration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from celery_pgbeat.postgres.migrate import latest
 from tests.harness.processes import ROOT
 
-NEXT = "next"  # the version that the copy says it is
+NEXT = "next"  # the version of the copy
 
 MIGRATION = """-- What the next version knows of a periodic task. May run before the new code.
 alter table {schema}.periodic_task add column note text;
@@ -21,7 +21,7 @@ comment on column {schema}.periodic_task.note is 'What people should know.';
 
 
 def next_version(folder: Path, min_compatible: int) -> dict[str, str]:
-    """Make a copy of the package whose schema is one version on; return the environment of nodes that run it."""
+    """Make a copy of the package with the next version of the schema; return the environment of nodes that run it."""
     package = folder / "celery_pgbeat"
     shutil.copytree(ROOT / "celery_pgbeat", package, ignore=shutil.ignore_patterns("__pycache__"))
     (package / "postgres" / "migrations" / f"{latest() + 1:04}_note.sql").write_text(MIGRATION)

@@ -46,7 +46,7 @@ def job(**changes: Any) -> OutgoingJob:
 
 
 def jobs(count: int, **changes: Any) -> list[OutgoingJob]:
-    """Make so many jobs of as many rows."""
+    """Make this many jobs of as many rows."""
     return [
         job(**{"periodic_task": f"row-{n}", "args": f"[{n}]", "kwargs": f'{{"a": "b{n}"}}', **changes})
         for n in range(count)
@@ -93,7 +93,7 @@ class Outbox:
         self.publisher._together = not plainly
 
     def publish(self, given: Sequence[OutgoingJob], lease: float = LEASE) -> Published:
-        """Publish with a lease of so many seconds."""
+        """Publish with a lease of this many seconds."""
         assert self.publisher.ready()
         return self.publisher.publish(given, boottime() + lease)
 
@@ -117,7 +117,7 @@ def outbox(app: Celery, **arguments: Any) -> Iterator[Outbox]:
 
 
 def app_of(broker: str, **settings: Any) -> Celery:
-    """Make an app as a beat's, whose clock stands still as the database's does."""
+    """Make an app as a beat's; its clock is stopped, as the database's is."""
     app = Celery("outbox", broker=broker, set_as_current=False)
     app.conf.update(pgbeat_url="postgresql://127.0.0.1:1/nowhere", **settings)
     app.now = lambda: SOON.astimezone(app.timezone)

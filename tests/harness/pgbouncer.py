@@ -20,7 +20,7 @@ class PgBouncer(Server):
     """A pooler before one database.
 
     Args:
-        database: the database's URL, whose user it is to every client.
+        database: the database's URL; every client is its user.
         pool_size: the server connections that all clients share.
         mode: `transaction`: each statement goes to whichever of them is free; `session`: each client has one of them
             for as long as it stays.
@@ -73,7 +73,7 @@ default_pool_size = {self.pool_size}
         return [*self._prefix, str(self._binary), str(configuration)]
 
     def _answers(self, process: Process) -> bool:
-        # It listens before it says that it is up, and does not say so where another one has the port.
+        # It listens before it logs that it is up, and does not log it if another process has the port.
         with contextlib.suppress(OSError), socket.create_connection((HOST, self.port), timeout=1):
             return f"[{process.pid}] LOG process up" in process.read_log()
         return False

@@ -1,4 +1,4 @@
-"""The table `probe`: who ran what and when, by the database's clock, written by the tasks themselves."""
+"""The table `probe`: which process ran which task and when, by the database's clock, written by the tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any
 
 import psycopg2
-from psycopg2.extras import RealDictCursor
+
+from tests.harness.connections import fetch
 
 PATIENCE = 60.0  # seconds that a record waits for a database that is away: an outage must not hide a run
 
@@ -87,12 +88,8 @@ class Probe:
     def runs(self, label: str | None = None) -> list[Run]:
         """Return the runs, of one label or all, in the order of their start."""
         statement = "select * from probe where %(label)s is null or label = %(label)s order by started_at, id"
-        with (
-            closing(psycopg2.connect(self.url)) as connection,
-            connection.cursor(cursor_factory=RealDictCursor) as cursor,
-        ):
-            cursor.execute(statement, {"label": label})
-            return [Run(**{name: value for name, value in row.items() if name != "id"}) for row in cursor.fetchall()]
+        rows = fetch(self.url, statement, {"label": label})
+        return [Run(**{name: value for name, value in row.items() if name != "id"}) for row in rows]
 
 
 def begin(url: str, values: Mapping[str, Any]) -> uuid.UUID:

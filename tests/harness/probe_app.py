@@ -23,7 +23,7 @@ FAULTS = "PROBE_FAULTS"  # JSON, see faults.py
 
 
 class ProbeFailed(Exception):
-    """What a task raises that was told to fail."""
+    """Raised by a task that is asked to fail."""
 
 
 def make_app() -> Celery:
@@ -74,7 +74,7 @@ class _Recorded:
 
 @app.task(name="app.probe", bind=True)
 def run_probe(self: Task, label: str, sleep: float = 0, fail: bool = False) -> str:
-    """Record a run of so many seconds, and fail at its end if told to."""
+    """Record a run of this many seconds, and fail at its end if asked to."""
     with _Recorded(self, label):
         time.sleep(sleep)
         if fail:
@@ -84,7 +84,7 @@ def run_probe(self: Task, label: str, sleep: float = 0, fail: bool = False) -> s
 
 @app.task(name="app.flaky", bind=True, autoretry_for=(ProbeFailed,), retry_kwargs={"countdown": 1, "max_retries": 10})
 def run_flaky(self: Task, label: str, failures: int) -> str:
-    """Fail so many times, one second apart, then succeed."""
+    """Fail this many times, one second apart, then succeed."""
     with _Recorded(self, label):
         if self.request.retries < failures:
             raise ProbeFailed(label)
@@ -100,7 +100,7 @@ def run_die(self: Task, label: str) -> None:
 
 @app.task(name="app.stubborn", bind=True)
 def run_stubborn(self: Task, label: str, seconds: float) -> str:
-    """Run so many seconds and take no notice of the soft time limit."""
+    """Run this many seconds and ignore the soft time limit."""
     with _Recorded(self, label):
         until = time.monotonic() + seconds
         while time.monotonic() < until:

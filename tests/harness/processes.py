@@ -17,7 +17,7 @@ from tests.harness.wait import eventually
 
 ROOT = Path(__file__).parents[2]
 APP = "tests.harness.probe_app"
-START_TIMEOUT = 60.0  # seconds until a started process must say that it is ready; a busy machine needs many
+START_TIMEOUT = 60.0  # seconds until a started process must log that it is ready; a busy machine needs many
 STOP_TIMEOUT = 15.0  # seconds
 
 AnyNode = TypeVar("AnyNode", bound="Node")
@@ -45,7 +45,7 @@ class Node:
         return f"<{type(self).__name__} {self.name} {self._process!r}>"
 
     def start(self: AnyNode, *, wait: bool = True) -> AnyNode:
-        """Start it, and wait until it says that it is ready."""
+        """Start it, and wait until it logs that it is ready."""
         assert self._process is None, f"{self!r} is started already"
         self._earlier = len(self.log)
         self._process = Process(self._command, log=self._log, env=self._environment, cwd=self._folder)
@@ -72,7 +72,7 @@ class Node:
         """Tell whether it runs (a frozen one does)."""
         return self._process is not None and self._process.is_running()
 
-    def has_said(self, text: str) -> bool:
+    def has_logged(self, text: str) -> bool:
         """Tell whether this life's log contains the text."""
         return text in self.log[self._earlier :]
 
@@ -81,7 +81,7 @@ class Node:
 
         def found() -> bool:
             ended = not self.is_running()
-            said = self.has_said(text)
+            said = self.has_logged(text)
             assert said or not ended, f"{self!r} ended without {text!r} in its log:\n{self.tail()}"
             return said
 
@@ -114,7 +114,7 @@ class Node:
         return status
 
     def freeze(self) -> None:
-        """Stop it where it stands (SIGSTOP): it holds what it holds and says nothing."""
+        """Stop it with SIGSTOP: it keeps its locks and connections, and sends nothing."""
         self._running().freeze()
 
     def resume(self) -> None:
@@ -128,7 +128,7 @@ class Node:
             self.start()
 
     def end(self) -> None:
-        """End whatever is left of it, without a word to it."""
+        """Kill it if it still runs."""
         if self._process is not None:
             self._process.kill()
             self._end()
@@ -172,11 +172,15 @@ class Cluster:
         self.nodes: list[Node] = []
         self._folder = folder
         self._numbers = itertools.count(1)
+        self._probed: set[str] = set()  # the databases that have the table
 
     @property
     def probe(self) -> Probe:
         """The table of what ran."""
-        return Probe(self.database).create()
+        if self.database not in self._probed:  # a test may give the cluster another database
+            Probe(self.database).create()
+            self._probed.add(self.database)
+        return Probe(self.database)
 
     def beat(
         self,
@@ -236,7 +240,7 @@ class Cluster:
         return f"{kind}-{next(self._numbers)}"
 
     def _add(self, node: AnyNode) -> AnyNode:
-        Probe(self.database).create()
+        _ = self.probe  # the tasks write to it
         self.nodes.append(node)
         return node
 

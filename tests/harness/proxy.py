@@ -17,11 +17,11 @@ class Proxy:
     """Passes bytes on between clients of its own port and a server.
 
     Attributes:
-        cut_at: a text; a connection on which a client says it is cut right there, before the server has read it.
-        cut_after: so many bytes of a client are still passed on, then its connection is cut; None: all.
-        unanswered_at: a text; the server hears the client who says it, and does what it is asked, but its answer is
+        cut_at: a text; a connection on which a client sends it is cut at once, before the server has read it.
+        cut_after: the number of bytes of a client that are passed on before its connection is cut; None: all.
+        unanswered_at: a text; the server reads and runs the request of a client that sends it, but its answer is
             thrown away and the connection cut. Once: it is None when that has happened.
-        mute: what the server says is thrown away.
+        mute: everything that the server sends is thrown away.
         cuts: how often a text was met.
     """
 
@@ -35,13 +35,13 @@ class Proxy:
         self.unanswered_at: bytes | None = None
         self.mute = False
         self.cuts = 0
-        self._unanswered: set[socket.socket] = set()  # servers whose next answer nobody gets
+        self._unanswered: set[socket.socket] = set()  # servers whose next answer is dropped
         user, at, _ = parts.netloc.rpartition("@")
         self.url = parts._replace(netloc=f"{user}{at}{HOST}:{self._listener.getsockname()[1]}").geturl()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Let nobody through any more."""
+        """Accept no connection any more."""
         for each in (self._listener, *self._sockets):
             _shut(each)
 
@@ -85,7 +85,7 @@ class Proxy:
         _shut(client)
 
     def _hear_out(self, server: socket.socket) -> None:
-        """Throw away the rest of an answer: whoever cannot tell it to anybody might undo what he did."""
+        """Throw away the rest of an answer: a server that cannot send it might roll back what it did."""
         server.settimeout(SILENCE)
         with contextlib.suppress(TimeoutError):
             while server.recv(CHUNK):

@@ -86,7 +86,7 @@ class RabbitMQ(Server):
         }
 
     def _answers(self, process: Process) -> bool:
-        # Nobody else could know the management port, so this also tells that the broker is ours.
+        # No other process knows the management port, so this also shows that the broker is ours.
         with contextlib.suppress(OSError), socket.create_connection((HOST, self.port), timeout=1) as connection:
             connection.sendall(b"AMQP\x00\x00\x09\x01")
             return bool(connection.recv(8)) and self.management.answers()

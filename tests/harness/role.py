@@ -1,4 +1,4 @@
-"""A database user of a test's own, whom a database administrator can make life hard for."""
+"""A database user for one test, whose settings and rights the test can change as an administrator does."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sqlalchemy.engine import make_url
 
 
 class Role:
-    """A user who may do in the schema `pgbeat` of one database what a beat and a worker have to.
+    """A user with the rights in the schema `pgbeat` of one database that a beat and a worker need.
 
     What `set` sets is in force for connections made from then on; `disconnect` ends those that there are.
 
     Attributes:
-        owner_url: the database's URL for the one who made this user.
+        owner_url: the database's URL for the user that made this one.
     """
 
     def __init__(self, url: str, name: str) -> None:

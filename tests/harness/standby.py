@@ -42,12 +42,12 @@ class Standby(Postgres):
         self._prefix = unprivileged(self._binaries / "initdb", self.folder)
         passwordless = make_url(self._primary)._replace(password=None).render_as_string()
         command = [*self._prefix, str(program), "-d", passwordless, "-D", str(self._data)]
-        # -R writes down that this is a standby, and of whom.
+        # -R writes that this is a standby, and of which server.
         command += ["--checkpoint=fast", "--no-sync", "-R"]
         environment = {**os.environ, "PGPASSWORD": self.password}
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise ServerUnavailable(f"pg_basebackup failed. It said: {done.stderr.strip()}")
+            raise ServerUnavailable(f"pg_basebackup failed. Its output: {done.stderr.strip()}")
 
 
 def whichever_is_primary(*urls: str) -> str:

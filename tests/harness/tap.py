@@ -1,6 +1,6 @@
 """A tap at a queue: takes every message as it comes, notes the instant, and may pass it on, once or in copies.
 
-The messages say what beats really sent, and when; the product's own tables are not asked.
+The messages show what beats really sent, and when, without the product's own tables.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Tap:
                 self._take(line)
                 while not self._closing.is_set():
                     self._take(line)
-        except Exception as error:  # noqa: BLE001  told to the test when the tap is closed
+        except Exception as error:  # noqa: BLE001  raised in the test when the tap is closed
             self._error = error
 
     def _take(self, line: ProcessConnection) -> None:

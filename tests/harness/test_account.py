@@ -33,7 +33,7 @@ def faults(account: Account, limits: Limits = Limits()) -> str:  # noqa: B008  f
     return str(found.value)
 
 
-def test_a_perfect_account_is_proven_and_shown_in_one_line() -> None:
+def test_an_account_without_faults_passes_and_is_shown_in_one_line() -> None:
     prove(perfect(), Limits(late={99: 0.1}))
     shown = "due 100  lost 0  recorded 0  doubled sends 0  double starts 0  late p50 0.100 p99 0.100 max 0.100 s"
     assert shown == str(perfect())
@@ -47,11 +47,11 @@ def test_a_run_that_never_started_is_lost_though_its_message_came() -> None:
     assert "1 lost" in faults(replace(perfect(), started=seen()[:-1]))
 
 
-def test_what_is_recorded_is_not_lost() -> None:
+def test_a_recorded_occurrence_is_not_lost() -> None:
     Limits().judge(Account(DUE, seen()[1:], seen()[1:], recorded=DUE[:1]))
 
 
-def test_what_is_recorded_twice_was_decided_twice() -> None:
+def test_an_occurrence_that_is_recorded_twice_was_decided_twice() -> None:
     assert "1 recorded more than once" in faults(replace(perfect(), recorded=[DUE[0], DUE[1], DUE[0]]))
 
 
@@ -61,7 +61,7 @@ def test_a_message_that_came_twice_is_a_double_send_and_no_double_start() -> Non
     assert [] == account.doubled_starts
 
 
-def test_double_sends_are_allowed_up_to_a_share_or_as_many_as_are_forgiven() -> None:
+def test_double_sends_are_allowed_up_to_a_share_or_a_number() -> None:
     account = replace(perfect(), sent=[*seen(), *seen()[:2]])
     Limits(doubled_sends=0.02).judge(account)
     Limits(forgiven=2).judge(account)
@@ -73,7 +73,7 @@ def test_a_run_that_started_twice_is_never_allowed() -> None:
     assert "1 started more than once" in faults(account, Limits(doubled_sends=1, forgiven=100))
 
 
-def test_what_came_before_its_instant_is_early() -> None:
+def test_a_message_before_its_instant_is_early() -> None:
     assert "100 early" in faults(replace(perfect(), sent=seen(-SECOND)))
 
 
@@ -96,6 +96,6 @@ def test_each_control_has_its_fault_and_none_passes() -> None:
         faults(control, limits)
 
 
-def test_limits_that_allow_everything_are_found_out_by_the_controls() -> None:
+def test_limits_that_allow_everything_fail_the_controls() -> None:
     with pytest.raises(AssertionError, match="proves nothing: sends doubled"):
         prove(perfect(), Limits(doubled_sends=1))

@@ -37,7 +37,7 @@ def test_a_grid_includes_both_ends() -> None:
     assert grid("tick", FIRST, 10 * SECOND, FIRST + 99 * SECOND) == DUE
 
 
-def test_nothing_is_found_in_a_perfect_history() -> None:
+def test_no_fault_is_found_in_a_history_without_faults() -> None:
     assert lost(DUE, perfect()) == []
     assert doubled(perfect()) == []
     assert early(perfect()) == []

@@ -73,7 +73,7 @@ def test_a_header_of_the_product_reaches_the_record(cluster: Cluster) -> None:
     assert (run.job, run.periodic_task, run.scheduled_for, run.origin) == (job, "nightly", instant, "schedule")
 
 
-def test_the_tasks_fail_retry_die_and_resist_as_told(cluster: Cluster) -> None:
+def test_the_tasks_fail_retry_die_and_resist_as_their_arguments_say(cluster: Cluster) -> None:
     cluster.worker(concurrency=4)
     send(cluster, "app.probe", "fails", 0, True)
     send(cluster, "app.flaky", "flaky", 2)
@@ -109,7 +109,7 @@ def test_a_worker_stops_in_good_order(cluster: Cluster) -> None:
     assert [False] == [run.failed for run in cluster.probe.runs()]
 
 
-def test_a_frozen_worker_starts_nothing_until_it_is_thawed(cluster: Cluster) -> None:
+def test_a_frozen_worker_starts_nothing_until_it_is_resumed(cluster: Cluster) -> None:
     worker = cluster.worker()
     worker.freeze()
     send(cluster, "app.probe", "later")
@@ -119,7 +119,7 @@ def test_a_frozen_worker_starts_nothing_until_it_is_thawed(cluster: Cluster) -> 
     eventually(cluster.probe.runs, 20, "a run")
 
 
-def test_settings_reach_the_process_and_the_environment_of_the_keyboard_does_not(
+def test_settings_reach_the_process_and_pgbeat_variables_of_the_shell_do_not(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CELERY_BROKER_URL", "redis://nowhere.invalid")
@@ -133,12 +133,12 @@ def test_settings_reach_the_process_and_the_environment_of_the_keyboard_does_not
     assert '{"beat_scheduler": "celery.beat:Scheduler", "imports": [], "timezone": "Asia/Tokyo"' in environment
 
 
-def test_the_log_is_waited_for_and_an_early_end_is_noticed(cluster: Cluster) -> None:
+def test_a_wait_for_the_log_ends_early_if_the_process_does(cluster: Cluster) -> None:
     with pytest.raises(AssertionError, match=r"ended without 'beat: Starting...' in its log:[\s\S]*no_such_scheduler"):
         cluster.beat(settings={"beat_scheduler": "no_such_scheduler:Scheduler"})
 
 
-def test_logs_are_told_to_a_failed_test(cluster: Cluster) -> None:
+def test_a_failed_test_shows_the_logs(cluster: Cluster) -> None:
     cluster.beat()
     [(title, tail)] = cluster.tails()
     assert title == "log of beat-1"
@@ -181,7 +181,7 @@ def test_faults_raise_and_hang_at_their_call_only(monkeypatch: pytest.MonkeyPatc
     assert victim.work() == 2
 
 
-def test_a_trap_strikes_once_where_it_was_set_and_only_after_an_answer(
+def test_a_trap_works_once_and_only_after_the_statement_has_returned(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     trap = tmp_path / "trap"

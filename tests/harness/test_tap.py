@@ -1,4 +1,4 @@
-"""The tap takes every message once, says when and by whom it was sent, and passes on what it is told to."""
+"""The tap takes every message once, records when and by which beat it was sent, and passes it on if asked to."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_copies_are_passed_on_as_they_were(broker_url: str) -> None:
 
 
 @both_brokers
-def test_what_comes_while_the_tap_is_shut_is_taken_afterwards(broker_url: str) -> None:
+def test_messages_that_arrive_while_the_tap_is_shut_are_taken_afterwards(broker_url: str) -> None:
     with Tap(broker_url) as tap:
         with tap.shut():
             jobs = send(broker_url, 3)
@@ -71,12 +71,12 @@ def test_what_comes_while_the_tap_is_shut_is_taken_afterwards(broker_url: str) -
     assert jobs == [arrival.job for arrival in tap.arrivals]
 
 
-def test_what_went_wrong_is_told_when_the_tap_is_closed() -> None:
+def test_errors_of_the_tap_are_raised_when_it_is_closed() -> None:
     with pytest.raises(redis.ConnectionError), Tap("redis://127.0.0.1:1/0"):
         pass
 
 
-def test_the_databases_clock_goes_on_and_is_never_behind(database: str) -> None:
+def test_the_clock_of_the_database_goes_on_and_is_never_behind(database: str) -> None:
     clock = database_clock(database)
     with closing(psycopg2.connect(database)) as connection, connection.cursor() as cursor:
         cursor.execute("select clock_timestamp()")

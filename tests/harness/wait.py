@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from tests.harness.connections import kept
+
 T = TypeVar("T")
 
 
@@ -18,11 +20,12 @@ def eventually(predicate: Callable[[], T], timeout: float, message: str, *, ever
         every: seconds between two calls.
     """
     until = time.monotonic() + timeout
-    while True:
-        last_try = time.monotonic() >= until
-        found = predicate()
-        if found:
-            return found
-        if last_try:
-            raise AssertionError(f"{message}: not within {timeout} s (last seen: {found!r})")
-        time.sleep(every)
+    with kept():
+        while True:
+            last_try = time.monotonic() >= until
+            found = predicate()
+            if found:
+                return found
+            if last_try:
+                raise AssertionError(f"{message}: not within {timeout} s (last seen: {found!r})")
+            time.sleep(every)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.store.session import Session
+from tests.harness.session import Session
 
 DOOR = ["now", "schedule", "unschedule", "pause", "resume", "trigger", "explain", "known_options"]
 

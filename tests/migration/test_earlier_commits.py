@@ -18,7 +18,7 @@ from celery_pgbeat.embedded.databases import create_database, drop_database
 from celery_pgbeat.postgres.engine import create_engine
 from celery_pgbeat.postgres.migrate import migrate
 from celery_pgbeat.postgres.statements import rendered
-from tests.store.session import Session
+from tests.harness.session import Session
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("celery_pgbeat/postgres/migrations", "celery_pgbeat/postgres/definitions")

@@ -29,8 +29,8 @@ from celery_pgbeat.postgres.migrate import (
     migrations,
 )
 from celery_pgbeat.postgres.statements import rendered
+from tests.harness.session import Session
 from tests.harness.wait import eventually
-from tests.store.session import Session
 
 MIGRATE = """
 import sys

@@ -1,4 +1,4 @@
-"""Whoever writes periodic tasks: by plain SQL, at once or in a transaction that stays open for a while."""
+"""An author of periodic tasks: plain SQL, at once or in a transaction that stays open for a while."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import psycopg2
 
 from celery_pgbeat.postgres.engine import normalise_url
+from tests.harness.rows import insert_statement
 
 # How people define rows, each so that an hour has few enough occurrences to be followed one by one.
 DEFINITIONS: list[dict[str, Any]] = [
@@ -49,15 +50,14 @@ class Author:
         self.holds: str | None = None  # the name of the row that the open transaction has written to
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._other.close()
         self._connection.close()
 
     def insert(self, name: str, definition: dict[str, Any]) -> None:
         """Insert a row."""
-        columns = {"name": name, "task": "app.probe", **definition}
-        places = ", ".join(f"%({column})s" for column in columns)
-        self._run(f"insert into pgbeat.periodic_task ({', '.join(columns)}) values ({places})", **columns)
+        statement, values = insert_statement(name, **definition)
+        self._run(statement, **values)
 
     def edit(self, name: str, column: str, value: Any) -> None:
         """Change one column."""
@@ -80,7 +80,7 @@ class Author:
         self._run("update pgbeat.task_group set paused = %(paused)s where name = %(name)s", name=name, paused=paused)
 
     def trigger(self, name: str, force: bool) -> bool:
-        """Ask for a run now; tell whether a job in the way forbids it."""
+        """Trigger a run; return False if a job that is not final prevents it."""
         try:
             self._run("select pgbeat.trigger(%(name)s, %(force)s)", name=name, force=force)
         except psycopg2.errors.ObjectInUse:

@@ -1,4 +1,4 @@
-"""What must hold after every step, whoever did it, and what must be accounted for in the end."""
+"""What must hold after every step, and what must be accounted for in the end."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CHANGES: dict[str, set[tuple[str, str]]] = {
 }
 # Who moves a next run: the submit of that very occurrence, planning a changed row, and people.
 MOVERS = {"submit", "plan", "author", "resume_due"}
-PERSONS = {"author", "resume_due"}  # steps with which a person has said what is to happen, at once or beforehand
+PERSONS = {"author", "resume_due"}  # steps in which a person decides what happens, at once or in advance
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Task:
     problem: str | None
 
     def is_due(self, now: datetime) -> bool:
-        """Tell whether its next run has come, whoever has marked it."""
+        """Return whether its next run has come, marked or not."""
         return self.enabled and self.next_run_at is not None and self.next_run_at <= now
 
 
@@ -147,7 +147,7 @@ class Ledger:
         self._database = database
         self.jobs: dict[uuid.UUID, Job] = {}
         self.tasks: dict[str, Task] = {}
-        self.pauses_due: set[str] = set()  # names of what has failed so often that nothing may be sent for it
+        self.pauses_due: set[str] = set()  # names of rows that have failed so often that no job may be sent for them
         self.started: Counter[tuple[uuid.UUID, int, int]] = Counter()
         self._decided: dict[Incarnation, list[Job]] = defaultdict(list)
         self._stretches: dict[Stretch, list[Job]] = defaultdict(list)
@@ -282,7 +282,7 @@ class Ledger:
             self._stretches[(name, task.began_at, task.planned_from)] += records
 
     def account(self, now: datetime) -> int:
-        """Check that each occurrence of each row was decided, where nobody set its times by hand; return how many were.
+        """Check that each occurrence of each row was decided, unless its times were set by hand; return how many were.
 
         For the moment at which nothing is left to decide.
         """
@@ -307,6 +307,6 @@ class Ledger:
         expected = line.count(line.counts_after, planned_for - MICROSECOND)
         counted = sum(record.count for record in records)
         assert expected == counted, f"{expected} occurrences were due, {counted} were decided: {row}, {records}"
-        assert next_run_at >= line.due(planned_for), f"due before the instant that it stands for: {row}"
+        assert next_run_at >= line.due(planned_for), f"due before its instant: {row}"
         assert next_run_at > now, f"left undecided: {row}"
         return counted

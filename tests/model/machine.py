@@ -1,6 +1,6 @@
 """The model: any order of the steps of beats, workers, an author and the clock, with faults between any two of them.
 
-What hypothesis chooses is the order. After each step the ledger says whether it was allowed; in the end everything
+Hypothesis chooses the order. After each step the ledger checks whether it was allowed; in the end everything
 comes to rest, and every occurrence must be accounted for.
 """
 
@@ -311,7 +311,7 @@ class Model(RuleBasedStateMachine):
             place: which message.
             answered: whether the first answer comes through; without it the same start asks again.
             heard_before: whether the heartbeat speaks for the start before that has asked.
-            survives: whether its process lives on; the dead one's start says nothing more.
+            survives: whether its process lives on; a dead one reports nothing more.
         """
         start = self.world.receive(place % len(self.world.queue))
         if heard_before:
@@ -427,7 +427,7 @@ class Model(RuleBasedStateMachine):
         assert not self._active(), f"jobs that never end: {self._active()}"
 
     def _turn(self, beat: Beat) -> bool:
-        """Do one turn of a beat, and have a worker do what comes of it; tell whether there is anything left to do."""
+        """Run one turn of a beat, and let a worker run its jobs; return whether there is anything left to do."""
         beat.store.pause_failing(BATCH)
         self.look("pause_failing")
         beat.store.resume_due()
@@ -457,7 +457,7 @@ class Model(RuleBasedStateMachine):
         ]
 
     def _held(self) -> list[Any]:
-        """Return what bears somebody's mark: none of them is alive any more."""
+        """Return the rows and jobs that are marked: no beat that marked one is alive any more."""
         return list(
             self.world.database.execute(
                 "select name from pgbeat.periodic_task where marked_by is not null and enabled "

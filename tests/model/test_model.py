@@ -1,4 +1,4 @@
-"""No order of steps and faults, as far as chance finds one, breaks what the protocol promises."""
+"""No order of steps and faults that is tried breaks what the protocol promises."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALL = settings(
 
 
 def on(url: str) -> type[Model]:
-    """Return the model on a database of its own: who waits for a lock has failed there, and nobody for a disk."""
+    """Return the model on a database where a statement that waits for a lock fails, and none waits for a disk."""
     with closing(Database(url)) as database:
         for setting in ("lock_timeout = '5s'", "synchronous_commit = off"):
             database.execute(f"alter database {make_url(url).database} set {setting}")

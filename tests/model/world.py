@@ -26,7 +26,7 @@ RULES = Rules(
     timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15), pickup_deadline=timedelta(minutes=5)
 )
 BATCH = 10
-GROUP, LIMIT = "g", 1  # of whose jobs so many may be under way
+GROUP, LIMIT = "g", 1  # at most so many jobs of the group may be under way
 
 _EMPTY = (
     "truncate pgbeat.periodic_task, pgbeat.active_job, pgbeat.finished_job, pgbeat.node, pgbeat.periodic_task_state, "
@@ -90,7 +90,7 @@ class World:
         self.database = Database(url)
         self.reports = WorkerQueries(self.database)
         self.now = BEGIN
-        self.uptime = timedelta(0)  # of the machines: nobody sets it back
+        self.uptime = timedelta(0)  # of the machines: it cannot be set back
         self._numbers = 0
         self.database.execute(_DROP_DAYS)
         self.database.execute(_EMPTY)
@@ -130,17 +130,17 @@ class World:
         return Beat(BeatQueries(self.database, f"beat-{self.number()}", LEASE))
 
     def read_unplanned(self, beat: Beat) -> None:
-        """Plan rows that are new or changed; the answers are stored later."""
+        """Plan rows that are new or changed; the plans are stored later."""
         rows = beat.store.unplanned(BATCH)
         if rows:
             beat.planned.append([plan(row, RULES) for row in rows])
 
     def plan(self, beat: Beat) -> None:
-        """Store the oldest answers."""
+        """Store the oldest plans."""
         beat.store.plan(beat.planned.popleft(), RULES.timezone)
 
     def mark(self, beat: Beat, batch: int = BATCH, answered: bool = True) -> None:
-        """Mark what is due and decide about it; without an answer the marks stand and nobody knows of them."""
+        """Mark what is due and decide about it; without an answer the rows stay marked and no beat knows it."""
         lease_ends = self.uptime + LEASE
         due = beat.store.mark(batch)
         answers = [decide(row, RULES) for row in due]
@@ -189,7 +189,7 @@ class World:
         beat.sent.append(unsent.job)
 
     def publish_unheard(self, beat: Beat) -> None:
-        """Hand over one message, and lose the connection before the answer: nobody knows, so it is given back."""
+        """Send one message and lose the connection before the answer: the job, whose fate is unknown, is given back."""
         unsent = beat.unsent.popleft()
         self._take(unsent)
         beat.store.give_back([unsent.job])
@@ -204,7 +204,7 @@ class World:
             beat.sent.clear()
 
     def recover(self, beat: Beat, answered: bool = True) -> list[Recovered]:
-        """Take over what nobody is sending."""
+        """Take over jobs that no beat is sending."""
         lease_ends = self.uptime + LEASE
         recovered = beat.store.recover(BATCH, RULES.on_time)
         if answered:

@@ -21,10 +21,10 @@ from celery_pgbeat.planning import (
     range_of,
 )
 from celery_pgbeat.postgres.beat_queries import BeatQueries
+from tests.harness.situations import NOON, Situation, ago
 from tests.pairs.saying import LEASE
 from tests.pairs.situations import BACKFILL, NAME, A, Setting
 from tests.pairs.stage import Stage
-from tests.store.situations import NOON, Situation, ago
 
 RULES = Rules(
     timezone="UTC",

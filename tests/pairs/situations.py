@@ -13,7 +13,7 @@ from datetime import timedelta
 from itertools import product
 from typing import Any
 
-from tests.store.situations import JOB, NOON, ago
+from tests.harness.situations import JOB, NOON, ago
 
 NAME = "nightly"
 A, B, C, DEAD = (f"web-{number}:boot:ns:4711:start:random" for number in range(1, 5))  # three beats, and one that died

@@ -18,8 +18,8 @@ from psycopg2.extensions import POLL_OK, POLL_READ, POLL_WRITE
 
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import normalise_url
+from tests.harness.situations import NOON, Situation
 from tests.pairs.saying import Statement
-from tests.store.situations import NOON, Situation
 
 SETUP = Path(__file__).with_name("outcome.sql")
 PATIENCE = 30.0  # seconds until a statement counts as stuck, once nothing stands in its way

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, WorkerQueries
+from tests.harness.situations import ago
 from tests.pairs.saying import Statement, Texts
 from tests.pairs.set_up import RULES, Job, Memory
 from tests.pairs.situations import BACKFILL, NAME, TOKEN, WORKER, A, B, C
-from tests.store.situations import ago
 
 SILENCE = timedelta(seconds=30)
 NEW, COPY = UUID(int=200), UUID(int=201)  # the tokens of two starts that come now

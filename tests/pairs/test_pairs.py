@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from time import monotonic
 
 import pytest
 
-from tests.docs.pages import ROOT
 from tests.model.mutants import mutate
 from tests.pairs.benign import BENIGN
 from tests.pairs.checker import Anomaly, Figures, Meeting
@@ -20,6 +20,7 @@ from tests.pairs.selection import ALL, chosen
 from tests.pairs.situations import SITUATIONS
 from tests.pairs.stage import Stage
 
+GUARANTEES = Path(__file__).parents[2] / "docs" / "guarantees.md"
 PARTS = 4  # that run beside each other
 LONG = pytest.mark.timeout(7200 if ALL else 180)
 # Each of these once came to what neither order comes to: the situation, and the two statements.
@@ -102,9 +103,7 @@ def test_the_check_finds_that(stage: Stage, what: str) -> None:
 
 
 def test_the_page_says_what_is_harmless_and_why() -> None:
-    _, _, rest = (
-        (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8").partition("\n## Two statements at one moment\n")
-    )
+    _, _, rest = GUARANTEES.read_text(encoding="utf-8").partition("\n## Two statements at one moment\n")
     section, _, _ = rest.partition("\n## ")
     said = [" ".join(item.split()) for item in re.findall(r"^- ((?:.|\n(?!\n|- ))+)", section, re.MULTILINE)]
 

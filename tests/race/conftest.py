@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from celery_pgbeat.postgres.beat_queries import BeatQueries
-from tests.store.ticks import beat
+from tests.harness.ticks import beat
 
 
 @pytest.fixture

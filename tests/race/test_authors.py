@@ -11,10 +11,10 @@ import pytest
 from celery_pgbeat.planning import Postponed
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
+from tests.harness.jobs import bury
+from tests.harness.ticks import HOUR, beat, decided, insert, jobs, make_due, planned, row_of, submit
+from tests.harness.transactions import Attempt, Transaction, at_once
 from tests.harness.wait import eventually
-from tests.race.transactions import Attempt, Transaction, at_once
-from tests.store.jobs import bury
-from tests.store.ticks import HOUR, beat, decided, insert, jobs, make_due, planned, row_of, submit
 
 WRITES = "update pgbeat.periodic_task set args = '[1]' where name = 'held'"
 Open = Callable[[], Transaction]

@@ -13,8 +13,8 @@ from celery_pgbeat.beat.backfiller import Backfiller
 from celery_pgbeat.planning import BackfillRow, BackfillStep, Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
-from tests.race.transactions import Attempt, Transaction, at_once
-from tests.store.ticks import HOUR, beat, decided, insert, make_due
+from tests.harness.ticks import HOUR, beat, decided, insert, make_due
+from tests.harness.transactions import Attempt, Transaction, at_once
 
 PAST = "now() - interval '5 hours'"
 

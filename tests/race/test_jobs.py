@@ -12,9 +12,9 @@ import pytest
 
 from celery_pgbeat.postgres.beat_queries import BeatQueries, Confirmed
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
-from tests.race.transactions import Attempt, Transaction, at_once
-from tests.store.jobs import bury
-from tests.store.ticks import HOUR, decided, jobs, make_due, row_of
+from tests.harness.jobs import bury
+from tests.harness.ticks import HOUR, decided, jobs, make_due, row_of
+from tests.harness.transactions import Attempt, Transaction, at_once
 
 MICROSECOND = timedelta(microseconds=1)
 SILENCE = timedelta(seconds=30)

@@ -8,8 +8,8 @@ import pytest
 
 from celery_pgbeat.postgres import migrate
 from celery_pgbeat.postgres.beat_queries import BeatQueries
+from tests.harness.transactions import PATIENCE, Attempt, Transaction, at_once
 from tests.harness.wait import eventually
-from tests.race.transactions import PATIENCE, Attempt, Transaction, at_once
 
 ACTIVE_JOBS = "select 1 from pgbeat.active_job"
 ROWS = "select 1 from pgbeat.periodic_task"

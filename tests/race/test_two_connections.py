@@ -11,7 +11,7 @@ import psycopg2
 import pytest
 
 from celery_pgbeat.postgres.engine import normalise_url
-from tests.store.ticks import beat, insert, jobs, make_due, row_of, submit
+from tests.harness.ticks import beat, insert, jobs, make_due, row_of, submit
 
 PATIENCE = 5.0  # seconds; a statement that waits for a lock of these tests would wait for ever
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.store.situations import Situation
+from tests.harness.situations import Situation
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.store.session import Session
+from tests.harness.session import Session
 
 LOOK = "select * from pgbeat.look(15, '{}')"
 

@@ -14,9 +14,9 @@ from celery_pgbeat.measures.gauges import Gauges, Reading
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import migrate
 from celery_pgbeat.postgres.statements import statement
+from tests.harness.session import Session
+from tests.harness.situations import BEAT, NOON, Situation, ago
 from tests.harness.wait import eventually
-from tests.store.session import Session
-from tests.store.situations import BEAT, NOON, Situation, ago
 
 AFTER, DEAD_AFTER = timedelta(minutes=5), timedelta(seconds=30)
 SECOND = timedelta(seconds=1)

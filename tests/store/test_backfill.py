@@ -18,9 +18,9 @@ from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from celery_pgbeat.settings import Settings
 from tests.harness.cost import slowness
-from tests.store.session import reason
-from tests.store.situations import NOON, Situation
-from tests.store.ticks import LEASE, beat, decided
+from tests.harness.session import reason
+from tests.harness.situations import NOON, Situation
+from tests.harness.ticks import LEASE, beat, decided
 
 RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
 HOUR = timedelta(hours=1)

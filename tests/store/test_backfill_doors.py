@@ -15,9 +15,9 @@ from celery_pgbeat.api import Backfill, PgBeat
 from celery_pgbeat.cli import confirmation, main
 from celery_pgbeat.errors import BackfillOver, InvalidPeriodicTask, UnknownBackfill
 from celery_pgbeat.postgres.engine import normalise_url
-from tests.store.situations import NOON, Situation
+from tests.harness.situations import NOON, Situation
+from tests.harness.ticks import beat as a_beat
 from tests.store.test_backfill import Desk, end_job, hours, jobs
-from tests.store.ticks import beat as a_beat
 
 UTC = timezone.utc
 DAY = ("2100-02-28T01:00Z", "2100-02-28T05:00Z")

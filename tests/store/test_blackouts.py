@@ -8,8 +8,8 @@ import pytest
 
 from celery_pgbeat.planning import Postponed
 from celery_pgbeat.postgres.beat_queries import BeatQueries
-from tests.store.session import Session, reason
-from tests.store.ticks import HOUR, beat, jobs, make_due, planned, row_of, submit
+from tests.harness.session import Session, reason
+from tests.harness.ticks import HOUR, beat, jobs, make_due, planned, row_of, submit
 
 NIGHT = ["0 0 * * * PT5H"]
 

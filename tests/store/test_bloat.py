@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from celery_pgbeat.postgres.beat_queries import BeatQueries
-from tests.race.transactions import Transaction
-from tests.store.ticks import beat, decided
+from tests.harness.ticks import beat, decided
+from tests.harness.transactions import Transaction
 
 ROWS, ROUNDS = 200, 10
 MICROSECOND = timedelta(microseconds=1)

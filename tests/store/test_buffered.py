@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from celery_pgbeat.postgres.beat_queries import BeatQueries
-from tests.store.session import Session
-from tests.store.ticks import HOUR, beat, decided, insert, jobs, make_due
+from tests.harness.session import Session
+from tests.harness.ticks import HOUR, beat, decided, insert, jobs, make_due
 
 ON_TIME = timedelta(seconds=32)
 

@@ -11,8 +11,8 @@ from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from tests.harness.role import Role
-from tests.race.transactions import Attempt, Transaction
-from tests.store.ticks import LEASE, beat, decided, jobs, make_due, row_of, submit
+from tests.harness.ticks import LEASE, beat, decided, jobs, make_due, row_of, submit
+from tests.harness.transactions import Attempt, Transaction
 
 
 @pytest.fixture(params=["psycopg2", "psycopg"])

@@ -16,9 +16,9 @@ from celery_pgbeat.planning import Decision, Rules, decide, plan
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from tests.harness.clock import Clock
-from tests.store.session import Session
-from tests.store.situations import in_short
-from tests.store.ticks import HOUR, beat
+from tests.harness.session import Session
+from tests.harness.situations import in_short
+from tests.harness.ticks import HOUR, beat
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 TEN_PAST = NOON + timedelta(minutes=10)

@@ -16,8 +16,8 @@ from celery_pgbeat.beat.publisher import Published
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
-from tests.race.transactions import Transaction
-from tests.store.ticks import beat, decided, jobs, make_due, submit
+from tests.harness.ticks import beat, decided, jobs, make_due, submit
+from tests.harness.transactions import Transaction
 
 
 class Sends:

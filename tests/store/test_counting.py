@@ -13,8 +13,8 @@ from celery_pgbeat.measures.tally import Tally
 from celery_pgbeat.planning import Skipped
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
-from tests.store.jobs import make_job
-from tests.store.ticks import LEASE, beat, decided, make_due
+from tests.harness.jobs import make_job
+from tests.harness.ticks import LEASE, beat, decided, make_due
 
 SECOND = timedelta(seconds=1)
 

@@ -26,8 +26,8 @@ from celery_pgbeat.worker import running
 from celery_pgbeat.worker.context import WorkerContext
 from celery_pgbeat.worker.guard import guard
 from tests.harness.clock import Clock
-from tests.store.jobs import make_job
-from tests.store.session import Session
+from tests.harness.jobs import make_job
+from tests.harness.session import Session
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)

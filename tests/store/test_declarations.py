@@ -26,8 +26,8 @@ from celery_pgbeat.postgres.code_sync_queries import CodeSyncQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
 from tests.harness.clock import Clock
-from tests.race.transactions import Attempt, Transaction
-from tests.store.ticks import LEASE
+from tests.harness.ticks import LEASE
+from tests.harness.transactions import Attempt, Transaction
 
 MANAGER = "code:shop"
 HEARTBEAT = timedelta(seconds=10)

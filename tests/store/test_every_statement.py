@@ -16,7 +16,7 @@ import pytest
 
 from celery_pgbeat.postgres.statements import statement
 from tests.harness.cost import slowness
-from tests.store.session import Session
+from tests.harness.session import Session
 
 ROWS = 100_000
 QUICK = 0.05  # seconds, on an ordinary machine

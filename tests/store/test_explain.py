@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.store.session import Session, reason
-from tests.store.situations import BEAT, JOB, NO_BEAT, NOON, Situation, ago
+from tests.harness.session import Session, reason
+from tests.harness.situations import BEAT, JOB, NO_BEAT, NOON, Situation, ago
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 NEXT = "its next run is at 13:00:00Z"

@@ -13,10 +13,10 @@ from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Unstarted, WorkerQueries
 from tests.harness.clock import Clock
-from tests.race.transactions import Attempt, Transaction, at_once
-from tests.store.jobs import active, bury, finished, make_job, state
-from tests.store.session import Session
-from tests.store.ticks import HOUR, beat, decided, insert, jobs, row_of
+from tests.harness.jobs import active, bury, finished, make_job, state
+from tests.harness.session import Session
+from tests.harness.ticks import HOUR, beat, decided, insert, jobs, row_of
+from tests.harness.transactions import Attempt, Transaction, at_once
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 ON_TIME = timedelta(seconds=32)

@@ -12,9 +12,9 @@ import psycopg2
 import pytest
 
 from celery_pgbeat.postgres.beat_queries import BeatQueries
-from tests.store import ticks
-from tests.store.session import PATIENCE, Session, reason
-from tests.store.ticks import HOUR, beat, submit
+from tests.harness import ticks
+from tests.harness.session import PATIENCE, Session, reason
+from tests.harness.ticks import HOUR, beat, submit
 
 FAR = datetime(3000, 1, 1, tzinfo=timezone.utc)
 EVERYTHING = """

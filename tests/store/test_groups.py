@@ -13,10 +13,10 @@ import pytest
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
-from tests.race.transactions import Attempt, Transaction
-from tests.store.jobs import bury, make_job
-from tests.store.session import Session, reason
-from tests.store.ticks import beat, decided, insert, jobs, make_due, row_of, submit
+from tests.harness.jobs import bury, make_job
+from tests.harness.session import Session, reason
+from tests.harness.ticks import beat, decided, insert, jobs, make_due, row_of, submit
+from tests.harness.transactions import Attempt, Transaction
 
 DAY = timedelta(days=1)
 

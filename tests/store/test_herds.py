@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from celery_pgbeat.postgres.beat_queries import BeatQueries
-from tests.store.ticks import beat
+from tests.harness.ticks import beat
 
 
 @pytest.fixture

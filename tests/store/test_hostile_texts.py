@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from celery_pgbeat.cli import COMMANDS, main
 from celery_pgbeat.shown import json_lines, one_line
-from tests.store.session import Session
+from tests.harness.session import Session
 
 Run = Callable[..., Result]
 HOSTILE = "e\x1b[31m\x1b]0;owned\x07\x9b31m\u202egnp\u2028\r\nx\x7f\u200b2\u2066"

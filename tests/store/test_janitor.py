@@ -10,8 +10,8 @@ from celery_pgbeat.beat import janitor
 from celery_pgbeat.beat.janitor import AGAIN_AFTER, LEFT_TOO_OFTEN, Janitor
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.settings import Settings
-from tests.store.session import Session
-from tests.store.ticks import beat
+from tests.harness.session import Session
+from tests.harness.ticks import beat
 
 TOLD = "The history's days have not been made for 5 minutes"
 

@@ -20,7 +20,7 @@ from celery_pgbeat.embedded import Postgres
 from celery_pgbeat.postgres.engine import create_engine
 from tests.harness.databases import migrate_database
 from tests.harness.pgbouncer import PgBouncer
-from tests.store.session import Session
+from tests.harness.session import Session
 
 QUICK = 0.1  # seconds; compiling takes at least twice as long, everything else a twentieth
 

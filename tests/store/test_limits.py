@@ -28,8 +28,8 @@ from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.schedules import parse, windows
 from celery_pgbeat.settings import Settings
-from tests.store.session import Session
-from tests.store.ticks import beat, insert
+from tests.harness.session import Session
+from tests.harness.ticks import beat, insert
 
 DAY = timedelta(days=1)
 WINDOW = "0 0 * * * PT1M"

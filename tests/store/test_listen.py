@@ -16,8 +16,8 @@ from celery_pgbeat.postgres import listen
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.listen import Wakeup
 from tests.harness.pgbouncer import PgBouncer
+from tests.harness.session import Session
 from tests.harness.wait import eventually
-from tests.store.session import Session
 
 
 @pytest.fixture

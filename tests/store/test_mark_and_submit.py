@@ -12,7 +12,7 @@ from celery_pgbeat.planning import Due, Skipped, Unplanned
 from celery_pgbeat.postgres.database import Database, sqlstate
 from celery_pgbeat.postgres.spans import UNIT
 from celery_pgbeat.postgres.statements import statement
-from tests.store.ticks import HOUR, beat, decided, insert, jobs, make_due, row_of, submit
+from tests.harness.ticks import HOUR, beat, decided, insert, jobs, make_due, row_of, submit
 
 
 def test_a_due_row_is_marked_with_who_and_when(migrated_database: str) -> None:

@@ -15,8 +15,8 @@ from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.postgres.worker_queries import JobState, MinGapViolation, Start, WorkerQueries
 from celery_pgbeat.worker.guard import StartResult, start_job
 from tests.harness.clock import Clock
-from tests.race.transactions import Transaction, at_once
-from tests.store.jobs import active, bury, finished, make_job, state
+from tests.harness.jobs import active, bury, finished, make_job, state
+from tests.harness.transactions import Transaction, at_once
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 GAP = timedelta(seconds=55)  # an interval of 60 s, and a tolerance of 5 s

@@ -19,12 +19,9 @@ JOB_FILTERS = dict.fromkeys(("name", "pattern", "state", "reason", "task", "queu
 
 
 @pytest.fixture(scope="module")
-def database(postgres_server: str, migrated_template: str, unique_name: object) -> Iterator[Database]:
+def database(shared_database: str) -> Iterator[Database]:
     """A database with many rows, which the tests only read."""
-    from celery_pgbeat.embedded.databases import create_database, drop_database
-
-    name = unique_name()  # type: ignore[operator]
-    made = Database(create_database(postgres_server, name, template=migrated_template))
+    made = Database(shared_database)
     made.execute(
         "insert into pgbeat.periodic_task (name, task, schedule, queue) select 'row-' || n, 'app.' || mod(n, 100), "
         f"'every 1h', case when mod(n, 1000) = 0 then 'rare' end from generate_series(1, {TASKS}) n"
@@ -37,7 +34,6 @@ def database(postgres_server: str, migrated_template: str, unique_name: object) 
     made.execute("vacuum analyze")
     yield made
     made.close()
-    drop_database(postgres_server, name)
 
 
 def plan_of(database: Database, name: str, /, **values: object) -> str:

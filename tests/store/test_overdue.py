@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.store.situations import BEAT, JOB, NO_BEAT, NOON, Situation, ago
+from tests.harness.situations import BEAT, JOB, NO_BEAT, NOON, Situation, ago
 
 SECOND = timedelta(seconds=1)
 LATE = timedelta(minutes=10)

@@ -10,8 +10,8 @@ import pytest
 
 from celery_pgbeat.postgres import beat_queries as store_module
 from celery_pgbeat.postgres.beat_queries import BeatQueries, Submitted
-from tests.store.session import Session
-from tests.store.ticks import beat, decided, jobs, make_due
+from tests.harness.session import Session
+from tests.harness.ticks import beat, decided, jobs, make_due
 
 ON_TIME = timedelta(seconds=32)
 WAITING = ("buffer_one", "buffer_all", "cancel_other", "terminate_other")

@@ -12,9 +12,9 @@ import pytest
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Unstarted, WorkerQueries
+from tests.harness.session import Session
+from tests.harness.ticks import beat, decided
 from tests.store.reads import read_by
-from tests.store.session import Session
-from tests.store.ticks import beat, decided
 
 ROWS = 5_000
 

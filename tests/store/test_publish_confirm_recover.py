@@ -9,7 +9,7 @@ import pytest
 from celery_pgbeat.beat.messages import OutgoingJob
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness.clock import Clock
-from tests.store.ticks import HOUR, beat, insert, jobs, make_due, submit
+from tests.harness.ticks import HOUR, beat, insert, jobs, make_due, submit
 
 ON_TIME = timedelta(seconds=32)
 

@@ -7,8 +7,8 @@ from contextlib import closing
 import psycopg2
 
 from celery_pgbeat.postgres.database import Database
-from tests.store.jobs import bury, make_job
-from tests.store.session import Session
+from tests.harness.jobs import bury, make_job
+from tests.harness.session import Session
 
 INSTANTS = ("infinity", "-infinity", "0044-01-01 00:00+00 BC", "10000-01-01 00:00+00")
 SPANS = ("170000000 years", "-1 second", "367 days", "12000000 months -360000000 days")

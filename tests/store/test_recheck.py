@@ -13,11 +13,11 @@ from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from tests.harness.clock import Clock
+from tests.harness.jobs import active, make_job
+from tests.harness.session import Session
+from tests.harness.ticks import LEASE, beat, jobs, make_due, submit
 from tests.harness.wait import eventually
-from tests.store.jobs import active, make_job
 from tests.store.reads import read_by
-from tests.store.session import Session
-from tests.store.ticks import LEASE, beat, jobs, make_due, submit
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 ON_TIME = timedelta(seconds=32)

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from importlib import resources
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from celery_pgbeat.embedded.databases import create_database, drop_database
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.database import Database
@@ -30,20 +29,13 @@ from celery_pgbeat.postgres.worker_queries import (
     WorkerQueries,
 )
 from celery_pgbeat.worker.guard import StartResult, retry_until_deadline, start_job
+from tests.harness.jobs import HOUR, active, bury, finished, make_job, state
+from tests.harness.session import Session
 from tests.harness.wait import eventually
-from tests.store.jobs import HOUR, active, bury, finished, make_job, state
 from tests.store.reads import read_by
-from tests.store.session import Session
 
 SILENCE = timedelta(seconds=30)
 SECOND = timedelta(seconds=1)
-
-
-@pytest.fixture(scope="module")
-def shared_database(postgres_server: str, migrated_template: str, unique_name: Callable[[], str]) -> Iterator[str]:
-    name = unique_name()
-    yield create_database(postgres_server, name, template=migrated_template)
-    drop_database(postgres_server, name)
 
 
 @pytest.fixture(scope="module", params=["psycopg2", "psycopg"])

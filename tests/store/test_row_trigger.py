@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.postgres.beat_queries import BeatQueries
+from tests.harness import ticks
 from tests.harness.clock import Clock
-from tests.store import ticks
-from tests.store.session import Session
-from tests.store.ticks import HOUR, beat, submit
+from tests.harness.session import Session
+from tests.harness.ticks import HOUR, beat, submit
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 LATER = NOON + HOUR

@@ -19,7 +19,7 @@ from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.roles import roles_script
 from celery_pgbeat.postgres.statements import PARAMETER, statement
 from celery_pgbeat.settings import Settings
-from tests.store.session import Session
+from tests.harness.session import Session
 
 ROOM = Path(celery_pgbeat.__file__).parent
 DENIED = "42501"  # SQLSTATE insufficient_privilege
@@ -46,7 +46,17 @@ BEHIND_FUNCTIONS = {
 
 @pytest.fixture
 def owner(migrated_database: str) -> Session:
-    session = Session(migrated_database)
+    return with_roles(migrated_database)
+
+
+@pytest.fixture(scope="module")
+def untouched(shared_database: str) -> Session:
+    """The same on one database, for the many tests that change nothing there."""
+    return with_roles(shared_database)
+
+
+def with_roles(url: str) -> Session:
+    session = Session(url)
     session.rows(roles_script("pgbeat"))
     session.rows(
         "insert into pgbeat.periodic_task (name, task, schedule, args, queue) "
@@ -87,9 +97,9 @@ def explain(session: Session, name: str) -> None:
 
 
 @pytest.mark.parametrize(("role", "name"), [(role, name) for role, names in STATEMENTS.items() for name in names])
-def test_each_statement_of_a_process_is_allowed_to_its_role(owner: Session, role: str, name: str) -> None:
-    with acting_as(owner, role):
-        explain(owner, name)
+def test_each_statement_of_a_process_is_allowed_to_its_role(untouched: Session, role: str, name: str) -> None:
+    with acting_as(untouched, role):
+        explain(untouched, name)
 
 
 def grants_of(session: Session, role: str) -> list[tuple[str, str, str | None]]:
@@ -263,12 +273,12 @@ MATRIX = {
 
 
 @pytest.mark.parametrize("probe", MATRIX)
-def test_what_a_role_is_not_for_is_refused(owner: Session, probe: str) -> None:
+def test_what_a_role_is_not_for_is_refused(untouched: Session, probe: str) -> None:
     role, command = MATRIX[probe]
-    owner.rows("drop role if exists pgbeat_public; create role pgbeat_public")
-    with acting_as(owner, role):
-        refused = owner.refusal(command)
-    owner.rows("drop role pgbeat_public")
+    untouched.rows("drop role if exists pgbeat_public; create role pgbeat_public")
+    with acting_as(untouched, role):
+        refused = untouched.refusal(command)
+    untouched.rows("drop role pgbeat_public")
 
     # To alter what one does not own is refused by that name, and so by the same SQLSTATE.
     assert DENIED == refused.pgcode
@@ -504,12 +514,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("probe", REFUSED)
-def test_what_no_row_may_hold_is_refused_by_sql_naming_the_value(owner: Session, probe: str) -> None:
+def test_what_no_row_may_hold_is_refused_by_sql_naming_the_value(untouched: Session, probe: str) -> None:
     columns, word = REFUSED[probe]
     columns = {"name": "x", "task": "app.probe", **columns}
     values = [psycopg2.extras.Json(value) if isinstance(value, (dict, list)) else value for value in columns.values()]
-    with acting_as(owner, "author"):
-        refused = owner.refusal(
+    with acting_as(untouched, "author"):
+        refused = untouched.refusal(
             f"insert into pgbeat.periodic_task ({', '.join(columns)}) values ({', '.join(['%s'] * len(columns))})",
             *values,
         )

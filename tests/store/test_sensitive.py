@@ -16,8 +16,8 @@ from celery_pgbeat.beat.messages import OutgoingJob
 from celery_pgbeat.cli import main
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.sensitive import MASK
-from tests.store.session import Session, reason
-from tests.store.ticks import HOUR, beat, decided, make_due, submit
+from tests.harness.session import Session, reason
+from tests.harness.ticks import HOUR, beat, decided, make_due, submit
 
 SECRET = "patient-4711"
 Run = Callable[..., Result]

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from psycopg import _queries, adapt, pq
 
+from celery_pgbeat import postgres
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import main
 from celery_pgbeat.errors import DatabaseUnsuitable
@@ -25,11 +27,11 @@ from celery_pgbeat.postgres.engine import create_engine, normalise_url
 from celery_pgbeat.postgres.migrate import check, latest, migrate
 from celery_pgbeat.postgres.statements import PARAMETER, statement
 from celery_pgbeat.postgres.worker_queries import MinGapViolation, Start, WorkerQueries
+from tests.harness.jobs import make_job
 from tests.harness.role import Role
-from tests.store.jobs import make_job
-from tests.store.ticks import LEASE, decided, planned
-from tests.unit.test_house import SQL
+from tests.harness.ticks import LEASE, decided, planned
 
+STATEMENTS = sorted((Path(postgres.__file__).parent / "sql").glob("*.sql"))
 UTC = timezone.utc
 SILENCE = timedelta(seconds=30)
 MICROSECOND = timedelta(microseconds=1)
@@ -251,7 +253,7 @@ def test_a_span_is_as_long_as_postgres_takes_it_for_when_it_compares(migrated_da
 
 def test_no_statement_returns_an_interval_or_a_float(migrated_database: str) -> None:
     with psycopg.connect(migrated_database, autocommit=True) as connection:
-        kinds = {path.stem: result_types(connection, statement(path.stem, "pgbeat")) for path in SQL}
+        kinds = {path.stem: result_types(connection, statement(path.stem, "pgbeat")) for path in STATEMENTS}
 
     assert {"text", "timestamptz"} <= kinds["mark"]
     assert {} == {name: found for name, found in kinds.items() if found & {"interval", "float4", "float8"}}

@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import COMMANDS, confirmation, main
 from celery_pgbeat.postgres.engine import normalise_url
+from tests.harness.cli_shapes import SHAPES, fault
 from tests.harness.role import Role
-from tests.store.session import Session
-from tests.unit.cli_shapes import SHAPES, fault
+from tests.harness.session import Session
 
 Run = Callable[..., Result]
 NOT_JSON_OF_ONE_SHAPE = {"demo", "export"}  # the demo's proof is shown in its own test; an export is JSON lines

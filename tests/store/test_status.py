@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.store.situations import JOB, NOON, Situation, ago
+from tests.harness.situations import JOB, NOON, Situation, ago
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 ROWS = 2_000  # periodic tasks of the plan test

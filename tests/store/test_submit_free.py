@@ -11,9 +11,9 @@ import pytest
 
 from celery_pgbeat.planning import Decision, Skipped
 from celery_pgbeat.postgres.beat_queries import BeatQueries
-from tests.race.transactions import Transaction
-from tests.store.jobs import make_job
-from tests.store.ticks import beat, decided, insert, jobs, make_due, row_of
+from tests.harness.jobs import make_job
+from tests.harness.ticks import beat, decided, insert, jobs, make_due, row_of
+from tests.harness.transactions import Transaction
 
 FAR = datetime(3000, 1, 1, tzinfo=timezone.utc)
 # What differs between two rows of one definition, or between two instants at which they are submitted.

@@ -15,9 +15,9 @@ from celery_pgbeat.planning import Skipped
 from celery_pgbeat.postgres.beat_queries import Submitted
 from celery_pgbeat.postgres.database import Database
 from tests.harness.exported import Exported, counts, exported
-from tests.store.jobs import make_job
+from tests.harness.jobs import make_job
+from tests.harness.ticks import LEASE, beat, decided, make_due
 from tests.store.test_counting import SECOND, submit, submit_free
-from tests.store.ticks import LEASE, beat, decided, make_due
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import uuid
 import pytest
 
 from celery_pgbeat.postgres.beat_queries import BeatQueries
-from tests.store.session import Session
-from tests.store.ticks import beat, decided, jobs, make_due
+from tests.harness.session import Session
+from tests.harness.ticks import beat, decided, jobs, make_due
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import available_timezones
@@ -16,7 +17,7 @@ from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.settings import Settings
-from tests.store.session import Session, reason
+from tests.harness.session import Session, reason
 from tests.unit.schedules.wrong_texts import NIGHT, lists_of_windows, wrong_texts
 
 REFUSED = {
@@ -196,8 +197,12 @@ ACCEPTED_WINDOWS = [
 
 
 @pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
+def session(shared_database: str) -> Iterator[Session]:
+    """A session; the database is shared, because to copy one takes longer than most of these tests."""
+    made = Session(shared_database)
+    yield made
+    made.rows("set session_replication_role = replica; delete from pgbeat.periodic_task; delete from pgbeat.blackout")
+    made.connection.close()
 
 
 def refusal_of(session: Session, **columns: Any) -> str:

@@ -19,7 +19,7 @@ from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Un
 from celery_pgbeat.worker import end_batch, kept
 from celery_pgbeat.worker.heartbeat import Heartbeat
 from celery_pgbeat.worker.report_thread import ReportThread
-from tests.store.jobs import make_job, state
+from tests.harness.jobs import make_job, state
 from tests.store.test_reports import SECOND, SILENCE, start_of
 
 SECONDS = 60.0

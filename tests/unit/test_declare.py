@@ -24,7 +24,7 @@ from celery_pgbeat.declare.entry import entry_of
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.settings import Settings
-from tests.fuzz.values import nested
+from tests.harness.values import nested
 
 UTC = timezone.utc
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)

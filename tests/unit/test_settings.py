@@ -12,7 +12,7 @@ from celery_pgbeat.postgres import engine
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.settings import Settings
-from tests.fuzz.values import nested
+from tests.harness.values import nested
 
 URL = "postgresql://shop:s3cret@localhost/shop"
 

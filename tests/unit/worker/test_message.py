@@ -14,7 +14,7 @@ from celery.worker import state
 
 from celery_pgbeat.postgres.worker_queries import MessageCopy
 from celery_pgbeat.worker.message import ReceivedJobs, assign_token, assigned_start, copy_of
-from tests.fuzz.values import nested
+from tests.harness.values import nested
 
 JOB = uuid.UUID("7e5cf5a2-7c3c-5f0e-9d2a-1f5f3d0f8a11")
 

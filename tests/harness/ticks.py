@@ -1,14 +1,14 @@
-"""Making rows due and decisions about them, for tests of the statements."""
+"""Rows that are due and decisions about them, for tests of the statements."""
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta
 from typing import Any
 
 from celery_pgbeat.planning import Decision, Due, Planned, PlanningRow, Skipped, job_id
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
+from tests.harness.rows import insert_statement
 
 LEASE = timedelta(seconds=15)
 HOUR = timedelta(hours=1)
@@ -19,13 +19,8 @@ def beat(url: str, name: str = "beat-a", lease: timedelta = LEASE) -> BeatQuerie
 
 
 def insert(store: BeatQueries, name: str, **columns: Any) -> None:
-    values: dict[str, Any] = {"name": name, "task": "app.probe", "schedule": "every 1h", **columns}
-    rendered = {
-        column: json.dumps(value) if isinstance(value, (dict, list)) else value for column, value in values.items()
-    }
-    names = ", ".join(rendered)
-    parameters = ", ".join(f"%({column})s" for column in rendered)
-    store.database.execute(f"insert into pgbeat.periodic_task ({names}) values ({parameters})", rendered)
+    """Insert a row that is due each hour."""
+    store.database.execute(*insert_statement(name, **{"schedule": "every 1h", **columns}))
 
 
 def make_due(store: BeatQueries, name: str, **columns: Any) -> None:
@@ -35,7 +30,7 @@ def make_due(store: BeatQueries, name: str, **columns: Any) -> None:
 
 
 def decided(row: Due, next_run_at: datetime | None = None, skipped: Skipped | None = None) -> Decision:
-    """Decide to submit the due occurrence, with the next run an hour later unless said."""
+    """Decide to submit the due occurrence; by default the next run is an hour later."""
     instant = row.next_run_at
     return Decision(
         row=row,

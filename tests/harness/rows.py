@@ -1,32 +1,38 @@
-"""What an operator would type into psql, for the acceptance tests."""
+"""Periodic tasks and jobs by plain SQL, as an operator writes them in psql."""
 
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from typing import Any
 
-import psycopg2
-from psycopg2.extras import RealDictCursor
+from tests.harness.connections import fetch
 
 JSON_COLUMNS = ("args", "kwargs", "options")
 
 
 def sql(url: str, statement: str, **values: Any) -> list[dict[str, Any]]:
     """Run one statement in a transaction of its own and return its rows."""
-    with closing(psycopg2.connect(url)) as connection:
-        connection.autocommit = True
-        with connection.cursor(cursor_factory=RealDictCursor) as cursor:
-            cursor.execute(statement, values or None)
-            return [dict(row) for row in cursor.fetchall()] if cursor.description else []
+    return fetch(url, statement, values)
+
+
+def insert_statement(name: str, **columns: Any) -> tuple[str, dict[str, Any]]:
+    """Return the statement that inserts a periodic task, by default of the task `app.probe`, and its parameters.
+
+    Lists and dicts for a column of JSON are written as JSON. Each client of the tests runs it on its own connection.
+    """
+    row = {"name": name, "task": "app.probe", **columns}
+    values = {
+        column: json.dumps(value) if column in JSON_COLUMNS and isinstance(value, (list, dict)) else value
+        for column, value in row.items()
+    }
+    places = ", ".join(f"%({column})s" for column in values)
+    return f"insert into pgbeat.periodic_task ({', '.join(values)}) values ({places})", values
 
 
 def insert(url: str, name: str, schedule: str | None = "every 1s", **columns: Any) -> None:
     """Insert a row that runs `app.probe` under its own name."""
-    row = {"name": name, "task": "app.probe", "schedule": schedule, "args": [name], **columns}
-    values = {column: json.dumps(value) if column in JSON_COLUMNS else value for column, value in row.items()}
-    places = ", ".join(f"%({column})s" for column in values)
-    sql(url, f"insert into pgbeat.periodic_task ({', '.join(values)}) values ({places})", **values)
+    statement, values = insert_statement(name, **{"schedule": schedule, "args": [name], **columns})
+    sql(url, statement, **values)
 
 
 def insert_many(

@@ -1,6 +1,6 @@
-"""Situations in which periodic tasks get: rows, jobs and nodes as beats and workers leave them, by a clock that stands.
+"""Situations of periodic tasks: rows, jobs and nodes as beats and workers leave them, under a stopped clock.
 
-It is noon of a day far ahead: the server's own start, which the views ask for, is long past.
+It is noon of a day far ahead: the start of the server, which the views read, is long past.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from tests.harness.clock import Clock
-from tests.store.session import Session
+from tests.harness.session import Session
 
 NOON = datetime(2100, 3, 1, 12, tzinfo=timezone.utc)
 JOB = uuid.UUID(int=1)
 BEAT = "web-1:boot:ns:4711:start:random"  # a node's id: host, boot, pid namespace, process, its start, random part
-NO_BEAT = "no beat is running: none has been started, or all have been stopped"  # as overdue and explain() say it
+NO_BEAT = "no beat is running: none has been started, or all have been stopped"  # as overdue and explain() write it
 WORKER = "web-2:boot:ns:815:start:random"
 
 
@@ -29,7 +29,7 @@ LATELY, AN_HOUR_AGO = ago(minutes=10), ago(hours=1)
 
 
 class Situation:
-    """One database whose clock stands at noon."""
+    """One database whose clock is stopped at noon."""
 
     def __init__(self, url: str) -> None:
         self.clock = Clock(url)
@@ -69,7 +69,7 @@ class Situation:
         self.task(next_run_at=next_run_at or NOON + timedelta(hours=1), **columns)
 
     def job(self, state: str, since: datetime = LATELY, **columns: Any) -> None:
-        """Have a job that is not final, in this state since then; who runs is heard of a moment ago."""
+        """Have a job that is not final, in this state since then; a running one had a heartbeat a moment ago."""
         waiting = {"busy_until": since + timedelta(hours=1), "pickup_deadline": timedelta(hours=1)}
         silent_at = NOON + timedelta(seconds=25)
         running = {"started_at": since, "attempt_at": since, "worker": WORKER, "busy_until": silent_at}
@@ -93,7 +93,7 @@ class Situation:
         self._insert("active_job", values)
 
     def final(self, state: str, at: datetime = AN_HOUR_AGO, **columns: Any) -> None:
-        """Have a job that is final, of that instant."""
+        """Have a final job of that instant."""
         values = {
             "id": str(uuid.uuid4()),
             "periodic_task": "nightly",
@@ -120,7 +120,7 @@ class Situation:
         return [(row["due_at"], row["late_by"], in_short(row["reason"])) for row in rows]
 
     def status(self, name: str = "nightly") -> dict[str, Any]:
-        """Return how a row stands."""
+        """Return the status of a row."""
         return self.session.row("select * from pgbeat.status where name = %s", name)
 
     def _insert(self, table: str, values: Mapping[str, Any]) -> None:

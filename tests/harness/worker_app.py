@@ -19,7 +19,7 @@ from tests.harness.probe_app import DATABASE, app
 from tests.harness.probe_app import _Recorded as Recorded
 
 if "WORKER_PATIENCE" in os.environ:
-    guard.PATIENCE = float(os.environ["WORKER_PATIENCE"])  # seconds; nobody wants to watch ten of them pass
+    guard.PATIENCE = float(os.environ["WORKER_PATIENCE"])  # seconds; instead of ten
 if "WORKER_MERCY" in os.environ:
     stop_requests.KILL_AFTER = float(os.environ["WORKER_MERCY"])
 
@@ -118,7 +118,7 @@ def run_replace(self: Task, label: str) -> Any:
 
 @app.task(name="app.heeding", bind=True)
 def run_heeding(self: Task, label: str, seconds: float, pause: float = 0.1) -> str:
-    """Look every so often whether it is to end, and end in good order."""
+    """Look again and again whether it is asked to end, and return then."""
     with Recorded(self, label):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -174,7 +174,7 @@ def run_quota(self: Task, label: str) -> None:
 
 @app.task(name="app.cancel_itself", bind=True)
 def run_cancel_itself(self: Task, label: str, at: int) -> None:
-    """Have no further run after so many."""
+    """Have no further run after this many."""
     with Recorded(self, label):
         if len(probe.Probe(os.environ[DATABASE]).runs(label)) == at:
             current().cancel("it has run often enough")
@@ -190,7 +190,7 @@ def run_fail_but(self: Task, label: str, good: list[int]) -> None:
 
 @app.task(name="app.snooze_itself", bind=True)
 def run_snooze_itself(self: Task, label: str, seconds: float) -> None:
-    """Have no run for so long after the first."""
+    """Have no run for this time after the first."""
     with Recorded(self, label):
         if len(probe.Probe(os.environ[DATABASE]).runs(label)) == 1:
             current().snooze(seconds)

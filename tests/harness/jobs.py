@@ -1,4 +1,4 @@
-"""Jobs put straight into the tables and read back, for tests of what workers do with them."""
+"""Jobs written directly to the tables and read back, for tests of what workers do with them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOUR = timedelta(hours=1)
 
 
 def make_job(database: Database, **columns: Any) -> uuid.UUID:
-    """Insert a job that was sent and not picked up yet; columns say what is different."""
+    """Insert a job that was sent and not picked up yet; columns override the defaults."""
     values: dict[str, Any] = {
         "id": uuid.uuid4(),
         "periodic_task": "nightly",
@@ -39,7 +39,7 @@ def make_job(database: Database, **columns: Any) -> uuid.UUID:
 
 
 def bury(database: Database, job: uuid.UUID) -> None:
-    """Give a job up for lost, as `judge` does once it has been silent for too long and sent often enough."""
+    """Give a job up as lost, as `judge` does once it has been silent for too long and sent often enough."""
     statement = (
         "update pgbeat.active_job set check_at = 'epoch', busy_until = pgbeat.now() - interval '1 s' where id = %(job)s"
     )
@@ -48,7 +48,7 @@ def bury(database: Database, job: uuid.UUID) -> None:
 
 
 def active(database: Database, job: uuid.UUID) -> dict[str, Any] | None:
-    """Return a job's row as it is while it is not final, but for `check_at`: not every driver reads '-infinity'."""
+    """Return the row of a job that is not final, without `check_at`: not every driver reads '-infinity'."""
     (row,) = database.execute(
         "select string_agg(quote_ident(attname), ', ') as columns from pg_attribute "
         "where attrelid = 'pgbeat.active_job'::regclass and attnum > 0 and not attisdropped and attname <> 'check_at'"
@@ -57,7 +57,7 @@ def active(database: Database, job: uuid.UUID) -> dict[str, Any] | None:
 
 
 def finished(database: Database, job: uuid.UUID) -> dict[str, Any] | None:
-    """Return a job's row as it is once it is final."""
+    """Return the row of a final job."""
     return _row(database, "select * from pgbeat.finished_job", job)
 
 

@@ -11,11 +11,11 @@ from celery import Celery
 
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.database import Database
+from tests.harness.jobs import make_job, state
 from tests.harness.processes import Cluster, Worker
 from tests.harness.wait import eventually
-from tests.store.jobs import make_job, state
 
-APP = "tests.acceptance.worker_app"
+APP = "tests.harness.worker_app"
 
 
 class Sender:
@@ -27,7 +27,7 @@ class Sender:
         self.app = Celery(broker=cluster.broker, backend=cluster.settings.get("result_backend"), set_as_current=False)
 
     def job(self, **columns: Any) -> uuid.UUID:
-        """Make a job, of a name of its own unless told."""
+        """Make a job; by default its name is that of no other job."""
         return make_job(self.database, **{"periodic_task": f"row-{uuid.uuid4()}", **columns})
 
     def send(

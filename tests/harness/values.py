@@ -62,7 +62,7 @@ LEVELS = (2, 99, 100, 101, 800, 3_000)
 
 
 def nested(levels: int) -> list[Any]:
-    """Return lists in lists, so many levels."""
+    """Return lists in lists, of this many levels."""
     value: list[Any] = []
     for _ in range(levels - 1):
         value = [value]

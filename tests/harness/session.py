@@ -1,4 +1,4 @@
-"""A client that knows nothing of the product: one connection, plain SQL, as psql or any other language has it."""
+"""A client without the product: one connection and plain SQL, as in psql or any other language."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import psycopg2
 import psycopg2.extras
 
 from celery_pgbeat.postgres.engine import normalise_url
+from tests.harness.rows import insert_statement
 from tests.harness.wait import eventually
 
 T = TypeVar("T")
@@ -41,13 +42,11 @@ class Session:
         return value
 
     def insert(self, name: str, **columns: Any) -> dict[str, Any]:
-        """Insert a periodic task, of the task `app.probe` unless said; return the row."""
-        columns = {"name": name, "task": "app.probe", **columns}
-        return self.row(
-            f"insert into pgbeat.periodic_task ({', '.join(columns)}) values ({', '.join(['%s'] * len(columns))}) "
-            "returning *",
-            *columns.values(),
-        )
+        """Insert a periodic task, by default of the task `app.probe`; return the row."""
+        statement, values = insert_statement(name, **columns)
+        with self.connection.cursor(cursor_factory=psycopg2.extras.RealDictCursor) as cursor:
+            cursor.execute(f"{statement} returning *", values)
+            return dict(cursor.fetchone())
 
     def task(self, name: str) -> dict[str, Any]:
         """Return the row of a periodic task."""
@@ -62,7 +61,7 @@ class Session:
         raise AssertionError(f"not refused: {sql} {values}")
 
     def notified_by(self, action: Callable[[], Any]) -> bool:
-        """Say whether an action of this session wakes those who listen."""
+        """Return whether an action of this session notifies the processes that listen."""
         listener = self.connection
         self.rows("listen pgbeat")
         listener.notifies.clear()

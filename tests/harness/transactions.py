@@ -1,7 +1,7 @@
-"""Two real connections at one moment: a statement that has done its work and is not over, and another one beside it.
+"""Two real connections at one moment: a statement whose transaction is still open, and another one beside it.
 
-Who meets a held lock either waits for it (`waits_for` sees that in the server's own tables) or does nothing and goes on
-(`at_once`). Nothing here sleeps and hopes.
+A statement that meets a lock either waits for it (`waits_for` reads that from the server's own tables) or skips the row
+and returns (`at_once`). No test sleeps and hopes.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any, Generic, TypeVar, cast
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.worker_queries import WorkerQueries
+from tests.harness.ticks import LEASE
 from tests.harness.wait import eventually
-from tests.store.ticks import LEASE
 
 T = TypeVar("T")
 PATIENCE = 10.0  # seconds until a test gives up
 
 
 class Transaction:
-    """A connection whose statements are done and seen by nobody, until `commit` or `rollback`."""
+    """A connection whose statements no other connection sees until `commit`."""
 
     def __init__(self, url: str) -> None:
         self._database = Database(url)
@@ -47,17 +47,17 @@ class Transaction:
         return WorkerQueries(cast(Database, self))
 
     def commit(self) -> None:
-        """Let everybody see it, and hang up."""
+        """Commit, and close the connection."""
         self._connection.commit()
         self.close()
 
     def rollback(self) -> None:
-        """Undo it, and hang up."""
+        """Roll back, and close the connection."""
         self._connection.rollback()
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
         self._database.close()
 
@@ -75,7 +75,7 @@ class Attempt(Generic[T]):
     def _run(self) -> None:
         try:
             self._answers.append(self._function())
-        except Exception as error:  # noqa: BLE001  whatever it is, the test is told
+        except Exception as error:  # noqa: BLE001  raised again in the test
             self._errors.append(error)
 
     def waits_for(self, other: Transaction, witness: Database) -> Attempt[T]:
@@ -90,14 +90,14 @@ class Attempt(Generic[T]):
         return self
 
     def answer(self) -> T:
-        """Return what it was answered, once it is over."""
+        """Return what the statement returned, once it is over."""
         self._thread.join(PATIENCE)
         if self._errors:
             raise self._errors[0]
-        assert self._answers, "it waits for somebody's lock"
+        assert self._answers, "it waits for a lock"
         return self._answers[0]
 
 
 def at_once(function: Callable[[], T]) -> T:
-    """Return the answer of a statement that must not wait for anybody."""
+    """Return what a statement returns that must not wait for a lock."""
     return Attempt(function).answer()
