@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from .days import month_length
-from .instants import MICROSECOND, UTC
+from .wallclock.days import month_length
+from .wallclock.instants import MICROSECOND, UTC
 
 LONGEST = timedelta(days=36_525)  # 100 years, as far as anybody looks
 LONGEST_MONTHS = 1_200
@@ -49,11 +49,11 @@ class Duration:
     days: int
     elapsed: timedelta
 
-    def by_the_wall(self) -> bool:
+    def has_date_part(self) -> bool:
         """Return whether there is a part that a wall clock counts, and not a stopwatch."""
         return bool(self.months or self.days)
 
-    def on_the_wall(self, reading: datetime, times: int = 1) -> datetime:
+    def after_date_parts(self, reading: datetime, times: int = 1) -> datetime:
         """Return the reading so many times the months and days later, clamped to the month's end.
 
         Raises:

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .days import month_length, never_occurs
-from .instants import UTC
-from .wall import resolve
-from .zones import Zone
+from .wallclock.days import month_length, never_occurs
+from .wallclock.instants import UTC
+from .wallclock.wall_times import first_instant_of
+from .wallclock.zones import Zone
 
 MOMENT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,6}))?)?(?:(Z)|([+-])(\d\d):?(\d\d))?)?",
@@ -37,7 +37,7 @@ class Moment:
 
     def instant(self, zone: Zone) -> datetime:
         """Return the moment as an instant."""
-        return resolve(self.reading, zone) if self.offset is None else self.reading - self.offset
+        return first_instant_of(self.reading, zone) if self.offset is None else self.reading - self.offset
 
     def reading_in(self, zone: Zone) -> datetime:
         """Return what a clock in the zone shows at this moment."""

@@ -9,23 +9,23 @@ from functools import lru_cache
 
 from celery_pgbeat.errors import InvalidSchedule
 
-from . import dst as dst_rules
-from .calendar_events import looks_like_calendar, read_calendar
-from .cron import LAYOUTS, read_cron, read_crontab
-from .instants import as_utc, within_reach
-from .intervals import anchored, read_every, read_iso_interval
-from .iso import REPEATING, read_iso_text, read_once, read_repeating
+from .calendar.reader import looks_like_calendar, read_calendar
+from .cron.reader import LAYOUTS, read_cron, read_crontab
+from .interval.reader import anchored, read_every, read_iso_interval
+from .iso.reader import REPEATING, read_iso_text, read_once, read_repeating
 from .moments import MOMENT
-from .rrule import read_rrule
+from .rrule.reader import read_rrule
 from .schedule import Schedule
-from .solar import read_solar
-from .source import Source
+from .solar.reader import read_solar
+from .source_text import SourceText
+from .wallclock import dst as dst_rules
+from .wallclock.instants import as_utc, within_reach
 
 LONGEST_TEXT = 250  # characters
 LONGEST_SET = 4_000  # characters of a recurrence set
 CACHED = 8192  # schedules; about 1 kB each, and of an interval one for all its anchors
 
-Reader = Callable[[Source], Schedule]
+Reader = Callable[[SourceText], Schedule]
 
 PREFIX = re.compile(r"(cron|crontab|calendar|iso|every|solar)\s*:", re.ASCII | re.IGNORECASE)
 PREFIXES: dict[str, Reader] = {
@@ -110,7 +110,7 @@ def read(
 _remembered = lru_cache(maxsize=CACHED)(read)
 
 
-def _source(text: str, timezone: str, name: str, dst: str, anchor: datetime | None) -> Source:
+def _source(text: str, timezone: str, name: str, dst: str, anchor: datetime | None) -> SourceText:
     longest = LONGEST_SET if RRULE_SET.match(text.lstrip()) else LONGEST_TEXT
     if len(text) > longest:
         raise InvalidSchedule(text, "schedule", f"longer than {longest:,} characters", longest)
@@ -124,15 +124,15 @@ def _source(text: str, timezone: str, name: str, dst: str, anchor: datetime | No
     body = text.strip()
     if not body:
         raise InvalidSchedule(text, "schedule", NOT_A_SCHEDULE, 0)
-    return Source(text, body, text.index(body), timezone, name, dst, anchor)
+    return SourceText(text, body, text.index(body), timezone, name, dst, anchor)
 
 
-def _without_every(source: Source) -> Source:
+def _without_every(source: SourceText) -> SourceText:
     match = EVERY.match(source.body)
     return source.skip(match.end()) if match else source
 
 
-def _reader(source: Source) -> Reader:
+def _reader(source: SourceText) -> Reader:
     for is_one, reader in DETECTORS:
         if is_one(source.body):
             return reader

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from .instants import EARLIEST, LATEST, MICROSECOND, UTC, as_utc, within_reach
-from .times import Times
-from .words import in_words
+from .describe import in_words
+from .wallclock.instants import EARLIEST, LATEST, MICROSECOND, UTC, as_utc, within_reach
+from .wallclock.protocols import Times
 
 Kind = Literal["cron", "crontab", "interval", "iso", "once", "calendar", "rrule", "solar"]
 

@@ -17,12 +17,12 @@ from operator import itemgetter
 from celery_pgbeat.errors import InvalidSchedule
 
 from .durations import Duration, DurationError, read_iso
-from .instants import EPOCH, LATEST, MICROSECOND, as_utc, horizon_after, within_reach
-from .iso_words import duration_in_words
+from .iso.words import duration_in_words
 from .parse import RRULE_SET, parse
 from .schedule import Schedule
-from .wall import resolve
-from .zones import zone_named
+from .wallclock.instants import EPOCH, LATEST, MICROSECOND, as_utc, horizon_after, within_reach
+from .wallclock.wall_times import first_instant_of
+from .wallclock.zones import zone_named
 
 MOST_WINDOWS = 20
 MOST_TEXTS = 20  # each may refer to windows by name; what has more is refused before any of it is read
@@ -58,10 +58,13 @@ class Window:
             return LATEST
 
     def _after_length(self, opening: datetime) -> datetime:
-        if not self.length.by_the_wall():
+        if not self.length.has_date_part():
             return opening + self.length.elapsed
         zone = zone_named(self.opener.timezone)
-        return resolve(self.length.on_the_wall(opening + zone.offset_at(opening)), zone) + self.length.elapsed
+        return (
+            first_instant_of(self.length.after_date_parts(opening + zone.offset_at(opening)), zone)
+            + self.length.elapsed
+        )
 
     @property
     def text(self) -> str:

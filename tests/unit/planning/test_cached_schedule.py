@@ -19,7 +19,7 @@ from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.planning import Due, PlanningRow, Rules, Unplanned, cached_schedule, due_times, identity, job_id
 from celery_pgbeat.planning.cached_schedule import CachedSchedule, cached_schedule_of
 from celery_pgbeat.schedules import parse, shortest_gap
-from celery_pgbeat.schedules.intervals import anchored
+from celery_pgbeat.schedules.interval.reader import anchored
 from celery_pgbeat.schedules.parse import read
 from tests.unit.planning.rows import NEW_YEAR, RULES, at, definition, due
 

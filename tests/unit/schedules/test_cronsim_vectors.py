@@ -14,8 +14,8 @@ import pytest
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse
-from celery_pgbeat.schedules.bits import members
-from celery_pgbeat.schedules.cron_fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, read_field
+from celery_pgbeat.schedules.cron.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, read_field
+from celery_pgbeat.schedules.wallclock.bitset import members
 from tests.unit.schedules.schedule_texts import UTC
 
 

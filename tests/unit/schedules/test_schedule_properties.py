@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import Schedule, parse
-from celery_pgbeat.schedules.cron_fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, read_field
+from celery_pgbeat.schedules.cron.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, read_field
 from tests.unit.schedules.schedule_texts import (
     LEAPS,
     TICK,

@@ -123,7 +123,7 @@ def test_a_repetition_is_what_one_gets_by_taking_its_steps_one_by_one_from_the_s
     start = datetime.fromisoformat(start_text).replace(tzinfo=UTC)
 
     def stepped(number: int) -> datetime:
-        reading = step.on_the_wall(start, number)
+        reading = step.after_date_parts(start, number)
         shown = reading.replace(tzinfo=wall).astimezone(UTC)  # in a gap that is the offset before it: shifted
         return shown + number * step.elapsed
 
@@ -154,8 +154,8 @@ def stretches(windows: list[tuple[str, str]], zone: str, leap: datetime) -> Iter
         duration = read_iso(length)
         for opening in parse(opener, zone).occurrences(leap - timedelta(days=6), leap + timedelta(days=6)):
             closing = opening
-            if duration.by_the_wall():
-                reading = duration.on_the_wall(opening.astimezone(wall).replace(tzinfo=UTC))
+            if duration.has_date_part():
+                reading = duration.after_date_parts(opening.astimezone(wall).replace(tzinfo=UTC))
                 closing = reading.replace(tzinfo=wall, fold=0).astimezone(UTC)
             yield opening, closing + duration.elapsed
 

@@ -1,0 +1,91 @@
+"""Intervals: `every 30s`, `@every 1h30m`, `PT5M`.
+
+Spoken ones are elapsed time. ISO's have date parts too, and those follow the wall clock.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ..durations import Duration, DurationError, read_iso, read_spoken, spoken
+from ..schedule import Schedule
+from ..source_text import SourceText
+from ..wallclock.dst import DATES
+from ..wallclock.grid import Grid
+from ..wallclock.protocols import Times
+from ..wallclock.wall_times import WallTimes
+from ..wallclock.zones import Zone
+from .calendar_steps import date_steps, mixed_steps
+
+
+def read_every(source: SourceText) -> Schedule:
+    """Read what follows `every`: a spoken duration, or an ISO one."""
+    if source.body[:1] in ("P", "p"):
+        return read_iso_interval(source)
+    return _interval(source, read_duration(source, spoken_too=True))
+
+
+def read_iso_interval(source: SourceText) -> Schedule:
+    """Read an ISO 8601 duration that stands alone."""
+    return _interval(source, read_duration(source))
+
+
+def anchored(interval: Schedule, anchor: datetime) -> Schedule | None:
+    """Return an interval of elapsed time with another anchor; None for what is more than arithmetic."""
+    if interval.kind != "interval" or not isinstance(interval.times, Grid):
+        return None
+    return Schedule(
+        text=interval.text,
+        kind="interval",
+        timezone=interval.timezone,
+        dst=interval.dst,
+        anchor=anchor,
+        times=interval.times.endless_from(anchor),
+    )
+
+
+def read_duration(source: SourceText, *, spoken_too: bool = False) -> Duration:
+    """Read the body as a duration.
+
+    Raises:
+        InvalidSchedule: it is none.
+    """
+    try:
+        return read_spoken(source.body) if spoken_too else read_iso(source.body)
+    except DurationError as error:
+        raise source.refuse("interval", error.reason, source.at + error.at) from None
+
+
+def steps_of(
+    source: SourceText,
+    start: datetime,
+    start_reading: datetime,
+    step: Duration,
+    first: int = 0,
+    last: int | None = None,
+) -> Times:
+    """Return the instants at every `step` from a start, given both as an instant and as a reading."""
+    if not step.has_date_part():
+        return Grid(start, step.elapsed, first, last)
+    zone = source.zone()
+    if step.elapsed:
+        return mixed_steps(start_reading, step, zone, first, last)
+    return WallTimes(date_steps(start_reading, step, first, last), zone, source.rule(DATES))
+
+
+def reading_at(instant: datetime, zone: Zone) -> datetime:
+    """Return what a clock in the zone shows at the instant."""
+    return instant + zone.offset_at(instant)
+
+
+def _interval(source: SourceText, step: Duration) -> Schedule:
+    start = source.start_of_grid()
+    zone = source.zone()
+    return Schedule(
+        text=step.text() if step.has_date_part() else f"every {spoken(step.elapsed)}",
+        kind="interval",
+        timezone=zone.name,
+        dst=source.dst,
+        anchor=start,
+        times=steps_of(source, start, reading_at(start, zone), step),
+    )

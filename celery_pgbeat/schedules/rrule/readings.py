@@ -1,0 +1,341 @@
+"""The readings of an RRULE that are no plain product of days and times of the day.
+
+`ActivePeriods`: hourly and finer rules, whose times differ from day to day when the interval does not divide a day.
+A day
+is a set of 86,400 seconds. `AtPositions`: BYSETPOS in weeks, months and years.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+from sys import byteorder
+
+from ..wallclock.bitset import highest, lowest, members, tiled
+from ..wallclock.days import DECEMBER, JANUARY, Days, count_days, days_after, days_before, seconds_of_days
+from ..wallclock.instants import MICROSECOND, UTC
+from ..wallclock.pattern import FIRST, LAST, SEARCH
+
+DAY = 86_400  # seconds
+ONE_DAY = timedelta(days=1)
+ONE_SECOND = timedelta(seconds=1)
+KEPT_SETS = 64  # of 11 kB each
+A_LONG_SEARCH = 366  # days; what was searched in vain for longer is not searched again
+
+
+@lru_cache(maxsize=64)  # of 173 kB at most; more than one row's windows have, or each question would make one anew
+def counts_by_first(wanted: int, unit: int, interval: int) -> array[int]:
+    """Return how many of the wanted seconds lie in a day's active periods, by how many periods pass before the first.
+
+    Beyond the end of the answer lie the days without an active period. For intervals that do not divide a day.
+    """
+    seconds = f"{wanted:0{DAY}b}"[::-1]
+    by_period = array("H", (seconds.count("1", at, at + unit) for at in range(0, DAY, unit)))
+    if interval >= len(by_period):
+        return by_period
+    by_period.extend([0] * (-len(by_period) % interval))
+    # The same place of each round, added up as digits of one long number. None overflows: the interval is 7 or more.
+    rounds = by_period.tobytes()
+    size = interval * by_period.itemsize
+    total = sum(int.from_bytes(rounds[at : at + size], byteorder) for at in range(0, len(rounds), size))
+    return array("H", total.to_bytes(size, byteorder))
+
+
+@lru_cache(maxsize=1024)
+def _members(mask: int) -> tuple[int, ...]:
+    return tuple(members(mask))
+
+
+class ActivePeriods:
+    """On each of `days` the seconds in `wanted` that lie in a period which is active.
+
+    Periods of `unit` seconds follow each other; one in `interval` is active, that which holds `start` is.
+    """
+
+    __slots__ = ("_days", "_hole", "_interval", "_sets", "_start", "_uniform", "_unit", "_wanted")
+
+    def __init__(self, days: Days, wanted: int, unit: int, interval: int, start: datetime) -> None:
+        self._days = days
+        self._wanted = wanted
+        self._unit = unit
+        self._interval = interval
+        self._start = (start.toordinal() * DAY + start.hour * 3600 + start.minute * 60 + start.second) // unit
+        self._uniform = DAY % (interval * unit) == 0  # each day has the same seconds
+        self._sets: dict[int, int] = {}
+        # What the last long search went through: no reading lies on a day strictly between these two.
+        self._hole = (date.max, date.max)
+
+    def following(self, after: datetime) -> datetime | None:
+        """Return the first reading strictly later than `after`, or None."""
+        if self._days.mask(after.year, after.month) >> after.day & 1:
+            second = _second_of_day(after) + 1
+            rest = self._on(after.toordinal()) >> second
+            if rest:
+                return _at(after, second + lowest(rest))
+        if not self._wanted or (self._uniform and not self._on(0)):
+            return None
+        limit = min(after.year + SEARCH, LAST)
+        day = self._day_after(after.date(), limit)
+        self._remember(after.date(), day or date(limit + 1, 1, 1))
+        return None if day is None else _at(day, lowest(self._on(day.toordinal())))
+
+    def preceding(self, before: datetime) -> datetime | None:
+        """Return the last reading strictly earlier than `before`, or None."""
+        if self._days.mask(before.year, before.month) >> before.day & 1:
+            ended = _second_of_day(before) + (before.microsecond > 0)
+            rest = self._on(before.toordinal()) & ((1 << ended) - 1)
+            if rest:
+                return _at(before, highest(rest))
+        if not self._wanted or (self._uniform and not self._on(0)):
+            return None
+        limit = max(before.year - SEARCH, FIRST)
+        day = self._day_before(before.date(), limit)
+        self._remember(day or date(limit - 1, 12, 31), before.date())
+        return None if day is None else _at(day, highest(self._on(day.toordinal())))
+
+    def count(self, after: datetime, until: datetime) -> int:
+        """Return how many readings lie in (after, until]."""
+        total = self._up_to(until) - self._up_to(after)
+        if after.date() == until.date():
+            return total
+        if self._days.mask(after.year, after.month) >> after.day & 1:
+            total += self._on(after.toordinal()).bit_count()
+        if self._uniform:
+            return total + count_days(self._days, after.date(), until.date()) * self._on(0).bit_count()
+        return total + self._count_between(after.date(), until.date())
+
+    def seconds_from(self, first: datetime, length: int) -> int:
+        """Return the readings within `length` seconds from `first`, as a set of bits; bit 0 stands for `first`."""
+        return seconds_of_days(self._days, lambda day: self._on(day.toordinal()), first, length)
+
+    def _count_between(self, after: date, before: date) -> int:
+        """Return how many readings lie on the days strictly between two."""
+        counts = counts_by_first(self._wanted, self._unit, self._interval)
+        periods, interval, size = DAY // self._unit, self._interval, len(counts)
+        total = 0
+        for year, month, mask in self._months(after + ONE_DAY, before - ONE_DAY):
+            first = self._start - (date(year, month, 1).toordinal() - 1) * periods
+            for day in _members(mask):
+                place = (first - day * periods) % interval
+                if place < size:
+                    total += counts[place]
+        return total
+
+    def _with_readings(self, first: date, last: date, *, backwards: bool = False) -> date | None:
+        """Return the first day (or the last one) from `first` to `last` that has a reading."""
+        if self._uniform:
+            found = next(self._months(first, last, backwards=backwards), None)
+            return found and date(*found[:2], highest(found[2]) if backwards else lowest(found[2]))
+        counts = counts_by_first(self._wanted, self._unit, self._interval)
+        periods, interval, size = DAY // self._unit, self._interval, len(counts)
+        for year, month, mask in self._months(first, last, backwards=backwards):
+            begin = self._start - (date(year, month, 1).toordinal() - 1) * periods
+            for day in reversed(_members(mask)) if backwards else _members(mask):
+                place = (begin - day * periods) % interval
+                if place < size and counts[place]:
+                    return date(year, month, day)
+        return None
+
+    def _months(self, first: date, last: date, *, backwards: bool = False) -> Iterator[tuple[int, int, int]]:
+        """Iterate over the months from one day to another, each with those of its days that lie between them."""
+        begin, end = first.year * 12 + first.month - 1, last.year * 12 + last.month - 1
+        for number in range(end, begin - 1, -1) if backwards else range(begin, end + 1):
+            year, month = number // 12, number % 12 + 1
+            mask = self._days.mask(year, month)
+            if number == begin:
+                mask = mask >> first.day << first.day
+            if number == end:
+                mask &= (2 << last.day) - 1
+            if mask:
+                yield year, month, mask
+
+    def _day_after(self, day: date, last_year: int) -> date | None:
+        """Return the first later day that has a reading."""
+        opens, closes = self._hole
+        last = date(last_year, 12, 31)
+        if day < opens:
+            found = self._with_readings(day + ONE_DAY, min(opens, last))
+            if found is not None or opens >= last:
+                return found
+            return self._with_readings(closes, last)
+        return self._with_readings(max(day + ONE_DAY, closes), last)
+
+    def _day_before(self, day: date, first_year: int) -> date | None:
+        """Return the last earlier day that has a reading."""
+        opens, closes = self._hole
+        first = date(first_year, 1, 1)
+        if day > closes:
+            found = self._with_readings(max(closes, first), day - ONE_DAY, backwards=True)
+            if found is not None or closes <= first:
+                return found
+            return self._with_readings(first, opens, backwards=True)
+        return self._with_readings(first, min(day - ONE_DAY, opens), backwards=True)
+
+    def _remember(self, opens: date, closes: date) -> None:
+        """Keep what a search went through; the next ones (of a blackout's windows, say) mostly ask about the same."""
+        if (closes - opens).days > A_LONG_SEARCH:
+            self._hole = (opens, closes)
+
+    def _up_to(self, reading: datetime) -> int:
+        """Return how many readings of that day are not later than `reading`."""
+        if not self._days.mask(reading.year, reading.month) >> reading.day & 1:
+            return 0
+        return (self._on(reading.toordinal()) & ((2 << _second_of_day(reading)) - 1)).bit_count()
+
+    def _first_active(self, ordinal: int) -> int:
+        """Return how many periods of that day pass before the first active one."""
+        return (self._start - ordinal * DAY // self._unit) % self._interval
+
+    def _on(self, ordinal: int) -> int:
+        """Return the seconds of that day."""
+        first = self._first_active(ordinal)
+        offset = first * self._unit
+        if offset >= DAY:
+            return 0
+        found = self._sets.get(first)
+        if found is None:
+            if len(self._sets) >= KEPT_SETS:
+                self._sets.clear()
+            active = tiled((1 << self._unit) - 1, self._unit * self._interval, DAY - offset)
+            found = self._sets[first] = (active & self._wanted >> offset) << offset
+        return found
+
+
+def _second_of_day(reading: datetime) -> int:
+    return reading.hour * 3600 + reading.minute * 60 + reading.second
+
+
+def _at(day: date, second: int) -> datetime:
+    return datetime(day.year, day.month, day.day, second // 3600, second // 60 % 60, second % 60, 0, UTC)
+
+
+class AtPositions:
+    """Of the readings of each period (a week, a month, a year) those at certain positions.
+
+    Args:
+        days: the days of all periods.
+        times: the times of the day, as a set of seconds.
+        positions: 1 is the first of a period, -1 the last.
+        period_of: a day -> the first day of its period.
+        next_period: the first day of a period -> that of the next one.
+    """
+
+    __slots__ = ("_days", "_next_period", "_period_of", "_places", "_positions", "_times")
+
+    def __init__(
+        self,
+        days: Days,
+        times: int,
+        positions: tuple[int, ...],
+        period_of: Callable[[date], date],
+        next_period: Callable[[date], date],
+    ) -> None:
+        self._days = days
+        self._times = members(times)
+        self._positions = positions
+        self._period_of = period_of
+        self._next_period = next_period
+        self._places: dict[int, tuple[int, ...]] = {}
+
+    def following(self, after: datetime) -> datetime | None:
+        """Return the first reading strictly later than `after`, or None."""
+        for period in self._periods_from(after.date(), min(after.year + SEARCH, LAST)):
+            places = self._places_in(period)
+            index = self._up_to(period, after) if places else 0
+            if index < len(places):
+                return self._at_place(period, places[index])
+        return None
+
+    def preceding(self, before: datetime) -> datetime | None:
+        """Return the last reading strictly earlier than `before`, or None."""
+        for period in self._periods_back_from(before.date(), max(before.year - SEARCH, FIRST)):
+            places = self._places_in(period)
+            index = self._up_to(period, before - MICROSECOND) if places else 0
+            if index:
+                return self._at_place(period, places[index - 1])
+        return None
+
+    def count(self, after: datetime, until: datetime) -> int:
+        """Return how many readings lie in (after, until]."""
+        period, last = self._period_of(after.date()), self._period_of(until.date())
+        total = self._up_to(last, until) - self._up_to(period, after)
+        while period < last:
+            total += len(self._places_in(period))
+            period = self._next_period(period)
+        return total
+
+    def seconds_from(self, first: datetime, length: int) -> int:
+        """Return the readings within `length` seconds from `first`, as a set of bits; bit 0 stands for `first`."""
+        found, end = 0, first + timedelta(seconds=length)
+        period = self._period_of(first.date())
+        while period <= end.date():
+            low, high = self._up_to(period, first - MICROSECOND), self._up_to(period, end - MICROSECOND)
+            midnights: dict[int, int] = {}  # of the period's days, in seconds from `first`
+            for place in self._places_in(period)[low:high]:
+                number, time = divmod(place, len(self._times))
+                if number not in midnights:
+                    midnights[number] = (_at(self._nth_day(period, number), 0) - first) // ONE_SECOND
+                found |= 1 << midnights[number] + self._times[time]
+            period = self._next_period(period)
+        return found
+
+    def _periods_from(self, day: date, last_year: int) -> Iterator[date]:
+        """Iterate over the period that holds the day, and the later ones that have days at all."""
+        ahead: date | None = day
+        while ahead is not None:
+            period = self._period_of(ahead)
+            yield period
+            ahead = next(days_after(self._days, self._next_period(period) - ONE_DAY, last_year), None)
+
+    def _periods_back_from(self, day: date, first_year: int) -> Iterator[date]:
+        """Iterate backwards over the period that holds the day, and the earlier ones that have days at all."""
+        behind: date | None = day
+        while behind is not None:
+            period = self._period_of(behind)
+            yield period
+            behind = next(days_before(self._days, period, first_year), None)
+
+    def _places_in(self, period: date) -> tuple[int, ...]:
+        """Return which of the times of the period are meant, counted from 0 over all its days."""
+        days = count_days(self._days, self._eve(period), self._next_period(period))
+        found = self._places.get(days)
+        if found is None:
+            size = days * len(self._times)
+            places = {position - 1 if position > 0 else size + position for position in self._positions}
+            found = self._places[days] = tuple(sorted(place for place in places if 0 <= place < size))
+        return found
+
+    def _up_to(self, period: date, reading: datetime) -> int:
+        """Return how many readings of the period are not later than `reading`, which may lie before or behind it."""
+        day = reading.date()
+        if day < period:
+            return 0
+        if day >= self._next_period(period):
+            return len(self._places_in(period))
+        passed = count_days(self._days, self._eve(period), day) * len(self._times)
+        if self._days.mask(day.year, day.month) >> day.day & 1:
+            passed += bisect_right(self._times, _second_of_day(reading))
+        return bisect_left(self._places_in(period), passed)
+
+    def _at_place(self, period: date, place: int) -> datetime:
+        """Return the reading at that place of the period."""
+        number, time = divmod(place, len(self._times))
+        return _at(self._nth_day(period, number), self._times[time])
+
+    def _nth_day(self, period: date, number: int) -> date:
+        """Return the day of that number, counted from 0, among the period's days."""
+        year, month = period.year, period.month
+        mask = self._days.mask(year, month) >> period.day << period.day
+        while mask.bit_count() <= number:
+            number -= mask.bit_count()
+            year, month = (year, month + 1) if month < DECEMBER else (year + 1, JANUARY)
+            mask = self._days.mask(year, month)
+        return date(year, month, _members(mask)[number])
+
+    @staticmethod
+    def _eve(period: date) -> date:
+        """Return the day before a period; no year before the first one has any days."""
+        return max(period, date(FIRST, 1, 1)) - ONE_DAY

@@ -1,0 +1,50 @@
+"""How close the occurrences of a schedule are to each other."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+
+from .schedule import Kind, Schedule
+from .wallclock.instants import EPOCH, HORIZON, LATEST
+
+LOOKED_AT = 60  # occurrences; an uneven schedule shows its shortest gap among them
+# No schedule of these kinds has two occurrences closer than this, so that most are not looked at.
+CLOSEST: dict[Kind, timedelta] = {
+    "cron": timedelta(seconds=1),
+    "crontab": timedelta(minutes=1),
+    "rrule": timedelta(seconds=1),
+    "solar": timedelta(hours=1),
+    "once": timedelta.max,
+}
+
+
+def shortest_gap(schedule: Schedule, limit: int = LOOKED_AT) -> timedelta | None:
+    """Return the shortest time between two occurrences, None if there are not two.
+
+    It looks at the first ones of the schedule, wherever they are, so that the answer is the same at any time.
+
+    Example:
+        >>> from celery_pgbeat.schedules import parse
+        >>> shortest_gap(parse("0 9,10 * * *", "UTC"))
+        datetime.timedelta(seconds=3600)
+    """
+    begin = EPOCH
+    while schedule.next(begin) is None and begin < LATEST - HORIZON:
+        begin += HORIZON
+    instants = schedule.occurrences(begin, limit=limit)
+    return min((later - earlier for earlier, later in pairwise(instants)), default=None)
+
+
+def gap_below(schedule: Schedule, minimum: timedelta) -> timedelta | None:
+    """Return the shortest gap of a schedule that is faster than a minimum, None for one that is not.
+
+    Example:
+        >>> from celery_pgbeat.schedules import parse
+        >>> gap_below(parse("*/10 * * * * *", "UTC"), timedelta(minutes=1))
+        datetime.timedelta(seconds=10)
+    """
+    if CLOSEST.get(schedule.kind, timedelta(0)) >= minimum:
+        return None
+    gap = shortest_gap(schedule, limit=2) if schedule.kind == "interval" else shortest_gap(schedule)
+    return gap if gap is not None and gap < minimum else None

@@ -1,0 +1,72 @@
+"""What `parse` was asked for: the text, and how a refusal points into it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from celery_pgbeat.errors import InvalidSchedule
+
+from .wallclock.dst import Rule
+from .wallclock.instants import EPOCH
+from .wallclock.zones import Zone, zone_named
+
+WORD = re.compile(r"\S+")
+
+
+class Word(NamedTuple):
+    """A run of characters without a space, and where it begins in the text."""
+
+    text: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A text on its way to a Schedule.
+
+    Attributes:
+        text: as it was given, for messages.
+        body: what is still to be read of it.
+        at: where `body` begins in `text`.
+        timezone: the zone in force unless the text names another.
+        name: the row's name, for `H`.
+        dst: one of `dst.CHOICES`.
+        anchor: where a grid starts that the text gives no start for, an instant; None for the epoch.
+    """
+
+    text: str
+    body: str
+    at: int
+    timezone: str
+    name: str
+    dst: str
+    anchor: datetime | None
+
+    def skip(self, characters: int) -> SourceText:
+        """Return the same source without so many characters, and the spaces after them."""
+        rest = self.body[characters:]
+        stripped = rest.lstrip()
+        return replace(self, body=stripped, at=self.at + characters + len(rest) - len(stripped))
+
+    def words(self) -> list[Word]:
+        """Return the words of the body."""
+        return [Word(match.group(), self.at + match.start()) for match in WORD.finditer(self.body)]
+
+    def zone(self) -> Zone:
+        """Return the zone in force."""
+        return zone_named(self.timezone)
+
+    def rule(self, table: dict[str, Rule]) -> Rule:
+        """Return the DST rule in force."""
+        return table[self.dst]
+
+    def start_of_grid(self) -> datetime:
+        """Return the instant from which intervals without a start of their own are counted."""
+        return self.anchor or EPOCH
+
+    def refuse(self, field: str, reason: str, at: int | None = None) -> InvalidSchedule:
+        """Return the error that says what is wrong with `field`; `at` is an offset in `text`."""
+        return InvalidSchedule(self.text, field, reason, at)
