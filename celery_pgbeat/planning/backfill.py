@@ -128,8 +128,9 @@ class BackfillRange:
     def _left(self, reached: datetime) -> int:
         """Return how many occurrences there are later than that; of the sun's over many years, how many days."""
         schedule = self.line.schedule
-        if schedule is not None and schedule.kind == "solar" and self.end - reached > COUNTED_BY_THE_DAY:
-            return (self.end - reached).days
+        walks = schedule is not None and schedule.kind_info.counts_by_walking
+        if walks and self.end - reached > COUNTED_BY_THE_DAY:
+            return (self.end - reached).days  # an estimate: solar events, at most one a day
         return self.line.count(reached, self.end)
 
     def step(

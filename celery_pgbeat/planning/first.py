@@ -41,7 +41,7 @@ def _overdue(row: Unplanned, line: DueTimes) -> datetime | None:
 
     One alone, however many there are: none of them was ever promised. A single date that is over is over.
     """
-    if row.judged_from is None or line.schedule is None or line.schedule.kind == "once":
+    if row.judged_from is None or line.schedule is None or not line.schedule.kind_info.repeats:
         return None
     since = row.judged_from if row.start_at is None else max(row.judged_from, row.start_at - MICROSECOND)
     newest = line.newest(row.planned_from)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
 
-from .describe import in_words
+from .kind import Kind
 from .wallclock.instants import EARLIEST, LATEST, MICROSECOND, UTC, as_utc, within_reach
 from .wallclock.protocols import Times
-
-Kind = Literal["cron", "crontab", "interval", "iso", "once", "calendar", "rrule", "solar"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +20,12 @@ class Schedule:
 
     Attributes:
         text: canonical text. Parsed with the same timezone, dst and anchor it gives an equal schedule.
-        kind: which language the text is written in.
+        kind: which language the text is written in: cron, crontab, interval, iso, once, calendar, rrule or solar.
         timezone: IANA name of the zone in force.
         dst: `default`, `skip`, `once` or `all`.
         anchor: where the grid of an interval without a start of its own begins; None for other kinds.
+        times: the instants, as the kind's reader computes them.
+        kind_info: the registry's entry for the kind.
 
     Example:
         >>> from datetime import datetime, timezone
@@ -37,11 +36,12 @@ class Schedule:
     """
 
     text: str
-    kind: Kind
+    kind: str
     timezone: str
     dst: str
     anchor: datetime | None
     times: Times = field(compare=False, repr=False)
+    kind_info: Kind = field(compare=False, repr=False)
 
     def next(self, after: datetime) -> datetime | None:
         """Return the first occurrence strictly later than `after`, or None.
@@ -105,4 +105,12 @@ class Schedule:
 
     def describe(self) -> str:
         """Return the schedule in plain English words."""
-        return in_words(self.kind, self.text, self.timezone)
+        words = self.kind_info.describe(self.text)
+        return words if self.timezone == "UTC" else f"{words} ({self.timezone})"
+
+    def with_anchor(self, anchor: datetime) -> Schedule | None:
+        """Return the schedule with another anchor, without reading its text again; None if that is not possible."""
+        moved = self.kind_info.with_anchor and self.kind_info.with_anchor(self.times, anchor)
+        if moved is None:
+            return None
+        return Schedule(self.text, self.kind, self.timezone, self.dst, anchor, moved, self.kind_info)

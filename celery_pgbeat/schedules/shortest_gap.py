@@ -5,18 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from itertools import pairwise
 
-from .schedule import Kind, Schedule
+from .schedule import Schedule
 from .wallclock.instants import EPOCH, HORIZON, LATEST
 
-LOOKED_AT = 60  # occurrences; an uneven schedule shows its shortest gap among them
-# No schedule of these kinds has two occurrences closer than this, so that most are not looked at.
-CLOSEST: dict[Kind, timedelta] = {
-    "cron": timedelta(seconds=1),
-    "crontab": timedelta(minutes=1),
-    "rrule": timedelta(seconds=1),
-    "solar": timedelta(hours=1),
-    "once": timedelta.max,
-}
+LOOKED_AT = 60  # occurrences; the shortest gap of an uneven schedule is among them
 
 
 def shortest_gap(schedule: Schedule, limit: int = LOOKED_AT) -> timedelta | None:
@@ -44,7 +36,7 @@ def gap_below(schedule: Schedule, minimum: timedelta) -> timedelta | None:
         >>> gap_below(parse("*/10 * * * * *", "UTC"), timedelta(minutes=1))
         datetime.timedelta(seconds=10)
     """
-    if CLOSEST.get(schedule.kind, timedelta(0)) >= minimum:
+    if schedule.kind_info.min_gap >= minimum:
         return None
-    gap = shortest_gap(schedule, limit=2) if schedule.kind == "interval" else shortest_gap(schedule)
+    gap = shortest_gap(schedule, schedule.kind_info.gap_sample)
     return gap if gap is not None and gap < minimum else None

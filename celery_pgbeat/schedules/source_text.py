@@ -39,11 +39,11 @@ class SourceText:
 
     text: str
     body: str
-    at: int
-    timezone: str
-    name: str
-    dst: str
-    anchor: datetime | None
+    at: int = 0
+    timezone: str = "UTC"
+    name: str = ""
+    dst: str = "default"
+    anchor: datetime | None = None
 
     def skip(self, characters: int) -> SourceText:
         """Return the same source without so many characters, and the spaces after them."""

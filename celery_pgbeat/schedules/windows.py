@@ -17,12 +17,13 @@ from operator import itemgetter
 from celery_pgbeat.errors import InvalidSchedule
 
 from .durations import Duration, DurationError, read_iso
-from .iso.words import duration_in_words
-from .parse import RRULE_SET, parse
+from .parse import parse
+from .rrule.text import is_recurrence_set
 from .schedule import Schedule
 from .wallclock.instants import EPOCH, LATEST, MICROSECOND, as_utc, horizon_after, within_reach
 from .wallclock.wall_times import first_instant_of
 from .wallclock.zones import zone_named
+from .words import duration_in_words
 
 MOST_WINDOWS = 20
 MOST_TEXTS = 20  # each may refer to windows by name; what has more is refused before any of it is read
@@ -32,8 +33,6 @@ CHECKED = 4_000  # questions asked at definition before no further chain is begu
 
 NAMED = re.compile(r"window\s*:\s*(.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
 LAST_WORD = re.compile(r"(.*\S)\s+(\S+)", re.DOTALL)
-
-PREFIXES = {"cron": "cron: ", "calendar": "calendar: "}  # what makes a window's text easy to read
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Window:
     @property
     def text(self) -> str:
         """The canonical text."""
-        prefix = "" if ":" in self.opener.text.partition(" ")[0] else PREFIXES.get(self.opener.kind, "")
+        prefix = "" if ":" in self.opener.text.partition(" ")[0] else self.opener.kind_info.window_prefix
         return f"{prefix}{self.opener.text} {self.length.text()}"
 
 
@@ -238,7 +237,7 @@ def names_in(texts: Sequence[str]) -> frozenset[str]:
 def _bodies(text: str) -> Iterator[tuple[str, int]]:
     """Yield each window of a text, with its offset."""
     at = 0
-    for part in [text] if RRULE_SET.match(text.lstrip()) else text.split(";"):
+    for part in [text] if is_recurrence_set(text) else text.split(";"):
         yield part.strip(), at + len(part) - len(part.lstrip())
         at += len(part) + 1
 

@@ -1,79 +1,17 @@
-"""Fields of times and days in plain English."""
+"""Words that the descriptions of several kinds share."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from datetime import timedelta
+
+from .durations import Duration
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-PLACES = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth"}
-NUMBERS = re.compile(r"\d+(?:\.\d+)?(?:,\d+(?:\.\d+)?)*", re.ASCII)
-PLACES_FROM_END = {"1": "1st", "2": "2nd", "3": "3rd", "21": "21st", "22": "22nd", "23": "23rd"}
-SHORT = tuple(name[:3] for name in WEEKDAYS)
-ZONE_WORD = re.compile(r"[A-Za-z][\w+/-]*", re.ASCII)
-LISTED_TIMES = 6  # more times than that are told field by field
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The fields in cron's notation; `both` is whether a day must satisfy both day fields."""
-
-    second: str
-    minute: str
-    hour: str
-    day: str
-    month: str
-    weekday: str
-    year: str
-    both: bool
-
-
-def cron_fields(text: str) -> Fields:
-    """Take a canonical cron or crontab text apart."""
-    always_both = text.startswith("crontab:")
-    words = [word for word in text.removeprefix("crontab:").split() if not word.startswith("CRON_TZ=")]
-    second = words.pop(0) if len(words) > 5 else "0"
-    minute, hour, day, month, weekday, *year = words
-    both = always_both or day.startswith("*") or weekday.startswith("*")
-    return Fields(second, minute, hour, day, month, weekday, year[0] if year else "*", both)
-
-
-def calendar_fields(text: str) -> Fields:
-    """Take a canonical calendar event apart and write its fields as cron does."""
-    bare = text.removeprefix("calendar:")
-    words = [word for word in bare.split() if not ZONE_WORD.fullmatch(word) or word[:3] in SHORT]
-    weekdays = words.pop(0) if words[0][:3] in SHORT else "*"
-    for number, name in enumerate(SHORT):
-        weekdays = weekdays.replace(name, str(number))
-    date, time = words
-    separator = "~" if "~" in date else "-"
-    months, day = date.replace("~", "-").rsplit("-", 1)
-    year, month = months.rsplit("-", 1)
-    if separator == "~":
-        day = ",".join(f"~{part}" for part in day.split(","))
-    parts = (*reversed(time.split(":")), day, month, weekdays, year)
-    second, minute, hour, day, month, weekday, year = (_unpadded(part.replace("..", "-")) for part in parts)
-    return Fields(second, minute, hour, day, month, weekday, year, both=True)
-
-
-def _unpadded(text: str) -> str:
-    """Return the numbers without leading zeros, but those of a fraction."""
-    return re.sub(r"(?<![\d.])0+(?=\d)", "", text)
-
-
-def fields_in_words(fields: Fields) -> str:
-    """Return the fields in words: `at 09:00 on Monday to Friday`."""
-    phrases = [_times(fields), _days(fields)]
-    if fields.month != "*":
-        phrases.append("in " + _list(fields.month, "month"))
-    if fields.year != "*":
-        phrases.append("in " + _list(fields.year, "year"))
-    return " ".join(filter(None, phrases))
+UNITS = (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1)))
 
 
 def joined(items: list[str], word: str = "and") -> str:
@@ -81,93 +19,18 @@ def joined(items: list[str], word: str = "and") -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
 
 
-def _times(fields: Fields) -> str:
-    numbers = [fields.hour, fields.minute, fields.second]
-    if all(NUMBERS.fullmatch(text) for text in numbers):
-        hours, minutes, seconds = (text.split(",") for text in numbers)
-        if len(hours) * len(minutes) * len(seconds) <= LISTED_TIMES:
-            return "at " + joined([_clock(h, m, s) for h in hours for m in minutes for s in seconds])
-    phrases = [_list(fields.second, "second")] if fields.second != "0" else []
-    if fields.minute != "*" or fields.second == "0":
-        phrases.append(_list(fields.minute, "minute"))
-    whole = phrases[-1].startswith("every") and " from " not in phrases[-1]
-    if fields.hour != "*" or not whole:
-        phrases.append(_list(fields.hour, "hour"))
-    return ("" if phrases[0].startswith("every") else "at ") + " of ".join(phrases)
+def duration_in_words(duration: Duration) -> str:
+    """Return `1 day and 12 hours` for P1DT12H."""
+    years, months = divmod(duration.months, 12)
+    parts = [_plural(years, "year"), _plural(months, "month"), _plural(duration.days, "day")]
+    rest = duration.elapsed
+    for unit, length in UNITS:
+        number, rest = divmod(rest, length)
+        parts.append(_plural(number, unit))
+    seconds = f"{rest.total_seconds():f}".rstrip("0").rstrip(".")
+    parts.append(f"{seconds} second{'' if seconds == '1' else 's'}" if rest else "")
+    return joined([part for part in parts if part])
 
 
-def _clock(hour: str, minute: str, second: str) -> str:
-    text = f"{int(hour):02}:{int(minute):02}"
-    whole, _, fraction = second.partition(".")
-    return text if second == "0" else f"{text}:{int(whole):02}" + (f".{fraction}" if fraction else "")
-
-
-def _days(fields: Fields) -> str:
-    phrases = []
-    if fields.day != "*":
-        phrases.append("on " + joined([_day(part) for part in fields.day.split(",")]) + " of the month")
-    if fields.weekday != "*":
-        phrases.append("on " + joined([_weekday(part) for part in fields.weekday.split(",")]))
-    if len(phrases) > 1:
-        return (" if it is " if fields.both else " or ").join(phrases).replace("if it is on", "if that is")
-    return "".join(phrases)
-
-
-def _day(part: str) -> str:
-    if part in ("L", "L-0"):
-        return "the last day"
-    if part.startswith("~"):
-        return _from_the_end(part[1:])
-    if part == "LW":
-        return "the last workday"
-    if part.startswith("L-"):
-        return f"the day {part[2:]} before the last"
-    if part.endswith("W"):
-        return f"the workday nearest to day {part[:-1]}"
-    return _list(part, "day")
-
-
-def _from_the_end(part: str) -> str:
-    """Return systemd's `~7/1`: days counted from the month's end."""
-    span, _, step = part.partition("/")
-    names = [PLACES_FROM_END.get(number, f"{number}th") + " last" for number in span.split("-")]
-    names[0] = "last" if names[0] == "1st last" else names[0]
-    words = "the " + " to ".join(names) + " day"
-    every = "every day" if step == "1" else f"every {step} days"
-    return f"{every} from {words}" if step else words
-
-
-def _weekday(part: str) -> str:
-    if part.endswith("L"):
-        return f"the last {WEEKDAYS[int(part[:-1]) % 7]} of the month"
-    if "#" in part:
-        weekday, place = part.split("#")
-        return f"the {PLACES[place]} {WEEKDAYS[int(weekday) % 7]} of the month"
-    return _list(part, "weekday")
-
-
-NAMES: dict[str, Callable[[str], str]] = {
-    "month": lambda number: MONTHS[int(number) - 1],
-    "weekday": lambda number: WEEKDAYS[int(number) % 7],
-    "year": str,
-}
-FIRST = {"day": "1", "month": "1"}  # of the other units it is 0
-
-
-def _list(text: str, unit: str) -> str:
-    """Return numbers, ranges and steps in words: `minute 15 and 45`, `every 5 minutes`, `Monday to Friday`."""
-    words = joined([_range(part, unit) for part in text.split(",")])
-    return words if unit in NAMES or words.startswith("every") else f"{unit} {words}"
-
-
-def _range(part: str, unit: str) -> str:
-    name = NAMES.get(unit, str)
-    span, _, step = part.partition("/")
-    first, _, last = span.partition("-")
-    words = f"{name(first)} to {name(last)}" if last else "" if span == "*" else name(first)
-    if span != "*" and not step:
-        return words
-    every = f"every {step} {unit}s" if step not in ("", "1") else f"every {unit}"
-    if span == "*" or span == FIRST.get(unit, "0"):
-        return every
-    return f"{every} from {words}" + ("" if last else " on")
+def _plural(number: int, unit: str) -> str:
+    return f"{number} {unit}{'' if number == 1 else 's'}" if number else ""

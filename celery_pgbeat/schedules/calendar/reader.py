@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from ..kind import Parsed
 from ..moments import MOMENT
-from ..schedule import Schedule
 from ..source_text import SourceText, Word
 from ..wallclock.bitset import lowest
 from ..wallclock.days import EVERY_WEEKDAY, FIRST_YEAR, DayRule, listed, never_occurs
@@ -38,6 +38,7 @@ DATE = re.compile(r"(?:([^-~:]+)-)?([^-~:]+)([-~])([^-~:]+)")
 TIME = re.compile(r"([^:]+):([^:]+)(?::([^:]+))?")
 SECONDS_SINCE_EPOCH = re.compile(r"@(\d{1,10})", re.ASCII)
 ZONE = re.compile(r"[A-Za-z][\w+/-]*", re.ASCII)
+MOST_WORDS = 4  # weekdays, date, time, zone
 LOOKS_LIKE_ONE = re.compile(r"[\d*]\s*[-~:]\s*[\d*]|@\d", re.ASCII)
 
 
@@ -73,13 +74,15 @@ class Event:
         )
 
 
-def looks_like_calendar(text: str) -> bool:
-    """Return whether a text can be meant as nothing else."""
-    first = text.split(maxsplit=1)[0]
-    return bool(first.lower() in SHORTHANDS or WEEKDAYS.fullmatch(first) or LOOKS_LIKE_ONE.search(text))
+def is_calendar(body: str) -> bool:
+    """Return whether a text cannot be meant as anything else."""
+    words = body.split()
+    if len(words) > MOST_WORDS:
+        return False
+    return bool(words[0].lower() in SHORTHANDS or WEEKDAYS.fullmatch(words[0]) or LOOKS_LIKE_ONE.search(body))
 
 
-def read_calendar(source: SourceText) -> Schedule:
+def read_calendar(source: SourceText) -> Parsed:
     """Read a calendar event."""
     words = source.words()
     zone_text = ""
@@ -99,14 +102,9 @@ def read_calendar(source: SourceText) -> Schedule:
         raise _impossible(source, event)
     zone = source.zone()
     text = event.text() + zone_text
-    return Schedule(
-        text=f"calendar: {text}" if MOMENT.fullmatch(text) else text,  # bare, that one would be a single date-time
-        kind="calendar",
-        timezone=zone.name,
-        dst=source.dst,
-        anchor=None,
-        times=WallTimes(Pattern(clock, days), zone, source.rule(CALENDAR)),
-    )
+    if MOMENT.fullmatch(text):  # without a prefix it would be a single date-time
+        text = f"calendar: {text}"
+    return Parsed("calendar", text, zone, WallTimes(Pattern(clock, days), zone, source.rule(CALENDAR)))
 
 
 def weekdays_text(weekdays: int) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from celery_pgbeat.errors import InvalidSchedule
 
-from ..schedule import Schedule
+from ..kind import Parsed
 from ..source_text import SourceText, Word
 from ..wallclock.bitset import lowest
 from ..wallclock.days import EVERY_WEEKDAY, FIRST_YEAR, DayRule, listed, never_occurs
@@ -41,19 +41,27 @@ NICKNAMES = {
 }
 NUMBERED_WEEKDAY = re.compile(r"(?<![#/\d])\d", re.ASCII)  # not the n of mon#n, nor a step
 ZONE = re.compile(r"(?:CRON_)?TZ=(\S*)")
+FIELD = re.compile(r"[\d*/,?LWH-]+", re.ASCII)
 
 
-def read_cron(source: SourceText) -> Schedule:
+def is_cron(body: str) -> bool:
+    """Return whether a text has as many words as cron has fields, or begins as only cron does."""
+    words = body.split()
+    named = body.startswith(("@", "CRON_TZ=", "TZ="))
+    return named or len(words) in LAYOUTS or all(map(FIELD.fullmatch, words))
+
+
+def read_cron(source: SourceText) -> Parsed:
     """Read a cron expression."""
     return _read(source, "cron")
 
 
-def read_crontab(source: SourceText) -> Schedule:
+def read_crontab(source: SourceText) -> Parsed:
     """Read the fields of a Celery crontab."""
     return _read(source, "crontab")
 
 
-def _read(source: SourceText, kind: Literal["cron", "crontab"]) -> Schedule:
+def _read(source: SourceText, kind: Literal["cron", "crontab"]) -> Parsed:
     zone_text = ""
     if match := ZONE.match(source.body):
         source = replace(source.skip(match.end()), timezone=match.group(1))
@@ -74,14 +82,8 @@ def _read(source: SourceText, kind: Literal["cron", "crontab"]) -> Schedule:
     zone = source.zone()
     table = REAL_TIME if minute.starred or hour.starred else FIXED
     text = zone_text + " ".join(value.text for value in values)
-    return Schedule(
-        text=text if kind == "cron" else f"crontab: {text}",
-        kind=kind,
-        timezone=zone.name,
-        dst=source.dst,
-        anchor=None,
-        times=WallTimes(pattern, zone, source.rule(table)),
-    )
+    text = text if kind == "cron" else f"crontab: {text}"
+    return Parsed(kind, text, zone, WallTimes(pattern, zone, source.rule(table)))
 
 
 def _words(source: SourceText) -> list[Word]:

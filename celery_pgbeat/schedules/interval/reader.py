@@ -5,10 +5,11 @@ Spoken ones are elapsed time. ISO's have date parts too, and those follow the wa
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from ..durations import Duration, DurationError, read_iso, read_spoken, spoken
-from ..schedule import Schedule
+from ..kind import Parsed
 from ..source_text import SourceText
 from ..wallclock.dst import DATES
 from ..wallclock.grid import Grid
@@ -17,31 +18,30 @@ from ..wallclock.wall_times import WallTimes
 from ..wallclock.zones import Zone
 from .calendar_steps import date_steps, mixed_steps
 
+EVERY = re.compile(r"@?every\s", re.ASCII | re.IGNORECASE)
+DURATION = re.compile(r"P[\dT]", re.ASCII | re.IGNORECASE)
 
-def read_every(source: SourceText) -> Schedule:
-    """Read what follows `every`: a spoken duration, or an ISO one."""
+
+def is_interval(body: str) -> bool:
+    """Return whether a text begins as an interval does."""
+    return bool(EVERY.match(body) or DURATION.match(body))
+
+
+def read_interval(source: SourceText) -> Parsed:
+    """Read the duration of an interval, spoken or ISO's."""
     if source.body[:1] in ("P", "p"):
         return read_iso_interval(source)
     return _interval(source, read_duration(source, spoken_too=True))
 
 
-def read_iso_interval(source: SourceText) -> Schedule:
+def read_iso_interval(source: SourceText) -> Parsed:
     """Read an ISO 8601 duration that stands alone."""
     return _interval(source, read_duration(source))
 
 
-def anchored(interval: Schedule, anchor: datetime) -> Schedule | None:
-    """Return an interval of elapsed time with another anchor; None for what is more than arithmetic."""
-    if interval.kind != "interval" or not isinstance(interval.times, Grid):
-        return None
-    return Schedule(
-        text=interval.text,
-        kind="interval",
-        timezone=interval.timezone,
-        dst=interval.dst,
-        anchor=anchor,
-        times=interval.times.endless_from(anchor),
-    )
+def with_anchor(times: Times, anchor: datetime) -> Times | None:
+    """Return an interval of elapsed time with another anchor; None for one with date parts, which follow a clock."""
+    return times.endless_from(anchor) if isinstance(times, Grid) else None
 
 
 def read_duration(source: SourceText, *, spoken_too: bool = False) -> Duration:
@@ -78,14 +78,8 @@ def reading_at(instant: datetime, zone: Zone) -> datetime:
     return instant + zone.offset_at(instant)
 
 
-def _interval(source: SourceText, step: Duration) -> Schedule:
+def _interval(source: SourceText, step: Duration) -> Parsed:
     start = source.start_of_grid()
     zone = source.zone()
-    return Schedule(
-        text=step.text() if step.has_date_part() else f"every {spoken(step.elapsed)}",
-        kind="interval",
-        timezone=zone.name,
-        dst=source.dst,
-        anchor=start,
-        times=steps_of(source, start, reading_at(start, zone), step),
-    )
+    text = step.text() if step.has_date_part() else f"every {spoken(step.elapsed)}"
+    return Parsed("interval", text, zone, steps_of(source, start, reading_at(start, zone), step), start)

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from ..durations import Duration
 from ..interval.reader import read_duration, read_iso_interval, reading_at, steps_of
+from ..kind import Parsed
 from ..moments import Moment, MomentError, read_moment
-from ..schedule import Schedule
 from ..source_text import SourceText
 from ..wallclock.bounded import Bounded
 from ..wallclock.dst import DATES, Overlap, Rule
@@ -22,30 +22,31 @@ from ..wallclock.zones import Zone
 REPEATING = re.compile(r"R(\d*)/", re.ASCII | re.IGNORECASE)
 
 
-def read_iso_text(source: SourceText) -> Schedule:
-    """Read any ISO 8601 text that is a schedule."""
+NEGATIVE = re.compile(r"-P[\dT]", re.ASCII | re.IGNORECASE)
+
+
+def is_repeating(body: str) -> bool:
+    """Return whether a text begins as a repeating interval, or as a negative duration, which is refused."""
+    return bool(REPEATING.match(body) or NEGATIVE.match(body))
+
+
+def read_iso(source: SourceText) -> Parsed:
+    """Read any ISO 8601 text that is a schedule: a repeating interval, an interval, or a single date."""
     if REPEATING.match(source.body):
         return read_repeating(source)
-    if source.body[:1] in ("P", "p"):
+    if source.body.lstrip("-")[:1] in ("P", "p"):
         return read_iso_interval(source)
     return read_once(source)
 
 
-def read_once(source: SourceText) -> Schedule:
+def read_once(source: SourceText) -> Parsed:
     """Read a date (midnight) or a date-time; an offset in it wins over the zone in force."""
     zone = source.zone()
     moment = _moment(source)
-    return Schedule(
-        text=moment.text(),
-        kind="once",
-        timezone=zone.name,
-        dst=source.dst,
-        anchor=None,
-        times=_once(moment, zone, source.rule(DATES)),
-    )
+    return Parsed("once", moment.text(), zone, _once(moment, zone, source.rule(DATES)))
 
 
-def read_repeating(source: SourceText) -> Schedule:
+def read_repeating(source: SourceText) -> Parsed:
     """Read `R[n]/[start/][end/]step`; n is the number of occurrences in all."""
     parts = _parts(source)
     zone = source.zone()
@@ -53,14 +54,8 @@ def read_repeating(source: SourceText) -> Schedule:
     # after it was set. A start that is written down is the first occurrence.
     first = 0 if parts.start else 1
     last = None if parts.count is None else first + parts.count - 1
-    return Schedule(
-        text=parts.text(),
-        kind="iso",
-        timezone=zone.name,
-        dst=source.dst,
-        anchor=None if parts.start else source.start_of_grid(),
-        times=_times(source, parts, zone, first, last),
-    )
+    anchor = None if parts.start else source.start_of_grid()
+    return Parsed("iso", parts.text(), zone, _times(source, parts, zone, first, last), anchor)
 
 
 def _once(moment: Moment, zone: Zone, rule: Rule) -> Times:

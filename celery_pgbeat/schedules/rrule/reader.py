@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 
+from ..kind import Parsed
 from ..moments import Moment
-from ..schedule import Schedule
 from ..source_text import SourceText
 from ..wallclock.bitset import members, number_range
 from ..wallclock.dst import DATES
@@ -31,7 +31,7 @@ LAST = LATEST - timedelta(days=2)
 COUNTED = 3 * HORIZON  # a COUNT that lasts longer than 300 years is taken for no end
 
 
-def read_rrule(source: SourceText) -> Schedule:
+def read_rrule(source: SourceText) -> Parsed:
     """Read a recurrence set; a zone in DTSTART wins over the zone in force."""
     parts = read_set(source)
     if parts.zone is not None:
@@ -46,14 +46,8 @@ def read_rrule(source: SourceText) -> Schedule:
     times: Times = WallTimes(readings, zone, source.rule(DATES))
     if added_late or removed_late:
         times = WithExceptions(times, added_late, removed_late)
-    return Schedule(
-        text=parts.text(),
-        kind="rrule",
-        timezone=zone.name,
-        dst=source.dst,
-        anchor=source.start_of_grid() if parts.start is None and parts.rule is not None else None,
-        times=times,
-    )
+    anchor = source.start_of_grid() if parts.start is None and parts.rule is not None else None
+    return Parsed("rrule", parts.text(), zone, times, anchor)
 
 
 def _passes(moments: tuple[Moment, ...], zone: Zone) -> tuple[set[datetime], set[datetime]]:

@@ -31,8 +31,19 @@ NUMBERS = {
 NUMBER = re.compile(r"[+-]?\d{1,10}", re.ASCII)
 BYDAY = re.compile(r"([+-]?\d{1,2})?(MO|TU|WE|TH|FR|SA|SU)", re.ASCII)
 PROPERTY = re.compile(r"(DTSTART|RRULE|RDATE|EXDATE)((?:;[^:;]+)*):(\S+)", re.ASCII | re.IGNORECASE)
+SET = re.compile(r"(rrule|dtstart|exdate|rdate|exrule)\s*[:;]", re.ASCII | re.IGNORECASE)
 DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)(Z)?)?", re.ASCII | re.IGNORECASE)
 PREFIX = re.compile(r"rrule\s*:(?=\s|FREQ=|DTSTART|RRULE|RDATE|EXDATE)", re.ASCII | re.IGNORECASE)
+
+
+def is_recurrence_set(text: str) -> bool:
+    """Return whether a text begins with the name of a property. Such a text may be longer than others and hold `;`."""
+    return bool(SET.match(text.lstrip()))
+
+
+def is_rrule(body: str) -> bool:
+    """Return whether a text is a recurrence set, or the bare value of an RRULE."""
+    return is_recurrence_set(body) or body[:5].upper() == "FREQ="
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..moments import Moment
-from ..words import MONTHS, joined
-from .text import RecurrenceSet, Rule
+from ..source_text import SourceText
+from ..words import MONTHS, WEEKDAYS, joined
+from .text import Rule, read_set
 
 NOUNS = {
     "SECONDLY": "second",
@@ -15,7 +16,6 @@ NOUNS = {
     "MONTHLY": "month",
     "YEARLY": "year",
 }
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 ORDINALS = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", -1: "last"}
 PARTS = {  # in this order
     "BYMONTHDAY": "on day {} of the month",
@@ -29,8 +29,9 @@ PARTS = {  # in this order
 }
 
 
-def set_in_words(parts: RecurrenceSet) -> str:
-    """Return a recurrence set in words."""
+def describe_rrule(text: str) -> str:
+    """Return a canonical recurrence set in words."""
+    parts = read_set(SourceText(text, text))
     phrases = [] if parts.rule is None else [_rule(parts.rule)]
     if parts.rule is not None and parts.start is not None:
         phrases.append(f"from {_moment(parts.start)}")
@@ -60,9 +61,9 @@ def _rule(rule: Rule) -> str:
 
 def _weekday(nth: int, weekday: int) -> str:
     if not nth:
-        return WEEKDAYS[weekday]
+        return WEEKDAYS[(weekday + 1) % 7]
     place = ORDINALS.get(nth) or (f"{nth}th" if nth > 0 else f"{-nth}th last")
-    return f"the {place} {WEEKDAYS[weekday]}"
+    return f"the {place} {WEEKDAYS[(weekday + 1) % 7]}"
 
 
 def _moment(moment: Moment, *, only_date: bool = False) -> str:

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..schedule import Schedule
+from ..kind import Parsed
 from ..source_text import SourceText, Word
 from ..wallclock.instants import EPOCH, UTC, horizon_after, horizon_before
 
@@ -39,7 +39,7 @@ EVENTS = {
 }
 
 
-def read_solar(source: SourceText) -> Schedule:
+def read_solar(source: SourceText) -> Parsed:
     """Read an event, a latitude and a longitude in degrees."""
     words = source.words()
     if len(words) != 3:
@@ -53,15 +53,14 @@ def read_solar(source: SourceText) -> Schedule:
         import ephem
     except ImportError:
         raise source.refuse("solar", "a solar event needs the extra celery-pgbeat[solar]", source.at) from None
-    zone = source.zone()
-    return Schedule(
-        text=f"solar: {event} {latitude:.10g} {longitude:.10g}",
-        kind="solar",
-        timezone=zone.name,
-        dst=source.dst,
-        anchor=None,
-        times=SolarTimes(ephem, EVENTS[event], latitude, longitude),
-    )
+    text = f"solar: {event} {latitude:.10g} {longitude:.10g}"
+    return Parsed("solar", text, source.zone(), SolarTimes(ephem, EVENTS[event], latitude, longitude))
+
+
+def describe_solar(text: str) -> str:
+    """Return a canonical text in words."""
+    _, event, latitude, longitude = text.split()
+    return f"at {event.replace('_', ' ')} at latitude {latitude}, longitude {longitude}"
 
 
 def _degrees(source: SourceText, field: str, word: Word, limit: int) -> float:

@@ -19,7 +19,6 @@ from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.planning import Due, PlanningRow, Rules, Unplanned, cached_schedule, due_times, identity, job_id
 from celery_pgbeat.planning.cached_schedule import CachedSchedule, cached_schedule_of
 from celery_pgbeat.schedules import parse, shortest_gap
-from celery_pgbeat.schedules.interval.reader import anchored
 from celery_pgbeat.schedules.parse import read
 from tests.unit.planning.rows import NEW_YEAR, RULES, at, definition, due
 
@@ -166,9 +165,9 @@ def test_what_only_its_anchor_makes_possible_is_not_refused_for_another() -> Non
 
 
 def test_a_repeating_interval_keeps_its_number_of_runs_and_is_not_moved() -> None:
-    assert anchored(parse("R3/PT1H"), NEW_YEAR) is None
-    assert anchored(parse("P1M"), NEW_YEAR) is None
-    assert parse("every 1h", anchor=NEW_YEAR) == anchored(parse("every 1h"), NEW_YEAR)
+    assert parse("R3/PT1H").with_anchor(NEW_YEAR) is None
+    assert parse("P1M").with_anchor(NEW_YEAR) is None
+    assert parse("every 1h", anchor=NEW_YEAR) == parse("every 1h").with_anchor(NEW_YEAR)
 
 
 @pytest.mark.parametrize("text", ["every 0.1s", "0 25 * * *", "every P0D"])
