@@ -7,7 +7,7 @@ texts when a row is written in SQL. `tests/store/test_validation.py` fails for a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from .calendar.reader import is_calendar, read_calendar
@@ -32,6 +32,7 @@ class Kinds:
     """Kinds of schedules, in the order in which a text without a prefix is offered to them.
 
     Attributes:
+        all: the kinds.
         depends_on_name: whether the name of the row may decide when the schedule of a text occurs.
         depends_on_anchor: whether the anchor may decide it.
         shares_anchors: whether a schedule with another anchor can be made without reading the text again. No such text
@@ -39,7 +40,7 @@ class Kinds:
     """
 
     def __init__(self, *kinds: Kind) -> None:
-        self._kinds = kinds
+        self.all = kinds
         self._by_name = {kind.name: kind for kind in kinds}
         self._by_prefix = {prefix: kind for kind in kinds for prefix in kind.prefixes}
         self._prefix = re.compile(rf"({'|'.join(self._by_prefix)})\s*:", re.ASCII | re.IGNORECASE)
@@ -48,9 +49,6 @@ class Kinds:
         self.depends_on_anchor = _begins_with(kinds)
         self.shares_anchors = _begins_with(kind for kind in kinds if kind.with_anchor)
 
-    def __iter__(self) -> Iterator[Kind]:
-        return iter(self._kinds)
-
     def __getitem__(self, name: str) -> Kind:
         return self._by_name[name]
 
@@ -58,7 +56,7 @@ class Kinds:
         """Return the kind of a text, and the length of the prefix that names it; None if the text is of no kind."""
         if match := self._prefix.match(body):
             return self._by_prefix[match.group(1).lower()], match.end()
-        return next(((kind, 0) for kind in self._kinds if kind.detects and kind.detects(body)), None)
+        return next(((kind, 0) for kind in self.all if kind.detects and kind.detects(body)), None)
 
 
 def _begins_with(kinds: Iterable[Kind]) -> Test:
