@@ -47,7 +47,7 @@ class Kind:
         repeats: whether there can be more than one occurrence.
         counts_by_walking: whether `count` visits each occurrence, of which there is at most one a day; counting over
             many years is slow then.
-        celery_class: the class of `celery.schedules` that can show such a schedule; None where Celery has none.
+        celery_class: the class of `celery.schedules` that monitors see; None where they see the text of the schedule.
         window_prefix: what is written before the canonical text in a list of blackout windows, to be easy to read.
         name_letter: only texts with this letter depend on the name of the row; "" if none does.
         anchored_starts: only texts that begin so (in lower case) depend on the anchor.

@@ -14,7 +14,7 @@ from ..source_text import SourceText
 from ..wallclock.bounded import Bounded
 from ..wallclock.dst import DATES, Overlap, Rule
 from ..wallclock.grid import Instants
-from ..wallclock.instants import LATEST
+from ..wallclock.instants import EARLIEST, LATEST
 from ..wallclock.protocols import Times
 from ..wallclock.wall_times import WallTimes
 from ..wallclock.zones import Zone
@@ -131,7 +131,7 @@ def _times(source: SourceText, parts: Parts, zone: Zone, first: int, last: int |
     end = parts.end.instant(zone)
     if end < start:
         raise source.refuse("end", f"the end {parts.end.text()} lies before the start", source.at)
-    return Bounded(times, min(end, LATEST))
+    return Bounded(times, EARLIEST, min(end, LATEST))
 
 
 def _start(source: SourceText, start: Moment | None, zone: Zone) -> tuple[datetime, datetime]:

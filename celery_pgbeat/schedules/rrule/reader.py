@@ -13,8 +13,9 @@ from ..kind import Parsed
 from ..moments import Moment
 from ..source_text import SourceText
 from ..wallclock.bitset import members, number_range
+from ..wallclock.bounded import Bounded, nth
 from ..wallclock.dst import DATES
-from ..wallclock.exceptions import Limited, WithExceptions, nth
+from ..wallclock.exceptions import WithExceptions
 from ..wallclock.grid import Grid
 from ..wallclock.instants import HORIZON, LATEST, MICROSECOND
 from ..wallclock.pattern import Pattern
@@ -22,8 +23,9 @@ from ..wallclock.protocols import Readings, Times
 from ..wallclock.times_of_day import Clock
 from ..wallclock.wall_times import WallTimes, first_instant_of
 from ..wallclock.zones import Zone
+from .active_periods import DAY, ActivePeriods
 from .days import RuleDays
-from .readings import DAY, ActivePeriods, AtPositions
+from .positions import AtPositions
 from .text import RecurrenceSet, Rule, read_set
 
 UNITS = {"SECONDLY": 1, "MINUTELY": 60, "HOURLY": 3_600}  # seconds
@@ -74,7 +76,7 @@ def _of_rule(source: SourceText, rule: Rule, start: datetime, zone: Zone) -> Rea
             raise source.refuse("UNTIL", "UNTIL lies before DTSTART", source.at)
     elif rule.count is not None:
         last = nth(readings, start, rule.count, start + min(COUNTED, last - start)) or last
-    return Limited(readings, start, last)
+    return Bounded(readings, start, last)
 
 
 def _until(rule: Rule, zone: Zone) -> datetime:

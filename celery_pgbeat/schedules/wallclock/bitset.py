@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 
 def number_range(low: int, high: int, step: int = 1) -> int:
     """Return the set {low, low + step, ...} up to and including `high`."""
@@ -23,6 +25,12 @@ def highest(bits: int) -> int:
 def members(bits: int) -> list[int]:
     """Return the members in ascending order."""
     return [number for number, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"]
+
+
+@lru_cache(maxsize=1024)
+def members_of(bits: int) -> tuple[int, ...]:
+    """Return the same, remembered: for sets of days, which repeat."""
+    return tuple(members(bits))
 
 
 def tiled(tile: int, size: int, total: int) -> int:

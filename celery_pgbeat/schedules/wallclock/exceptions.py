@@ -1,4 +1,4 @@
-"""Readings made from other readings: cut off at both ends, with a few more, without a few."""
+"""Readings (or instants) with a few more, and without a few: what RDATE and EXDATE do."""
 
 from __future__ import annotations
 
@@ -9,42 +9,6 @@ from .instants import MICROSECOND, horizon_after, horizon_before
 from .protocols import Readings, SecondReadings, Times
 
 SECOND = timedelta(seconds=1)
-NOTHING_LEFT = timedelta(minutes=1)  # below this a search by halving goes on one by one
-
-
-class Limited:
-    """The readings that are not earlier than `first` and not later than `last`."""
-
-    __slots__ = ("_first", "_last", "_readings")
-
-    def __init__(self, readings: Readings, first: datetime, last: datetime) -> None:
-        self._readings = readings
-        self._first = first
-        self._last = last
-
-    def following(self, after: datetime) -> datetime | None:
-        """Return the first reading strictly later than `after`, or None."""
-        found = self._readings.following(max(after, self._first - MICROSECOND)) if after < self._last else None
-        return found if found is not None and found <= self._last else None
-
-    def preceding(self, before: datetime) -> datetime | None:
-        """Return the last reading strictly earlier than `before`, or None."""
-        found = self._readings.preceding(min(before, self._last + MICROSECOND)) if before > self._first else None
-        return found if found is not None and found >= self._first else None
-
-    def count(self, after: datetime, until: datetime) -> int:
-        """Return how many readings lie in (after, until]."""
-        low, high = max(after, self._first - MICROSECOND), min(until, self._last)
-        return self._readings.count(low, high) if low < high else 0
-
-    def seconds_from(self, first: datetime, length: int) -> int:
-        """Return the readings within `length` seconds from `first`, as a set of bits; bit 0 stands for `first`."""
-        begin = max((self._first - first) // SECOND, 0)
-        end = min((self._last - first) // SECOND + 1, length)
-        if begin >= end:
-            return 0
-        assert isinstance(self._readings, SecondReadings)
-        return self._readings.seconds_from(first, end) >> begin << begin
 
 
 class WithExceptions:
@@ -108,28 +72,3 @@ class WithExceptions:
 
 def _between(readings: list[datetime], after: datetime, until: datetime) -> int:
     return bisect_right(readings, until) - bisect_right(readings, after)
-
-
-def nth(readings: Readings, first: datetime, number: int, last: datetime) -> datetime | None:
-    """Return the reading of that number, counted from 1 at `first`; None if it is later than `last`.
-
-    Works by counting ever longer stretches, then by halving the one that is too long.
-    """
-    low, missing, stretch = first - MICROSECOND, number, timedelta(days=1)
-    while low < last:
-        high = low + min(stretch, last - low)
-        held = readings.count(low, high)
-        if held >= missing:
-            break
-        low, missing, stretch = high, missing - held, min(stretch * 2, timedelta(days=3_653))
-    else:
-        return None
-    while high - low > NOTHING_LEFT:
-        middle = low + (high - low) / 2
-        held = readings.count(low, middle)
-        low, high, missing = (low, middle, missing) if held >= missing else (middle, high, missing - held)
-    found: datetime | None = low
-    for _ in range(missing):
-        assert found is not None
-        found = readings.following(found)
-    return found

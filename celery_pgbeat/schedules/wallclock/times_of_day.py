@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from datetime import datetime
+from datetime import date, datetime
 
 from .bitset import highest, lowest, members
 from .instants import UTC
+
+
+def second_of_day(reading: datetime) -> int:
+    """Return how many whole seconds of its day lie before a reading."""
+    return reading.hour * 3600 + reading.minute * 60 + reading.second
+
+
+def at_second(day: date, second: int) -> datetime:
+    """Return the reading at that second of the day."""
+    return datetime(day.year, day.month, day.day, second // 3600, second // 60 % 60, second % 60, 0, UTC)
 
 
 class Clock:

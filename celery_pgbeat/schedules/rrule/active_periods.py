@@ -1,27 +1,23 @@
-"""The readings of an RRULE that are no plain product of days and times of the day.
+"""Hourly and finer rules, whose times differ from day to day when the interval does not divide a day.
 
-`ActivePeriods`: hourly and finer rules, whose times differ from day to day when the interval does not divide a day.
-A day
-is a set of 86,400 seconds. `AtPositions`: BYSETPOS in weeks, months and years.
+A day is a set of 86,400 seconds. Rules with BYSETPOS in a day and finer periods are computed here too.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from sys import byteorder
 
-from ..wallclock.bitset import highest, lowest, members, tiled
-from ..wallclock.days import DECEMBER, JANUARY, Days, count_days, days_after, days_before, seconds_of_days
-from ..wallclock.instants import MICROSECOND, UTC
+from ..wallclock.bitset import highest, lowest, members_of, tiled
+from ..wallclock.days import Days, count_days, seconds_of_days
 from ..wallclock.pattern import FIRST, LAST, SEARCH
+from ..wallclock.times_of_day import at_second, second_of_day
 
 DAY = 86_400  # seconds
 ONE_DAY = timedelta(days=1)
-ONE_SECOND = timedelta(seconds=1)
 KEPT_SETS = 64  # of 11 kB each
 A_LONG_SEARCH = 366  # days; what was searched in vain for longer is not searched again
 
@@ -42,11 +38,6 @@ def counts_by_first(wanted: int, unit: int, interval: int) -> array[int]:
     size = interval * by_period.itemsize
     total = sum(int.from_bytes(rounds[at : at + size], byteorder) for at in range(0, len(rounds), size))
     return array("H", total.to_bytes(size, byteorder))
-
-
-@lru_cache(maxsize=1024)
-def _members(mask: int) -> tuple[int, ...]:
-    return tuple(members(mask))
 
 
 class ActivePeriods:
@@ -71,30 +62,30 @@ class ActivePeriods:
     def following(self, after: datetime) -> datetime | None:
         """Return the first reading strictly later than `after`, or None."""
         if self._days.mask(after.year, after.month) >> after.day & 1:
-            second = _second_of_day(after) + 1
+            second = second_of_day(after) + 1
             rest = self._on(after.toordinal()) >> second
             if rest:
-                return _at(after, second + lowest(rest))
+                return at_second(after, second + lowest(rest))
         if not self._wanted or (self._uniform and not self._on(0)):
             return None
         limit = min(after.year + SEARCH, LAST)
         day = self._day_after(after.date(), limit)
         self._remember(after.date(), day or date(limit + 1, 1, 1))
-        return None if day is None else _at(day, lowest(self._on(day.toordinal())))
+        return None if day is None else at_second(day, lowest(self._on(day.toordinal())))
 
     def preceding(self, before: datetime) -> datetime | None:
         """Return the last reading strictly earlier than `before`, or None."""
         if self._days.mask(before.year, before.month) >> before.day & 1:
-            ended = _second_of_day(before) + (before.microsecond > 0)
+            ended = second_of_day(before) + (before.microsecond > 0)
             rest = self._on(before.toordinal()) & ((1 << ended) - 1)
             if rest:
-                return _at(before, highest(rest))
+                return at_second(before, highest(rest))
         if not self._wanted or (self._uniform and not self._on(0)):
             return None
         limit = max(before.year - SEARCH, FIRST)
         day = self._day_before(before.date(), limit)
         self._remember(day or date(limit - 1, 12, 31), before.date())
-        return None if day is None else _at(day, highest(self._on(day.toordinal())))
+        return None if day is None else at_second(day, highest(self._on(day.toordinal())))
 
     def count(self, after: datetime, until: datetime) -> int:
         """Return how many readings lie in (after, until]."""
@@ -118,7 +109,7 @@ class ActivePeriods:
         total = 0
         for year, month, mask in self._months(after + ONE_DAY, before - ONE_DAY):
             first = self._start - (date(year, month, 1).toordinal() - 1) * periods
-            for day in _members(mask):
+            for day in members_of(mask):
                 place = (first - day * periods) % interval
                 if place < size:
                     total += counts[place]
@@ -133,7 +124,7 @@ class ActivePeriods:
         periods, interval, size = DAY // self._unit, self._interval, len(counts)
         for year, month, mask in self._months(first, last, backwards=backwards):
             begin = self._start - (date(year, month, 1).toordinal() - 1) * periods
-            for day in reversed(_members(mask)) if backwards else _members(mask):
+            for day in reversed(members_of(mask)) if backwards else members_of(mask):
                 place = (begin - day * periods) % interval
                 if place < size and counts[place]:
                     return date(year, month, day)
@@ -183,7 +174,7 @@ class ActivePeriods:
         """Return how many readings of that day are not later than `reading`."""
         if not self._days.mask(reading.year, reading.month) >> reading.day & 1:
             return 0
-        return (self._on(reading.toordinal()) & ((2 << _second_of_day(reading)) - 1)).bit_count()
+        return (self._on(reading.toordinal()) & ((2 << second_of_day(reading)) - 1)).bit_count()
 
     def _first_active(self, ordinal: int) -> int:
         """Return how many periods of that day pass before the first active one."""
@@ -202,140 +193,3 @@ class ActivePeriods:
             active = tiled((1 << self._unit) - 1, self._unit * self._interval, DAY - offset)
             found = self._sets[first] = (active & self._wanted >> offset) << offset
         return found
-
-
-def _second_of_day(reading: datetime) -> int:
-    return reading.hour * 3600 + reading.minute * 60 + reading.second
-
-
-def _at(day: date, second: int) -> datetime:
-    return datetime(day.year, day.month, day.day, second // 3600, second // 60 % 60, second % 60, 0, UTC)
-
-
-class AtPositions:
-    """Of the readings of each period (a week, a month, a year) those at certain positions.
-
-    Args:
-        days: the days of all periods.
-        times: the times of the day, as a set of seconds.
-        positions: 1 is the first of a period, -1 the last.
-        period_of: a day -> the first day of its period.
-        next_period: the first day of a period -> that of the next one.
-    """
-
-    __slots__ = ("_days", "_next_period", "_period_of", "_places", "_positions", "_times")
-
-    def __init__(
-        self,
-        days: Days,
-        times: int,
-        positions: tuple[int, ...],
-        period_of: Callable[[date], date],
-        next_period: Callable[[date], date],
-    ) -> None:
-        self._days = days
-        self._times = members(times)
-        self._positions = positions
-        self._period_of = period_of
-        self._next_period = next_period
-        self._places: dict[int, tuple[int, ...]] = {}
-
-    def following(self, after: datetime) -> datetime | None:
-        """Return the first reading strictly later than `after`, or None."""
-        for period in self._periods_from(after.date(), min(after.year + SEARCH, LAST)):
-            places = self._places_in(period)
-            index = self._up_to(period, after) if places else 0
-            if index < len(places):
-                return self._at_place(period, places[index])
-        return None
-
-    def preceding(self, before: datetime) -> datetime | None:
-        """Return the last reading strictly earlier than `before`, or None."""
-        for period in self._periods_back_from(before.date(), max(before.year - SEARCH, FIRST)):
-            places = self._places_in(period)
-            index = self._up_to(period, before - MICROSECOND) if places else 0
-            if index:
-                return self._at_place(period, places[index - 1])
-        return None
-
-    def count(self, after: datetime, until: datetime) -> int:
-        """Return how many readings lie in (after, until]."""
-        period, last = self._period_of(after.date()), self._period_of(until.date())
-        total = self._up_to(last, until) - self._up_to(period, after)
-        while period < last:
-            total += len(self._places_in(period))
-            period = self._next_period(period)
-        return total
-
-    def seconds_from(self, first: datetime, length: int) -> int:
-        """Return the readings within `length` seconds from `first`, as a set of bits; bit 0 stands for `first`."""
-        found, end = 0, first + timedelta(seconds=length)
-        period = self._period_of(first.date())
-        while period <= end.date():
-            low, high = self._up_to(period, first - MICROSECOND), self._up_to(period, end - MICROSECOND)
-            midnights: dict[int, int] = {}  # of the period's days, in seconds from `first`
-            for place in self._places_in(period)[low:high]:
-                number, time = divmod(place, len(self._times))
-                if number not in midnights:
-                    midnights[number] = (_at(self._nth_day(period, number), 0) - first) // ONE_SECOND
-                found |= 1 << midnights[number] + self._times[time]
-            period = self._next_period(period)
-        return found
-
-    def _periods_from(self, day: date, last_year: int) -> Iterator[date]:
-        """Iterate over the period that holds the day, and the later ones that have days at all."""
-        ahead: date | None = day
-        while ahead is not None:
-            period = self._period_of(ahead)
-            yield period
-            ahead = next(days_after(self._days, self._next_period(period) - ONE_DAY, last_year), None)
-
-    def _periods_back_from(self, day: date, first_year: int) -> Iterator[date]:
-        """Iterate backwards over the period that holds the day, and the earlier ones that have days at all."""
-        behind: date | None = day
-        while behind is not None:
-            period = self._period_of(behind)
-            yield period
-            behind = next(days_before(self._days, period, first_year), None)
-
-    def _places_in(self, period: date) -> tuple[int, ...]:
-        """Return which of the times of the period are meant, counted from 0 over all its days."""
-        days = count_days(self._days, self._eve(period), self._next_period(period))
-        found = self._places.get(days)
-        if found is None:
-            size = days * len(self._times)
-            places = {position - 1 if position > 0 else size + position for position in self._positions}
-            found = self._places[days] = tuple(sorted(place for place in places if 0 <= place < size))
-        return found
-
-    def _up_to(self, period: date, reading: datetime) -> int:
-        """Return how many readings of the period are not later than `reading`, which may lie before or behind it."""
-        day = reading.date()
-        if day < period:
-            return 0
-        if day >= self._next_period(period):
-            return len(self._places_in(period))
-        passed = count_days(self._days, self._eve(period), day) * len(self._times)
-        if self._days.mask(day.year, day.month) >> day.day & 1:
-            passed += bisect_right(self._times, _second_of_day(reading))
-        return bisect_left(self._places_in(period), passed)
-
-    def _at_place(self, period: date, place: int) -> datetime:
-        """Return the reading at that place of the period."""
-        number, time = divmod(place, len(self._times))
-        return _at(self._nth_day(period, number), self._times[time])
-
-    def _nth_day(self, period: date, number: int) -> date:
-        """Return the day of that number, counted from 0, among the period's days."""
-        year, month = period.year, period.month
-        mask = self._days.mask(year, month) >> period.day << period.day
-        while mask.bit_count() <= number:
-            number -= mask.bit_count()
-            year, month = (year, month + 1) if month < DECEMBER else (year + 1, JANUARY)
-            mask = self._days.mask(year, month)
-        return date(year, month, _members(mask)[number])
-
-    @staticmethod
-    def _eve(period: date) -> date:
-        """Return the day before a period; no year before the first one has any days."""
-        return max(period, date(FIRST, 1, 1)) - ONE_DAY
