@@ -23,13 +23,13 @@ WEEKEND = ("0 0 * * sat P2D",)
 
 def test_jitter_is_stable_for_a_row_and_an_occurrence_and_differs_between_rows() -> None:
     spread = {
-        name: due_times_of(definition(name=name, jitter=timedelta(minutes=4)), RULES).due(at("12:00"))
+        name: due_times_of(definition(name=name, jitter=timedelta(minutes=4)), RULES).due_at(at("12:00"))
         for name in map(str, range(100))
     }
 
     assert all(at("12:00") <= instant <= at("12:04") for instant in spread.values())
     assert len(set(spread.values())) > 90
-    again = due_times_of(definition(name="7", jitter=timedelta(minutes=4)), RULES).due(at("12:00"))
+    again = due_times_of(definition(name="7", jitter=timedelta(minutes=4)), RULES).due_at(at("12:00"))
     assert spread["7"] == again
 
 
@@ -38,7 +38,7 @@ def test_jitter_never_reaches_the_next_occurrence_however_long_it_is() -> None:
     occurrences = [at("12:00") + timedelta(minutes=5 * n) for n in range(200)]
 
     for one, another in pairwise(occurrences):
-        assert one <= line.due(one) < another
+        assert one <= line.due_at(one) < another
 
 
 def test_the_nominal_instant_stays_the_identity_of_an_occurrence_with_jitter() -> None:
@@ -102,8 +102,8 @@ def test_a_window_is_half_open() -> None:
     """B-4: 00:00 is blocked, 05:00 is free."""
     line = due_times_of(definition(blackout=NIGHT), RULES)
 
-    assert (at("05:00"), at("05:00")) == (line.due(at("00:00")), line.due(at("05:00")))
-    assert at("23:55") == line.due(at("23:55"))
+    assert (at("05:00"), at("05:00")) == (line.due_at(at("00:00")), line.due_at(at("05:00")))
+    assert at("23:55") == line.due_at(at("23:55"))
 
 
 def test_skip_passes_over_what_falls_into_a_window_in_one_record() -> None:
@@ -202,8 +202,8 @@ def test_the_windows_of_a_name_are_read_in_their_own_zone_or_the_rows() -> None:
     own = definition(blackout=["window: night"], windows={"night": (NIGHT, "America/New_York")})
     rows = definition(blackout=["window: night"], windows={"night": (NIGHT, None)}, timezone="Europe/Berlin")
 
-    assert at("10:00") == due_times_of(own, RULES).due(at("05:00"))
-    assert at("04:00") == due_times_of(rows, RULES).due(at("03:55"))
+    assert at("10:00") == due_times_of(own, RULES).due_at(at("05:00"))
+    assert at("04:00") == due_times_of(rows, RULES).due_at(at("03:55"))
 
 
 def test_a_window_that_nobody_has_defined_is_a_problem_of_the_row() -> None:
@@ -277,8 +277,8 @@ def test_every_occurrence_is_accounted_for_exactly_once(
                 if decision.scheduled_for is not None:
                     assert decision.due_at is not None
                     assert decision.scheduled_for <= decision.due_at <= now
-                    assert action == "defer" or not line.covers(line.spread(decision.scheduled_for))
-                    assert not line.covers(now) or now - decision.due_at <= RULES.on_time
+                    assert action == "defer" or not line.is_blacked_out(line.with_jitter(decision.scheduled_for))
+                    assert not line.is_blacked_out(now) or now - decision.due_at <= RULES.on_time
             else:
                 assert next_run_at > row.now
             if next_run_at > now:
