@@ -162,7 +162,7 @@ class BackfillRange:
         return BackfillStep(tuple(jobs), after, skipped, self.due_times.following(after))
 
     def count_wanted(self, after: datetime, history: History, until: datetime) -> int:
-        """Return how many of the occurrences in (after, until] are submitted; the history must be complete until then."""
+        """Return how many of the occurrences in (after, until] are submitted, given a history that is complete."""
         if not self.asks_history:
             return self.due_times.count(after, until)
         ran = [failed for instant, failed in history.failed.items() if after < instant <= until and self._has(instant)]

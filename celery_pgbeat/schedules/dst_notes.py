@@ -1,7 +1,7 @@
-"""What the changes of the clocks do to a schedule, in words for people.
+"""What the changes of the clocks do to a schedule, in plain English.
 
 Only readings of a wall clock have notes: cron, calendar events, recurrence rules, single dates, and steps of whole
-days and months. Elapsed time knows no change of the clocks, and of a mixed step (P1DT1H) no reading can be named.
+days and months. Elapsed time does not depend on the clocks, and a mixed step (P1DT1H) has no reading of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LISTED = 3  # readings of one gap; where there are more, only the first is named
 
 
 def dst_note(schedule: Schedule, occurrence: datetime) -> str | None:
-    """Return in words what a change of the clocks has to do with an occurrence; None if nothing.
+    """Return in words what a change of the clocks does to an occurrence; None if nothing.
 
     Args:
         schedule: of any kind.
@@ -59,7 +59,7 @@ def dst_skips(schedule: Schedule, after: datetime, until: datetime | None = None
     Args:
         schedule: of any kind.
         after: where to begin.
-        until: where to end; None for 100 years later, as far as anybody looks.
+        until: where to end; None for 100 years later.
 
     Raises:
         ValueError: an argument is naive.
@@ -90,7 +90,7 @@ class LeftOut(NamedTuple):
 
     @property
     def pronoun(self) -> str:
-        """What stands for them in a sentence."""
+        """The pronoun for them in a sentence."""
         return "it" if self.number == 1 else "them"
 
     def do_not_exist(self, span: Span) -> str:
@@ -124,7 +124,7 @@ def _gives_nothing(wall: WallTimes, span: Span) -> bool:
 
 
 def _out_of_gap(wall: WallTimes, span: Span, instant: datetime) -> str | None:
-    """Return what there is to say about an instant at which a gap may have put a reading, or all of its readings."""
+    """Return the note on an instant to which a gap may have moved one of its readings, or all of them."""
     left_out = LeftOut(0, ())
     if wall.rule.gap is Gap.SHIFT and _shows(wall, instant + span.before):
         left_out = LeftOut(1, (instant + span.before,))
@@ -142,7 +142,7 @@ def _out_of_gap(wall: WallTimes, span: Span, instant: datetime) -> str | None:
 
 
 def _in_overlap(wall: WallTimes, span: Span, instant: datetime) -> str:
-    """Return what there is to say about an instant whose reading the start of `span` shows a second time."""
+    """Return the note on an instant whose reading comes twice, because of the change at the start of `span`."""
     first = instant < span.start
     reading = _clock(instant + (span.before if first else span.offset), span)
     if wall.rule.overlap is Overlap.FIRST:
@@ -165,7 +165,7 @@ def _leap(span: Span) -> str:
 
 
 def _clock(reading: datetime, span: Span) -> str:
-    """Return the time of a reading; with its date where the clocks leap over a whole day."""
+    """Return the time of a reading, with its date if the clocks leap over a whole day."""
     exact = "auto" if reading.second or reading.microsecond else "minutes"
     whole_day = abs(span.offset - span.before) >= timedelta(days=1)
     return reading.replace(tzinfo=None).isoformat(" ", exact) if whole_day else reading.time().isoformat(exact)

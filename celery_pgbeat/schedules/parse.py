@@ -1,4 +1,4 @@
-"""The way from a text to a Schedule: which kind it is, and what was read of it before."""
+"""From a text to a Schedule: find its kind, call its reader, and keep the result in a cache."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def parse(
 
 
 def cache_key_parts(text: str, name: str, anchor: datetime | None) -> tuple[str, datetime | None]:
-    """Return the name and the anchor as far as the text can use them: what a cache's key needs of them.
+    """Return the parts of a cache key besides text, zone and dst: the name and the anchor, if the text depends on them.
 
     A million rows with `*/5 * * * *` are one entry.
 
@@ -78,7 +78,7 @@ def cache_key_parts(text: str, name: str, anchor: datetime | None) -> tuple[str,
 def read(
     text: str, timezone: str = "UTC", name: str = "", dst: str = "default", anchor: datetime | None = None
 ) -> Schedule:
-    """Read the text of a schedule, past the cache; arguments as those of `parse`, `anchor` in UTC."""
+    """Read the text of a schedule without the cache; arguments as those of `parse`, `anchor` in UTC."""
     source = _source(text, timezone, name, dst, anchor)
     recognised = registry.KINDS.recognise(source.body)
     if recognised is None:
@@ -120,7 +120,7 @@ def _source(text: str, timezone: str, name: str, dst: str, anchor: datetime | No
 
 
 def _hint(body: str) -> str:
-    """Return why a text is not a schedule, and what its author may have meant."""
+    """Return why a text is not a schedule, and what may have been meant."""
     if SPOKEN.match(body):
         return f"not a schedule: did you mean 'every {body}'?"
     if match := AMAZON.match(body):

@@ -1,4 +1,4 @@
-"""A Schedule: a canonical text and the instants it stands for."""
+"""A Schedule: a canonical text and its instants."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .wallclock.protocols import Times
 class Schedule:
     """When something happens: a set of instants.
 
-    Every method takes aware datetimes of any zone and answers with aware UTC datetimes. Nothing further away than
-    100 years is found.
+    Every method takes aware datetimes of any zone and returns aware UTC datetimes. Nothing further away than 100 years
+    is found.
 
     Attributes:
         text: canonical text. Parsed with the same timezone, dst and anchor it gives an equal schedule.
@@ -72,7 +72,7 @@ class Schedule:
         Args:
             after: where to begin.
             until: where to end; None for no end.
-            limit: at most so many; None for no limit.
+            limit: the largest number of occurrences; None for no limit.
 
         Raises:
             ValueError: `after` or `until` is naive.
@@ -86,7 +86,7 @@ class Schedule:
             found = self.next(found)
 
     def count(self, after: datetime, until: datetime) -> int:
-        """Return how many occurrences lie in (after, until], by arithmetic.
+        """Return how many occurrences are in (after, until], by arithmetic.
 
         Raises:
             ValueError: an argument is naive.

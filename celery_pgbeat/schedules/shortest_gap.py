@@ -1,4 +1,4 @@
-"""How close the occurrences of a schedule are to each other."""
+"""The shortest time between two occurrences of a schedule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOKED_AT = 60  # occurrences; the shortest gap of an uneven schedule is among t
 def shortest_gap(schedule: Schedule, limit: int = LOOKED_AT) -> timedelta | None:
     """Return the shortest time between two occurrences, None if there are not two.
 
-    It looks at the first ones of the schedule, wherever they are, so that the answer is the same at any time.
+    It computes the first occurrences of the schedule since 1970, so that the result is the same at any time.
 
     Example:
         >>> from celery_pgbeat.schedules import parse

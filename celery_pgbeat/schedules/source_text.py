@@ -1,4 +1,4 @@
-"""What `parse` was asked for: the text, and how a refusal points into it."""
+"""A text that is being read, with the arguments of `parse`, and the errors that point into it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,28 @@ class Word(NamedTuple):
     at: int
 
 
+class PartError(Exception):
+    """What is wrong with a part of a text: the field, the reason, and where in that part."""
+
+    def __init__(self, field: str, reason: str, at: int) -> None:
+        super().__init__(field, reason, at)
+        self.field = field
+        self.reason = reason
+        self.at = at
+
+
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A text on its way to a Schedule.
+    """A text that is being read.
 
     Attributes:
         text: as it was given, for messages.
-        body: what is still to be read of it.
+        body: the rest that is not read yet.
         at: where `body` begins in `text`.
         timezone: the zone in force unless the text names another.
         name: the row's name, for `H`.
         dst: one of `dst.CHOICES`.
-        anchor: where a grid starts that the text gives no start for, an instant; None for the epoch.
+        anchor: the instant from which intervals without a start of their own are counted; None for the epoch.
     """
 
     text: str
@@ -46,7 +56,7 @@ class SourceText:
     anchor: datetime | None = None
 
     def skip(self, characters: int) -> SourceText:
-        """Return the same source without so many characters, and the spaces after them."""
+        """Return the source without its first characters, and without the spaces after them."""
         rest = self.body[characters:]
         stripped = rest.lstrip()
         return replace(self, body=stripped, at=self.at + characters + len(rest) - len(stripped))
@@ -63,7 +73,8 @@ class SourceText:
         """Return the DST rule in force."""
         return table[self.dst]
 
-    def start_of_grid(self) -> datetime:
+    @property
+    def grid_start(self) -> datetime:
         """Return the instant from which intervals without a start of their own are counted."""
         return self.anchor or EPOCH
 

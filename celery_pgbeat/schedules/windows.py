@@ -1,8 +1,8 @@
-"""Blackout windows: stretches of time during which nothing may start.
+"""Blackout windows: times during which nothing may start.
 
 A window is an opener, any schedule, and a duration: `cron: 0 0 * * sat P2D`. It is half open, [opening, opening +
 duration), with days counted by the wall clock of the opener's zone. All windows of one schedule have one length, so
-the last one to open is the last one to close, and only that one needs to be looked at.
+the last one to open is the last one to close, and only that one is computed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from .wallclock.zones import zone_named
 from .words import duration_in_words
 
 MOST_WINDOWS = 20
-MOST_TEXTS = 20  # each may refer to windows by name; what has more is refused before any of it is read
+MOST_TEXTS = 20  # each may refer to windows by name; a longer list is refused before any of it is read
 LONGEST_TEXT = 4_250  # characters: a recurrence set and a duration, with room
 LONGEST_CHAIN = 1_000  # windows, one following the other without a free moment between
-CHECKED = 4_000  # questions asked at definition before no further chain is begun; some 5 µs each
+CHECKED = 4_000  # openings computed for the check at definition, before it begins no further chain; some 5 µs each
 
 NAMED = re.compile(r"window\s*:\s*(.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
 LAST_WORD = re.compile(r"(.*\S)\s+(\S+)", re.DOTALL)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ..source_text import PartError
 from ..wallclock.bitset import number_range
 from ..wallclock.days import FIRST_YEAR, LAST_YEAR, SpecialDays, whole_month
 
@@ -14,16 +15,6 @@ MOST_FRACTIONS = 6_000  # of a minute: one every 0.01 s
 
 NUMBER = re.compile(r"\d+", re.ASCII)
 SECONDS = re.compile(r"(\d+)(?:\.(?!\.)(\d*))?", re.ASCII)  # one dot is a decimal point, two are a range
-
-
-class ComponentError(Exception):
-    """What is wrong with a component: the field, the reason, and where in the text."""
-
-    def __init__(self, field: str, reason: str, at: int) -> None:
-        super().__init__(field, reason, at)
-        self.field = field
-        self.reason = reason
-        self.at = at
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +67,7 @@ def read_chain(unit: Unit, text: str, at: int) -> Chain:
     """Read one component; numbers are not checked against the unit's range yet (a year may have two digits).
 
     Raises:
-        ComponentError: it is not understood.
+        PartError: it is not understood.
     """
     if text == "*":
         return None
@@ -96,18 +87,18 @@ def _part(unit: Unit, text: str, at: int) -> Part:
     if text.startswith("/", end):
         repeat, end = _number(unit, text, end + 1, at)
         if repeat == 0:
-            raise ComponentError(unit.name, f"a step of 0 in {unit.name}", at)
+            raise PartError(unit.name, f"a step of 0 in {unit.name}", at)
     elif unit.fine and stop is not None and start + repeat > stop:
-        raise ComponentError(unit.name, f"second {text!r} is a range of less than a second", at)
+        raise PartError(unit.name, f"second {text!r} is a range of less than a second", at)
     if end < len(text):
-        raise ComponentError(unit.name, _not_understood(unit, text), at)
+        raise PartError(unit.name, _not_understood(unit, text), at)
     return Part(start, stop, repeat)
 
 
 def _number(unit: Unit, text: str, begin: int, at: int) -> tuple[int, int]:
     match = (SECONDS if unit.fine else NUMBER).match(text, begin)
     if match is None or (unit.fine and match.group(2) == "") or match.end() - begin > 9 + 7:
-        raise ComponentError(unit.name, _not_understood(unit, text), at)
+        raise PartError(unit.name, _not_understood(unit, text), at)
     if not unit.fine:
         return int(match.group()), match.end()
     whole, fraction = match.groups(default="")
@@ -123,7 +114,7 @@ def checked(unit: Unit, chain: Chain, at: int, *, from_end: bool = False) -> Cha
     """Return the chain in canonical form.
 
     Raises:
-        ComponentError: a number is out of range, a range runs backwards, or a step leads out of the range at once.
+        PartError: a number is out of range, a range runs backwards, or a step leads out of the range at once.
     """
     if chain is None:
         return None
@@ -139,17 +130,17 @@ def _checked_part(unit: Unit, part: Part, high: int, at: int, *, from_end: bool)
     for number in (part.start, part.start if part.stop is None else part.stop):
         if not unit.low <= number <= high:
             bounds = f"{unit.low}-{high // unit.one}"
-            raise ComponentError(unit.name, f"{unit.name} {_plain(unit, number)} is not in {bounds}", at)
+            raise PartError(unit.name, f"{unit.name} {_plain(unit, number)} is not in {bounds}", at)
     if part.stop is not None:
         if part.stop < part.start:
             shown = f"{_plain(unit, part.start)}..{_plain(unit, part.stop)}"
-            raise ComponentError(unit.name, f"{unit.name} {shown} runs backwards", at)
+            raise PartError(unit.name, f"{unit.name} {shown} runs backwards", at)
         stop = part.stop - (part.stop - part.start) % part.repeat
         return Part(part.start) if stop == part.start else replace(part, stop=stop)
     leaves = part.start - part.repeat < unit.low if from_end else part.start + part.repeat > high
     if part.repeat and leaves:
         step = f"{_plain(unit, part.start)}/{_plain(unit, part.repeat)}"
-        raise ComponentError(unit.name, f"{unit.name} {step}: the step leads out of {unit.name} at once", at)
+        raise PartError(unit.name, f"{unit.name} {step}: the step leads out of {unit.name} at once", at)
     return part
 
 
@@ -172,7 +163,7 @@ def shown(unit: Unit, chain: Chain) -> str:
     return ",".join(texts)
 
 
-def bits_of(unit: Unit, chain: Chain) -> int:
+def numbers_of(unit: Unit, chain: Chain) -> int:
     """Return the component's numbers as a set."""
     if chain is None:
         return number_range(unit.low, unit.high)
@@ -183,13 +174,13 @@ def seconds_of(chain: Chain) -> int | tuple[int, ...]:
     """Return the seconds as a set if they are whole, else the microseconds of the minute in ascending order.
 
     Raises:
-        ComponentError: they are more than MOST_FRACTIONS.
+        PartError: they are more than MOST_FRACTIONS.
     """
     parts = (Part(0, None, SECOND),) if chain is None else chain
     if all(part.start % SECOND == 0 and part.repeat % SECOND == 0 for part in parts):
         return sum({1 << value // SECOND for part in parts for value in part.values(SECONDS_OF_MINUTE.high)})
     if sum(len(part.values(SECONDS_OF_MINUTE.high)) for part in parts) > MOST_FRACTIONS:
-        raise ComponentError("second", "a step under 0.01 s in second", 0)
+        raise PartError("second", "a step under 0.01 s in second", 0)
     return tuple(sorted({value for part in parts for value in part.values(SECONDS_OF_MINUTE.high)}))
 
 

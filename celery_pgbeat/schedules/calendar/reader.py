@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from ..kind import Parsed
 from ..moments import MOMENT
-from ..source_text import SourceText, Word
+from ..source_text import PartError, SourceText, Word
 from ..wallclock.bitset import lowest
 from ..wallclock.days import EVERY_WEEKDAY, FIRST_YEAR, DayRule, listed, never_occurs
 from ..wallclock.dst import CALENDAR
@@ -18,7 +18,7 @@ from ..wallclock.times_of_day import Clock, FineClock
 from ..wallclock.wall_times import WallTimes
 from ..wallclock.zones import zone_named
 from . import fields
-from .fields import Chain, ComponentError, Part, Unit
+from .fields import Chain, Part, Unit
 
 NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 SHORT = tuple(name[:3].title() for name in NAMES)
@@ -66,16 +66,16 @@ class Event:
     def days(self) -> DayRule:
         """Return the days on which it happens."""
         return DayRule(
-            fields.bits_of(fields.MONTH, self.month),
-            0 if self.from_end else fields.bits_of(fields.DAY, self.day),
+            fields.numbers_of(fields.MONTH, self.month),
+            0 if self.from_end else fields.numbers_of(fields.DAY, self.day),
             self.weekdays,
             special_days=fields.special_days_of(self.day) if self.from_end else (),
-            years=None if self.year is None else fields.bits_of(fields.YEAR, self.year) >> FIRST_YEAR,
+            years=None if self.year is None else fields.numbers_of(fields.YEAR, self.year) >> FIRST_YEAR,
         )
 
 
 def is_calendar(body: str) -> bool:
-    """Return whether a text cannot be meant as anything else."""
+    """Return whether a text can only be a calendar event."""
     words = body.split()
     if len(words) > MOST_WORDS:
         return False
@@ -93,7 +93,7 @@ def read_calendar(source: SourceText) -> Parsed:
     try:
         event, utc = _event(source, words)
         clock = _clock(event)
-    except ComponentError as error:
+    except PartError as error:
         raise source.refuse(error.field, error.reason, error.at or source.at) from None
     if utc:
         source, zone_text = replace(source, timezone="UTC"), " UTC"
@@ -136,7 +136,7 @@ def _event(source: SourceText, words: list[Word]) -> tuple[Event, bool]:
         event = _with_time(event, match, rest.pop(0).at)
     if rest or not words:
         shown = rest[0].text if rest else source.body
-        raise ComponentError(
+        raise PartError(
             "calendar", f"{shown!r} is not a weekday, a date, a time or a zone", rest[0].at if rest else source.at
         )
     return event, False
@@ -159,7 +159,7 @@ def _weekdays(word: Word) -> int:
         names = [name[:3] for name in re.split(r"\.\.|-", piece) if name]
         numbers = [SHORT.index(name.title()) for name in names]
         if numbers and numbers[0] > numbers[-1]:
-            raise ComponentError("weekday", f"weekday {piece} runs backwards: a week is Mon..Sun", at)
+            raise PartError("weekday", f"weekday {piece} runs backwards: a week is Mon..Sun", at)
         for number in range(numbers[0], numbers[-1] + 1) if numbers else ():
             bits |= 1 << number
         at += len(piece) + 1
@@ -208,7 +208,7 @@ def _full_years(chain: Chain) -> Chain:
 
 
 def _clock(event: Event) -> Clock | FineClock:
-    hours, minutes = fields.bits_of(fields.HOUR, event.hour), fields.bits_of(fields.MINUTE, event.minute)
+    hours, minutes = fields.numbers_of(fields.HOUR, event.hour), fields.numbers_of(fields.MINUTE, event.minute)
     seconds = fields.seconds_of(event.second)
     if isinstance(seconds, int):
         return Clock(hours, minutes, seconds)
@@ -216,12 +216,12 @@ def _clock(event: Event) -> Clock | FineClock:
 
 
 def _impossible(source: SourceText, event: Event) -> Exception:
-    months = fields.bits_of(fields.MONTH, event.month)
-    years = None if event.year is None else fields.bits_of(fields.YEAR, event.year) >> FIRST_YEAR
+    months = fields.numbers_of(fields.MONTH, event.month)
+    years = None if event.year is None else fields.numbers_of(fields.YEAR, event.year) >> FIRST_YEAR
     if replace(event, weekdays=EVERY_WEEKDAY).days().ever():
         reason = f"day {fields.shown(fields.DAY, event.day)} is never a {weekdays_text(event.weekdays)}"
         if years is not None:
             reason += f" in month {listed(months)} of {listed(years << FIRST_YEAR)}"
     else:
-        reason = never_occurs(str(lowest(fields.bits_of(fields.DAY, event.day))), months, years)
+        reason = never_occurs(str(lowest(fields.numbers_of(fields.DAY, event.day))), months, years)
     return source.refuse("day", reason, source.at)

@@ -1,7 +1,7 @@
 """One field of a cron expression: `*/5`, `mon-fri`, `22-2`, `1#2,5`, `L-3` become a set and rules for days.
 
-A field does not know the text it stands in: what it refuses is a `FieldError`, which `cron.py` turns into an
-`InvalidSchedule` that points into the whole.
+A field does not know the whole text: it raises a `PartError`, which `reader.py` turns into an `InvalidSchedule` that
+points into the whole text.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
 
+from ..source_text import PartError
 from ..wallclock.bitset import number_range
 from ..wallclock.days import (
     FIRST_YEAR,
@@ -32,15 +33,6 @@ NTH = re.compile(r"(\w+)#(?:(\d+)|(L))", re.ASCII | re.IGNORECASE)
 LAST_WEEKDAY = re.compile(r"(?:(\d|[a-z]{3})L|L(\d))", re.ASCII | re.IGNORECASE)
 
 
-class FieldError(Exception):
-    """What is wrong with a field: the reason, and where in the field's text."""
-
-    def __init__(self, reason: str, at: int) -> None:
-        super().__init__(reason, at)
-        self.reason = reason
-        self.at = at
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Field:
     """The place of a field: its name in messages, its range, and the words that stand for numbers.
@@ -59,16 +51,16 @@ class Field:
         if text.isdigit():
             number = int(text)
             if not self.low <= number <= self.limit:
-                raise FieldError(f"{self.name} {number} is not in {self.low}-{self.limit}", at)
+                raise PartError(self.name, f"{self.name} {number} is not in {self.low}-{self.limit}", at)
             return number
         if text.lower() in self.words:
             return self.words.index(text.lower()) + self.low
         raise self.not_understood(text, at)
 
-    def not_understood(self, text: str, at: int) -> FieldError:
+    def not_understood(self, text: str, at: int) -> PartError:
         """Return the error for what is neither a number nor anything else that the field takes."""
         hint = ", a name" if self.words else ""
-        return FieldError(f"{self.name} {text!r} is not a number{hint}, a range, a list or a step", at)
+        return PartError(self.name, f"{self.name} {text!r} is not a number{hint}, a range, a list or a step", at)
 
 
 SECOND = Field("second", 0, 59, 59)
@@ -84,14 +76,14 @@ class Values(NamedTuple):
     """What a field means.
 
     Attributes:
-        bits: the numbers, as a set; weekday 0 is Sunday.
-        marks: rules for days that no set can hold (`L`, `15W`, `1#2`).
-        starred: whether the text starts with `*` (or is `?`), which cron gives a meaning of its own.
+        numbers: the numbers, as a set; weekday 0 is Sunday.
+        special: rules for days that no set can hold (`L`, `15W`, `1#2`).
+        starred: whether the text starts with `*` (or is `?`), which has a meaning of its own in cron.
         text: the same in canonical form.
     """
 
-    bits: int
-    marks: tuple[SpecialDays, ...]
+    numbers: int
+    special: tuple[SpecialDays, ...]
     starred: bool
     text: str
 
@@ -104,7 +96,7 @@ def read_field(field: Field, text: str) -> Values:
     """Read one field.
 
     Raises:
-        FieldError: it is not understood, or a number is out of range.
+        PartError: it is not understood, or a number is out of range.
     """
     if text == "*" or (text == "?" and field in (DAY, WEEKDAY)):
         return Values(number_range(field.low, field.high), (), True, "*")
@@ -112,18 +104,18 @@ def read_field(field: Field, text: str) -> Values:
         number = field.number(text, 0)
         return Values(_sunday(field, 1 << number), (), False, str(number))
     bits, at = 0, 0
-    marks: list[SpecialDays] = []
+    special: list[SpecialDays] = []
     parts = []
     elements = text.split(",")
     for element in elements:
         if not element:
-            raise FieldError(f"{field.name} {text!r} has an empty element in its list", at)
+            raise PartError(field.name, f"{field.name} {text!r} has an empty element in its list", at)
         numbers, rules, canonical = _element(field, element, at, alone=len(elements) == 1)
         bits |= numbers
-        marks.extend(rules)
+        special.extend(rules)
         parts.append(canonical)
         at += len(element) + 1
-    return Values(bits, tuple(marks), text.startswith("*"), ",".join(parts))
+    return Values(bits, tuple(special), text.startswith("*"), ",".join(parts))
 
 
 def _element(field: Field, text: str, at: int, *, alone: bool) -> Element:
@@ -143,7 +135,7 @@ def _plain(field: Field, text: str, at: int) -> Element:
     star, first, last, step_text = match.groups()
     step = int(step_text) if step_text else 1
     if step == 0:
-        raise FieldError(f"a step of 0 in {field.name}", at)
+        raise PartError(field.name, f"a step of 0 in {field.name}", at)
     suffix = f"/{step}" if step_text else ""
     if star:
         return number_range(field.low, field.high, step), (), "*" + suffix
@@ -160,7 +152,7 @@ def _range(field: Field, low: int, high: int, step: int, at: int) -> int:
     if low <= high:
         return number_range(low, high, step)
     if field is YEAR:
-        raise FieldError(f"year {low}-{high} runs backwards", at)
+        raise PartError("year", f"year {low}-{high} runs backwards", at)
     size = field.high - field.low + 1
     low %= size if field is WEEKDAY else size + field.low
     if low <= high:
@@ -178,11 +170,11 @@ def _special_day(text: str, at: int, *, alone: bool) -> Element | None:
     if match := DAY_FROM_END.fullmatch(text):
         distance = int(match.group(1) or 0)
         if distance > 30:
-            raise FieldError(f"day L-{distance} is not in L-0 to L-30", at)
+            raise PartError("day", f"day L-{distance} is not in L-0 to L-30", at)
         return 0, (partial(from_the_end, distance),), f"L-{distance}" if distance else "L"
     if match := WORKDAY.fullmatch(text):
         if not alone:
-            raise FieldError(f"day {text!r}: W cannot stand in a list", at)
+            raise PartError("day", f"day {text!r}: W cannot stand in a list", at)
         if match.group(2):
             return 0, (last_workday,), "LW"
         day = DAY.number(match.group(1), at)
@@ -201,6 +193,6 @@ def _special_weekday(text: str, at: int) -> Element | None:
     number = WEEKDAY.number(weekday, at) % 7
     place = -1 if nth is None else int(nth)
     if place not in (-1, 1, 2, 3, 4, 5):
-        raise FieldError(f"weekday #{place} is not in #1-#5", at)
+        raise PartError("weekday", f"weekday #{place} is not in #1-#5", at)
     mark = partial(nth_weekday, (number - 1) % 7, place)
     return 0, (mark,), f"{number}L" if place == -1 else f"{number}#{place}"

@@ -13,7 +13,7 @@ from typing import Literal
 from celery_pgbeat.errors import InvalidSchedule
 
 from ..kind import Parsed
-from ..source_text import SourceText, Word
+from ..source_text import PartError, SourceText, Word
 from ..wallclock.bitset import lowest
 from ..wallclock.days import EVERY_WEEKDAY, FIRST_YEAR, DayRule, listed, never_occurs
 from ..wallclock.dst import FIXED, REAL_TIME
@@ -22,7 +22,7 @@ from ..wallclock.times_of_day import Clock
 from ..wallclock.wall_times import WallTimes
 from ..wallclock.zones import zone_named
 from . import fields
-from .fields import Field, FieldError, Values
+from .fields import Field, Values
 from .hashed import expand
 
 FIVE = (fields.MINUTE, fields.HOUR, fields.DAY, fields.MONTH, fields.WEEKDAY)
@@ -78,7 +78,7 @@ def _read(source: SourceText, kind: Literal["cron", "crontab"]) -> Parsed:
     if not days.ever():
         raise _impossible(source, by_name, dict(zip((field.name for field in layout), words, strict=True)))
     minute, hour, second = by_name["minute"], by_name["hour"], by_name.get("second")
-    pattern = Pattern(Clock(hour.bits, minute.bits, 1 if second is None else second.bits), days)
+    pattern = Pattern(Clock(hour.numbers, minute.numbers, 1 if second is None else second.numbers), days)
     zone = source.zone()
     table = REAL_TIME if minute.starred or hour.starred else FIXED
     text = zone_text + " ".join(value.text for value in values)
@@ -105,19 +105,19 @@ def _field(source: SourceText, field: Field, word: Word) -> Values:
     try:
         text = expand(field, word.text, source.name) if "H" in word.text else word.text
         return fields.read_field(field, text)
-    except FieldError as error:
-        raise source.refuse(field.name, error.reason, word.at + error.at) from None
+    except PartError as error:
+        raise source.refuse(error.field, error.reason, word.at + error.at) from None
 
 
 def _days(values: dict[str, Values], *, always_both: bool) -> DayRule:
     day, weekday = values["day"], values["weekday"]
     return DayRule(
-        values["month"].bits,
-        day.bits,
+        values["month"].numbers,
+        day.numbers,
         # cron counts from Sunday, Python from Monday
-        weekday.bits >> 1 | (weekday.bits & 1) << 6,
-        special_days=day.marks,
-        special_weekdays=weekday.marks,
+        weekday.numbers >> 1 | (weekday.numbers & 1) << 6,
+        special_days=day.special,
+        special_weekdays=weekday.special,
         both=always_both or day.starred or weekday.starred,
         years=_years(values),
     )
@@ -125,7 +125,7 @@ def _days(values: dict[str, Values], *, always_both: bool) -> DayRule:
 
 def _years(values: dict[str, Values]) -> int | None:
     year = values.get("year")
-    return None if year is None or year.text == "*" else year.bits >> FIRST_YEAR
+    return None if year is None or year.text == "*" else year.numbers >> FIRST_YEAR
 
 
 def _refuse_quartz(source: SourceText, day: Word, weekday: Word) -> None:
@@ -141,10 +141,10 @@ def _refuse_quartz(source: SourceText, day: Word, weekday: Word) -> None:
 def _impossible(source: SourceText, values: dict[str, Values], words: dict[str, Word]) -> InvalidSchedule:
     day, weekday = values["day"], values["weekday"]
     years = _years(values)
-    months = values["month"].bits
-    dates = DayRule(months, day.bits, EVERY_WEEKDAY, special_days=day.marks, years=years)
+    months = values["month"].numbers
+    dates = DayRule(months, day.numbers, EVERY_WEEKDAY, special_days=day.special, years=years)
     if dates.ever():
         reason = f"day {day.text} and weekday {weekday.text} never meet in month {listed(months)}"
     else:
-        reason = never_occurs(str(lowest(day.bits)) if day.bits else day.text, months, years)
+        reason = never_occurs(str(lowest(day.numbers)) if day.numbers else day.text, months, years)
     return source.refuse("day", reason, words["day"].at)

@@ -1,8 +1,8 @@
 """Readings and instants at steps of months and days, always counted from the anchor.
 
 31 January plus one month is 28 February, plus two months is 31 March: each step is taken from the anchor, so a short
-month costs nothing but itself. Which step is the last before some moment is found by halving, between what months of
-28 and of 31 days would give.
+month does not shorten the later ones. The last step before a moment is found by halving, between the numbers of steps
+that months of 31 and of 28 days would give.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ StepAt = Callable[[int], datetime]
 
 
 class CalendarSteps:
-    """A rising row of moments, numbered from `first` to `last`, of which the one numbered 0 is the anchor."""
+    """Ascending moments, numbered from `first` to `last`; number 0 is the anchor."""
 
     __slots__ = ("_anchor", "_at", "_first", "_last", "_longest", "_shortest")
 
@@ -69,14 +69,14 @@ class CalendarSteps:
 
 
 def date_steps(anchor: datetime, step: Duration, first: int = 0, last: int | None = None) -> CalendarSteps:
-    """Return the readings at every so many months and days from the reading `anchor`."""
+    """Return the readings at steps of months and days from the reading `anchor`."""
     return CalendarSteps(anchor, step, lambda number: step.after_date_parts(anchor, number), first, last)
 
 
 def mixed_steps(anchor: datetime, step: Duration, zone: Zone, first: int = 0, last: int | None = None) -> CalendarSteps:
     """Return the instants at steps with a date part and a time part, such as P1DT1H.
 
-    The date part is taken first, on the wall clock, then the time part elapses. `dst` has no say in it.
+    The date part is added first, on the wall clock, then the time part elapses. `dst` has no effect.
     """
 
     def at(number: int) -> datetime:

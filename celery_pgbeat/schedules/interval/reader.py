@@ -1,6 +1,6 @@
 """Intervals: `every 30s`, `@every 1h30m`, `PT5M`.
 
-Spoken ones are elapsed time. ISO's have date parts too, and those follow the wall clock.
+Spoken ones are elapsed time. Those of ISO may have date parts, which follow the wall clock.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def reading_at(instant: datetime, zone: Zone) -> datetime:
 
 
 def _interval(source: SourceText, step: Duration) -> Parsed:
-    start = source.start_of_grid()
+    start = source.grid_start
     zone = source.zone()
     text = step.text() if step.has_date_part() else f"every {spoken(step.elapsed)}"
     return Parsed("interval", text, zone, steps_of(source, start, reading_at(start, zone), step), start)

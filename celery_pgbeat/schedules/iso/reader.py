@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ..durations import Duration
 from ..interval.reader import read_duration, read_iso_interval, reading_at, steps_of
 from ..kind import Parsed
-from ..moments import Moment, MomentError, read_moment
-from ..source_text import SourceText
+from ..moments import Moment, read_moment
+from ..source_text import PartError, SourceText
 from ..wallclock.bounded import Bounded
 from ..wallclock.dst import DATES, Overlap, Rule
 from ..wallclock.grid import Instants
@@ -50,11 +50,11 @@ def read_repeating(source: SourceText) -> Parsed:
     """Read `R[n]/[start/][end/]step`; n is the number of occurrences in all."""
     parts = _parts(source)
     zone = source.zone()
-    # Without a start the grid hangs on the row's anchor, which is no occurrence itself: `R/PT1H` first runs an hour
-    # after it was set. A start that is written down is the first occurrence.
+    # Without a start, steps are counted from the anchor of the row, which is no occurrence itself: `R/PT1H` first runs
+    # an hour after it was set. A start in the text is the first occurrence.
     first = 0 if parts.start else 1
     last = None if parts.count is None else first + parts.count - 1
-    anchor = None if parts.start else source.start_of_grid()
+    anchor = None if parts.start else source.grid_start
     return Parsed("iso", parts.text(), zone, _times(source, parts, zone, first, last), anchor)
 
 
@@ -89,18 +89,13 @@ def _parts(source: SourceText) -> Parts:
         raise source.refuse("repetitions", "R0 never occurs: to run once, write a plain date-time", source.at)
     pieces, at = [], match.end()
     for text in source.body[at:].split("/"):
-        pieces.append(source.skip(at))
-        pieces[-1] = _only(pieces[-1], text)
+        pieces.append(replace(source.skip(at), body=text))
         at += len(text) + 1
     if len(pieces) > 3:
         raise source.refuse("parts", f"R/start/end/step has up to 3 parts after R, not {len(pieces)}", source.at)
     step = read_duration(_step(source, pieces))
     moments = [_moment(piece) for piece in pieces[:-1]]
     return Parts(count, moments[0] if moments else None, moments[1] if len(moments) > 1 else None, step)
-
-
-def _only(source: SourceText, text: str) -> SourceText:
-    return SourceText(source.text, text, source.at, source.timezone, source.name, source.dst, source.anchor)
 
 
 def _step(source: SourceText, pieces: list[SourceText]) -> SourceText:
@@ -114,7 +109,7 @@ def _step(source: SourceText, pieces: list[SourceText]) -> SourceText:
 def _moment(source: SourceText) -> Moment:
     try:
         moment = read_moment(source.body)
-    except MomentError as error:
+    except PartError as error:
         raise source.refuse(error.field, error.reason, source.at + error.at) from None
     if moment is None:
         raise source.refuse(
@@ -136,6 +131,6 @@ def _times(source: SourceText, parts: Parts, zone: Zone, first: int, last: int |
 
 def _start(source: SourceText, start: Moment | None, zone: Zone) -> tuple[datetime, datetime]:
     if start is None:
-        instant = source.start_of_grid()
+        instant = source.grid_start
         return instant, reading_at(instant, zone)
     return start.instant(zone), start.reading_in(zone)

@@ -19,14 +19,14 @@ from ..wallclock.times_of_day import at_second, second_of_day
 DAY = 86_400  # seconds
 ONE_DAY = timedelta(days=1)
 KEPT_SETS = 64  # of 11 kB each
-A_LONG_SEARCH = 366  # days; what was searched in vain for longer is not searched again
+A_LONG_SEARCH = 366  # days; longer stretches in which nothing was found are remembered
 
 
 @lru_cache(maxsize=64)  # of 173 kB at most; more than one row's windows have, or each question would make one anew
 def counts_by_first(wanted: int, unit: int, interval: int) -> array[int]:
     """Return how many of the wanted seconds lie in a day's active periods, by how many periods pass before the first.
 
-    Beyond the end of the answer lie the days without an active period. For intervals that do not divide a day.
+    An index past the end stands for a day without an active period. For intervals that do not divide a day.
     """
     seconds = f"{wanted:0{DAY}b}"[::-1]
     by_period = array("H", (seconds.count("1", at, at + unit) for at in range(0, DAY, unit)))
@@ -41,9 +41,9 @@ def counts_by_first(wanted: int, unit: int, interval: int) -> array[int]:
 
 
 class ActivePeriods:
-    """On each of `days` the seconds in `wanted` that lie in a period which is active.
+    """On each of `days` the seconds in `wanted` that are in an active period.
 
-    Periods of `unit` seconds follow each other; one in `interval` is active, that which holds `start` is.
+    Periods of `unit` seconds follow each other; one in `interval` is active, beginning with the period of `start`.
     """
 
     __slots__ = ("_days", "_hole", "_interval", "_sets", "_start", "_uniform", "_unit", "_wanted")
@@ -56,7 +56,7 @@ class ActivePeriods:
         self._start = (start.toordinal() * DAY + start.hour * 3600 + start.minute * 60 + start.second) // unit
         self._uniform = DAY % (interval * unit) == 0  # each day has the same seconds
         self._sets: dict[int, int] = {}
-        # What the last long search went through: no reading lies on a day strictly between these two.
+        # The result of the last long search: no day strictly between these two has a reading.
         self._hole = (date.max, date.max)
 
     def following(self, after: datetime) -> datetime | None:
@@ -166,7 +166,7 @@ class ActivePeriods:
         return self._with_readings(first, min(day - ONE_DAY, opens), backwards=True)
 
     def _remember(self, opens: date, closes: date) -> None:
-        """Keep what a search went through; the next ones (of a blackout's windows, say) mostly ask about the same."""
+        """Keep the stretch in which a search found nothing: the next ones, such as those for windows, mostly meet it."""
         if (closes - opens).days > A_LONG_SEARCH:
             self._hole = (opens, closes)
 

@@ -38,7 +38,7 @@ class RuleDays:
             self._take_from_start()
 
     def _take_from_start(self) -> None:
-        """Fill in what the rule does not say: the first occurrence's weekday, day or date."""
+        """Fill in what the rule leaves out: the weekday, day or date of the first occurrence."""
         if self._rule.frequency == "WEEKLY":
             self._any_weekday = 1 << self._start.weekday()
         elif self._rule.frequency in ("MONTHLY", "YEARLY"):
@@ -62,7 +62,7 @@ class RuleDays:
         days = self._in_interval(year)
         if not days:
             return 0
-        # Years that begin on one weekday and have one length, with neighbours of one length, differ in nothing else.
+        # Years with the same first weekday, the same length and neighbours of the same lengths have the same days.
         shape = (date(year, 1, 1).weekday(), _year_length(year - 1), _year_length(year), _year_length(year + 1))
         wanted = self._shapes.get(shape)
         if wanted is None:

@@ -103,7 +103,7 @@ class AtPositions:
             behind = next(days_before(self._days, period, first_year), None)
 
     def _places_in(self, period: date) -> tuple[int, ...]:
-        """Return which of the times of the period are meant, counted from 0 over all its days."""
+        """Return the numbers of the wanted times of the period, counted from 0 over all its days."""
         days = count_days(self._days, self._eve(period), self._next_period(period))
         found = self._places.get(days)
         if found is None:
@@ -113,7 +113,7 @@ class AtPositions:
         return found
 
     def _up_to(self, period: date, reading: datetime) -> int:
-        """Return how many readings of the period are not later than `reading`, which may lie before or behind it."""
+        """Return how many readings of the period are not later than `reading`, which may be before or after it."""
         day = reading.date()
         if day < period:
             return 0

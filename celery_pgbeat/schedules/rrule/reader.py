@@ -1,7 +1,7 @@
 """Recurrence rules of RFC 5545: `RRULE:FREQ=MONTHLY;BYDAY=-1FR`, with DTSTART, RDATE and EXDATE.
 
-Nothing here steps from DTSTART to now. A rule is a set of days and times like any other schedule; which hours of a
-day an `INTERVAL=7` hits is told by a remainder, and `COUNT` becomes an end, found by counting, when the text is read.
+Nothing here steps from DTSTART to now. A rule is a set of days and times like any other schedule. A remainder tells
+which hours of a day an `INTERVAL=7` hits, and `COUNT` becomes an end, found by counting when the text is read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .text import RecurrenceSet, Rule, read_set
 
 UNITS = {"SECONDLY": 1, "MINUTELY": 60, "HOURLY": 3_600}  # seconds
 LAST = LATEST - timedelta(days=2)
-COUNTED = 3 * HORIZON  # a COUNT that lasts longer than 300 years is taken for no end
+COUNTED = 3 * HORIZON  # a COUNT that lasts longer than 300 years counts as no end
 
 
 def read_rrule(source: SourceText) -> Parsed:
@@ -48,12 +48,12 @@ def read_rrule(source: SourceText) -> Parsed:
     times: Times = WallTimes(readings, zone, source.rule(DATES))
     if added_late or removed_late:
         times = WithExceptions(times, added_late, removed_late)
-    anchor = source.start_of_grid() if parts.start is None and parts.rule is not None else None
+    anchor = source.grid_start if parts.start is None and parts.rule is not None else None
     return Parsed("rrule", parts.text(), zone, times, anchor)
 
 
 def _passes(moments: tuple[Moment, ...], zone: Zone) -> tuple[set[datetime], set[datetime]]:
-    """Return moments as readings, and as instants those in the second pass of an overlap: a reading means the first."""
+    """Return moments as readings, except those in the second pass of an overlap, which are returned as instants."""
     late = {moment for moment in moments if moment.instant(zone) != first_instant_of(moment.reading_in(zone), zone)}
     return {moment.reading_in(zone) for moment in moments if moment not in late}, {m.instant(zone) for m in late}
 
@@ -61,7 +61,7 @@ def _passes(moments: tuple[Moment, ...], zone: Zone) -> tuple[set[datetime], set
 def _start(source: SourceText, parts: RecurrenceSet, zone: Zone) -> datetime:
     if parts.start is not None:
         return parts.start.reading_in(zone)
-    anchor = source.start_of_grid()
+    anchor = source.grid_start
     return min((anchor + zone.offset_at(anchor)).replace(microsecond=0), LAST)
 
 
@@ -110,7 +110,7 @@ def _endless(rule: Rule, start: datetime) -> Readings:
 
 
 def _times(rule: Rule, start: datetime) -> tuple[int, int, int]:
-    """Return the sets of hours, minutes and seconds; what is coarser than the frequency and not named is free."""
+    """Return the sets of hours, minutes and seconds; a unit coarser than the frequency is not limited unless named."""
     unit = UNITS.get(rule.frequency, DAY)
     parts = (("BYHOUR", start.hour, 24, 3_600), ("BYMINUTE", start.minute, 60, 60), ("BYSECOND", start.second, 60, 1))
     hours, minutes, seconds = (
@@ -121,7 +121,7 @@ def _times(rule: Rule, start: datetime) -> tuple[int, int, int]:
 
 
 def _seconds_of_day(rule: Rule, hours: int, minutes: int, seconds: int) -> int:
-    """Return the times of the day as a set of seconds, with BYSETPOS taken for days and finer periods."""
+    """Return the times of the day as a set of seconds, with BYSETPOS applied for days and finer periods."""
     positions = rule.by("BYSETPOS")
     if rule.frequency == "SECONDLY" and positions and not {1, -1} & set(positions):
         return 0  # a second has one place
@@ -134,7 +134,7 @@ def _seconds_of_day(rule: Rule, hours: int, minutes: int, seconds: int) -> int:
 
 
 def _at_positions(numbers: int, positions: tuple[int, ...]) -> int:
-    """Return of a set those members that BYSETPOS names; all of them if it is not there."""
+    """Return those members of a set that BYSETPOS names; all of them without BYSETPOS."""
     if not positions:
         return numbers
     ordered = members(numbers)

@@ -1,7 +1,7 @@
 """Solar events: `solar: sunset 52.52 13.40`, Celery's own nine, computed by ephem.
 
-ephem answers "the next sunset from here", and its answer moves by some milliseconds with "here". So that there is one
-set of instants, each day's event is asked for from one fixed place, that day's local midnight, and cut to the second.
+ephem computes the next sunset after an instant, and the result moves by some milliseconds with that instant. So that
+there is one set of instants, the event of each day is computed from that day's local midnight, and cut to the second.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST_WAIT = 400  # days; a polar night takes half a year
 
 
 class Event(NamedTuple):
-    """How ephem is asked: for which passage of the sun, and at what height in degrees."""
+    """The method of ephem for a passage of the sun, and its height in degrees."""
 
     method: str
     horizon: str

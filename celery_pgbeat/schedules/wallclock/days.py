@@ -1,4 +1,4 @@
-"""Which days of a month: a set per month, made from rules that see only the month's first weekday and its length."""
+"""Days of a month, as a set. Which days depends only on the first weekday of the month and on its length."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a schedule does where a wall clock leaps: one table for all kinds.
+"""What a schedule does when a wall clock changes: one table for all kinds.
 
-A gap is wall time that never exists (02:00 to 03:00 on a spring night), an overlap is wall time that exists twice.
+A gap is wall time that does not exist (02:00 to 03:00 on a spring night), an overlap is wall time that exists twice.
 """
 
 from __future__ import annotations

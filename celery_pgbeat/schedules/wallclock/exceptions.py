@@ -18,7 +18,7 @@ class WithExceptions:
 
     def __init__(self, readings: Readings | Times | None, added: set[datetime], removed: set[datetime]) -> None:
         self._readings = readings
-        # Only what is not there already, and only what there is to remove, so that `count` may add and subtract them.
+        # Only those that are not there already, and only those that are, so that `count` may add and subtract.
         self._added = sorted(extra for extra in added - removed if not self._has(extra))
         self._removed = sorted(gone for gone in removed if self._has(gone))
 

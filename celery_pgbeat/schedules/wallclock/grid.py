@@ -1,4 +1,4 @@
-"""Instants at equal distances in real time. Wall clocks and DST do not exist here."""
+"""Instants at equal distances in real time, without wall clocks and DST."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Instants: aware UTC datetimes, and how far from "now" anybody may look.
+"""Instants: aware UTC datetimes, and how far a search goes.
 
-Every datetime inside this room carries `UTC`. Two kinds of things wear it:
+Every datetime in `schedules/` has the tzinfo `UTC`, but there are two kinds of them:
 
 * an *instant*, a point of real time;
-* a *reading*, what a wall clock in some zone shows, with `UTC` as a mere label.
+* a *reading*, what a wall clock in some zone shows; its `UTC` means nothing.
 
 `instant + offset == reading`. Python compares two datetimes of one ZoneInfo by their wall clock (both passes of an
-overlap are "equal"), so no datetime with a real zone ever takes part in arithmetic here.
+overlap are "equal"), so no datetime with a real zone takes part in arithmetic here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import datetime, timedelta, timezone
 
 UTC = timezone.utc
 MICROSECOND = timedelta(microseconds=1)
-HORIZON = timedelta(days=36_525)  # 100 years: what has not happened by then is "never"
+HORIZON = timedelta(days=36_525)  # 100 years: what does not occur until then never occurs
 
 # Where a search may begin and end. A year is left at both sides so that adding an offset never overflows.
 EARLIEST = datetime(2, 1, 1, tzinfo=UTC)
@@ -48,10 +48,10 @@ def within_reach(instant: datetime) -> datetime:
 
 
 def horizon_after(instant: datetime) -> datetime:
-    """Return the last instant that a search from `instant` onwards may answer with."""
+    """Return the last instant that a search forwards from `instant` may return."""
     return instant + HORIZON if instant < _LAST_WITH_HORIZON else _LAST
 
 
 def horizon_before(instant: datetime) -> datetime:
-    """Return the first instant that a search from `instant` backwards may answer with."""
+    """Return the first instant that a search backwards from `instant` may return."""
     return instant - HORIZON if instant > EARLIEST + HORIZON else EARLIEST

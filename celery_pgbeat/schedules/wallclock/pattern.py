@@ -1,4 +1,4 @@
-"""A repeating pattern of readings: certain times of the day, on certain days."""
+"""Readings at certain times of the day, on certain days."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ class Pattern:
 
     def seconds_from(self, first: datetime, length: int) -> int:
         """Return the readings within `length` seconds from `first`, as a set of bits; bit 0 stands for `first`."""
-        assert isinstance(self.clock, Clock)  # a FineClock is a calendar's, and that catches nothing up
+        assert isinstance(self.clock, Clock)  # calendar events, which have a FineClock, never shift readings of a gap
         seconds = self.clock.seconds_of_day()
         return seconds_of_days(self.days, lambda _: seconds, first, length)

@@ -1,6 +1,6 @@
-"""The two shapes that everything in this room has: sets of instants, and sets of readings of a wall clock.
+"""The two types that all kinds share: sets of instants, and sets of readings of a wall clock.
 
-`Times` is what a `Schedule` asks. `Readings` knows nothing of zones; `wall.py` turns one into the other.
+A `Schedule` has `Times`. `Readings` do not depend on a zone; `wall_times.py` makes `Times` of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Times(Protocol):
 
 
 class Readings(Protocol):
-    """A set of wall clock readings (datetimes that wear UTC as a label)."""
+    """A set of wall clock readings (datetimes whose UTC means nothing)."""
 
     def following(self, after: datetime) -> datetime | None:
         """Return the first reading strictly later than `after`, or None."""
@@ -37,7 +37,7 @@ class Readings(Protocol):
 
 @runtime_checkable
 class SecondReadings(Readings, Protocol):
-    """Readings at whole seconds, which can be had as a set of numbers: those of recurrence rules."""
+    """Readings at whole seconds, those of recurrence rules, which can be returned as a set of numbers."""
 
     def seconds_from(self, first: datetime, length: int) -> int:
         """Return the readings within `length` seconds from `first`, as a set of bits; bit 0 stands for `first`."""

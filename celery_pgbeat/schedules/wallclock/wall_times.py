@@ -1,8 +1,8 @@
 """From readings to instants: a set of wall clock readings, seen in a zone, under a DST rule.
 
-A zone is a row of spans of constant offset. Within one span a reading is an instant plus that offset, so the set of
-instants is the set of readings, shifted. All that is peculiar happens at a span's start: what the leap left out (a
-gap) and what it shows again (an overlap).
+A zone is a sequence of spans of constant offset. Within one span a reading is an instant plus that offset, so the
+instants are the readings, shifted. Only the start of a span is special: there are readings that the change leaves out
+(a gap) or shows again (an overlap).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .instants import EARLIEST, LATEST, MICROSECOND, horizon_after, horizon_befo
 from .protocols import Readings, SecondReadings
 from .zones import Span, Zone
 
-# No two offsets lie further apart: a search may jump to this long before the next reading that exists at all.
+# No two offsets differ by more, so a search may jump to this long before the next reading.
 MARGIN = timedelta(days=2)
 SECOND = timedelta(seconds=1)
 
@@ -99,7 +99,7 @@ class WallTimes:
                 return late
         return found
 
-    # What a gap has left out
+    # The readings of a gap
 
     def _first_of_gap(self, span: Span, after: datetime) -> datetime | None:
         if self.rule.gap is Gap.AFTER:
@@ -124,7 +124,7 @@ class WallTimes:
         return span.gap < LONGEST_CAUGHT_UP and reading is not None and reading < span.start + span.offset
 
     def _count_gap(self, span: Span, after: datetime, until: datetime) -> int:
-        """Return how many instants in (after, until] come out of the gap and are not readings of their own."""
+        """Return how many instants in (after, until] come from the gap and are not readings themselves."""
         if not span.gap:
             return 0
         if self.rule.gap is Gap.SHIFT and isinstance(self.readings, SecondReadings):
@@ -138,7 +138,7 @@ class WallTimes:
         return total
 
     def _count_shifted(self, readings: SecondReadings, span: Span, after: datetime, until: datetime) -> int:
-        """Return the same for readings that may be one each second, all at once."""
+        """Return the same for readings that may occur every second, computed at once."""
         gap = span.gap // SECOND
         # The gap's own readings, and behind them those of the time into which it is shifted.
         shown = readings.seconds_from(span.start + span.before, 2 * gap)

@@ -1,8 +1,8 @@
 """Time zones as spans of constant offset.
 
-zoneinfo answers "what is the offset now" and hides its transitions; this file finds them by probing, once a year of
-a zone, and keeps them. Inside a span a wall clock is plain arithmetic, which is what makes the engine fast and its
-counts exact.
+zoneinfo returns the offset at an instant, but not the instants at which it changes; this file finds those by probing,
+once for each year of a zone, and keeps them. Inside a span, readings and instants differ by a constant, so searching is
+fast and counting is exact.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEAD = timedelta(days=3)  # a year's list begins this early, so that an overlap 
 
 
 class Span:
-    """A stretch of real time during which a zone's offset stays the same.
+    """A period during which the offset of a zone stays the same.
 
     Attributes:
         start, end: instants; `end` is the first one that is outside.
@@ -50,7 +50,7 @@ class Span:
 
 
 class Zone:
-    """An IANA time zone, asked only by instants."""
+    """An IANA time zone: the span of an instant."""
 
     __slots__ = ("_info", "_recent", "_years", "name")
 
@@ -59,7 +59,7 @@ class Zone:
         self._info = info
         self._years: dict[int, tuple[Span, ...]] = {}
         fixed = info.utcoffset(None)
-        # A guess at the next answer: most questions are about the span that was asked for last.
+        # Most calls are about the span of the last call.
         self._recent = Span(EARLIEST, EARLIEST if fixed is None else LATEST, fixed or NONE, fixed or NONE)
 
     def span_at(self, instant: datetime) -> Span:
@@ -132,13 +132,13 @@ def zone_named(name: str) -> Zone:
             raise ValueError(wanted)
         return Zone(wanted, ZoneInfo(wanted))
     except (LookupError, ValueError, OSError):
-        # zoneinfo answers an unknown name with LookupError, a bad path or file with ValueError, a folder with OSError.
+        # zoneinfo raises LookupError for an unknown name, ValueError for a bad path or file, OSError for a folder.
         raise InvalidSchedule(name, "timezone", f"there is no time zone of that name{_way_out(name)}", 0) from None
 
 
 @lru_cache(maxsize=1024)
 def _way_out(name: str) -> str:
-    """Return what may help somebody who named a zone that does not exist."""
+    """Return the end of the message: a similar name, or what to write instead."""
     known = {zone.lower(): zone for zone in _names() if "/" in zone}  # an abbreviation is like many and means none
     alike = difflib.get_close_matches(name[:LONGEST_ZONE].lower().replace(" ", "_"), known, n=1, cutoff=0.8)
     if alike:

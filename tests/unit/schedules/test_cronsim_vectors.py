@@ -50,7 +50,7 @@ def utc(text: str) -> datetime:
     ],
 )
 def test_a_field_holds_the_numbers_that_cronsim_finds_in_it(field, text, numbers):
-    assert list(numbers) == members(read_field(field, text).bits)
+    assert list(numbers) == members(read_field(field, text).numbers)
 
 
 @pytest.mark.parametrize(

@@ -120,10 +120,10 @@ def slowly(text: str, zone: ZoneInfo, dst: str, first: datetime, last: datetime)
     found = set()
     begin, end = (moment.astimezone(zone).replace(tzinfo=None) for moment in (first, last))
     for naive in minutes_of(begin - timedelta(days=2), end + timedelta(days=2)):
-        minute, hour, _, month, weekday = (value.bits for value in values)
+        minute, hour, _, month, weekday = (value.numbers for value in values)
         if not (minute >> naive.minute & 1 and hour >> naive.hour & 1 and month >> naive.month & 1):
             continue
-        on_day, on_weekday = values[2].bits >> naive.day & 1, weekday >> naive.isoweekday() % 7 & 1
+        on_day, on_weekday = values[2].numbers >> naive.day & 1, weekday >> naive.isoweekday() % 7 & 1
         both = "crontab" in text or words[2].startswith(("*", "?")) or words[4].startswith(("*", "?"))
         if not (on_day and on_weekday if both else on_day or on_weekday):
             continue
