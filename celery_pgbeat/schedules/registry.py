@@ -25,7 +25,7 @@ from .rrule.text import is_rrule
 from .rrule.words import describe_rrule
 from .solar.reader import describe_solar, read_solar
 
-Test = Callable[[str], object]  # tells by its truth
+Test = Callable[[str], object]  # of a text: the result is true or false
 
 
 class Kinds:
@@ -44,7 +44,7 @@ class Kinds:
         self._by_name = {kind.name: kind for kind in kinds}
         self._by_prefix = {prefix: kind for kind in kinds for prefix in kind.prefixes}
         self._prefix = re.compile(rf"({'|'.join(self._by_prefix)})\s*:", re.ASCII | re.IGNORECASE)
-        # Compiled, because planning asks these for each row.
+        # Compiled, because planning calls these for each row.
         self.depends_on_name: Test = re.compile(f"[{''.join(kind.name_letter for kind in kinds)}]").search
         self.depends_on_anchor = _begins_with(kinds)
         self.shares_anchors = _begins_with(kind for kind in kinds if kind.with_anchor)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from celery_pgbeat.errors import InvalidSchedule
 
-from .wallclock.dst import Rule
 from .wallclock.instants import EPOCH
 from .wallclock.zones import Zone, zone_named
 
@@ -68,10 +67,6 @@ class SourceText:
     def zone(self) -> Zone:
         """Return the zone in force."""
         return zone_named(self.timezone)
-
-    def rule(self, table: dict[str, Rule]) -> Rule:
-        """Return the DST rule in force."""
-        return table[self.dst]
 
     @property
     def grid_start(self) -> datetime:

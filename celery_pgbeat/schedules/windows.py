@@ -42,8 +42,8 @@ class Window:
     opener: Schedule
     length: Duration
 
-    def holding(self, instant: datetime) -> tuple[datetime, datetime] | None:
-        """Return when the window that holds the instant opened and when it closes, or None if none does."""
+    def covering(self, instant: datetime) -> tuple[datetime, datetime] | None:
+        """Return when the window that covers the instant opened and when it closes, or None if none does."""
         opening = self.opener.previous(instant + MICROSECOND)
         if opening is None:
             return None
@@ -95,7 +95,7 @@ class Windows:
         return "; ".join(window.text for window in self.windows)
 
     def covers(self, instant: datetime) -> bool:
-        """Return whether the instant lies in a window.
+        """Return whether the instant is in a window.
 
         Raises:
             ValueError: `instant` is naive.
@@ -122,7 +122,7 @@ class Windows:
         return None
 
     def since(self, instant: datetime) -> datetime | None:
-        """Return since when there has been no free moment: when the first window opened of those that hold the instant.
+        """Return since when there has been no free moment: when the first window opened of those that cover the instant.
 
         None means that the instant is free, or that more than 1,000 windows precede it without a free moment.
 
@@ -132,10 +132,10 @@ class Windows:
         blocked = within_reach(as_utc(instant))
         opening = None
         for _ in range(LONGEST_CHAIN):
-            held = [holding for window in self.windows if (holding := window.holding(blocked)) is not None]
-            if not held:
+            covering = [found for window in self.windows if (found := window.covering(blocked)) is not None]
+            if not covering:
                 return opening
-            opening = min(held)[0]
+            opening = min(covering)[0]
             blocked = opening - MICROSECOND
         return None
 
@@ -167,8 +167,8 @@ class Windows:
     def _closing(self, instant: datetime) -> datetime | None:
         if instant >= LATEST - MICROSECOND:
             return None
-        held = (window.holding(instant) for window in self.windows)
-        return max((holding[1] for holding in held if holding is not None), default=None)
+        covering = (window.covering(instant) for window in self.windows)
+        return max((found[1] for found in covering if found is not None), default=None)
 
 
 def parse_windows(

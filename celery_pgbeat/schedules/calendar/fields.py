@@ -122,7 +122,7 @@ def checked(unit: Unit, chain: Chain, at: int, *, from_end: bool = False) -> Cha
     high = unit.high - 3 if from_end else unit.high
     parts = {_checked_part(unit, part, high, at, from_end=from_end) for part in chain}
     if unit.fine and Part(0, None, SECOND) in parts:
-        return None  # as systemd: `0/1` is `*`, whatever stands beside it
+        return None  # as systemd: `0/1` is `*`, whatever else is in the list
     return tuple(sorted(parts, key=lambda part: (part.start, part.stop or -1, part.repeat)))
 
 

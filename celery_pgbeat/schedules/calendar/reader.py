@@ -104,7 +104,7 @@ def read_calendar(source: SourceText) -> Parsed:
     text = event.text() + zone_text
     if MOMENT.fullmatch(text):  # without a prefix it would be a single date-time
         text = f"calendar: {text}"
-    return Parsed("calendar", text, zone, WallTimes(Pattern(clock, days), zone, source.rule(CALENDAR)))
+    return Parsed("calendar", text, zone, WallTimes(Pattern(clock, days), zone, CALENDAR[source.dst]))
 
 
 def weekdays_text(weekdays: int) -> str:

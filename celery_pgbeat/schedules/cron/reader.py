@@ -1,7 +1,7 @@
 """Cron expressions of five, six (seconds first) and seven fields (year last), and Celery's crontab.
 
-The two differ in one thing: cron asks for a day of the month OR a weekday when both are restricted (a field that
-starts with `*` is not), Celery always for both.
+The two differ in one thing: when both day fields are restricted, cron runs on days that match one of them, Celery on
+days that match both. A field that starts with `*` is not restricted.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _read(source: SourceText, kind: Literal["cron", "crontab"]) -> Parsed:
     table = REAL_TIME if minute.starred or hour.starred else FIXED
     text = zone_text + " ".join(value.text for value in values)
     text = text if kind == "cron" else f"crontab: {text}"
-    return Parsed(kind, text, zone, WallTimes(pattern, zone, source.rule(table)))
+    return Parsed(kind, text, zone, WallTimes(pattern, zone, table[source.dst]))
 
 
 def _words(source: SourceText) -> list[Word]:

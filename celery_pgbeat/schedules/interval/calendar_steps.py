@@ -56,7 +56,7 @@ class CalendarSteps:
     def _index(self, moment: datetime) -> int:
         """Return the number of the last moment that is not later; -1 before the anchor, `last` at most."""
         distance = moment - self._anchor
-        # Two days to either side: an instant lies that far from its reading, at most.
+        # Two days to either side: an instant differs from its reading by less.
         low = max(-1, (distance - timedelta(days=2)) // self._longest)
         high = min(self._last, (distance + timedelta(days=2)) // self._shortest) + 1
         while high - low > 1:

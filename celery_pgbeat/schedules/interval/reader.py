@@ -70,7 +70,7 @@ def steps_of(
     zone = source.zone()
     if step.elapsed:
         return mixed_steps(start_reading, step, zone, first, last)
-    return WallTimes(date_steps(start_reading, step, first, last), zone, source.rule(DATES))
+    return WallTimes(date_steps(start_reading, step, first, last), zone, DATES[source.dst])
 
 
 def reading_at(instant: datetime, zone: Zone) -> datetime:

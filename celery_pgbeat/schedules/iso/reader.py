@@ -43,7 +43,7 @@ def read_once(source: SourceText) -> Parsed:
     """Read a date (midnight) or a date-time; an offset in it wins over the zone in force."""
     zone = source.zone()
     moment = _moment(source)
-    return Parsed("once", moment.text(), zone, _once(moment, zone, source.rule(DATES)))
+    return Parsed("once", moment.text(), zone, _once(moment, zone, DATES[source.dst]))
 
 
 def read_repeating(source: SourceText) -> Parsed:

@@ -166,7 +166,7 @@ class ActivePeriods:
         return self._with_readings(first, min(day - ONE_DAY, opens), backwards=True)
 
     def _remember(self, opens: date, closes: date) -> None:
-        """Keep the stretch in which a search found nothing: the next ones, such as those for windows, mostly meet it."""
+        """Keep the stretch in which a search found nothing: the next ones, such as those of windows, often meet it."""
         if (closes - opens).days > A_LONG_SEARCH:
             self._hole = (opens, closes)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 
 from ..wallclock.bitset import members, members_of
-from ..wallclock.days import DECEMBER, JANUARY, Days, count_days, days_after, days_before
+from ..wallclock.days import DECEMBER, JANUARY, Days, count_days, following_day, preceding_day
 from ..wallclock.instants import MICROSECOND
 from ..wallclock.pattern import FIRST, LAST, SEARCH
 from ..wallclock.times_of_day import at_second, second_of_day
@@ -92,7 +92,9 @@ class AtPositions:
         while ahead is not None:
             period = self._period_of(ahead)
             yield period
-            ahead = next(days_after(self._days, self._next_period(period) - ONE_DAY, last_year), None)
+            last = self._next_period(period) - ONE_DAY
+            found = following_day(self._days, last.year, last.month, last.day, last_year)
+            ahead = found and date(*found)
 
     def _periods_back_from(self, day: date, first_year: int) -> Iterator[date]:
         """Iterate backwards over the period that holds the day, and the earlier ones that have days at all."""
@@ -100,7 +102,8 @@ class AtPositions:
         while behind is not None:
             period = self._period_of(behind)
             yield period
-            behind = next(days_before(self._days, period, first_year), None)
+            found = preceding_day(self._days, period.year, period.month, period.day, first_year)
+            behind = found and date(*found)
 
     def _places_in(self, period: date) -> tuple[int, ...]:
         """Return the numbers of the wanted times of the period, counted from 0 over all its days."""

@@ -45,7 +45,7 @@ def read_rrule(source: SourceText) -> Parsed:
     removed, removed_late = _passes(parts.removed, zone)
     if readings is None or added or removed:
         readings = WithExceptions(readings, added, removed)
-    times: Times = WallTimes(readings, zone, source.rule(DATES))
+    times: Times = WallTimes(readings, zone, DATES[source.dst])
     if added_late or removed_late:
         times = WithExceptions(times, added_late, removed_late)
     anchor = source.grid_start if parts.start is None and parts.rule is not None else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
@@ -55,7 +55,7 @@ def nth_weekday(weekday: int, nth: int, first: int, length: int) -> int:
 
 
 def from_the_end(distance: int, first: int, length: int) -> int:  # noqa: ARG001  (a SpecialDays has both)
-    """Return the day that lies `distance` days before the month's last one."""
+    """Return the day `distance` days before the last of the month."""
     return 1 << (length - distance) if distance < length else 0
 
 
@@ -176,22 +176,6 @@ def preceding_day(days: Days, year: int, month: int, day: int, first_year: int) 
         mask = days.mask(year, month)
         if mask:
             return year, month, highest(mask)
-
-
-def days_after(days: Days, day: date, last_year: int) -> Iterator[date]:
-    """Iterate over the days later than `day`, up to the end of `last_year`."""
-    found = following_day(days, day.year, day.month, day.day, last_year)
-    while found is not None:
-        yield date(*found)
-        found = following_day(days, *found, last_year)
-
-
-def days_before(days: Days, day: date, first_year: int) -> Iterator[date]:
-    """Iterate backwards over the days earlier than `day`, down to the beginning of `first_year`."""
-    found = preceding_day(days, day.year, day.month, day.day, first_year)
-    while found is not None:
-        yield date(*found)
-        found = preceding_day(days, *found, first_year)
 
 
 def count_days(days: Days, after: date, before: date) -> int:

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
 
 from .days import Days, count_days, following_day, preceding_day, seconds_of_days
-from .times_of_day import Clock
+from .times_of_day import Clock, FineClock
 
 SEARCH = 101  # years; one more than the horizon of 100, for zones that are ahead
 FIRST, LAST = 2, 9998  # years; as EARLIEST and LATEST have it
-
-
-class TimesOfDay(Protocol):
-    """What a Clock and a FineClock have in common."""
-
-    per_day: int
-
-    def first_on(self, year: int, month: int, day: int) -> datetime: ...
-    def last_on(self, year: int, month: int, day: int) -> datetime: ...
-    def following(self, reading: datetime) -> datetime | None: ...
-    def preceding(self, reading: datetime) -> datetime | None: ...
-    def up_to(self, reading: datetime) -> int: ...
 
 
 class Pattern:
@@ -29,7 +16,7 @@ class Pattern:
 
     __slots__ = ("clock", "days")
 
-    def __init__(self, clock: TimesOfDay, days: Days) -> None:
+    def __init__(self, clock: Clock | FineClock, days: Days) -> None:
         self.clock = clock
         self.days = days
 

@@ -39,7 +39,7 @@ class WallTimes:
                 instant = reading - span.offset
                 if instant < span.end:
                     return instant if instant.year - after.year < 100 or instant <= horizon_after(after) else None
-                if span.end - after > MARGIN:  # no overlap can show again what lies before `after`
+                if span.end - after > MARGIN:  # no overlap can show again a reading before `after`
                     there = self.zone.span_at(instant)
                     instant = reading - there.offset
                     if there.affected_until <= instant < there.end:

@@ -116,7 +116,7 @@ def test_a_special_day_of_cron_is_the_day_that_its_description_means(fields, aft
 
 @thorough
 @given(iso_texts, zones, st.integers(0, 300))
-def test_a_repetition_is_what_one_gets_by_taking_its_steps_one_by_one_from_the_start(text, zone, skipped):
+def test_a_repetition_equals_its_steps_taken_one_by_one_from_the_start(text, zone, skipped):
     head, start_text, step_text = text.split("/")
     schedule, step, wall = parse(text, zone), read_iso(step_text), ZoneInfo(zone)
     total = int(head[1:] or 10**6)
@@ -167,7 +167,7 @@ def stretches(windows: list[tuple[str, str]], zone: str, leap: datetime) -> Iter
     st.sampled_from(LEAPS),
     st.lists(st.integers(-2_880, 2_880), min_size=8, max_size=8),
 )
-def test_an_instant_is_blocked_if_any_window_holds_it_and_freed_where_none_does(windows, zone, leap, minutes):
+def test_an_instant_is_blocked_if_any_window_covers_it(windows, zone, leap, minutes):
     try:
         blackout = parse_windows("; ".join(f"{opener} {length}" for opener, length in windows), zone)
     except InvalidSchedule as refused:
