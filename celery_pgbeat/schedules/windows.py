@@ -122,7 +122,7 @@ class Windows:
         return None
 
     def since(self, instant: datetime) -> datetime | None:
-        """Return since when there has been no free moment: when the first window opened of those that cover the instant.
+        """Return since when there has been no free moment: when the first of the windows opened that cover the instant.
 
         None means that the instant is free, or that more than 1,000 windows precede it without a free moment.
 
