@@ -53,7 +53,7 @@ def parse(
         datetime.datetime(2026, 12, 7, 14, 0, tzinfo=datetime.timezone.utc)
     """
     name_in_key, anchor_in_key = cache_key_parts(text, name, anchor)
-    if anchor_in_key is not None and registry.KINDS.shares_anchors(text):
+    if anchor_in_key is not None and registry.KINDS.dependencies(text).movable:
         moved = _remembered(text, timezone, name_in_key, dst, None).with_anchor(anchor_in_key)
         if moved is not None:
             return moved
@@ -68,11 +68,11 @@ def cache_key_parts(text: str, name: str, anchor: datetime | None) -> tuple[str,
     Raises:
         ValueError: `anchor` is naive.
     """
+    if len(text) > LONGEST_SET:  # refused in any case, and not to be kept
+        return "", None
+    depends_on = registry.KINDS.dependencies(text)
     start = anchor and within_reach(as_utc(anchor))
-    return (
-        name if registry.KINDS.depends_on_name(text) else "",
-        start if start is not None and registry.KINDS.depends_on_anchor(text) else None,
-    )
+    return name if depends_on.name else "", start if depends_on.anchor else None
 
 
 def read(
@@ -84,7 +84,8 @@ def read(
     if recognised is None:
         raise source.refuse("schedule", _hint(source.body), source.at)
     kind, prefix = recognised
-    source = source.skip(prefix)
+    if prefix:
+        source = source.skip(prefix)
     if match := EVERY.match(source.body):
         source = source.skip(match.end())
     found = kind.read(source)

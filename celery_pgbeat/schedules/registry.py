@@ -7,8 +7,9 @@ texts when a row is written in SQL. `tests/store/test_validation.py` fails for a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
 from datetime import timedelta
+from functools import lru_cache
+from typing import NamedTuple
 
 from .calendar.reader import is_calendar, read_calendar
 from .calendar.words import describe_calendar
@@ -25,7 +26,22 @@ from .rrule.text import is_rrule
 from .rrule.words import describe_rrule
 from .solar.reader import describe_solar, read_solar
 
-Test = Callable[[str], object]  # of a text: the result is true or false
+KEPT = 8192  # texts
+
+
+class Dependencies(NamedTuple):
+    """What the schedule of a text depends on besides the text, its zone and its DST rule.
+
+    Attributes:
+        name: whether the name of the row may decide when it occurs.
+        anchor: whether the anchor may.
+        movable: whether it can be made from a schedule with another anchor, without reading the text again. No such
+            text is refused because of its anchor.
+    """
+
+    name: bool
+    anchor: bool
+    movable: bool
 
 
 class Kinds:
@@ -33,21 +49,18 @@ class Kinds:
 
     Attributes:
         all: the kinds.
-        depends_on_name: whether the name of the row may decide when the schedule of a text occurs.
-        depends_on_anchor: whether the anchor may decide it.
-        shares_anchors: whether a schedule with another anchor can be made without reading the text again. No such text
-            is refused because of its anchor.
+        dependencies: returns the Dependencies of a text. Remembered, because planning needs them for each row.
     """
 
     def __init__(self, *kinds: Kind) -> None:
         self.all = kinds
+        self.dependencies = lru_cache(maxsize=KEPT)(self._dependencies)
         self._by_name = {kind.name: kind for kind in kinds}
         self._by_prefix = {prefix: kind for kind in kinds for prefix in kind.prefixes}
         self._prefix = re.compile(rf"({'|'.join(self._by_prefix)})\s*:", re.ASCII | re.IGNORECASE)
-        # Compiled, because planning calls these for each row.
-        self.depends_on_name: Test = re.compile(f"[{''.join(kind.name_letter for kind in kinds)}]").search
-        self.depends_on_anchor = _begins_with(kinds)
-        self.shares_anchors = _begins_with(kind for kind in kinds if kind.with_anchor)
+        self._name_letters = {kind.name_letter for kind in kinds if kind.name_letter}
+        self._anchored_starts = tuple(start for kind in kinds for start in kind.anchored_starts)
+        self._movable_starts = tuple(start for kind in kinds if kind.with_anchor for start in kind.anchored_starts)
 
     def __getitem__(self, name: str) -> Kind:
         return self._by_name[name]
@@ -58,11 +71,13 @@ class Kinds:
             return self._by_prefix[match.group(1).lower()], match.end()
         return next(((kind, 0) for kind in self.all if kind.detects and kind.detects(body)), None)
 
-
-def _begins_with(kinds: Iterable[Kind]) -> Test:
-    """Return the test whether a text begins as those of the kinds that depend on the anchor do."""
-    starts = "|".join(re.escape(start) for kind in kinds for start in kind.anchored_starts)
-    return re.compile(rf"\s*(?:{starts})", re.ASCII | re.IGNORECASE).match
+    def _dependencies(self, text: str) -> Dependencies:
+        body = text.lstrip().lower()
+        return Dependencies(
+            name=any(letter in text for letter in self._name_letters),
+            anchor=body.startswith(self._anchored_starts),
+            movable=body.startswith(self._movable_starts),
+        )
 
 
 KINDS = Kinds(
