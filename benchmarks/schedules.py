@@ -17,7 +17,7 @@ from croniter import croniter
 from benchmarks.ground import Ground
 from benchmarks.results import Figure
 from celery_pgbeat.schedules import parse
-from celery_pgbeat.schedules.cron_fields import read_field
+from celery_pgbeat.schedules.cron.fields import read_field
 from celery_pgbeat.schedules.parse import read
 
 ROUNDS = 5

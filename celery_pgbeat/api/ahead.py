@@ -48,16 +48,16 @@ def coming_runs(row: Mapping[str, Any], rules: Rules) -> Iterator[Upcoming]:
 
 def _from_stored(line: DueTimes, due: datetime, planned_for: datetime | None, now: datetime) -> Iterator[Upcoming]:
     """Iterate from the next run on that is stored."""
-    if planned_for is not None and due > now and due == line.due(planned_for):
+    if planned_for is not None and due > now and due == line.due_at(planned_for):
         yield from _from(line, planned_for)
         return
     start = max(due, now)
-    free = line.free_from(start)
-    if line.moves or not line.covers(due):
+    free = line.next_allowed(start)
+    if line.defers or not line.is_blacked_out(due):
         shown = due if free == start else free
         yield Upcoming(line.name, shown, planned_for, _note_of_stored(shown, due, planned_for, now))
     # What is due before it is decided together with it; a run that was set also stands for what is due just then.
-    decided = line.newest_due_before(planned_for or due, free if planned_for is not None else free + MICROSECOND)
+    decided = line.last_due_before(planned_for or due, free if planned_for is not None else free + MICROSECOND)
     yield from _from(line, line.following(decided))
 
 
@@ -71,17 +71,17 @@ def _from(line: DueTimes, nominal: datetime | None) -> Iterator[Upcoming]:
     """Iterate over the runs from an occurrence on."""
     passed = 0
     while nominal is not None and passed < LONGEST_SEARCH:
-        due = line.spread(nominal)
-        if not line.covers(due):
+        due = line.with_jitter(nominal)
+        if not line.is_blacked_out(due):
             passed = 0
             yield Upcoming(line.name, due, nominal, _note(line, nominal, due))
-        elif line.moves:
-            due = line.free_from(due)
-            first, nominal = nominal, line.newest_due_before(nominal, due + MICROSECOND)
+        elif line.defers:
+            due = line.next_allowed(due)
+            first, nominal = nominal, line.last_due_before(nominal, due + MICROSECOND)
             yield Upcoming(line.name, due, nominal, _note(line, nominal, due, line.count(first, nominal)))
         else:
             passed += 1
-            nominal = line.newest_due_before(nominal, line.free_from(due))
+            nominal = line.last_due_before(nominal, line.next_allowed(due))
         nominal = line.following(nominal)
 
 
@@ -92,7 +92,7 @@ def _note(line: DueTimes, nominal: datetime, due: datetime, others: int = 0) -> 
         notes.append(dst_note(line.schedule, nominal))
     if others:
         notes.append(f"{HELD_BACK}, together with {others} earlier occurrence{'' if others == 1 else 's'}")
-    elif due != line.spread(nominal):
+    elif due != line.with_jitter(nominal):
         notes.append(HELD_BACK)
     elif due != nominal:
         notes.append(SPREAD)

@@ -72,7 +72,7 @@ def preview(
     span = range_of(definition, since, until, mode, rules)
     undecided_from = record["undecided_from"]
     end = span.end if undecided_from is None else min(span.end, undecided_from - MICROSECOND)
-    total, undecided = span.count(), span.line.count(max(end, span.begin), span.end)
+    total, undecided = span.count(), span.due_times.count(max(end, span.begin), span.end)
     first: list[datetime] = []
     to_submit, after = 0, span.begin
     while after < end:

@@ -71,7 +71,7 @@ class Backfiller:
         try:
             step = span.step(filling.reached, history, filling.room, filling.undecided_from)
             total = span.total(filling, step)
-            patience = pickup_after(span.line, step.jobs[-1] if step.jobs else None, self._rules)
+            patience = pickup_after(span.due_times, step.jobs[-1] if step.jobs else None, self._rules)
         except Exception as error:  # noqa: BLE001  likewise
             return self._end(filling, problem_of(error))
         jobs = [span.job_id(filling.backfill, occurrence) for occurrence in step.jobs]

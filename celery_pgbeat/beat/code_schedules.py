@@ -338,7 +338,8 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
 def _is_cron(definition: Definition) -> bool:
     if definition.schedule is None:
         return False
-    return parse(definition.schedule, definition.timezone, name=definition.name).kind in ("cron", "crontab")
+    parsed = parse(definition.schedule, definition.timezone, name=definition.name)
+    return parsed.kind_info.celery_class == "crontab"
 
 
 def _hash_of(code: Declared) -> str:

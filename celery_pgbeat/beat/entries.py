@@ -195,10 +195,10 @@ def shown_schedule(text: str | None, zone: str | None, name: str, instant: datet
 
 def celery_schedule(parsed: Schedule, instant: datetime, app: Celery) -> BaseSchedule | None:
     """Return the Celery schedule that describes this one best, or None where Celery has nothing like it."""
-    if parsed.kind == "interval":
+    if parsed.kind_info.celery_class == "schedule":
         first = parsed.next(instant)
         return None if first is None else maybe_schedule(schedule(first - instant, app=app), app=app)
-    if parsed.kind not in ("cron", "crontab"):
+    if parsed.kind_info.celery_class != "crontab":
         return None
     fields = parsed.text.removeprefix("crontab:").removeprefix("cron:").split()
     try:

@@ -36,7 +36,7 @@ BOUNDS = ("start_at", "end_at", "max_runs", "jitter", "blackout")
 @as_json
 def upcoming(name: str | None, count: int | None, zone: str | None, as_json: bool) -> None:
     """List the next run of each periodic task, the soonest first; with NAME the coming runs of that one."""
-    from celery_pgbeat.schedules.zones import zone_named
+    from celery_pgbeat.schedules.wallclock.zones import zone_named
 
     target = Target.current()
     shown = None if zone is None else zone_named(zone).name

@@ -40,8 +40,8 @@ def validate(
     """See what the text of a schedule means and when it occurs next; exit code 1 if it is none."""
     from celery_pgbeat.cli.outlook import Outlook, WindowsOutlook
     from celery_pgbeat.schedules import parse, parse_windows
-    from celery_pgbeat.schedules.instants import as_utc
-    from celery_pgbeat.schedules.zones import zone_named
+    from celery_pgbeat.schedules.wallclock.instants import as_utc
+    from celery_pgbeat.schedules.wallclock.zones import zone_named
 
     zone = zone_named(zone or Target.current().timezone).name
     if after is None:

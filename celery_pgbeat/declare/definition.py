@@ -23,8 +23,8 @@ from celery_pgbeat.declare.timing import Timing, timing_of
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.plain_json import check_json
 from celery_pgbeat.schedules import Schedule, Windows, gap_below, parse, parse_windows, shortest_gap
+from celery_pgbeat.schedules.wallclock.zones import zone_named
 from celery_pgbeat.schedules.windows import names_in
-from celery_pgbeat.schedules.zones import zone_named
 
 if TYPE_CHECKING:
     from celery_pgbeat.settings import Settings

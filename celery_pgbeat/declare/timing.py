@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.durations import spoken
-from celery_pgbeat.schedules.zones import zone_named
+from celery_pgbeat.schedules.wallclock.zones import zone_named
 
 NAME = re.compile(r"[a-z]+")
 # Where Celery's `relative` intervals are counted from: midnight on the wall clock of the row's zone. A Monday, so that

@@ -1,12 +1,14 @@
 """WHAT NOW: one row and the time -> what to submit, what to record, when next. Pure: no I/O, no clock.
 
-The store reads rows and carries out decisions; nothing here knows how. The invariant of the room: every
-occurrence between the last one decided and the next run is accounted for in exactly one decision, as the
-job that goes out or as one of the counted rest.
+The store reads rows and carries out decisions; nothing here knows how. The invariant: every occurrence between the
+last one decided and the next run is in exactly one decision, as the job that is sent or as one of the skipped ones,
+which are counted.
 
-`types.py` has the types, `cached_schedule.py` keeps compiled schedules, `due_times.py` computes when occurrences of a
-row are due (jitter, windows, bounds), `first.py` plans the first run, `decide.py` decides what becomes of a due row,
-`catchup.py` which missed ones are still sent, `backfill.py` which of a requested range.
+`types.py` has the types, `cached_schedule.py` keeps compiled schedules, `due_times.py` computes when the occurrences of
+a row are due (jitter, windows, bounds), `first.py` plans the first run, `decide.py` decides about a due row,
+`catchup.py` which missed occurrences are still sent, `backfill.py` which occurrences of a requested range.
+
+An *occurrence* is an instant that the schedule names. `due_at` is when it is due.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Which occurrences of a range a backfill submits: nominal instants of the schedule as it stands, by their history.
+"""Which occurrences of a range a backfill submits: those of the current schedule, by their history.
 
-Jitter and blackout windows are not asked: who fills a range means its occurrences, as `trigger` means now. Nothing
-walks through what there is nothing to do about: a step looks at as many occurrences as the history that it was given
-has, and at those that it submits.
+Jitter and blackout windows do not apply: a backfill is for the occurrences of the range, as `trigger` is for now. A
+step visits the occurrences in the history that it is given and those that it submits; all others are only counted.
 
-The invariant: each occurrence of the range is decided once, in order; up to `reached` all of them are.
+The invariant: each occurrence of the range is decided once, in order; up to `reached` all of them are decided.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ COUNTED_BY_THE_DAY = timedelta(days=3_660)  # of solar events, at 0.1 ms a day: 
 class BackfillRow(PlanningRow):
     """A marked backfill and its row: the columns of `mark_backfill.sql` are these, in this order.
 
-    Of a row that is gone there is nothing but the name; `is_there` says so.
+    If the row was deleted, `is_there` is False and only the name is set.
     """
 
     task: str
@@ -38,14 +37,14 @@ class BackfillRow(PlanningRow):
     options: str
     sensitive: bool
     max_run_time: timedelta | None
-    undecided_from: datetime | None  # from here on the ordinary way decides; None: nothing is left to it
+    undecided_from: datetime | None  # occurrences from here on are decided as due rows; None: there are none
     is_there: bool
     backfill: uuid.UUID
     since: datetime
     until: datetime
     mode: str
     reached: datetime | None
-    next_at: datetime | None  # the next occurrence, as the schedule was when the last step was made
+    next_at: datetime | None  # the next occurrence by the schedule at the last step
     total: int | None
     decided: int  # occurrences so far
     room: int  # jobs that it may submit now
@@ -57,8 +56,8 @@ class History:
     """The occurrences that have had a job, in order, each with whether it has failed.
 
     Attributes:
-        failed: only failures, of whatever kind, and none under way.
-        until: up to here it is complete; None: to the end of the range.
+        failed: occurrence -> whether it has had only failures, of any kind, and none of its jobs is unfinished.
+        until: the history is complete up to here; None: to the end of the range.
     """
 
     failed: Mapping[datetime, bool]
@@ -70,11 +69,11 @@ NOTHING = History({})
 
 @dataclass(frozen=True, slots=True)
 class BackfillStep:
-    """What becomes of the next occurrences of a backfill.
+    """The decision about the next occurrences of a backfill.
 
     Attributes:
-        jobs: the occurrences that go out, in order.
-        reached: up to here all is decided.
+        jobs: the occurrences that are submitted, in order.
+        reached: up to here all occurrences are decided.
         skipped: how many occurrences need no job.
         next_at: the next occurrence to be decided; None: there is none.
     """
@@ -89,59 +88,60 @@ class BackfillStep:
 class BackfillRange:
     """The occurrences of one row within a range, and which of them a mode wants."""
 
-    line: DueTimes
+    due_times: DueTimes
     mode: str
 
     @property
     def begin(self) -> datetime:
         """The instant after which its occurrences lie."""
-        return self.line.counts_after
+        return self.due_times.counts_after
 
     @property
     def end(self) -> datetime:
         """The instant up to which they lie."""
-        assert self.line.end_at is not None
-        return self.line.end_at
+        assert self.due_times.end_at is not None
+        return self.due_times.end_at
 
     @property
     def asks_history(self) -> bool:
-        """Whether it matters what has had a job."""
+        """Whether the mode depends on which occurrences have had a job."""
         return self.mode != "all"
 
     def count(self) -> int:
         """Return how many occurrences there are."""
-        return self.line.count(self.begin, self.end)
+        return self.due_times.count(self.begin, self.end)
 
-    def total(self, filling: BackfillRow, step: BackfillStep) -> int:
-        """Return how many occurrences there are: those decided, by the schedule as it was then, and those left.
+    def total(self, row: BackfillRow, step: BackfillStep) -> int:
+        """Return how many occurrences there are: those decided, by the schedule at that time, and those left.
 
-        They are not counted anew in each step, for some schedules are slow to count. After an edit they are: at once
-        where the next occurrence has become another one, and in the last step wherever an edit was.
+        A step does not count again, because some schedules are slow to count. After an edit of the schedule it does: at
+        once if the next occurrence has changed, else in the last step.
         """
-        decided = filling.decided + len(step.jobs) + step.skipped
+        decided = row.decided + len(step.jobs) + step.skipped
         if step.next_at is None:
             return decided
-        if filling.total is None or filling.next_at != self.line.following(self._after(filling.reached)):
+        if row.total is None or row.next_at != self.due_times.following(self._after(row.reached)):
             return decided + self._left(step.reached)
-        return filling.total
+        return row.total
 
     def _left(self, reached: datetime) -> int:
-        """Return how many occurrences there are later than that; of the sun's over many years, how many days."""
-        schedule = self.line.schedule
-        if schedule is not None and schedule.kind == "solar" and self.end - reached > COUNTED_BY_THE_DAY:
-            return (self.end - reached).days
-        return self.line.count(reached, self.end)
+        """Return how many occurrences are later than that; for solar events over many years, how many days are."""
+        schedule = self.due_times.schedule
+        walks = schedule is not None and schedule.kind_info.counts_by_walking
+        if walks and self.end - reached > COUNTED_BY_THE_DAY:
+            return (self.end - reached).days  # an estimate: solar events, at most one a day
+        return self.due_times.count(reached, self.end)
 
     def step(
         self, reached: datetime | None, history: History, room: int, undecided_from: datetime | None
     ) -> BackfillStep:
-        """Decide about the next occurrences, until the room is used up or nothing more is known.
+        """Decide about the next occurrences, until the room is used up or the history ends.
 
         Args:
-            reached: up to where all is decided; None at the beginning.
+            reached: up to where all occurrences are decided; None at the beginning.
             history: of the occurrences after that.
-            room: how many may go out.
-            undecided_from: what lies there or later is left alone for now.
+            room: how many may be submitted.
+            undecided_from: occurrences from here on are not decided yet.
         """
         after = self._after(reached)
         known = [self.end, history.until, undecided_from and undecided_from - MICROSECOND]
@@ -149,7 +149,7 @@ class BackfillRange:
         jobs: list[datetime] = []
         skipped = 0
         for wanted in self._wanted(after, end, history):
-            if between := self.line.count(after, wanted - MICROSECOND):
+            if between := self.due_times.count(after, wanted - MICROSECOND):
                 skipped += between
                 after = wanted - MICROSECOND
             if len(jobs) == room:
@@ -157,23 +157,23 @@ class BackfillRange:
             jobs.append(wanted)
             after = wanted
         else:
-            skipped += self.line.count(after, end)
+            skipped += self.due_times.count(after, end)
             after = max(after, end)
-        return BackfillStep(tuple(jobs), after, skipped, self.line.following(after))
+        return BackfillStep(tuple(jobs), after, skipped, self.due_times.following(after))
 
     def count_wanted(self, after: datetime, history: History, until: datetime) -> int:
-        """Return how many of the occurrences in (after, until] go out; the history has to know of all of them."""
+        """Return how many of the occurrences in (after, until] are submitted, given a history that is complete."""
         if not self.asks_history:
-            return self.line.count(after, until)
+            return self.due_times.count(after, until)
         ran = [failed for instant, failed in history.failed.items() if after < instant <= until and self._has(instant)]
-        return sum(ran) if self.mode == "failed" else self.line.count(after, until) - len(ran)
+        return sum(ran) if self.mode == "failed" else self.due_times.count(after, until) - len(ran)
 
     def job_id(self, backfill: uuid.UUID, occurrence: datetime) -> uuid.UUID:
-        """Return the id of an occurrence's job: the same for one backfill whoever asks, another one for the next."""
-        return backfill_job_id(self.line.name, backfill, occurrence)
+        """Return the id of an occurrence's job in a backfill."""
+        return backfill_job_id(self.due_times.name, backfill, occurrence)
 
     def _wanted(self, after: datetime, end: datetime, history: History) -> Iterator[datetime]:
-        """Iterate over the occurrences in (after, end] that go out."""
+        """Iterate over the occurrences in (after, end] that are submitted."""
         if self.mode == "failed":
             yield from (
                 instant
@@ -181,15 +181,15 @@ class BackfillRange:
                 if failed and after < instant <= end and self._has(instant)
             )
             return
-        found = self.line.following(after)
+        found = self.due_times.following(after)
         while found is not None and found <= end:
             if self.mode == "all" or found not in history.failed:
                 yield found
-            found = self.line.following(found)
+            found = self.due_times.following(found)
 
     def _has(self, instant: datetime) -> bool:
-        """Tell whether an instant is an occurrence of the range."""
-        return self.line.following(instant - MICROSECOND) == instant
+        """Return whether an instant is an occurrence of the range."""
+        return self.due_times.following(instant - MICROSECOND) == instant
 
     def _after(self, reached: datetime | None) -> datetime:
         return self.begin if reached is None else max(reached, self.begin)

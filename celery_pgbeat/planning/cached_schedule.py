@@ -1,6 +1,6 @@
-"""A row's schedule as planning asks it: compiled once for all rows that share it, and remembering what it answered.
+"""A schedule that is compiled once for all rows that share it, and remembers its last answers.
 
-Many rows fall due together and ask the same few schedules the same question, one after the other.
+Many rows fall due together and ask the same few schedules for the same next occurrence, one after the other.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from celery_pgbeat.schedules import Schedule, cache_key_parts, gap_below, parse
 
 from .types import PlanningRow, Rules
 
-KEPT = 16_384  # recurrences, with schedule and answers 0.8 kB (intervals) to 2 kB (RRULEs) each: some 20 MB when full
+KEPT = 16_384  # schedules, with their answers 0.8 kB (intervals) to 2 kB (RRULEs) each: some 20 MB when full
 UTC = timezone.utc
 
 
 class CachedSchedule:
-    """A schedule that is not too fast, and its last two answers: with jitter a row asks two questions in turn."""
+    """A schedule that is not too fast, and its last two answers: with jitter a row needs two occurrences in turn."""
 
     __slots__ = ("_answers", "schedule")
 
@@ -32,13 +32,13 @@ class CachedSchedule:
             if asked == after:
                 return answer
         answer = self.schedule.next(after)
-        if after.tzinfo is UTC:  # both passes of an overlap are equal in a zone of their own
+        if after.tzinfo is UTC:  # in a zone with DST, two instants an hour apart may compare as equal
             self._answers = ((after, answer), self._answers[0])
         return answer
 
 
 def cached_schedule_of(row: PlanningRow, rules: Rules) -> CachedSchedule | None:
-    """Return the recurrence of a row, None for one that has no schedule.
+    """Return the schedule of a row, None for a row without one.
 
     Raises:
         InvalidSchedule: the text is wrong, or the schedule is faster than `pgbeat_min_interval`.
@@ -54,7 +54,7 @@ def cached_schedule_of(row: PlanningRow, rules: Rules) -> CachedSchedule | None:
 def _remembered(
     text: str, zone: str, name: str, dst: str, anchor: datetime | None, min_interval: timedelta
 ) -> CachedSchedule:
-    """Compile and check; what is refused is not remembered, and refused again the next time."""
+    """Compile and check. A refusal is not remembered: the next row is checked again."""
     schedule = parse(text, zone, name=name, dst=dst, anchor=anchor)
     gap = gap_below(schedule, min_interval)
     if gap is not None:

@@ -1,4 +1,4 @@
-"""Which of the missed occurrences still go out: found by halving and counting, never by walking through millions."""
+"""Which of the missed occurrences is still sent. Found by halving and counting, not by a walk through millions."""
 
 from __future__ import annotations
 
@@ -8,81 +8,74 @@ from datetime import datetime
 from .due_times import DueTimes
 from .types import Due
 
-CAUGHT_UP_AT_MOST = 1000  # occurrences that `all` sends after an outage, the newest, unless the row says otherwise
+CAUGHT_UP_AT_MOST = 1000  # occurrences that `all` sends after an outage, the newest, unless the row sets a limit
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Occurrences that are past their time: all from the oldest to the newest, counted."""
+    """The occurrences that are late: all from the oldest to the newest, counted."""
 
     oldest: datetime
-    since: datetime  # occurrences count after this: the oldest, unless SQL has set that before the row was defined
+    since: datetime  # they are counted after this: the oldest, or the definition if SQL set a run before that
     newest: datetime
     count: int
 
 
-def chosen_of(row: Due, line: DueTimes, missed: Missed) -> datetime | None:
-    """Return the late occurrence that goes out now, if any; under `all` the oldest of those that go out."""
+def caught_up_of(row: Due, due_times: DueTimes, missed: Missed) -> datetime | None:
+    """Return the missed occurrence that is sent now, if any; under `all` the oldest of those that are sent."""
     if row.catchup == "none":
         return None
     earliest_due = None if row.catchup_window is None else row.now - row.catchup_window
     if row.catchup == "latest":
-        latest = _last_free(line, missed)
-        return None if earliest_due is not None and line.due(latest) < earliest_due else latest
+        latest = _last_allowed(due_times, missed)
+        return None if earliest_due is not None and due_times.due_at(latest) < earliest_due else latest
     oldest: datetime | None = missed.oldest
     if earliest_due is not None:
-        oldest = _first_due_from(line, missed, earliest_due)
+        oldest = _first_due_from(due_times, missed, earliest_due)
     if oldest is not None and row.catchup == "all":
-        oldest = _newest_of(line, oldest, missed, row.catchup_limit or CAUGHT_UP_AT_MOST)
-    return None if oldest is None else _first_free(line, oldest, missed.newest)
+        oldest = _first_of_newest(due_times, oldest, missed, row.catchup_limit or CAUGHT_UP_AT_MOST)
+    return None if oldest is None else _first_allowed(due_times, oldest, missed.newest)
 
 
-def _first_due_from(line: DueTimes, missed: Missed, earliest_due: datetime) -> datetime | None:
+def _first_due_from(due_times: DueTimes, missed: Missed, earliest_due: datetime) -> datetime | None:
     """Return the oldest missed occurrence that was due at an instant or later."""
-    if line.due(missed.oldest) >= earliest_due:
+    if due_times.due_at(missed.oldest) >= earliest_due:
         return missed.oldest
-    if line.due(missed.newest) < earliest_due:
+    if due_times.due_at(missed.newest) < earliest_due:
         return None
-    return line.following(line.newest_due_before(missed.oldest, earliest_due))
+    return due_times.following(due_times.last_due_before(missed.oldest, earliest_due))
 
 
-def _newest_of(line: DueTimes, oldest: datetime, missed: Missed, limit: int) -> datetime:
-    """Return the occurrence from which on there are at most `limit` up to the newest."""
-    newest = missed.newest
-    if line.count(max(oldest, missed.since), newest) < limit:
+def _first_of_newest(due_times: DueTimes, oldest: datetime, missed: Missed, limit: int) -> datetime:
+    """Return the occurrence from which there are at most `limit` up to the newest."""
+    start, newest = max(oldest, missed.since), missed.newest
+    if due_times.count(start, newest) < limit:
         return oldest
-    low, high = max(oldest, missed.since), newest  # more than `limit` from low on, at most `limit` from high on
-    while (middle := line.newest(low + (high - low) / 2)) is not None:
-        if middle <= low:
-            step = line.following(low)
-            if step is None or step >= high:
-                break
-            middle = step
-        if line.count(middle, newest) < limit:
-            high = middle
-        else:
-            low = middle
-    return high
+    return due_times.turn(start, newest, lambda occurrence: due_times.count(occurrence, newest) >= limit)[1]
 
 
-def _first_free(line: DueTimes, oldest: datetime, newest: datetime) -> datetime | None:
-    """Return the first occurrence, from one on, that falls into no window; one that is moved always counts."""
-    found = oldest
-    while not line.moves and line.covers(line.spread(found)):
-        free = line.free_from(line.spread(found))
-        following = line.following(line.newest_due_before(found, free))
+def _first_allowed(due_times: DueTimes, oldest: datetime, newest: datetime) -> datetime | None:
+    """Return the first occurrence from `oldest` on that no window drops; under `defer` that is the oldest itself."""
+    occurrence = oldest
+    while not due_times.defers and due_times.is_blacked_out(due_times.with_jitter(occurrence)):
+        closing = due_times.next_allowed(due_times.with_jitter(occurrence))
+        following = due_times.following(due_times.last_due_before(occurrence, closing))
         if following is None or following > newest:
             return None
-        found = following
-    return found
+        occurrence = following
+    return occurrence
 
 
-def _last_free(line: DueTimes, missed: Missed) -> datetime:
-    """Return the last missed occurrence that falls into no window; the oldest does not."""
-    found = missed.newest
-    while not line.moves and found > missed.oldest and line.covers(line.spread(found)):
-        opening = line.blocked_since(line.spread(found))
-        if line.due(missed.oldest) >= opening:
+def _last_allowed(due_times: DueTimes, missed: Missed) -> datetime:
+    """Return the last missed occurrence that no window drops; none drops the oldest."""
+    occurrence = missed.newest
+    while (
+        not due_times.defers
+        and occurrence > missed.oldest
+        and due_times.is_blacked_out(due_times.with_jitter(occurrence))
+    ):
+        opening = due_times.blacked_out_since(due_times.with_jitter(occurrence))
+        if due_times.due_at(missed.oldest) >= opening:
             return missed.oldest
-        found = line.newest_due_before(missed.oldest, opening)
-    return found
+        occurrence = due_times.last_due_before(missed.oldest, opening)
+    return occurrence

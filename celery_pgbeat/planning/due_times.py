@@ -1,13 +1,14 @@
-"""When a row's occurrences are due: each nominal instant, spread by the jitter, moved out of the blackout windows.
+"""When the occurrences of a row are due: with the jitter added, and moved out of the blackout windows.
 
-The nominal instant stays the identity of an occurrence; where it is due may lie later. Both grow together:
-spreading never passes the next occurrence, and of two instants in one window both leave it at its end.
+An occurrence is the instant that the schedule names: it identifies a run. The instant at which it is due may be later.
+Of two occurrences the later one is never due earlier: jitter does not reach the next occurrence, and what a window
+moves is due when the window closes.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -23,28 +24,28 @@ class DueTimes:
     """The occurrences of one row, and when each is due."""
 
     name: str
-    recurrence: CachedSchedule | None
+    cached_schedule: CachedSchedule | None
     counts_after: datetime
     end_at: datetime | None
     jitter: timedelta | None
     windows: Windows | None
-    moves: bool  # out of the windows (defer), rather than passing over what falls into them (skip)
+    defers: bool  # whether windows move what falls into them to their end (defer), or drop it (skip)
 
     @property
     def schedule(self) -> Schedule | None:
         """The schedule, None for a row that has none."""
-        return None if self.recurrence is None else self.recurrence.schedule
+        return None if self.cached_schedule is None else self.cached_schedule.schedule
 
-    def next(self, after: datetime) -> datetime | None:
-        """Return the schedule's first occurrence after an instant, whatever the row's bounds."""
-        return None if self.recurrence is None else self.recurrence.next(after)
+    def next_ignoring_bounds(self, after: datetime) -> datetime | None:
+        """Return the first occurrence of the schedule after an instant, also outside the bounds of the row."""
+        return None if self.cached_schedule is None else self.cached_schedule.next(after)
 
     def following(self, after: datetime) -> datetime | None:
-        """Return the first occurrence after an instant that lies within the row's inclusive bounds."""
-        found = self.next(after if after >= self.counts_after else self.counts_after)
+        """Return the first occurrence after an instant within the bounds of the row, which are inclusive."""
+        found = self.next_ignoring_bounds(after if after >= self.counts_after else self.counts_after)
         return None if found is None or (self.end_at is not None and found > self.end_at) else found
 
-    def newest(self, until: datetime) -> datetime | None:
+    def last_until(self, until: datetime) -> datetime | None:
         """Return the last occurrence up to and including an instant."""
         last = until if self.end_at is None else min(until, self.end_at)
         return None if self.schedule is None else self.schedule.previous(last + MICROSECOND)
@@ -54,25 +55,25 @@ class DueTimes:
         last = until if self.end_at is None else min(until, self.end_at)
         return 0 if self.schedule is None or last <= after else self.schedule.count(after, last)
 
-    def spread(self, nominal: datetime) -> datetime:
-        """Return the instant with its jitter: stable for a row and an occurrence, before the next occurrence."""
+    def with_jitter(self, occurrence: datetime) -> datetime:
+        """Return the occurrence with its jitter: the same each time, and before the next occurrence."""
         if not self.jitter:
-            return nominal
-        following = self.next(nominal)
-        room = self.jitter if following is None else min(self.jitter, following - nominal - MICROSECOND)
+            return occurrence
+        following = self.next_ignoring_bounds(occurrence)
+        room = self.jitter if following is None else min(self.jitter, following - occurrence - MICROSECOND)
         steps = room // MICROSECOND + 1
-        digest = hashlib.sha256(f"{self.name}\0{nominal.isoformat()}".encode()).digest()
-        return nominal + int.from_bytes(digest[:8], "big") % steps * MICROSECOND
+        digest = hashlib.sha256(f"{self.name}\0{occurrence.isoformat()}".encode()).digest()
+        return occurrence + int.from_bytes(digest[:8], "big") % steps * MICROSECOND
 
-    def covers(self, instant: datetime) -> bool:
-        """Tell whether an instant lies in a blackout window."""
+    def is_blacked_out(self, instant: datetime) -> bool:
+        """Return whether an instant is in a blackout window."""
         return self.windows is not None and self.windows.covers(instant)
 
-    def free_from(self, instant: datetime) -> datetime:
-        """Return the instant itself if it is free, else the first free one after it.
+    def next_allowed(self, instant: datetime) -> datetime:
+        """Return the instant itself if no window covers it, else the first one after it that none covers.
 
         Raises:
-            InvalidSchedule: there is none.
+            InvalidSchedule: there is no such instant.
         """
         if self.windows is None:
             return instant
@@ -81,41 +82,48 @@ class DueTimes:
             raise InvalidSchedule(self.windows.text, "blackout", "the windows never leave a free moment from here on")
         return free
 
-    def blocked_since(self, instant: datetime) -> datetime:
-        """Return when the stretch of windows opened that covers an instant.
+    def blacked_out_since(self, instant: datetime) -> datetime:
+        """Return since when windows have covered an instant without a pause.
 
         Raises:
-            InvalidSchedule: it never did.
+            InvalidSchedule: there was no pause before.
         """
         opening = None if self.windows is None else self.windows.since(instant)
         if opening is None:
             raise InvalidSchedule(str(self.windows), "blackout", "the windows never left a free moment before")
         return opening
 
-    def due(self, nominal: datetime) -> datetime:
-        """Return when an occurrence is due; under `skip` it may be covered then, and is skipped."""
-        spread = self.spread(nominal)
-        return self.free_from(spread) if self.moves else spread
+    def due_at(self, occurrence: datetime) -> datetime:
+        """Return when an occurrence is due. Under `skip` a window may cover that instant; the occurrence is skipped."""
+        jittered = self.with_jitter(occurrence)
+        return self.next_allowed(jittered) if self.defers else jittered
 
-    def newest_due_before(self, oldest: datetime, boundary: datetime) -> datetime:
+    def last_due_before(self, oldest: datetime, boundary: datetime) -> datetime:
         """Return the last occurrence from `oldest` on that is due before the boundary; `oldest` is known to be."""
-        low, high = oldest, self.newest(boundary - MICROSECOND)
-        if high is None or high <= low:
-            return low
-        if self.due(high) < boundary:
-            return high
-        # Due instants grow with nominal ones, so halving finds the place without walking through millions.
-        while (middle := self.newest(low + (high - low) / 2)) is not None:
+        newest = self.last_until(boundary - MICROSECOND)
+        if newest is None or newest <= oldest:
+            return oldest
+        if self.due_at(newest) < boundary:
+            return newest
+        return self.turn(oldest, newest, lambda occurrence: self.due_at(occurrence) < boundary)[0]
+
+    def turn(self, low: datetime, high: datetime, holds: Callable[[datetime], bool]) -> tuple[datetime, datetime]:
+        """Return the two neighbouring occurrences between which a condition ends.
+
+        It holds for `low`, not for `high`, and ends once between them. Halving finds the place without a walk through
+        millions of occurrences.
+        """
+        while (middle := self.last_until(low + (high - low) / 2)) is not None:
             if middle <= low:
                 step = self.following(low)
-                if step is None or step >= high or self.due(step) >= boundary:
-                    return low
+                if step is None or step >= high:
+                    break
                 middle = step
-            if self.due(middle) < boundary:
+            if holds(middle):
                 low = middle
             else:
                 high = middle
-        return low
+        return low, high
 
 
 def due_times_of(row: PlanningRow, rules: Rules) -> DueTimes:
@@ -135,11 +143,11 @@ def due_times_of(row: PlanningRow, rules: Rules) -> DueTimes:
     )
 
 
-def pickup_after(line: DueTimes, occurrence: datetime | None, rules: Rules) -> timedelta:
-    """Return how long a sent message may wait for a worker: twice the gap to the next occurrence, within bounds."""
+def pickup_after(due_times: DueTimes, occurrence: datetime | None, rules: Rules) -> timedelta:
+    """Return how long a sent message may wait for a worker: twice the time to the next occurrence, within bounds."""
     if rules.pickup_deadline is not None:
         return rules.pickup_deadline
-    following = None if occurrence is None else line.next(occurrence)
+    following = None if occurrence is None else due_times.next_ignoring_bounds(occurrence)
     if occurrence is None or following is None:
         return LONGEST_PICKUP
     wait = 2 * (following - occurrence)
@@ -151,10 +159,10 @@ def pickup_after(line: DueTimes, occurrence: datetime | None, rules: Rules) -> t
 def windows_of(
     blackout: Sequence[str] | None, windows: Mapping[str, tuple[Sequence[str], str | None]], zone: str
 ) -> Windows | None:
-    """Compile a row's windows and the named ones that they refer to; None for a row that has none.
+    """Compile a row's windows and the named ones that they refer to; None for a row without windows.
 
     Raises:
-        InvalidSchedule: a text is wrong, or names a window that is not there.
+        InvalidSchedule: a text is wrong, or refers to a window that does not exist.
     """
     if not blackout:
         return None

@@ -9,40 +9,40 @@ from .types import LONGEST_PICKUP, MICROSECOND, Planned, Rules, Unplanned
 
 
 def plan(row: Unplanned, rules: Rules) -> Planned:
-    """Plan the first run: see `first_of`. However late this is asked, the answer is the same.
+    """Plan the first run, see `first_of`. The answer does not depend on the time at which a beat plans the row.
 
     Raises:
-        InvalidSchedule: the row can never be planned as it is.
+        InvalidSchedule: no run of the row can be planned.
     """
-    line = due_times_of(row, rules)
-    ended = line.schedule is None or (row.max_runs is not None and row.run_count >= row.max_runs)
-    first = None if ended else first_of(row, line)
+    due_times = due_times_of(row, rules)
+    ended = due_times.schedule is None or (row.max_runs is not None and row.run_count >= row.max_runs)
+    first = None if ended else first_of(row, due_times)
     return Planned(
         name=row.name,
         revision=row.revision,
         planned_from=row.planned_from,
-        next_run_at=None if first is None else line.due(first),
+        next_run_at=None if first is None else due_times.due_at(first),
         planned_for=first,
-        pickup_deadline=LONGEST_PICKUP if ended else pickup_after(line, first, rules),
+        pickup_deadline=LONGEST_PICKUP if ended else pickup_after(due_times, first, rules),
     )
 
 
-def first_of(row: Unplanned, line: DueTimes) -> datetime | None:
-    """Return the first occurrence: the next one after the definition, never one that is over.
+def first_of(row: Unplanned, due_times: DueTimes) -> datetime | None:
+    """Return the first occurrence: the next one after the definition, not one in the past, with two exceptions.
 
-    Two are due though they are over: what a named window held back while it was changed, when the window as it is now
-    has closed; and, where code has changed the times, the newest occurrence of the new ones since the last run.
+    An occurrence that a named window held back when that window was changed is due when the window, as it is now, has
+    closed. And if code has changed the times, the newest occurrence of the new times since the last run is due.
     """
-    return row.held_back or _overdue(row, line) or line.following(row.counts_after)
+    return row.held_back or _overdue(row, due_times) or due_times.following(row.counts_after)
 
 
-def _overdue(row: Unplanned, line: DueTimes) -> datetime | None:
+def _overdue(row: Unplanned, due_times: DueTimes) -> datetime | None:
     """Return the newest occurrence between the last run and the change of the times by code, if there is one.
 
-    One alone, however many there are: none of them was ever promised. A single date that is over is over.
+    Only one, whatever their number: none of them was promised. A single date in the past is not run.
     """
-    if row.judged_from is None or line.schedule is None or line.schedule.kind == "once":
+    if row.judged_from is None or due_times.schedule is None or not due_times.schedule.kind_info.repeats:
         return None
     since = row.judged_from if row.start_at is None else max(row.judged_from, row.start_at - MICROSECOND)
-    newest = line.newest(row.planned_from)
+    newest = due_times.last_until(row.planned_from)
     return newest if newest is not None and newest > since else None

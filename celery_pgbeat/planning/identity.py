@@ -1,4 +1,4 @@
-"""The id of a job: that of a tick, and that of an occurrence in a backfill."""
+"""The id of the job of a tick, and of an occurrence in a backfill."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ UTC = timezone.utc
 
 
 def job_id(name: str, created_at: datetime, scheduled_for: datetime) -> uuid.UUID:
-    """Return the id of a tick's job: the same whoever asks, and another one for a row made anew under the old name."""
+    """Return the id of a tick's job: the same from every beat; another one for a new row of the same name."""
     return _id_of(f"{name}\0{_in_utc(created_at).isoformat()}\0{_shown(_in_utc(scheduled_for))}")
 
 
 def backfill_job_id(name: str, backfill: uuid.UUID, scheduled_for: datetime) -> uuid.UUID:
-    """Return the id of an occurrence's job in a backfill: the same whoever asks, another one in another backfill."""
+    """Return the id of an occurrence's job in a backfill: the same from every beat; another one in another backfill."""
     return _id_of(f"{name}\0{backfill}\0{_shown(_in_utc(scheduled_for))}")
 
 
@@ -36,5 +36,5 @@ def _in_utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
-# Many rows fall due at one instant: the last 256 of them are remembered. Of instants in UTC the equal ones look alike.
+# Many rows fall due at one instant, so the texts of the last 256 are kept. Equal instants in UTC have equal texts.
 _shown = lru_cache(maxsize=256)(datetime.isoformat)

@@ -1,4 +1,4 @@
-"""The types of the room: a row as planning reads it, and the answers about it."""
+"""The types of planning: a row as it reads one, and what it returns."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LONGEST_PICKUP = timedelta(days=1)
 class Rules:
     """What the settings say about planning."""
 
-    timezone: str  # of rows that name none: the app's
-    on_time: timedelta  # an occurrence decided within this of its due time never asks `catchup`
-    lease: timedelta  # as much longer it may take where a beat that had marked the row died
+    timezone: str  # of rows without one: that of the app
+    on_time: timedelta  # `catchup` does not apply to an occurrence that is decided within this of its due time
+    lease: timedelta  # is added to it when the beat that had marked the row died
     pickup_deadline: timedelta | None = None  # None: from the gap to the next occurrence
     min_interval: timedelta = timedelta(seconds=1)
 
@@ -40,7 +40,7 @@ class PlanningRow:
     jitter: timedelta | None
     blackout: Sequence[str] | None
     blackout_action: str
-    # The named windows that `blackout` refers to: their texts, and their zone (None: the row's).
+    # The named windows that `blackout` refers to: their texts, and their zone (None: that of the row).
     windows: Mapping[str, tuple[Sequence[str], str | None]]
     # An occurrence that a named window held back when that window was changed: the first to be planned.
     held_back: datetime | None
@@ -81,17 +81,17 @@ class Due(PlanningRow):
     last_run_at: datetime | None
     marked_at: datetime
     taken_over: bool
-    created_at: datetime  # or when a person last let it decide anew: what the ids of its jobs begin with
+    created_at: datetime  # or when a person last had it decided anew; part of the ids of its jobs
 
     @property
     def now(self) -> datetime:
-        """The database's time at the mark: what is decided about the row is decided as of then."""
+        """The database's time at the mark, for which the row is decided."""
         return self.marked_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """The answer for a row whose next run was to be planned: when it is due, and the occurrence behind that."""
+    """The next run of a row: when it is due, and its occurrence."""
 
     name: str
     revision: int
@@ -104,7 +104,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Occurrences that are skipped: recorded together, with their number and the reason."""
+    """Occurrences that are skipped, in one record with their number and the reason."""
 
     first: datetime
     last: datetime
@@ -113,10 +113,10 @@ class Skipped:
 
 
 class Decision(NamedTuple):  # each tick makes one, and a frozen dataclass takes more than twice as long
-    """What becomes of a due row: at most one job, at most one record of what is skipped, and the next run.
+    """The decision about a due row: at most one job, at most one record of skipped occurrences, and the next run.
 
-    `scheduled_for` and `planned_for` are nominal instants; `due_at` and `next_run_at` have the jitter in them and lie
-    outside the blackout windows.
+    `scheduled_for` and `planned_for` are occurrences: of the job, and of the next run. `due_at` and `next_run_at` are
+    the instants at which these are due: with the jitter, and outside the blackout windows.
     """
 
     row: Due
@@ -131,7 +131,7 @@ class Decision(NamedTuple):  # each tick makes one, and a frozen dataclass takes
     pickup_deadline: timedelta
 
     def refused(self, reason: str) -> Decision:
-        """Return the decision with its job turned into a record: its occurrence is skipped for this reason."""
+        """Return the decision without its job: its occurrence is skipped for this reason."""
         if self.scheduled_for is None:
             return self
         count = 1 + (self.skipped.count if self.skipped else 0)
@@ -142,7 +142,7 @@ class Decision(NamedTuple):  # each tick makes one, and a frozen dataclass takes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postponed:
-    """A due row that may not start anything now: nothing is decided, it comes again when its window has closed."""
+    """A due row in a blackout window: nothing is decided, and the row is due again when the window has closed."""
 
     row: Due
     planned_for: datetime

@@ -1,22 +1,21 @@
 """WHEN: text -> Schedule -> occurrences. Pure: no I/O, no clock, no Celery, no SQL.
 
-One invariant: a schedule is a set of instants. `next`, `previous`, `count` and `matches` are four questions about that
-one set, whatever the language of the text, the zone and the time of the year.
+One invariant: a schedule is a set of instants. `next`, `previous`, `count` and `matches` always agree about that set,
+in every language, zone and time of the year.
 
-`parse.py` tells the kind and calls that kind's reader: `cron.py`, `intervals.py`, `iso.py`, `calendar_events.py`,
-`rrule.py`, `solar.py`. A reader builds readings of a wall clock (`pattern.py` = `clock.py` on `days.py`,
-`date_grid.py`, `rrule_readings.py`), which `wall.py` turns into instants by the spans of `zones.py` and a rule of
-`dst.py`; or instants at once (`grid.py`). `times.py` has the two shapes that all of these share. `gaps.py` tells how
-fast a schedule is. `words.py` and `notes.py` tell people what a schedule means, and what the changes of the clocks do
-to it.
+`registry.py` lists the kinds of schedules; each language has a folder (`cron/`, `interval/`, `iso/`, `calendar/`,
+`rrule/`, `solar/`) with a reader and the words that describe it. `parse.py` finds the kind of a text and calls its
+reader. A reader returns instants: computed directly, or from readings of a wall clock, which all kinds share
+(`wallclock/`). `shortest_gap.py` computes how often a schedule occurs, `dst_notes.py` describes what the changes of the
+clocks do to it, `windows.py` has the blackout windows.
 """
 
 from __future__ import annotations
 
-from .gaps import gap_below, shortest_gap
-from .notes import dst_note, dst_skips
+from .dst_notes import dst_note, dst_skips
 from .parse import cache_key_parts, parse
 from .schedule import Schedule
+from .shortest_gap import gap_below, shortest_gap
 from .windows import Windows, parse_windows
 
 __all__ = [

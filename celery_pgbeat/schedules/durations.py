@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from .days import month_length
-from .instants import MICROSECOND, UTC
+from .wallclock.days import month_length
+from .wallclock.instants import MICROSECOND, UTC
 
-LONGEST = timedelta(days=36_525)  # 100 years, as far as anybody looks
+LONGEST = timedelta(days=36_525)  # 100 years, the horizon of every search
 LONGEST_MONTHS = 1_200
 TOO_LONG = "an interval must not be longer than 100 years"
 
@@ -49,12 +49,12 @@ class Duration:
     days: int
     elapsed: timedelta
 
-    def by_the_wall(self) -> bool:
-        """Return whether there is a part that a wall clock counts, and not a stopwatch."""
+    def has_date_part(self) -> bool:
+        """Return whether there are months or days, which a wall clock counts."""
         return bool(self.months or self.days)
 
-    def on_the_wall(self, reading: datetime, times: int = 1) -> datetime:
-        """Return the reading so many times the months and days later, clamped to the month's end.
+    def after_date_parts(self, reading: datetime, times: int = 1) -> datetime:
+        """Return the reading that is `times` times the months and days later, clamped to the end of the month.
 
         Raises:
             OverflowError: there is no such year.
@@ -149,7 +149,7 @@ def _unit_refused(unit: str) -> str:
 
 
 def _bounded(number: str | None) -> int:
-    """Return the number, cut where it is too long anyway (a text may have 250 digits)."""
+    """Return the number, or a large one instead of a very large one: a text may have 250 digits."""
     return min(int(number), 1_000_000) if number else 0
 
 

@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .days import month_length, never_occurs
-from .instants import UTC
-from .wall import resolve
-from .zones import Zone
+from .source_text import PartError
+from .wallclock.days import month_length, never_occurs
+from .wallclock.instants import UTC
+from .wallclock.wall_times import first_instant_of
+from .wallclock.zones import Zone
 
 MOMENT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,6}))?)?(?:(Z)|([+-])(\d\d):?(\d\d))?)?",
@@ -18,26 +19,16 @@ MOMENT = re.compile(
 BOUNDS = (("year", 1000, 9997), ("month", 1, 12), ("day", 1, 31), ("hour", 0, 23), ("minute", 0, 59), ("second", 0, 59))
 
 
-class MomentError(Exception):
-    """What is wrong with a date-time: the field, the reason, and where in its text."""
-
-    def __init__(self, field: str, reason: str, at: int) -> None:
-        super().__init__(field, reason, at)
-        self.field = field
-        self.reason = reason
-        self.at = at
-
-
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A reading, and the offset that came with it: None where the zone in force is to decide."""
+    """A reading, and the offset that was written with it; None if the zone in force decides."""
 
     reading: datetime
     offset: timedelta | None
 
     def instant(self, zone: Zone) -> datetime:
         """Return the moment as an instant."""
-        return resolve(self.reading, zone) if self.offset is None else self.reading - self.offset
+        return first_instant_of(self.reading, zone) if self.offset is None else self.reading - self.offset
 
     def reading_in(self, zone: Zone) -> datetime:
         """Return what a clock in the zone shows at this moment."""
@@ -57,7 +48,7 @@ def read_moment(text: str) -> Moment | None:
     """Read a date or date-time; None if the text has another shape.
 
     Raises:
-        MomentError: it has the shape, but there is no such date or time.
+        PartError: it has the shape, but there is no such date or time.
     """
     match = MOMENT.fullmatch(text)
     if match is None:
@@ -65,9 +56,9 @@ def read_moment(text: str) -> Moment | None:
     year, month, day, hour, minute, second = numbers = [int(group or 0) for group in match.groups()[:6]]
     for (field, low, high), number, group in zip(BOUNDS, numbers, range(1, 7), strict=True):
         if not low <= number <= high and match.group(group) is not None:
-            raise MomentError(field, f"{field} {number} is not in {low}-{high}", match.start(group))
+            raise PartError(field, f"{field} {number} is not in {low}-{high}", match.start(group))
     if day > month_length(year, month):
-        raise MomentError("day", never_occurs(str(day), 1 << month, 1 << (year - 1970) if year >= 1970 else None), 8)
+        raise PartError("day", never_occurs(str(day), 1 << month, 1 << (year - 1970) if year >= 1970 else None), 8)
     microsecond = int((match.group(7) or "").ljust(6, "0"))
     return Moment(datetime(year, month, day, hour, minute, second, microsecond, UTC), _offset(match))
 
@@ -79,5 +70,5 @@ def _offset(match: re.Match[str]) -> timedelta | None:
     if not sign:
         return None
     if int(hours) > 23 or int(minutes) > 59:
-        raise MomentError("offset", f"offset {sign}{hours}:{minutes} is not in -23:59 to +23:59", match.start(9))
+        raise PartError("offset", f"offset {sign}{hours}:{minutes} is not in -23:59 to +23:59", match.start(9))
     return timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)

@@ -1,32 +1,31 @@
-"""A Schedule: a canonical text and the instants it stands for."""
+"""A Schedule: a canonical text and its instants."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
 
-from .instants import EARLIEST, LATEST, MICROSECOND, UTC, as_utc, within_reach
-from .times import Times
-from .words import in_words
-
-Kind = Literal["cron", "crontab", "interval", "iso", "once", "calendar", "rrule", "solar"]
+from .kind import Kind
+from .wallclock.instants import EARLIEST, LATEST, MICROSECOND, UTC, as_utc, within_reach
+from .wallclock.protocols import Times
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """When something happens: a set of instants.
 
-    Every method takes aware datetimes of any zone and answers with aware UTC datetimes. Nothing further away than
-    100 years is found.
+    Every method takes aware datetimes of any zone and returns aware UTC datetimes. Nothing further away than 100 years
+    is found.
 
     Attributes:
         text: canonical text. Parsed with the same timezone, dst and anchor it gives an equal schedule.
-        kind: which language the text is written in.
+        kind: which language the text is written in: cron, crontab, interval, iso, once, calendar, rrule or solar.
         timezone: IANA name of the zone in force.
         dst: `default`, `skip`, `once` or `all`.
         anchor: where the grid of an interval without a start of its own begins; None for other kinds.
+        times: the instants, as the kind's reader computes them.
+        kind_info: the registry's entry for the kind.
 
     Example:
         >>> from datetime import datetime, timezone
@@ -37,11 +36,12 @@ class Schedule:
     """
 
     text: str
-    kind: Kind
+    kind: str
     timezone: str
     dst: str
     anchor: datetime | None
     times: Times = field(compare=False, repr=False)
+    kind_info: Kind = field(compare=False, repr=False)
 
     def next(self, after: datetime) -> datetime | None:
         """Return the first occurrence strictly later than `after`, or None.
@@ -72,7 +72,7 @@ class Schedule:
         Args:
             after: where to begin.
             until: where to end; None for no end.
-            limit: at most so many; None for no limit.
+            limit: the largest number of occurrences; None for no limit.
 
         Raises:
             ValueError: `after` or `until` is naive.
@@ -86,7 +86,7 @@ class Schedule:
             found = self.next(found)
 
     def count(self, after: datetime, until: datetime) -> int:
-        """Return how many occurrences lie in (after, until], by arithmetic.
+        """Return how many occurrences are in (after, until], by arithmetic.
 
         Raises:
             ValueError: an argument is naive.
@@ -105,4 +105,12 @@ class Schedule:
 
     def describe(self) -> str:
         """Return the schedule in plain English words."""
-        return in_words(self.kind, self.text, self.timezone)
+        words = self.kind_info.describe(self.text)
+        return words if self.timezone == "UTC" else f"{words} ({self.timezone})"
+
+    def with_anchor(self, anchor: datetime) -> Schedule | None:
+        """Return the schedule with another anchor, without reading its text again; None if that is not possible."""
+        moved = self.kind_info.with_anchor and self.kind_info.with_anchor(self.times, anchor)
+        if moved is None:
+            return None
+        return Schedule(self.text, self.kind, self.timezone, self.dst, anchor, moved, self.kind_info)

@@ -1,8 +1,8 @@
-"""Blackout windows: stretches of time during which nothing may start.
+"""Blackout windows: times during which nothing may start.
 
 A window is an opener, any schedule, and a duration: `cron: 0 0 * * sat P2D`. It is half open, [opening, opening +
 duration), with days counted by the wall clock of the opener's zone. All windows of one schedule have one length, so
-the last one to open is the last one to close, and only that one needs to be looked at.
+the last one to open is the last one to close, and only that one is computed.
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ from operator import itemgetter
 from celery_pgbeat.errors import InvalidSchedule
 
 from .durations import Duration, DurationError, read_iso
-from .instants import EPOCH, LATEST, MICROSECOND, as_utc, horizon_after, within_reach
-from .iso_words import duration_in_words
-from .parse import RRULE_SET, parse
+from .parse import parse
+from .rrule.text import is_recurrence_set
 from .schedule import Schedule
-from .wall import resolve
-from .zones import zone_named
+from .wallclock.instants import EPOCH, LATEST, MICROSECOND, as_utc, horizon_after, within_reach
+from .wallclock.wall_times import first_instant_of
+from .wallclock.zones import zone_named
+from .words import duration_in_words
 
 MOST_WINDOWS = 20
-MOST_TEXTS = 20  # each may refer to windows by name; what has more is refused before any of it is read
+MOST_TEXTS = 20  # each may refer to windows by name; a longer list is refused before any of it is read
 LONGEST_TEXT = 4_250  # characters: a recurrence set and a duration, with room
 LONGEST_CHAIN = 1_000  # windows, one following the other without a free moment between
-CHECKED = 4_000  # questions asked at definition before no further chain is begun; some 5 µs each
+CHECKED = 4_000  # openings computed for the check at definition, before it begins no further chain; some 5 µs each
 
 NAMED = re.compile(r"window\s*:\s*(.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
 LAST_WORD = re.compile(r"(.*\S)\s+(\S+)", re.DOTALL)
-
-PREFIXES = {"cron": "cron: ", "calendar": "calendar: "}  # what makes a window's text easy to read
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,8 @@ class Window:
     opener: Schedule
     length: Duration
 
-    def holding(self, instant: datetime) -> tuple[datetime, datetime] | None:
-        """Return when the window that holds the instant opened and when it closes, or None if none does."""
+    def covering(self, instant: datetime) -> tuple[datetime, datetime] | None:
+        """Return when the window that covers the instant opened and when it closes, or None if none does."""
         opening = self.opener.previous(instant + MICROSECOND)
         if opening is None:
             return None
@@ -58,15 +57,18 @@ class Window:
             return LATEST
 
     def _after_length(self, opening: datetime) -> datetime:
-        if not self.length.by_the_wall():
+        if not self.length.has_date_part():
             return opening + self.length.elapsed
         zone = zone_named(self.opener.timezone)
-        return resolve(self.length.on_the_wall(opening + zone.offset_at(opening)), zone) + self.length.elapsed
+        return (
+            first_instant_of(self.length.after_date_parts(opening + zone.offset_at(opening)), zone)
+            + self.length.elapsed
+        )
 
     @property
     def text(self) -> str:
         """The canonical text."""
-        prefix = "" if ":" in self.opener.text.partition(" ")[0] else PREFIXES.get(self.opener.kind, "")
+        prefix = "" if ":" in self.opener.text.partition(" ")[0] else self.opener.kind_info.window_prefix
         return f"{prefix}{self.opener.text} {self.length.text()}"
 
 
@@ -93,7 +95,7 @@ class Windows:
         return "; ".join(window.text for window in self.windows)
 
     def covers(self, instant: datetime) -> bool:
-        """Return whether the instant lies in a window.
+        """Return whether the instant is in a window.
 
         Raises:
             ValueError: `instant` is naive.
@@ -120,7 +122,7 @@ class Windows:
         return None
 
     def since(self, instant: datetime) -> datetime | None:
-        """Return since when there has been no free moment: when the first window opened of those that hold the instant.
+        """Return since when there has been no free moment: when the first of the windows opened that cover the instant.
 
         None means that the instant is free, or that more than 1,000 windows precede it without a free moment.
 
@@ -130,10 +132,10 @@ class Windows:
         blocked = within_reach(as_utc(instant))
         opening = None
         for _ in range(LONGEST_CHAIN):
-            held = [holding for window in self.windows if (holding := window.holding(blocked)) is not None]
-            if not held:
+            covering = [found for window in self.windows if (found := window.covering(blocked)) is not None]
+            if not covering:
                 return opening
-            opening = min(held)[0]
+            opening = min(covering)[0]
             blocked = opening - MICROSECOND
         return None
 
@@ -165,8 +167,8 @@ class Windows:
     def _closing(self, instant: datetime) -> datetime | None:
         if instant >= LATEST - MICROSECOND:
             return None
-        held = (window.holding(instant) for window in self.windows)
-        return max((holding[1] for holding in held if holding is not None), default=None)
+        covering = (window.covering(instant) for window in self.windows)
+        return max((found[1] for found in covering if found is not None), default=None)
 
 
 def parse_windows(
@@ -235,7 +237,7 @@ def names_in(texts: Sequence[str]) -> frozenset[str]:
 def _bodies(text: str) -> Iterator[tuple[str, int]]:
     """Yield each window of a text, with its offset."""
     at = 0
-    for part in [text] if RRULE_SET.match(text.lstrip()) else text.split(";"):
+    for part in [text] if is_recurrence_set(text) else text.split(";"):
         yield part.strip(), at + len(part) - len(part.lstrip())
         at += len(part) + 1
 

@@ -1,46 +1,36 @@
-"""Schedules in plain English, told from their canonical text."""
+"""Words that the descriptions of several kinds share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from datetime import timedelta
 
-from .cron_words import calendar_fields, cron_fields, fields_in_words
-from .iso_words import interval_in_words, iso_in_words, once_in_words
-from .rrule_text import read_set
-from .rrule_words import set_in_words
-from .source import Source
+from .durations import Duration
 
-
-def in_words(kind: str, text: str, timezone: str) -> str:
-    """Return the schedule of that canonical text in words, with its zone unless that is UTC."""
-    words = WORDS[kind](text)
-    return words if timezone == "UTC" else f"{words} ({timezone})"
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+UNITS = (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1)))
 
 
-def _cron(text: str) -> str:
-    return fields_in_words(cron_fields(text))
+def joined(items: list[str], word: str = "and") -> str:
+    """Return `a, b and c`."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
 
 
-def _calendar(text: str) -> str:
-    return fields_in_words(calendar_fields(text))
+def duration_in_words(duration: Duration) -> str:
+    """Return `1 day and 12 hours` for P1DT12H."""
+    years, months = divmod(duration.months, 12)
+    parts = [_plural(years, "year"), _plural(months, "month"), _plural(duration.days, "day")]
+    rest = duration.elapsed
+    for unit, length in UNITS:
+        number, rest = divmod(rest, length)
+        parts.append(_plural(number, unit))
+    seconds = f"{rest.total_seconds():f}".rstrip("0").rstrip(".")
+    parts.append(f"{seconds} second{'' if seconds == '1' else 's'}" if rest else "")
+    return joined([part for part in parts if part])
 
 
-def _rrule(text: str) -> str:
-    return set_in_words(read_set(Source(text, text, 0, "UTC", "", "default", None)))
-
-
-def _solar(text: str) -> str:
-    _, event, latitude, longitude = text.split()
-    return f"at {event.replace('_', ' ')} at latitude {latitude}, longitude {longitude}"
-
-
-WORDS: dict[str, Callable[[str], str]] = {
-    "cron": _cron,
-    "crontab": _cron,
-    "calendar": _calendar,
-    "interval": interval_in_words,
-    "iso": iso_in_words,
-    "once": once_in_words,
-    "rrule": _rrule,
-    "solar": _solar,
-}
+def _plural(number: int, unit: str) -> str:
+    return f"{number} {unit}{'' if number == 1 else 's'}" if number else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from zoneinfo import ZoneInfo
 
-from celery_pgbeat.schedules.zones import zone_named
+from celery_pgbeat.schedules.wallclock.zones import zone_named
 
 
 def at(when: datetime | str) -> datetime:

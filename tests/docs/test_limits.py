@@ -12,8 +12,9 @@ from celery_pgbeat.measures import alarm, counting, gauges, webhook
 from celery_pgbeat.plain_json import DEEPEST, LARGEST
 from celery_pgbeat.planning import catchup
 from celery_pgbeat.postgres import beat_queries, listen, migrate
-from celery_pgbeat.schedules import instants, windows
+from celery_pgbeat.schedules import windows
 from celery_pgbeat.schedules.parse import LONGEST_SET, LONGEST_TEXT
+from celery_pgbeat.schedules.wallclock import instants
 from celery_pgbeat.worker import end_batch, guard, message, refusals, tracker
 from tests.docs.pages import NAMED, ROOT, written_in
 

@@ -307,6 +307,6 @@ class Ledger:
         expected = line.count(line.counts_after, planned_for - MICROSECOND)
         counted = sum(record.count for record in records)
         assert expected == counted, f"{expected} occurrences were due, {counted} were decided: {row}, {records}"
-        assert next_run_at >= line.due(planned_for), f"due before its instant: {row}"
+        assert next_run_at >= line.due_at(planned_for), f"due before its instant: {row}"
         assert next_run_at > now, f"left undecided: {row}"
         return counted

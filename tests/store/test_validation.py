@@ -16,6 +16,8 @@ from celery_pgbeat.declare import KNOWN_OPTIONS, define
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.schedules import parse
+from celery_pgbeat.schedules.kind import Kind
+from celery_pgbeat.schedules.registry import KINDS
 from celery_pgbeat.settings import Settings
 from tests.harness.session import Session, reason
 from tests.unit.schedules.wrong_texts import NIGHT, lists_of_windows, wrong_texts
@@ -288,6 +290,17 @@ def test_a_schedule_in_a_zone_that_does_not_exist_is_refused(session: Session, t
 def test_a_schedule_that_python_reads_is_stored(session: Session) -> None:
     assert [None] * len(ACCEPTED) == [in_python(text) for text in ACCEPTED]
     assert [None] * len(ACCEPTED) == judged(session, ACCEPTED)
+
+
+@pytest.mark.parametrize("kind", KINDS.all, ids=lambda kind: kind.name)
+def test_sql_knows_each_kind_of_schedule(session: Session, kind: Kind) -> None:
+    bare = kind.example.removeprefix(f"{kind.name}: ")
+    texts = [kind.example, *(f"{prefix}: {bare}" for prefix in kind.prefixes)]
+
+    assert [None] * len(texts) == judged(session, texts), (
+        f"SQL refuses {kind.name!r}, a kind that the registry in schedules/registry.py has: "
+        f"add it to kind_of and to validate_schedule_in in postgres/definitions/1_validation.sql"
+    )
 
 
 def test_the_letters_of_a_turkish_database_are_those_of_any_other(session: Session) -> None:

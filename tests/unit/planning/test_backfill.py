@@ -69,7 +69,7 @@ def test_an_interval_has_no_occurrence_before_its_grid_begins() -> None:
     assert (NEW_YEAR, NEW_YEAR + HOUR / 2, NEW_YEAR + HOUR) == step(span).jobs
 
 
-def test_jitter_and_blackout_windows_are_not_asked() -> None:
+def test_jitter_and_blackout_windows_do_not_apply() -> None:
     plain, spread = hourly(at("10:00"), at("12:00")), {"jitter": HOUR, "blackout": ["cron: 0 0 * * * P1D"]}
 
     assert step(plain) == step(hourly(at("10:00"), at("12:00"), **spread))
@@ -96,7 +96,7 @@ def test_no_more_go_out_than_there_is_room_for_and_the_next_step_goes_on() -> No
 
 
 @pytest.mark.parametrize("room", [1, 3, 100])
-def test_each_mode_sends_what_it_says_and_counts_the_rest(room: int) -> None:
+def test_each_mode_sends_its_occurrences_and_counts_the_others(room: int) -> None:
     history = History({at("01:00"): False, at("03:00"): True, at("03:30"): True, at("05:00"): True, at("08:00"): False})
     begin, end = at("00:00"), at("09:00")
 
@@ -108,7 +108,7 @@ def test_each_mode_sends_what_it_says_and_counts_the_rest(room: int) -> None:
     assert {"missing": 4, "failed": 8, "all": 0} == {mode: passed for mode, (_, passed, _) in hours.items()}
 
 
-def test_nothing_is_decided_beyond_what_the_history_knows() -> None:
+def test_nothing_is_decided_beyond_the_end_of_the_history() -> None:
     span = hourly(at("00:00"), at("09:00"), "failed")
     known = History({at("01:00"): False, at("03:00"): True}, until=at("03:00"))
 
@@ -127,7 +127,7 @@ def test_a_history_of_another_schedule_is_left_behind() -> None:
         assert ((), at("00:49"), 0, at("01:00")) == (one.jobs, one.reached, one.skipped, one.next_at)
 
 
-def test_what_the_ordinary_way_has_still_to_decide_waits() -> None:
+def test_occurrences_that_a_due_row_has_still_to_decide_wait() -> None:
     span = hourly(at("00:00"), at("05:00"))
 
     one = step(span, left=at("03:00"))
@@ -138,7 +138,7 @@ def test_what_the_ordinary_way_has_still_to_decide_waits() -> None:
     assert [3, 4, 5] == [occurrence.hour for occurrence in step(span, waiting.reached).jobs]
 
 
-def test_counting_says_the_same_as_deciding() -> None:
+def test_counting_gives_the_same_as_deciding() -> None:
     history = History({at("01:00"): False, at("03:00"): True, at("03:30"): True, at("08:00"): True})
     for mode in ("missing", "failed", "all"):
         span = hourly(at("00:00"), at("09:00"), mode)
@@ -147,7 +147,7 @@ def test_counting_says_the_same_as_deciding() -> None:
         assert 0 == span.count_wanted(at("09:00"), history, span.end)
 
 
-def test_fifty_years_of_seconds_of_which_none_failed_are_passed_over_in_one_step() -> None:
+def test_fifty_years_of_seconds_without_a_failure_take_one_step() -> None:
     since = NEW_YEAR - timedelta(days=18_262)
     span = hourly(since, NEW_YEAR, "failed", schedule="* * * * * *")
     began = time.process_time()
@@ -174,6 +174,6 @@ def test_ids_are_the_same_for_one_backfill_and_other_ones_for_the_next() -> None
     assert {5} == {one.version for one in ids}
 
 
-def test_what_cannot_be_planned_cannot_be_filled() -> None:
+def test_a_row_that_cannot_be_planned_cannot_be_backfilled() -> None:
     with pytest.raises(InvalidSchedule, match="faster than pgbeat_min_interval"):
         hourly(at("00:00"), at("01:00"), schedule="every 100ms")

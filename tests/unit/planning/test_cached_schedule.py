@@ -19,7 +19,6 @@ from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.planning import Due, PlanningRow, Rules, Unplanned, cached_schedule, due_times, identity, job_id
 from celery_pgbeat.planning.cached_schedule import CachedSchedule, cached_schedule_of
 from celery_pgbeat.schedules import parse, shortest_gap
-from celery_pgbeat.schedules.intervals import anchored
 from celery_pgbeat.schedules.parse import read
 from tests.unit.planning.rows import NEW_YEAR, RULES, at, definition, due
 
@@ -129,7 +128,7 @@ def rows(draw: st.DrawFn) -> tuple[Due, Rules]:
 
 
 @given(burst=st.lists(rows(), min_size=1, max_size=12))
-def test_what_is_remembered_gives_the_answers_that_asking_anew_gives(burst: list[tuple[Due, Rules]]) -> None:
+def test_cached_schedules_give_the_same_results_as_new_ones(burst: list[tuple[Due, Rules]]) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(due_times, "cached_schedule_of", compiled_anew)
         patched.setattr(import_module("celery_pgbeat.planning.decide"), "job_id", id_by_the_library)
@@ -157,7 +156,7 @@ def test_an_interval_moved_to_its_anchor_is_the_one_that_is_read_with_it(
     assert expected.count(start, start + away) == found.count(start, start + away)
 
 
-def test_what_only_its_anchor_makes_possible_is_not_refused_for_another() -> None:
+def test_a_text_that_only_its_anchor_makes_possible_is_not_refused_for_another_anchor() -> None:
     """Counted from 1970 every fourth year has no 29 February, from 2024 each has one."""
     leap = "RRULE:FREQ=YEARLY;INTERVAL=4;BYMONTH=2;BYMONTHDAY=29"
     planned = planning.plan(definition(schedule=leap, anchor=datetime(2024, 1, 1, tzinfo=timezone.utc)), RULES)
@@ -166,13 +165,13 @@ def test_what_only_its_anchor_makes_possible_is_not_refused_for_another() -> Non
 
 
 def test_a_repeating_interval_keeps_its_number_of_runs_and_is_not_moved() -> None:
-    assert anchored(parse("R3/PT1H"), NEW_YEAR) is None
-    assert anchored(parse("P1M"), NEW_YEAR) is None
-    assert parse("every 1h", anchor=NEW_YEAR) == anchored(parse("every 1h"), NEW_YEAR)
+    assert parse("R3/PT1H").with_anchor(NEW_YEAR) is None
+    assert parse("P1M").with_anchor(NEW_YEAR) is None
+    assert parse("every 1h", anchor=NEW_YEAR) == parse("every 1h").with_anchor(NEW_YEAR)
 
 
 @pytest.mark.parametrize("text", ["every 0.1s", "0 25 * * *", "every P0D"])
-def test_what_is_refused_is_refused_each_time(text: str) -> None:
+def test_a_refused_text_is_refused_each_time(text: str) -> None:
     refusals = []
     for _ in range(3):
         with pytest.raises(InvalidSchedule) as caught:
@@ -182,7 +181,7 @@ def test_what_is_refused_is_refused_each_time(text: str) -> None:
     assert 1 == len(set(refusals))
 
 
-def test_changed_rules_are_not_answered_from_what_was_remembered() -> None:
+def test_changed_rules_are_not_answered_from_the_cache() -> None:
     row = definition(schedule="0 9 * * *", planned_from=at("00:00"))
     elsewhere = replace(RULES, timezone="America/New_York", pickup_deadline=timedelta(hours=5))
     before, after = planning.plan(row, RULES), planning.plan(row, elsewhere)
@@ -192,7 +191,7 @@ def test_changed_rules_are_not_answered_from_what_was_remembered() -> None:
     assert before == planning.plan(row, RULES)
 
 
-def test_a_raised_or_lowered_minimum_holds_for_what_was_planned_before() -> None:
+def test_a_changed_minimum_applies_to_cached_schedules() -> None:
     row = definition(schedule="every 5s")
     slower = replace(RULES, min_interval=timedelta(seconds=10))
     planning.plan(row, RULES)
@@ -202,7 +201,7 @@ def test_a_raised_or_lowered_minimum_holds_for_what_was_planned_before() -> None
     assert planning.plan(row, RULES).next_run_at is not None
 
 
-def test_rows_with_one_schedule_share_what_is_remembered_whatever_the_text_cannot_use() -> None:
+def test_rows_share_a_cached_schedule_if_the_text_does_not_depend_on_their_differences() -> None:
     rows = [definition(name=name, anchor=NEW_YEAR + timedelta(days=day)) for name, day in (("a", 0), ("b", 1))]
     hashed = [replace(row, schedule="H * * * *", anchor=NEW_YEAR) for row in rows]
     anchored = [replace(row, schedule="every 5m", name="a") for row in rows]
@@ -213,7 +212,7 @@ def test_rows_with_one_schedule_share_what_is_remembered_whatever_the_text_canno
         assert cached_schedule_of(different[0], RULES) is not cached_schedule_of(different[1], RULES)
 
 
-def test_the_two_passes_of_an_overlap_are_two_questions_and_two_anchors() -> None:
+def test_the_two_passes_of_an_overlap_are_two_arguments_and_two_anchors() -> None:
     passes = [datetime(2026, 10, 25, 2, 30, tzinfo=BERLIN, fold=fold) for fold in (0, 1)]
     expected = [at.astimezone(timezone.utc) + timedelta(minutes=1) for at in passes]
     minutely = cached_schedule_of(definition(schedule="* * * * *"), RULES)
@@ -227,15 +226,15 @@ def test_the_two_passes_of_an_overlap_are_two_questions_and_two_anchors() -> Non
 @pytest.mark.parametrize("text", ["every 1m", "* * * * *"])
 def test_a_naive_anchor_or_question_is_an_error_even_where_the_text_has_been_seen(text: str) -> None:
     line = planning.due_times_of(definition(schedule=text), RULES)
-    line.next(NEW_YEAR)
+    line.next_ignoring_bounds(NEW_YEAR)
 
     with pytest.raises(ValueError, match="no time zone"):
         planning.due_times_of(definition(schedule=text, anchor=NEW_YEAR.replace(tzinfo=None)), RULES)
     with pytest.raises(ValueError, match="no time zone"):
-        line.next(NEW_YEAR.replace(tzinfo=None))
+        line.next_ignoring_bounds(NEW_YEAR.replace(tzinfo=None))
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_the_caches_are_bounded() -> None:
     minutely = cached_schedule_of(definition(schedule="* * * * *"), RULES)
     assert minutely is not None
     for minute in range(100):

@@ -65,7 +65,7 @@ def test_a_run_that_sql_set_before_the_row_was_defined_does_not_widen_the_limit(
     assert (at("11:00", 6), 27) == (passed.skipped.first, passed.skipped.count)
 
 
-def test_what_a_window_held_back_is_one_run_however_late_it_is_decided() -> None:
+def test_occurrences_that_a_window_delayed_are_one_run_however_late_it_is_decided() -> None:
     row = due(
         at("05:05"),
         at("05:00"),

@@ -38,7 +38,7 @@ def test_an_interval_starts_one_step_after_its_anchor() -> None:
         {"max_runs": 3, "run_count": 3},
     ],
 )
-def test_what_has_no_further_run_is_planned_as_never(changes: dict[str, Any]) -> None:
+def test_a_row_without_a_further_run_is_planned_as_never(changes: dict[str, Any]) -> None:
     assert plan(definition(**changes), RULES).next_run_at is None
 
 
@@ -102,7 +102,7 @@ def test_what_is_on_time_is_decided_oldest_first_even_if_the_next_one_is_due_too
     assert (at("12:00"), at("12:00:05")) == (decision.scheduled_for, decision.next_run_at)
 
 
-def test_after_six_hours_the_latest_goes_out_and_the_rest_is_one_counted_record() -> None:
+def test_after_six_hours_the_latest_is_sent_and_one_record_counts_the_others() -> None:
     decision = decide(due(at("12:02"), at("06:05"), last_run_at=at("06:00")))
 
     assert (at("12:00"), at("12:05")) == (decision.scheduled_for, decision.next_run_at)
@@ -138,7 +138,7 @@ def test_catchup_earliest_sends_the_oldest_that_the_window_allows() -> None:
     assert [decision.skipped.count for decision in (unbounded, bounded) if decision.skipped] == [71, 71]
 
 
-def test_a_lapsed_marks_own_tick_is_on_time_for_a_lease_longer() -> None:
+def test_after_a_lapsed_mark_the_tick_is_on_time_for_one_more_lease() -> None:
     """The beat that had marked it died, and held it up for its lease of 15 s; 32 s are on time for all."""
     late = {"catchup": "none", "last_run_at": at("11:55")}
     in_time = decide(due(at("12:00:47"), at("12:00"), taken_over=True, **late))
@@ -163,7 +163,7 @@ def test_a_mark_of_this_morning_makes_nothing_on_time() -> None:
 
 @pytest.mark.parametrize("catchup", ["none", "latest", "earliest", "all"])
 @pytest.mark.parametrize("taken_over", [False, True])
-def test_a_catchup_window_is_the_last_word_also_on_what_is_on_time(catchup: str, taken_over: bool) -> None:
+def test_a_catchup_window_also_limits_what_is_on_time(catchup: str, taken_over: bool) -> None:
     policy = {"catchup": catchup, "catchup_window": timedelta(seconds=1), "taken_over": taken_over}
     within = decide(due(at("12:00:01"), at("12:00"), **policy))
     beyond = decide(due(at("12:00:02"), at("12:00"), **policy))
@@ -173,7 +173,7 @@ def test_a_catchup_window_is_the_last_word_also_on_what_is_on_time(catchup: str,
     assert at("12:05") == beyond.next_run_at
 
 
-def test_what_a_short_window_drops_is_one_record_however_many_they_are() -> None:
+def test_occurrences_that_a_short_catchup_window_drops_are_one_record() -> None:
     window = {"schedule": "every 1s", "catchup_window": timedelta(seconds=2), "last_run_at": at("12:00")}
     decision = decide(due(at("12:00:10"), at("12:00:01"), **window))
 
@@ -220,7 +220,7 @@ def test_a_run_set_by_sql_before_the_start_does_not_begin_the_schedule_early() -
     assert at("10:00", 8) == decide(row).next_run_at
 
 
-def test_a_row_without_times_of_its_own_runs_once_when_it_is_told_to() -> None:
+def test_a_row_without_a_schedule_runs_once_when_triggered() -> None:
     decision = decide(due(at("12:00"), at("12:00"), schedule=None, planned_for=None))
 
     assert (at("12:00"), None) == (decision.scheduled_for, decision.next_run_at)
@@ -249,7 +249,7 @@ def test_a_refused_decision_keeps_its_occurrence_in_the_record() -> None:
     assert (1, "not_allowed", at("12:05")) == (decision.skipped.count, decision.skipped.reason, decision.next_run_at)
 
 
-def test_the_id_of_a_tick_is_the_same_whoever_asks_and_another_for_a_row_made_anew() -> None:
+def test_the_id_of_a_tick_is_the_same_from_every_beat_and_another_for_a_new_row() -> None:
     assert job_id("a", NEW_YEAR, at("12:00")) == job_id(
         "a", NEW_YEAR.astimezone(timezone(timedelta(hours=5))), at("12:00")
     )

@@ -23,13 +23,13 @@ WEEKEND = ("0 0 * * sat P2D",)
 
 def test_jitter_is_stable_for_a_row_and_an_occurrence_and_differs_between_rows() -> None:
     spread = {
-        name: due_times_of(definition(name=name, jitter=timedelta(minutes=4)), RULES).due(at("12:00"))
+        name: due_times_of(definition(name=name, jitter=timedelta(minutes=4)), RULES).due_at(at("12:00"))
         for name in map(str, range(100))
     }
 
     assert all(at("12:00") <= instant <= at("12:04") for instant in spread.values())
     assert len(set(spread.values())) > 90
-    again = due_times_of(definition(name="7", jitter=timedelta(minutes=4)), RULES).due(at("12:00"))
+    again = due_times_of(definition(name="7", jitter=timedelta(minutes=4)), RULES).due_at(at("12:00"))
     assert spread["7"] == again
 
 
@@ -38,10 +38,10 @@ def test_jitter_never_reaches_the_next_occurrence_however_long_it_is() -> None:
     occurrences = [at("12:00") + timedelta(minutes=5 * n) for n in range(200)]
 
     for one, another in pairwise(occurrences):
-        assert one <= line.due(one) < another
+        assert one <= line.due_at(one) < another
 
 
-def test_the_nominal_instant_stays_the_identity_of_an_occurrence_with_jitter() -> None:
+def test_jitter_changes_when_an_occurrence_is_due_and_not_the_occurrence() -> None:
     row = definition(planned_from=at("12:01"), jitter=timedelta(minutes=4))
     planned = plan(row, RULES)
     assert planned.next_run_at is not None
@@ -72,7 +72,7 @@ def test_a_run_that_falls_into_the_night_is_due_at_its_end_and_keeps_its_instant
     )
 
 
-def test_what_the_night_held_back_goes_out_once_under_the_latest() -> None:
+def test_occurrences_that_a_window_delayed_are_sent_once_for_the_latest() -> None:
     """B-3: thirty blocked ticks of `*/10` merge into one at 05:00, which is an occurrence itself."""
     row = due(at("05:00"), at("05:00"), schedule="*/10 * * * *", planned_for=at("00:00"), blackout=NIGHT)
 
@@ -102,11 +102,11 @@ def test_a_window_is_half_open() -> None:
     """B-4: 00:00 is blocked, 05:00 is free."""
     line = due_times_of(definition(blackout=NIGHT), RULES)
 
-    assert (at("05:00"), at("05:00")) == (line.due(at("00:00")), line.due(at("05:00")))
-    assert at("23:55") == line.due(at("23:55"))
+    assert (at("05:00"), at("05:00")) == (line.due_at(at("00:00")), line.due_at(at("05:00")))
+    assert at("23:55") == line.due_at(at("23:55"))
 
 
-def test_skip_passes_over_what_falls_into_a_window_in_one_record() -> None:
+def test_skip_records_all_occurrences_in_a_window_once() -> None:
     """B-3: nothing at 05:00 from the one of 02:30."""
     night = {"schedule": "*/10 * * * *", "blackout": NIGHT, "blackout_action": "skip"}
     postponed = decide_or_postpone(due(at("00:00"), at("00:00"), **night), RULES)
@@ -136,7 +136,7 @@ def test_a_run_set_by_sql_inside_a_window_comes_again_at_its_end() -> None:
     assert saturday == decide(monday).scheduled_for
 
 
-def test_a_run_set_by_sql_inside_a_window_is_passed_over_where_the_row_says_skip() -> None:
+def test_a_run_set_by_sql_inside_a_window_is_skipped_under_skip() -> None:
     row = due(at("05:00"), at("05:00"), planned_for=at("02:00:30"), blackout=NIGHT, blackout_action="skip")
 
     decision = decide(row)
@@ -158,7 +158,7 @@ def test_what_was_missed_before_a_window_waits_for_its_end() -> None:
     assert (at("23:50"), "catchup", at("05:00", 8)) == (decision.scheduled_for, decision.origin, decision.next_run_at)
 
 
-def test_a_window_that_is_newer_than_the_plan_holds_all_the_same() -> None:
+def test_a_window_that_is_newer_than_the_plan_applies() -> None:
     postponed = decide_or_postpone(due(at("02:30"), at("02:30"), blackout=NIGHT), RULES)
 
     assert isinstance(postponed, Postponed)
@@ -180,7 +180,7 @@ def test_what_a_named_window_held_back_is_planned_first_when_that_is_changed() -
     assert (at("04:00"), at("02:30")) == (planned.next_run_at, planned.planned_for)
 
 
-def test_of_what_was_missed_the_latest_that_no_window_forbids_goes_out() -> None:
+def test_of_the_missed_occurrences_the_latest_outside_the_windows_is_sent() -> None:
     """Down from 22:00 to 05:02: what fell into the night is passed over, so the latest is that of 23:50."""
     row = due(
         at("05:05", 8),
@@ -202,11 +202,11 @@ def test_the_windows_of_a_name_are_read_in_their_own_zone_or_the_rows() -> None:
     own = definition(blackout=["window: night"], windows={"night": (NIGHT, "America/New_York")})
     rows = definition(blackout=["window: night"], windows={"night": (NIGHT, None)}, timezone="Europe/Berlin")
 
-    assert at("10:00") == due_times_of(own, RULES).due(at("05:00"))
-    assert at("04:00") == due_times_of(rows, RULES).due(at("03:55"))
+    assert at("10:00") == due_times_of(own, RULES).due_at(at("05:00"))
+    assert at("04:00") == due_times_of(rows, RULES).due_at(at("03:55"))
 
 
-def test_a_window_that_nobody_has_defined_is_a_problem_of_the_row() -> None:
+def test_a_window_that_is_not_defined_is_a_problem_of_the_row() -> None:
     with pytest.raises(InvalidSchedule, match="there is no blackout window named 'night'"):
         plan(definition(blackout=["window: night"]), RULES)
 
@@ -277,8 +277,8 @@ def test_every_occurrence_is_accounted_for_exactly_once(
                 if decision.scheduled_for is not None:
                     assert decision.due_at is not None
                     assert decision.scheduled_for <= decision.due_at <= now
-                    assert action == "defer" or not line.covers(line.spread(decision.scheduled_for))
-                    assert not line.covers(now) or now - decision.due_at <= RULES.on_time
+                    assert action == "defer" or not line.is_blacked_out(line.with_jitter(decision.scheduled_for))
+                    assert not line.is_blacked_out(now) or now - decision.due_at <= RULES.on_time
             else:
                 assert next_run_at > row.now
             if next_run_at > now:

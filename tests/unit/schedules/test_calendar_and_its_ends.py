@@ -74,7 +74,7 @@ def test_crons_own_rule_takes_either_the_leap_day_or_the_weekday():
         ("DTSTART:20270831T000000 RRULE:FREQ=MONTHLY;BYMONTHDAY=-1", ["08-31", "09-30", "10-31", "11-30", "12-31"]),
     ],
 )
-def test_from_the_31st_on_a_month_ends_where_its_kind_lets_it_end(text, expected):
+def test_each_kind_treats_the_31st_in_short_months_by_its_own_rule(text, expected):
     assert expected == [day[5:] for day in days(text, "2027-08-29T12:00", len(expected))]
 
 
@@ -154,7 +154,7 @@ FAR = [
 
 @pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati"])
 @pytest.mark.parametrize("text", FAR)
-def test_what_lies_at_the_end_of_the_calendar_is_never_and_no_error(text, zone):
+def test_an_occurrence_past_the_end_of_the_calendar_is_never_and_no_error(text, zone):
     schedule = parse(text, zone)
 
     assert schedule.next(utc("2026-12-07")) is None

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from celery_pgbeat.schedules import parse
-from celery_pgbeat.schedules.cron_fields import DAY, HOUR, MINUTE
-from celery_pgbeat.schedules.hashed import expand
+from celery_pgbeat.schedules.cron.fields import DAY, HOUR, MINUTE
+from celery_pgbeat.schedules.cron.hashed import expand
 from tests.unit.schedules.schedule_texts import UTC
 
 MONDAY = datetime(2026, 12, 7, tzinfo=UTC)

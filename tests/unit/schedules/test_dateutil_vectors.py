@@ -133,7 +133,7 @@ def test_what_dateutil_refuses_is_refused(text):
         ("RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=31", "this rule has no occurrence within 100 years of its start"),
     ],
 )
-def test_what_we_refuse_and_dateutil_accepts(text, reason):
+def test_texts_that_only_dateutil_accepts(text, reason):
     with pytest.raises(InvalidSchedule, match=reason):
         parse(START + text)
 

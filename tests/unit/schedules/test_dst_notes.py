@@ -120,12 +120,12 @@ def notes_of(schedule: Schedule, zone: str, date: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("text", "zone", "date", "expected"), SPRING)
-def test_a_run_out_of_a_gap_says_so(text, zone, date, expected):
+def test_a_run_moved_out_of_a_gap_has_a_note(text, zone, date, expected):
     assert expected == notes_of(parse(text, zone), zone, date)
 
 
 @pytest.mark.parametrize(("text", "zone", "date", "expected"), AUTUMN)
-def test_a_run_in_an_overlap_says_which_pass_it_is(text, zone, date, expected):
+def test_the_note_on_a_run_in_an_overlap_names_the_pass(text, zone, date, expected):
     assert expected == notes_of(parse(text, zone), zone, date)
 
 
@@ -139,13 +139,13 @@ def test_under_all_a_fixed_time_has_two_passes(text):
     assert expected == notes_of(parse(text, BERLIN, dst="all"), BERLIN, "2027-10-31")
 
 
-def test_under_once_a_wildcard_says_that_its_second_pass_is_left_out():
+def test_under_once_the_note_on_a_wildcard_says_that_the_second_pass_is_left_out():
     found = notes_of(parse("30 * * * *", BERLIN, dst="once"), BERLIN, "2027-10-31")
 
     assert {"02:30": BACK + "02:30 comes twice, it runs in the first pass only"} == found
 
 
-def test_a_whole_day_that_is_leapt_over_is_told_with_its_date():
+def test_the_note_on_a_skipped_day_has_its_date():
     skips = list(dst_skips(parse("0 12 * * *", "Pacific/Apia"), *day_of("Pacific/Apia", "2011-12-31")))
 
     assert [
@@ -166,7 +166,7 @@ def test_a_whole_day_that_is_leapt_over_is_told_with_its_date():
         ("2027-03-28 02:30", "skip", "02:30 does not exist, so nothing runs for it"),
     ],
 )
-def test_readings_that_are_left_out_for_good_are_told(text, dst, left_out):
+def test_readings_that_never_run_are_listed(text, dst, left_out):
     schedule = parse(text, BERLIN, dst=dst)
 
     assert [f"on Sun 2027-03-28 {FORWARD}{left_out}"] == list(dst_skips(schedule, *day_of(BERLIN, "2027-03-28")))
@@ -180,7 +180,7 @@ def test_nothing_is_left_out_where_every_reading_runs(text):
     assert [] == list(dst_skips(parse(text, BERLIN), *day_of(BERLIN, "2027-03-28")))
 
 
-def test_without_an_end_the_next_hundred_years_are_looked_through():
+def test_without_an_end_the_next_hundred_years_are_listed():
     skips = list(dst_skips(parse("2027-03-28 02:30", BERLIN, dst="skip"), datetime(2026, 1, 1, tzinfo=UTC)))
 
     assert 1 == len(skips)

@@ -178,6 +178,6 @@ def test_what_we_read_otherwise(text, days):
         ("0 15 10 6,15,LW * ? 2010", "W cannot stand in a list"),
     ],
 )
-def test_what_we_refuse_and_they_accept(text, reason):
+def test_texts_that_only_quartz_accepts(text, reason):
     with pytest.raises(InvalidSchedule, match=reason):
         parse(text)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import Schedule, parse
-from celery_pgbeat.schedules.cron_fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, read_field
+from celery_pgbeat.schedules.cron.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, read_field
 from tests.unit.schedules.schedule_texts import (
     LEAPS,
     TICK,
@@ -88,7 +88,7 @@ def test_count_equals_what_enumeration_gives(text, zone, dst, after, number):
 
 @thorough
 @given(any_text, zones, dsts, instants, st.integers(0, 5_000))
-def test_next_never_goes_back_when_the_question_goes_on(text, zone, dst, after, minutes_later):
+def test_a_later_argument_never_gives_an_earlier_next(text, zone, dst, after, minutes_later):
     schedule = made(text, zone, dst)
     sooner, later = schedule.next(after), schedule.next(after + timedelta(minutes=minutes_later))
 
@@ -108,7 +108,7 @@ def test_the_canonical_text_means_the_same_and_is_its_own_canonical_text(text, z
 
 @thorough
 @given(any_text, zones)
-def test_every_schedule_can_be_told_in_words(text, zone):
+def test_every_schedule_can_be_described(text, zone):
     assert made(text, zone, "default").describe()
 
 
@@ -120,10 +120,10 @@ def slowly(text: str, zone: ZoneInfo, dst: str, first: datetime, last: datetime)
     found = set()
     begin, end = (moment.astimezone(zone).replace(tzinfo=None) for moment in (first, last))
     for naive in minutes_of(begin - timedelta(days=2), end + timedelta(days=2)):
-        minute, hour, _, month, weekday = (value.bits for value in values)
+        minute, hour, _, month, weekday = (value.numbers for value in values)
         if not (minute >> naive.minute & 1 and hour >> naive.hour & 1 and month >> naive.month & 1):
             continue
-        on_day, on_weekday = values[2].bits >> naive.day & 1, weekday >> naive.isoweekday() % 7 & 1
+        on_day, on_weekday = values[2].numbers >> naive.day & 1, weekday >> naive.isoweekday() % 7 & 1
         both = "crontab" in text or words[2].startswith(("*", "?")) or words[4].startswith(("*", "?"))
         if not (on_day and on_weekday if both else on_day or on_weekday):
             continue
@@ -143,7 +143,7 @@ plain = st.tuples(minutes, hours, plain_days, st.just("*"), st.sampled_from(("*"
 
 @settings(max_examples=120, deadline=None, database=None)
 @given(plain.map(" ".join), st.sampled_from(("", "crontab: ")), zones, dsts, st.sampled_from(range(15)))
-def test_nothing_is_lost_and_nothing_invented_around_a_leap(fields, prefix, zone, dst, leap):
+def test_no_occurrence_is_lost_or_added_around_a_change_of_the_clocks(fields, prefix, zone, dst, leap):
     text, info = prefix + fields, ZoneInfo(zone)
     first, last = LEAPS[leap] - timedelta(hours=20), LEAPS[leap] + timedelta(hours=20)
     schedule = parse(text, zone, dst=dst)
@@ -167,7 +167,7 @@ wall_dates = st.one_of(few_a_minute, rrules, iso_texts.filter(lambda text: "T" n
 
 @settings(max_examples=150, deadline=None, database=None)
 @given(wall_dates, zones, dsts, st.sampled_from(LEAPS))
-def test_dates_in_a_zone_are_the_dates_of_utc_put_on_that_zones_wall(text, zone, dst, leap):
+def test_dates_in_a_zone_are_the_dates_of_utc_read_on_the_clock_of_that_zone(text, zone, dst, leap):
     info, first, last = ZoneInfo(zone), leap - timedelta(hours=30), leap + timedelta(hours=30)
     shown = parse(text, "UTC").occurrences(first - timedelta(days=2), last + timedelta(days=2))
     kind = parse(text).kind
@@ -180,7 +180,7 @@ def test_dates_in_a_zone_are_the_dates_of_utc_put_on_that_zones_wall(text, zone,
 
 @settings(max_examples=60, deadline=None, database=None)
 @given(st.one_of(cron5, crontabs), zones, instants)
-def test_any_zone_of_the_argument_gives_the_same_answer(text, zone, after):
+def test_any_zone_of_the_argument_gives_the_same_result(text, zone, after):
     schedule = made(text, zone, "default")
     elsewhere = after.astimezone(ZoneInfo("Asia/Kolkata"))
 

@@ -250,7 +250,7 @@ def test_a_refusal_points_into_the_text(text):
     ],
     ids=lambda each: each[:30],
 )
-def test_what_never_occurs_and_what_makes_no_sense_is_refused_within_a_millisecond(text, zone):
+def test_impossible_and_senseless_texts_are_refused_within_a_millisecond(text, zone):
     with pytest.raises(InvalidSchedule):
         parse(text, zone)
 

@@ -116,14 +116,14 @@ def test_a_special_day_of_cron_is_the_day_that_its_description_means(fields, aft
 
 @thorough
 @given(iso_texts, zones, st.integers(0, 300))
-def test_a_repetition_is_what_one_gets_by_taking_its_steps_one_by_one_from_the_start(text, zone, skipped):
+def test_a_repetition_equals_its_steps_taken_one_by_one_from_the_start(text, zone, skipped):
     head, start_text, step_text = text.split("/")
     schedule, step, wall = parse(text, zone), read_iso(step_text), ZoneInfo(zone)
     total = int(head[1:] or 10**6)
     start = datetime.fromisoformat(start_text).replace(tzinfo=UTC)
 
     def stepped(number: int) -> datetime:
-        reading = step.on_the_wall(start, number)
+        reading = step.after_date_parts(start, number)
         shown = reading.replace(tzinfo=wall).astimezone(UTC)  # in a gap that is the offset before it: shifted
         return shown + number * step.elapsed
 
@@ -154,8 +154,8 @@ def stretches(windows: list[tuple[str, str]], zone: str, leap: datetime) -> Iter
         duration = read_iso(length)
         for opening in parse(opener, zone).occurrences(leap - timedelta(days=6), leap + timedelta(days=6)):
             closing = opening
-            if duration.by_the_wall():
-                reading = duration.on_the_wall(opening.astimezone(wall).replace(tzinfo=UTC))
+            if duration.has_date_part():
+                reading = duration.after_date_parts(opening.astimezone(wall).replace(tzinfo=UTC))
                 closing = reading.replace(tzinfo=wall, fold=0).astimezone(UTC)
             yield opening, closing + duration.elapsed
 
@@ -167,7 +167,7 @@ def stretches(windows: list[tuple[str, str]], zone: str, leap: datetime) -> Iter
     st.sampled_from(LEAPS),
     st.lists(st.integers(-2_880, 2_880), min_size=8, max_size=8),
 )
-def test_an_instant_is_blocked_if_any_window_holds_it_and_freed_where_none_does(windows, zone, leap, minutes):
+def test_an_instant_is_blocked_if_any_window_covers_it(windows, zone, leap, minutes):
     try:
         blackout = parse_windows("; ".join(f"{opener} {length}" for opener, length in windows), zone)
     except InvalidSchedule as refused:

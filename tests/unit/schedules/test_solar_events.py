@@ -37,7 +37,7 @@ def test_a_wrong_event_or_place_is_refused(text, reason):
         parse(text)
 
 
-def test_sunset_in_berlin_is_what_celery_says():
+def test_sunset_in_berlin_is_the_one_that_celery_computes():
     pytest.importorskip("ephem")
     from celery.schedules import solar
 

@@ -192,7 +192,7 @@ def test_what_systemd_or_oncalendar_refuses_is_refused(text):
         ("*:4,30:*\n", "*-*-* *:04,30:*"),  # systemd refuses space at the end of a line
     ],
 )
-def test_what_we_write_otherwise(text, canonical):
+def test_canonical_texts_that_differ_from_systemds(text, canonical):
     assert canonical == parse(text).text
 
 
@@ -203,6 +203,6 @@ def test_a_step_on_a_star_is_refused_as_systemd_does_and_oncalendar_does_not(tex
 
 
 @pytest.mark.parametrize("text", ["*-04-31", "Wed-Sat,Tue 12-10-15 1:2:3", "Wed..Sat,Tue 12-10-15 1:2:3"])
-def test_what_never_elapses_is_refused_here_and_accepted_there(text):
+def test_events_that_never_elapse_are_refused_here_and_accepted_by_systemd(text):
     with pytest.raises(InvalidSchedule, match="never"):
         parse(text)

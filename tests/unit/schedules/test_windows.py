@@ -86,7 +86,7 @@ def test_windows_come_as_a_list_too_and_named_ones_are_looked_up():
     assert not parse_windows([], "UTC").covers(utc("2026-12-05"))
 
 
-def test_the_names_that_windows_refer_to_are_told_without_knowing_them():
+def test_names_in_returns_the_names_of_windows_that_are_not_defined():
     texts = [f"window: weekend;Window :night\n; {NIGHT}", "window: Müller", "window:", "0 0 * * *", "RRULE:X;window: a"]
 
     assert {"weekend", "night", "Müller"} == names_in(texts)
@@ -143,7 +143,7 @@ def test_the_ends_of_the_calendar_are_no_error(text):
         windows.defer(edge)
 
 
-def test_a_stretch_is_known_since_its_first_opening():
+def test_a_blacked_out_time_begins_when_its_first_window_opens():
     windows = parse_windows("cron: 0 0 * * sat P2D; cron: 0 22 * * * PT8H", "UTC")
 
     assert windows.since(utc("2026-12-07T05:59")) == utc("2026-12-04T22:00")  # Friday night, the weekend, two nights
@@ -151,7 +151,7 @@ def test_a_stretch_is_known_since_its_first_opening():
     assert windows.since(utc("2026-12-08T12:00")) is None
 
 
-def test_the_stretches_ahead_begin_with_the_one_that_is_open_and_join_what_leaves_no_free_moment():
+def test_stretches_begin_with_the_open_one_and_join_windows_without_a_pause():
     windows = parse_windows("cron: 0 0 * * sat P2D; cron: 0 22 * * * PT8H", "UTC")
 
     assert [
@@ -168,7 +168,7 @@ def test_windows_that_never_open_again_have_no_stretches():
     assert [] == list(windows.stretches(utc("2027-01-02")))
 
 
-def test_a_stretch_of_more_windows_than_anybody_follows_has_no_end():
+def test_a_stretch_of_too_many_windows_has_no_end():
     windows = parse_windows("cron: 0 0 0 * * * 2027,2030-2033 P1D")
 
     assert [(utc("2027-01-01"), utc("2028-01-01")), (utc("2030-01-01"), None)] == list(
@@ -176,7 +176,7 @@ def test_a_stretch_of_more_windows_than_anybody_follows_has_no_end():
     )
 
 
-def test_windows_are_told_in_words():
+def test_windows_are_described_in_words():
     windows = parse_windows("cron: 0 0 * * sat P2D; cron: 0 22 * * * PT8H30M", "Europe/Berlin")
 
     assert (
@@ -205,7 +205,7 @@ def test_deferring_is_the_earliest_free_moment():
         moment += timedelta(minutes=97)
 
 
-def test_twenty_references_are_taken_and_a_million_are_refused_before_they_are_read():
+def test_twenty_references_are_read_and_a_million_are_refused_unread():
     empty = {"x": parse_windows([])}
 
     assert not parse_windows(["window: x"] * 20, named=empty).covers(utc("2026-12-05"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.schedules.zones import PROBE, zone_named
+from celery_pgbeat.schedules.wallclock.zones import PROBE, zone_named
 
 UTC = timezone.utc
 NAMES = sorted(zoneinfo.available_timezones() - {"localtime", "Factory"})

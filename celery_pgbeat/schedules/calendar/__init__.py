@@ -1,0 +1,1 @@
+"""Calendar events of systemd: `Mon..Fri *-*-* 09:00`."""

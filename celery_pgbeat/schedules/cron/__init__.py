@@ -1,0 +1,1 @@
+"""Cron of five, six and seven fields, and Celery's crontab."""

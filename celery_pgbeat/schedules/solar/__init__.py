@@ -1,0 +1,1 @@
+"""Solar events: `solar: sunset 52.52 13.40`."""
