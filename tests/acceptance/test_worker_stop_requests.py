@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.worker.running import SIGNAL
+from celery_pgbeat.worker.stop.running import SIGNAL
 from tests.acceptance.sending import Sender, sender, worker
 from tests.harness.broker import both_brokers, depth
 from tests.harness.probe import Run

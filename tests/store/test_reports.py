@@ -29,7 +29,7 @@ from celery_pgbeat.postgres.worker_queries import (
     Unstarted,
     WorkerQueries,
 )
-from celery_pgbeat.worker.guard import StartResult, retry_until_deadline, start_job
+from celery_pgbeat.worker.start.guard import StartResult, retry_until_deadline, start_job
 from tests.harness.wait import eventually
 from tests.store.jobs import HOUR, active, bury, finished, make_job, state
 from tests.store.reads import read_by

@@ -35,16 +35,16 @@ class Heartbeat:
         self._running = running
         self._living = living
 
-    def run(self, reports: WorkerQueries) -> None:
-        """Announce the node and say which starts still run."""
-        reports.announce(self._node)
+    def run(self, queries: WorkerQueries) -> None:
+        """Announce the node, and renew the starts that still run."""
+        queries.announce(self._node)
         starts = self._living()
         if starts:
-            reports.heartbeat(str(self._node), starts, self._dead_after)
+            queries.heartbeat(str(self._node), starts, self._dead_after)
 
-    def shutdown(self, reports: WorkerQueries) -> None:
-        """Give up what still runs in a worker that ends all the same, and take the node off the list."""
+    def shutdown(self, queries: WorkerQueries) -> None:
+        """Give up the jobs that still run in a worker that ends, and remove the node."""
         for start in self._running():
             logger.warning("Job %s was still running when its worker ended", start.job, extra={"action": "lose"})
-            reports.lose(start, "the worker was shut down while the job was running")
-        reports.leave(self._node)
+            queries.lose(start, "the worker was shut down while the job was running")
+        queries.leave(self._node)
