@@ -195,8 +195,10 @@ class ReportThread:
     def _write_some(self) -> bool:
         """Write the next reports, in one statement; return whether there were any."""
         self._others.release_due()
-        flush = self._others.has_fresh or self._give_up_at is not None
-        return self._finishes.write(self._queries, flush=flush) or self._others.write(self._queries)
+        has_others = self._others.has_fresh
+        if self._finishes.write(self._queries, flush=has_others or self._give_up_at is not None):
+            return True
+        return has_others and self._others.write(self._queries)
 
     def _rest(self, error: DatabaseUnavailable | None) -> None:
         if error and not self._pause:

@@ -278,7 +278,13 @@ def start_job(queries: WorkerQueries, start: Start, silence: timedelta) -> Start
         )
         return StartResult.UNKNOWN
     if start.task not in (None, known.task):
-        _log_foreign(start, known)
+        logger.error(
+            "A message of the task %r has the id of job %s, whose task is %r: it is not run, and the job still waits",
+            start.task,
+            start.job,
+            known.task,
+            extra={"action": "drop"},
+        )
         return StartResult.FOREIGN
     return _start_known_job(queries, start, silence, known)
 
@@ -290,8 +296,7 @@ def _start_known_job(queries: WorkerQueries, start: Start, silence: timedelta, k
         return _withdraw(queries, start, known.stop_request)
     if known.spaced:
         return _start_spaced_job(queries, start, silence, known)
-    _log_duplicate(start, known)
-    return StartResult.DUPLICATE
+    return _duplicate(start, known)
 
 
 def _start_final_job(queries: WorkerQueries, start: Start, silence: timedelta, known: JobState) -> StartResult:
@@ -300,8 +305,7 @@ def _start_final_job(queries: WorkerQueries, start: Start, silence: timedelta, k
     if known.state == "lost" and queries.start_late(start, silence):
         logger.info("Job %s, given up as lost, starts after all", start.job, extra={"action": "start"})
         return StartResult.STARTED
-    _log_duplicate(start, known)
-    return StartResult.DUPLICATE
+    return _duplicate(start, known)
 
 
 def _withdraw(queries: WorkerQueries, start: Start, stop_request: str) -> StartResult:
@@ -327,11 +331,10 @@ def _start_spaced_job(queries: WorkerQueries, start: Start, silence: timedelta, 
         return StartResult.TOO_EARLY
     if result:
         return StartResult.STARTED
-    _log_duplicate(start, known)
-    return StartResult.DUPLICATE
+    return _duplicate(start, known)
 
 
-def _log_duplicate(start: Start, known: JobState) -> None:
+def _duplicate(start: Start, known: JobState) -> StartResult:
     logger.info(
         "A second message of job %s (run %d, attempt %d) is dropped: the job is %s (run %d, attempt %d)",
         start.job,
@@ -342,16 +345,7 @@ def _log_duplicate(start: Start, known: JobState) -> None:
         known.attempt,
         extra={"action": "drop"},
     )
-
-
-def _log_foreign(start: Start, known: JobState) -> None:
-    logger.error(
-        "A message of the task %r has the id of job %s, whose task is %r: it is not run, and the job still waits",
-        start.task,
-        start.job,
-        known.task,
-        extra={"action": "drop"},
-    )
+    return StartResult.DUPLICATE
 
 
 def retry_until_deadline(statement: Callable[[], Result]) -> Result:
