@@ -264,7 +264,7 @@ class Outage:
         sending.database = Database(postgres.url)
 
     def worker(self, patience: float, **settings: str) -> None:
-        environment = {"PGBEAT_URL": self.postgres.url, "WORKER_PATIENCE": str(patience)}
+        environment = {"PGBEAT_URL": self.postgres.url, "WORKER_START_TIMEOUT": str(patience)}
         worker(self.cluster, environment=environment, settings=settings)
 
 

@@ -177,7 +177,7 @@ def test_a_terminated_job_is_final_only_after_its_process_has_unwound(cluster: C
 
 
 def test_a_terminated_job_that_does_not_end_is_killed(cluster: Cluster, sending: Sender) -> None:
-    node = worker(cluster, concurrency=1, environment={"WORKER_MERCY": "1"})
+    node = worker(cluster, concurrency=1, environment={"WORKER_KILL_AFTER": "1"})
     job = started(sending, "app.undying")
     ask(sending, job, "terminate")
     node.wait_for_log(f"Job {job} did not end within 1 s: its process is killed", 20)

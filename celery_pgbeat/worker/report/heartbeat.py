@@ -1,9 +1,9 @@
 """The heartbeat of a worker's main process: the worker is alive, and these starts still run.
 
 It names the starts whose pool process has accepted the job and is still alive, each by its token, never "all my jobs":
-a job that this worker only believes to run must not get a heartbeat. A start that has ended is named until its finish
-is written. Invariant: a process heartbeats for what runs in itself and in its children, and stops with
-them, even if Celery has not seen them die.
+a job that may have ended without the worker's knowledge must not get a heartbeat. A start that has ended is named until
+its finish is written. Invariant: a process sends heartbeats only for the jobs that run in itself and in its children,
+and stops when they die, even if Celery has not noticed that.
 """
 
 from __future__ import annotations

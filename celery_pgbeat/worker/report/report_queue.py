@@ -65,7 +65,7 @@ class ReportQueue:
 
     @property
     def has_fresh(self) -> bool:
-        """Whether there are reports that are not kept for a later try."""
+        """Whether there are reports that can be tried now."""
         return bool(self._fresh)
 
     def add(self, report: Report) -> None:
@@ -113,7 +113,7 @@ class ReportQueue:
             self._flush_at = now
 
     def write(self, queries: WorkerQueries, *, flush: bool = False) -> bool:
-        """Write some of the reports that are due, or of all; return whether there were any.
+        """Write some of the reports that are due, with `flush` of all; return whether there were any.
 
         Raises:
             DatabaseUnavailable: what is not written stays in the queue.

@@ -117,7 +117,7 @@ class StartResult(enum.Enum):
 
 
 def guard(task: Any, context: WorkerContext) -> None:
-    """Put a guard before a task, unless it has one."""
+    """Put a guard before a task that has none."""
     if GUARD in vars(task):
         return
     setattr(task, GUARD, Guard(context, track_started=bool(task.track_started)))
@@ -314,7 +314,7 @@ def _withdraw(queries: WorkerQueries, start: Start, stop_request: str) -> StartR
     A submit requests a stop only of running jobs, but a failover may have lost the commit of the start.
     """
     queries.end_unstarted(start, "revoked", start.worker, error=f"asked to {stop_request} before it ran")
-    logger.info("Job %s was asked to end before it ran: revoked", start.job, extra={"action": "drop"})
+    logger.info("Job %s was asked to stop before it ran: revoked", start.job, extra={"action": "drop"})
     return StartResult.WITHDRAWN
 
 

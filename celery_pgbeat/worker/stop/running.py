@@ -12,7 +12,7 @@ something else: the task gets SoftTimeLimitExceeded, as from a soft time limit.
 The main process knows which process was given the job, not what that process does when the signal arrives: it may
 run another job by then. So a signal means only "read your row". The handler raises the exception in the thread that
 runs the tasks, and only in the job whose own row was read. A signal that arrives at the wrong moment is ignored; the
-next check sends it again. A task that reads `cancelled` itself is not interrupted: it may end in good order.
+next check sends it again. A task that reads `cancelled` itself is not interrupted, so that it can end in its own way.
 
 The signal is SIGURG, which a process without a handler ignores. (SIGUSR1 is billiard's own for soft limits, and its
 handler raises in whatever runs.)
@@ -75,7 +75,7 @@ class Running:
 
     @property
     def time_left(self) -> timedelta | None:
-        """What is left of its timebox; None without one."""
+        """The time that is left of its timebox; None without one."""
         if self._timebox is None:
             return None
         return max(timedelta(0), self._timebox - timedelta(seconds=monotonic() - self._began))
