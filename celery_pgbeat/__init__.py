@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from celery_pgbeat.api import PgBeat
     from celery_pgbeat.declare import cron, every
-    from celery_pgbeat.worker.current import current
+    from celery_pgbeat.worker.stop.current import current
 
 __all__ = ["PgBeat", "__version__", "cron", "current", "every"]
 __version__ = "0.1.0"
@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "PgBeat": "celery_pgbeat.api",
     "cron": "celery_pgbeat.declare",
-    "current": "celery_pgbeat.worker.current",
+    "current": "celery_pgbeat.worker.stop.current",
     "every": "celery_pgbeat.declare",
 }
 

@@ -8,7 +8,6 @@ from celery_pgbeat.errors import MissingExtra
 from celery_pgbeat.settings import Settings
 
 if TYPE_CHECKING:
-    from celery_pgbeat.measures.job_span import JobSpan
     from celery_pgbeat.measures.spans import Spans
 
 
@@ -23,24 +22,10 @@ def spans_of(settings: Settings) -> Spans | None:
     try:
         from celery_pgbeat.measures.spans import Spans
     except ImportError as error:
-        raise _missing(error) from error
+        raise missing_extra(error) from error
     return Spans()
 
 
-def job_span_of(settings: Settings) -> JobSpan | None:
-    """Return what describes jobs in a worker, None where nobody wants it.
-
-    Raises:
-        MissingExtra: the extra is not installed.
-    """
-    if not settings.opentelemetry:
-        return None
-    try:
-        from celery_pgbeat.measures.job_span import JobSpan
-    except ImportError as error:
-        raise _missing(error) from error
-    return JobSpan()
-
-
-def _missing(error: ImportError) -> MissingExtra:
+def missing_extra(error: ImportError) -> MissingExtra:
+    """Return the error that names the extra to install."""
     return MissingExtra(f"pgbeat_opentelemetry is on, but {error}: pip install 'celery-pgbeat[opentelemetry]'")

@@ -51,15 +51,6 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
-    """How a start ended that has sent the message of the next attempt: when that is due, and of what error."""
-
-    start: Start
-    delay: timedelta
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
 class Unstarted:
     """How a job ended whose message a worker dropped before its start: in which final state, and why."""
 

@@ -25,7 +25,7 @@ from celery_pgbeat.testing.instants import at as instant_of
 from celery_pgbeat.testing.manual_dispatcher import FixedClock, ManualDispatcher
 from celery_pgbeat.testing.recorder import RecordingPublisher, Refused, Sent
 from celery_pgbeat.testing.temporary_schema import Clock, TemporarySchema
-from celery_pgbeat.worker.guard import StartResult, start_job
+from celery_pgbeat.worker.start.guard import StartResult, start_job
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,24 +1,25 @@
-"""The worker's part: lets each job start once, and tells Postgres what became of it.
+"""The worker's part: lets each job start once, reports to Postgres what became of it, and stops it on request.
 
-Importing this package is all there is to do, by `imports = ("celery_pgbeat.worker",)` in the Celery
-configuration or by `PgBeat(app)`. It is harmless in any other process: it waits for the signal of a starting
-worker, and only there anything else is loaded.
+    start/    may this job start: the message, the guard
+    report/   what became of it: signal handlers, pipe, thread, queue; the heartbeat
+    stop/     shall it stop: stop requests, the signal to the process, `current()`
 
-Invariant: the main process never waits for Postgres, and no process uses what another one connected.
+To use it, import this package: by `imports = ("celery_pgbeat.worker",)` in the Celery configuration, or by
+`PgBeat(app)`. In any other process the import changes nothing: the rest is loaded when the signal of a starting worker
+arrives.
+
+Invariant: receiving messages never waits for Postgres, and no process uses a connection of another one.
 """
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from celery import current_app, signals
 
-logger = logging.getLogger(__name__)
-
 
 def install(app: Any, *, main: bool = True) -> None:
-    """Guard and track an app's tasks in this process; where the worker's signals arrive they call it.
+    """Guard and track an app's tasks in this process; the handlers of Celery's signals call it.
 
     `main` says that this is the worker's main process, the one that receives messages. Calling it again
     guards the tasks that were registered since.
@@ -29,10 +30,10 @@ def install(app: Any, *, main: bool = True) -> None:
         MissingExtra: a setting asks for an extra that is not installed.
     """
     from celery_pgbeat.hidden import hide_secrets
-    from celery_pgbeat.worker.installation import install_agent
+    from celery_pgbeat.worker.installation import install_in_process
 
     hide_secrets()
-    install_agent(app, main=main)
+    install_in_process(app, main=main)
 
 
 @signals.worker_init.connect(dispatch_uid="celery_pgbeat.worker_init")
@@ -42,11 +43,11 @@ def _on_worker_init(sender: Any, **_: Any) -> None:
     try:
         install(sender.app)
     except PgBeatError as error:
-        # A signal swallows every exception, and this worker would run jobs unguarded without a word.
+        # Celery swallows the exceptions of signal handlers; this worker would run jobs unguarded.
         raise SystemExit(f"celery-pgbeat: {error}") from error
 
 
 @signals.worker_process_init.connect(dispatch_uid="celery_pgbeat.worker_process_init")
 def _on_worker_process_init(**_: Any) -> None:
-    """Guard what was registered late; in a spawned process, which inherits nothing, all."""
+    """Guard the tasks that were registered late; in a spawned process, which inherits nothing, all tasks."""
     install(current_app._get_current_object(), main=False)

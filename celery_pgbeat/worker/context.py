@@ -1,9 +1,8 @@
-"""What one app's worker processes hold: the settings, who they are, and each process's own line to Postgres.
+"""What the processes of one app's worker have: the settings, the node, and each process' own connection to Postgres.
 
-Nothing that talks crosses a fork: the line (database handle, report_thread thread) belongs to the process that
-opened it, and a child that inherited its parent's opens its own on first use. A child never touches the
-inherited one, not even to close it, because its sockets are the parent's. What is there to be inherited is the
-report_pipe, by which a child tells its main process how a job has ended.
+No connection crosses a fork: the database handle and the report thread belong to the process that made them, and a
+child makes its own on first use. A child never touches what it inherited, not even to close it, because the sockets are
+the parent's. Only the report pipe is there to be inherited.
 """
 
 from __future__ import annotations
@@ -11,72 +10,70 @@ from __future__ import annotations
 import logging
 import os
 import time
-import uuid
-from functools import partial
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from celery_pgbeat.errors import DatabaseUnavailable, SchemaMissing
-from celery_pgbeat.measures.extras import job_span_of
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.api_queries import ApiQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import check
-from celery_pgbeat.postgres.worker_queries import Finish, Retry, Start, WorkerQueries
+from celery_pgbeat.postgres.worker_queries import Finish, Start, StopRequest, WorkerQueries
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.worker.heartbeat import Heartbeat
-from celery_pgbeat.worker.kept import Report
-from celery_pgbeat.worker.message import ReceivedJobs
-from celery_pgbeat.worker.pool_watch import PoolWatch
-from celery_pgbeat.worker.refusals import is_kept, is_outage
-from celery_pgbeat.worker.report_pipe import ReportPipe
-from celery_pgbeat.worker.report_thread import ReportThread
-from celery_pgbeat.worker.running import StopSignal
-from celery_pgbeat.worker.stop_requests import StopRequests, has_processes
+from celery_pgbeat.worker.report.heartbeat import Heartbeat
+from celery_pgbeat.worker.report.pool_watch import PoolWatch, has_processes
+from celery_pgbeat.worker.report.refusals import is_kept, is_outage
+from celery_pgbeat.worker.report.report_pipe import ReportPipe
+from celery_pgbeat.worker.report.report_thread import ReportThread
+from celery_pgbeat.worker.report.reports import Report, Retry, job_of, write
+from celery_pgbeat.worker.start.job_span import job_span_of
+from celery_pgbeat.worker.start.message import ReceivedJobs
+from celery_pgbeat.worker.stop.running import StopSignal
+from celery_pgbeat.worker.stop.stop_requests import StopRequests
 
 ATTRIBUTE = "_pgbeat_worker"
-SHUTDOWN_TIMEOUT = 3.0  # seconds that an ending process may take to deliver what it still has to say
+SHUTDOWN_TIMEOUT = 3.0  # seconds that an ending process may take to write the reports that wait
 
 logger = logging.getLogger(__name__)
 
 
 class ProcessConnection:
-    """One process's line to Postgres. Nothing connects before the first statement."""
+    """One process' connection to Postgres. Nothing connects before the first statement."""
 
     def __init__(self, settings: Settings) -> None:
         self.pid = os.getpid()
         self.database = Database(settings.required_url, settings.schema)
-        self.reports = WorkerQueries(self.database)
-        self.report_thread = ReportThread(self.reports)
+        self.queries = WorkerQueries(self.database)
+        self.report_thread = ReportThread(self.queries)
         self._check_every = settings.heartbeat_every.total_seconds()
         self._check_at = 0.0
 
-    def checked_reports(self) -> WorkerQueries:
-        """Return the reports once the schema is known to be one that this package understands, as of a heartbeat ago.
+    def checked_queries(self) -> WorkerQueries:
+        """Return the queries if this package understands the schema; checked once in the time of a heartbeat.
 
         Raises:
-            SchemaTooNew: it is not.
-            DatabaseUnavailable: nobody can tell now.
+            SchemaTooNew: it does not.
+            DatabaseUnavailable: Postgres is out of reach.
         """
         if time.monotonic() >= self._check_at:
             try:
                 check(self.database.engine, self.database.schema)
             except SchemaMissing:
-                pass  # an older schema may well do; a statement that finds it wanting says so itself
+                pass  # an older schema may be enough; if it is not, a statement fails
             except SQLAlchemyError as error:
                 raise self.database.translated(error) from error
             self._check_at = time.monotonic() + self._check_every
-        return self.reports
+        return self.queries
 
     def close(self) -> None:
-        """Deliver what waits, within a bounded time, and hang up."""
+        """Write the reports that wait, for SHUTDOWN_TIMEOUT at most, and disconnect."""
         self.report_thread.stop(SHUTDOWN_TIMEOUT)
         self.database.close()
 
 
 class WorkerContext:
-    """One app's part in its worker: made in the main process (or in a spawned child, which inherits nothing)."""
+    """One app's worker: made in the main process (or in a spawned child, which inherits nothing)."""
 
     def __init__(self, app: Any, settings: Settings) -> None:
         self.app = app
@@ -103,41 +100,45 @@ class WorkerContext:
         return self._connection
 
     def become_main(self) -> None:
-        """Know this process as the worker's main process, which has no children yet."""
+        """Note that this is the worker's main process, which has no children yet."""
         if not self.is_main or self._report_pipe is None:
             self._main_pid = os.getpid()
             self._report_pipe = ReportPipe()
 
     @property
-    def queries(self) -> ApiQueries:
-        """What this process says to Postgres for a task that changes its own row."""
+    def api_queries(self) -> ApiQueries:
+        """The statements by which a task changes its own row."""
         return ApiQueries(self.settings.schema, lambda: self.connection.database)
 
     def open(self, consumer: Any) -> None:
-        """Begin the rounds of a main process: it lives, what does it run, who has died, who is asked to end."""
-        line = self.connection
-        children = PoolWatch(self.received_jobs, consumer)
+        """Start the periodic duties of a main process: heartbeat, pool watch, stop requests."""
+        connection = self.connection
+        pool_watch = PoolWatch(self.received_jobs, consumer)
         heartbeat = Heartbeat(
             self.node,
             self.settings.heartbeat_every,
             self.settings.dead_after,
             self.received_jobs.running,
-            lambda: [*children.living(), *line.report_thread.unwritten()],
+            lambda: [*pool_watch.living(), *connection.report_thread.unwritten()],
         )
-        self._stop_requests = StopRequests(str(self.node), self.received_jobs, consumer, self._leave)
+        self._stop_requests = StopRequests(str(self.node), self.received_jobs, consumer, self.put)
         report_pipe = self._report_pipe if has_processes(consumer.pool) else None
-        # The heartbeat first: what may go wrong with the asks must not make this worker look dead.
-        line.report_thread = ReportThread(
-            line.reports, heartbeat, children, self._stop_requests, report_pipe=report_pipe
+        # The heartbeat first: if a stop request fails, this worker must not look dead.
+        connection.report_thread = ReportThread(
+            connection.queries, heartbeat, pool_watch, self._stop_requests, report_pipe=report_pipe
         )
-        line.report_thread.start()
+        connection.report_thread.start()
+
+    def stop_request_of(self, start: Start) -> StopRequest | None:
+        """Read the stop request of a start from its row."""
+        return self.connection.queries.stop_request_of(start)
 
     def is_ending(self, start: Start) -> bool:
-        """Whether this worker has told the process of a start to end, because somebody asked for it."""
+        """Whether this worker is terminating the process of a start, because of a stop request."""
         return self._stop_requests is not None and self._stop_requests.is_ending(start)
 
     def close(self) -> None:
-        """End this process's line, if it has one."""
+        """Close this process' connection, if it has one."""
         if self._connection is not None and self._connection.pid == os.getpid():
             self._connection.close()
             self._connection = None
@@ -145,40 +146,34 @@ class WorkerContext:
             self._report_pipe.close()
             self._report_pipe = None
 
-    def finish(self, finish: Finish) -> None:
-        """Report how a start ended: the main process writes it, with all others that end about now. Never raises."""
-        if self.is_main:
-            self.connection.report_thread.put(finish)
-        elif self._report_pipe is None or not self._report_pipe.send(finish):
-            report = partial(WorkerQueries.finish, start=finish.start, state=finish.state, error=finish.error)
-            self.deliver(report, finish.start.job)
+    def put(self, report: Report) -> None:
+        """Queue a report of the main process; never waits."""
+        self.connection.report_thread.put(report)
 
-    def _leave(self, report: Report, job: uuid.UUID) -> None:
-        self.connection.report_thread.put(report, job)
+    def report(self, report: Report) -> None:
+        """Report how a run ended, from the process that ran it: see `report/`. Never raises, waits once at most."""
+        if not isinstance(report, Finish):
+            self._write_now(report)
+        elif self.is_main:
+            self.put(report)
+        elif not self._send(report):
+            self._write_now(report)
 
-    def deliver(self, report: Report, job: uuid.UUID) -> None:
-        """Deliver a report of a job now, or leave it to the report thread. Never raises, waits only once."""
+    def _write_now(self, report: Report) -> None:
         try:
-            report(self.connection.reports)
+            write(report, self.connection.queries)
         except (DatabaseUnavailable, SQLAlchemyError) as error:
             if is_outage(error):
                 logger.warning("%s A report is kept until it is back.", error, extra={"action": "wait"})
             elif not is_kept(error):
-                logger.exception("A report could not be delivered and is dropped")
+                logger.exception("The report of job %s cannot be written and is dropped", job_of(report))
                 return
-            if not self._has_told_main(report):
-                self.connection.report_thread.put(report, job)
+            if not isinstance(report, Retry) or not self._send(report):
+                self.put(report)
 
-    def _has_told_main(self, report: Report) -> bool:
-        """Tell the main process of a retry instead: it may well outlive this process."""
-        if (
-            self.is_main
-            or self._report_pipe is None
-            or not isinstance(report, partial)
-            or report.func != WorkerQueries.retry
-        ):
-            return False
-        return self._report_pipe.send(Retry(**report.keywords))
+    def _send(self, report: Finish | Retry) -> bool:
+        """Send a report to the main process; False in the main process, or if the pipe does not take it."""
+        return not self.is_main and self._report_pipe is not None and self._report_pipe.send(report)
 
 
 def context_of(app: Any) -> WorkerContext | None:

@@ -1,4 +1,4 @@
-"""Puts the pieces in their places in a worker's process: context, guards, signal handlers."""
+"""Installs the worker's parts in a process: the app's context, the guards, the signal handlers."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from celery import current_app, signals
 
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.worker import parent_signals, tracker
 from celery_pgbeat.worker.context import ATTRIBUTE, WorkerContext, context_of
-from celery_pgbeat.worker.guard import guard
+from celery_pgbeat.worker.report import parent_signals, tracker
+from celery_pgbeat.worker.start.guard import guard
 
 logger = logging.getLogger(__name__)
 
 
-def install_agent(app: Any, main: bool) -> None:
+def install_in_process(app: Any, main: bool) -> None:
     """Give the app its context if it has a pgbeat_url, and each of its tasks a guard."""
     if ATTRIBUTE not in vars(app):
-        setattr(app, ATTRIBUTE, _made_agent(app, main))
-        _connect()
+        setattr(app, ATTRIBUTE, _made_context(app, main))
+        _connect_signals()
     context = context_of(app)
     if context is None:
         return
@@ -30,7 +30,7 @@ def install_agent(app: Any, main: bool) -> None:
         guard(task, context)
 
 
-def _made_agent(app: Any, main: bool) -> WorkerContext | None:
+def _made_context(app: Any, main: bool) -> WorkerContext | None:
     settings = Settings.from_mapping(app.conf)
     if settings.url is not None:
         return WorkerContext(app, settings)
@@ -42,7 +42,7 @@ def _made_agent(app: Any, main: bool) -> WorkerContext | None:
     return None
 
 
-def _connect() -> None:
+def _connect_signals() -> None:
     handlers = {
         signals.before_task_publish: tracker.on_publish,
         signals.task_postrun: tracker.on_postrun,
@@ -64,7 +64,7 @@ def _on_worker_ready(sender: Any, **_: Any) -> None:
     context = context_of(sender.app)
     if context is not None:
         context.open(sender)
-        # A cold shutdown sends no worker_shutdown; pool processes never come to their atexit.
+        # A cold shutdown sends no worker_shutdown; pool processes never run their atexit handlers.
         atexit.register(context.close)
 
 

@@ -27,7 +27,7 @@ def started(cluster: Cluster, name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
-def test_a_task_that_cancels_itself_at_its_third_run_has_no_fourth(cluster: Cluster, pool: str) -> None:
+def test_a_task_that_cancels_itself_at_its_third_run_does_not_run_a_fourth_time(cluster: Cluster, pool: str) -> None:
     worker(cluster, pool=pool)
     cluster.beat(app=APP)
     insert(cluster.database, "x", "every 1s", task="app.cancel_itself", args=["x", 3])
@@ -46,7 +46,7 @@ def test_a_task_that_cancels_itself_at_its_third_run_has_no_fourth(cluster: Clus
 
 
 @pytest.mark.slow
-def test_a_task_that_snoozes_runs_again_on_its_grid_and_not_before(cluster: Cluster) -> None:
+def test_a_task_that_snoozes_runs_again_at_its_first_occurrence_after_the_pause(cluster: Cluster) -> None:
     """And a beat that is started anew meanwhile knows it."""
     worker(cluster)
     beat = cluster.beat(app=APP)
@@ -78,7 +78,7 @@ def test_a_task_that_reschedules_itself_runs_at_its_new_times(cluster: Cluster) 
 
 
 @pytest.mark.slow
-def test_a_timebox_ends_the_run_and_leaves_the_next_one_alone(cluster: Cluster) -> None:
+def test_a_timebox_ends_its_own_run_and_not_the_next_one(cluster: Cluster) -> None:
     worker(cluster)
     cluster.beat()
     insert(cluster.database, "x", "every 6s", args=["x", 600], max_run_time="3 seconds", overlap="allow")
@@ -98,7 +98,7 @@ def test_a_timebox_ends_the_run_and_leaves_the_next_one_alone(cluster: Cluster) 
 
 
 @pytest.mark.slow
-def test_the_hard_limit_kills_what_ignores_its_timebox(cluster: Cluster) -> None:
+def test_the_hard_limit_kills_a_task_that_ignores_its_timebox(cluster: Cluster) -> None:
     worker(cluster)
     cluster.beat()
     insert(cluster.database, "x", None, task="app.stubborn", args=["x", 600], max_run_time="2 s", next_run_at="now")
@@ -110,7 +110,7 @@ def test_the_hard_limit_kills_what_ignores_its_timebox(cluster: Cluster) -> None
 
 
 @pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
-def test_a_task_may_ask_how_much_of_its_timebox_is_left(cluster: Cluster, pool: str) -> None:
+def test_a_task_can_read_how_much_of_its_timebox_is_left(cluster: Cluster, pool: str) -> None:
     with sender(cluster) as sending:
         worker(cluster, pool=pool)
         boxed = sending.send_job("app.quota", "boxed", soft_time_limit=3)

@@ -1,4 +1,4 @@
-"""The least gap between two starts, kept by the workers whatever the queue does."""
+"""The minimum gap between two starts, which the workers keep whatever the queue does."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_job_that_comes_too_early_is_dropped_before_its_body_runs(cluster: Clu
     assert 0 == depth(cluster.broker)
 
 
-def test_of_two_that_start_at_the_same_moment_one_runs(cluster: Cluster, sending: Sender) -> None:
+def test_one_of_two_jobs_that_start_at_the_same_moment_runs(cluster: Cluster, sending: Sender) -> None:
     worker(cluster, concurrency=1)
     worker(cluster, concurrency=1)
     for number in range(5):
@@ -59,7 +59,7 @@ def test_of_two_that_start_at_the_same_moment_one_runs(cluster: Cluster, sending
     assert [f"{number}" for number in range(5)] == sorted(run.label for run in cluster.probe.runs())
 
 
-def test_a_retry_is_never_too_early_nor_is_a_manual_run(cluster: Cluster, sending: Sender) -> None:
+def test_a_retry_and_a_manual_run_are_never_too_early(cluster: Cluster, sending: Sender) -> None:
     worker(cluster)
     sending.wait_for(spaced(sending, "x", task="app.flaky"), "succeeded")
     sending.wait_for(spaced(sending, "manual", origin="manual"), "succeeded")
@@ -67,8 +67,8 @@ def test_a_retry_is_never_too_early_nor_is_a_manual_run(cluster: Cluster, sendin
 
 
 @pytest.mark.slow
-def test_a_row_with_a_gap_runs_on_its_grid(cluster: Cluster) -> None:
-    """The control: what comes in time is never dropped."""
+def test_a_row_whose_interval_is_longer_than_its_gap_runs_at_each_occurrence(cluster: Cluster) -> None:
+    """The control: a job that comes in time is never dropped."""
     worker(cluster)
     cluster.beat()
     insert(cluster.database, "a", "every 2s", min_gap=timedelta(seconds=1.5), overlap="allow")

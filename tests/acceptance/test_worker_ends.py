@@ -89,7 +89,7 @@ def test_a_run_ends_in_its_own_state(
     assert found["started_at"] <= found["finished_at"]
 
 
-def test_an_error_is_kept_short_and_without_what_postgres_cannot_store(shared: Sender) -> None:
+def test_an_error_is_cut_and_stored_without_characters_that_postgres_refuses(shared: Sender) -> None:
     label = "x" * 1000 + "\udc80"
     job = shared.send_job("app.probe", label[:900] + "\x01", 0, True)
     shared.wait_for(job, "failed")
@@ -121,7 +121,7 @@ def test_a_task_that_the_worker_does_not_have_fails_the_job(shared: Sender) -> N
     assert "NotRegistered: no task is named 'app.nobody_has_it' at this worker" == last(shared, job)["error"]
 
 
-def test_a_message_that_makes_no_sense_fails_the_job(shared: Sender) -> None:
+def test_a_message_that_the_worker_cannot_read_fails_the_job(shared: Sender) -> None:
     job = shared.job()
     shared.send(job, "app.probe", "x", eta="the day after tomorrow")
     shared.wait_for(job, "failed")
@@ -177,7 +177,7 @@ def test_a_retry_at_an_instant_waits_until_then(shared: Sender) -> None:
     assert timedelta(minutes=69) < row["patience"] <= timedelta(minutes=70)  # 10 min and the pickup deadline of 1 h
 
 
-def test_a_retry_that_is_sent_without_an_exception_is_an_attempt_too(shared: Sender) -> None:
+def test_a_retry_that_is_sent_without_an_exception_counts_as_an_attempt(shared: Sender) -> None:
     label = str(uuid.uuid4())
     job = shared.send_job("app.retry_and_go_on", label)
     shared.wait_for(job, "retrying")
@@ -191,7 +191,7 @@ def test_retries_that_run_out_fail_the_job(shared: Sender) -> None:
     assert 10 == last(shared, job)["attempt"]
 
 
-def test_a_message_given_back_by_its_task_starts_the_job_again(shared: Sender, tmp_path: Path) -> None:
+def test_a_message_that_its_task_rejects_with_requeue_starts_the_job_again(shared: Sender, tmp_path: Path) -> None:
     label = str(uuid.uuid4())
     job = shared.send_job("app.reject_once", label, str(tmp_path / "flag"))
     shared.wait_for(job, "succeeded")
@@ -213,7 +213,7 @@ def test_a_killed_child_that_celery_retries_is_another_attempt(shared: Sender, t
     assert [0, 1] == [run.attempt for run in shared.cluster.probe.runs(label)]
 
 
-def test_a_killed_child_of_a_job_that_may_run_again_leaves_it_to_its_silence(shared: Sender) -> None:
+def test_a_killed_child_of_a_job_that_may_run_again_leaves_the_job_running_until_its_deadline(shared: Sender) -> None:
     job = shared.send_job("app.die", str(uuid.uuid4()), columns={"on_lost": "rerun"})
     eventually(lambda: (active(shared.database, job) or {}).get("error"), 20, "the error")
     row = active(shared.database, job)
@@ -238,7 +238,7 @@ def test_a_killed_child_that_celery_has_overlooked_is_found_and_nobody_speaks_fo
     assert row["busy_until"] < run.started_at + timedelta(seconds=30.4)
 
 
-def test_revoked_beats_the_failure_that_a_terminated_child_reports(sending: Sender) -> None:
+def test_revoked_overrules_the_failure_that_a_terminated_child_reports(sending: Sender) -> None:
     # A worker of its own: a child that outlives its termination leaves billiard calling its next death one too.
     node = worker(sending.cluster)
     job = sending.send_job("app.unwind", "x", 30)
@@ -249,7 +249,7 @@ def test_revoked_beats_the_failure_that_a_terminated_child_reports(sending: Send
     assert "revoked" == last(sending, job)["state"]
 
 
-def test_a_report_finds_its_way_from_each_pool(sending: Sender) -> None:
+def test_each_pool_reports_how_a_job_ended(sending: Sender) -> None:
     for pool in ("threads", "solo"):
         worker(sending.cluster, pool=pool, queues=pool)
         for task, state in (("app.probe", "succeeded"), ("app.unwind", "succeeded"), ("app.reject", "failed")):

@@ -1,4 +1,4 @@
-"""One start: whatever becomes of a job's messages, its task runs once."""
+"""One start: a job's task runs once, whatever happens to its messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sending(cluster: Cluster, redis_url: str) -> Iterator[Sender]:
 
 
 def dropped(cluster: Cluster, count: int) -> None:
-    """Wait until so many copies were dropped."""
+    """Wait until this number of copies was dropped."""
     eventually(
         lambda: sum(node.log.count("second message of job") for node in cluster.nodes) == count, 20, f"{count} drops"
     )
@@ -39,7 +39,7 @@ def labels(cluster: Cluster) -> list[str]:
 
 
 @both_brokers
-def test_of_five_copies_on_two_workers_one_starts(cluster: Cluster, sending: Sender) -> None:
+def test_one_of_five_copies_on_two_workers_starts(cluster: Cluster, sending: Sender) -> None:
     worker(cluster)
     worker(cluster)
     job = sending.job()
@@ -83,7 +83,7 @@ def test_a_retry_is_another_attempt_and_a_stray_copy_of_the_first_is_none(
 
 
 @pytest.mark.parametrize("pool", POOLS)
-def test_a_message_without_our_header_runs_untouched(cluster: Cluster, sending: Sender, pool: str) -> None:
+def test_a_message_without_our_header_runs_as_usual(cluster: Cluster, sending: Sender, pool: str) -> None:
     worker(cluster, pool=pool, concurrency=1)
     task_id = str(uuid.uuid4())
     for _ in range(2):
@@ -93,7 +93,7 @@ def test_a_message_without_our_header_runs_untouched(cluster: Cluster, sending: 
     assert [] == sending.database.execute("select * from pgbeat.job")
 
 
-def test_a_job_that_runs_is_started_to_the_result_backend(cluster: Cluster, sending: Sender) -> None:
+def test_a_running_job_is_started_in_the_result_backend(cluster: Cluster, sending: Sender) -> None:
     worker(cluster)
     job = sending.send_job("app.probe", "x", 2)
     eventually(lambda: sending.result(job) == "STARTED", 20, "STARTED")
@@ -103,7 +103,7 @@ def test_a_job_that_runs_is_started_to_the_result_backend(cluster: Cluster, send
 
 
 @pytest.mark.parametrize("task", ["app.called", "app.wrapped", "app.late"])
-def test_a_task_with_a_call_of_its_own_and_a_late_one_are_guarded_too(
+def test_a_task_with_its_own_call_method_and_a_task_registered_late_are_guarded(
     cluster: Cluster, sending: Sender, task: str
 ) -> None:
     worker(cluster)
@@ -117,7 +117,9 @@ def test_a_task_with_a_call_of_its_own_and_a_late_one_are_guarded_too(
 
 
 @pytest.mark.parametrize("pool", ["threads", "solo"])
-def test_a_late_task_is_guarded_in_a_pool_without_processes(cluster: Cluster, sending: Sender, pool: str) -> None:
+def test_a_task_registered_late_is_guarded_in_a_pool_without_processes(
+    cluster: Cluster, sending: Sender, pool: str
+) -> None:
     worker(cluster, pool=pool)
     job = sending.job(task="app.late")
     for _ in range(3):
@@ -127,7 +129,7 @@ def test_a_late_task_is_guarded_in_a_pool_without_processes(cluster: Cluster, se
     assert ["x"] == labels(cluster)
 
 
-def test_calls_inside_a_job_are_not_the_job(cluster: Cluster, sending: Sender) -> None:
+def test_direct_calls_inside_a_job_are_not_the_job(cluster: Cluster, sending: Sender) -> None:
     worker(cluster)
     sending.wait_for(sending.send_job("app.caller", "x"), "succeeded")
     assert ["x", "x-applied", "x-called", "x-run"] == sorted(labels(cluster))
@@ -154,7 +156,7 @@ def test_a_message_whose_job_nobody_knows_is_not_run(cluster: Cluster, sending: 
     node = worker(cluster)
     job = uuid.uuid4()
     sending.send(job, "app.probe", "x")
-    node.wait_for_log(f"Nobody knows job {job}", 20)
+    node.wait_for_log(f"Job {job} is unknown", 20)
     sending.wait_for(sending.send_job("app.probe", "known"), "succeeded")
     assert ["known"] == labels(cluster)
     assert "PENDING" == sending.result(job)
@@ -179,7 +181,7 @@ def test_a_message_of_an_earlier_run_starts_nothing(cluster: Cluster, sending: S
     assert ["new"] == labels(cluster)
 
 
-def test_a_job_given_up_for_lost_starts_when_its_message_turns_up(cluster: Cluster, sending: Sender) -> None:
+def test_a_lost_job_that_never_started_starts_when_its_message_arrives(cluster: Cluster, sending: Sender) -> None:
     worker(cluster)
     job = sending.job()
     bury(sending.database, job)
@@ -200,7 +202,7 @@ def test_a_task_that_the_app_does_not_allow_is_skipped(cluster: Cluster, sending
     assert ["allowed"] == labels(cluster)
 
 
-def test_a_message_of_another_task_under_the_id_of_a_job_is_dropped_and_the_job_waits_for_its_own(
+def test_a_message_of_another_task_with_the_id_of_a_job_is_dropped_and_the_job_still_starts(
     cluster: Cluster, sending: Sender
 ) -> None:
     node = worker(cluster, settings={"pgbeat_allowed_tasks": ["app.p*", "app.caller"]})
@@ -219,7 +221,7 @@ def test_a_message_of_another_task_under_the_id_of_a_job_is_dropped_and_the_job_
 
 
 @pytest.mark.parametrize("pool", POOLS)
-def test_headers_that_are_called_like_what_the_guard_keeps_change_nothing(
+def test_headers_with_the_names_of_our_request_attributes_change_nothing(
     cluster: Cluster, sending: Sender, pool: str
 ) -> None:
     worker(cluster, pool=pool, settings={"pgbeat_allowed_tasks": ["app.p*"]})
@@ -235,7 +237,7 @@ def test_headers_that_are_called_like_what_the_guard_keeps_change_nothing(
     assert ["x"] == labels(cluster)
 
 
-def test_processes_that_are_spawned_guard_and_report_as_forked_ones_do(cluster: Cluster, sending: Sender) -> None:
+def test_spawned_processes_guard_and_report_like_forked_ones(cluster: Cluster, sending: Sender) -> None:
     worker(cluster, settings={"worker_pool_start_method": "spawn"})
     job = sending.job()
     for _ in range(3):
@@ -243,10 +245,10 @@ def test_processes_that_are_spawned_guard_and_report_as_forked_ones_do(cluster: 
     sending.wait_for(job, "succeeded", 60)
     dropped(cluster, 2)
     assert ["x"] == labels(cluster)
-    assert "past the worker's own reception" not in cluster.nodes[0].log
+    assert "without the worker's main process" not in cluster.nodes[0].log
 
 
-def test_a_wrong_setting_ends_the_worker_and_is_named(cluster: Cluster, sending: Sender) -> None:
+def test_a_wrong_setting_ends_the_worker_with_an_error_that_names_it(cluster: Cluster, sending: Sender) -> None:
     node = worker(cluster, settings={"pgbeat_dead_after": "soon"}, wait=False)
     assert node.wait(30) != 0
     assert "pgbeat_dead_after is 'soon', not a number of seconds" in node.log
@@ -262,7 +264,7 @@ class Outage:
         sending.database = Database(postgres.url)
 
     def worker(self, patience: float, **settings: str) -> None:
-        environment = {"PGBEAT_URL": self.postgres.url, "WORKER_PATIENCE": str(patience)}
+        environment = {"PGBEAT_URL": self.postgres.url, "WORKER_START_TIMEOUT": str(patience)}
         worker(self.cluster, environment=environment, settings=settings)
 
 
@@ -296,7 +298,7 @@ def test_a_job_runs_unguarded_when_the_database_stays_away(outage: Outage) -> No
     outage.sending.wait_for(job, "succeeded")
 
 
-def test_a_job_is_refused_and_left_to_be_sent_again_when_the_app_says_so(outage: Outage) -> None:
+def test_with_guard_error_refuse_a_job_is_not_run_and_is_sent_again(outage: Outage) -> None:
     outage.worker(patience=1, pgbeat_guard_error="refuse")
     job = outage.sending.job()
     outage.postgres.shut_down()
@@ -319,7 +321,7 @@ def test_what_became_of_a_job_is_told_when_the_database_is_back(outage: Outage) 
     outage.sending.wait_for(job, "succeeded")
 
 
-def test_a_job_is_refused_where_the_schema_is_too_new_for_this_worker(cluster: Cluster, sending: Sender) -> None:
+def test_a_job_is_refused_if_the_schema_is_too_new_for_this_worker(cluster: Cluster, sending: Sender) -> None:
     sending.database.execute("update pgbeat.schema_version set version = 999, min_compatible = 999")
     node = worker(cluster, settings={"pgbeat_guard_error": "refuse"})
     job = sending.send_job("app.probe", "x")

@@ -1,4 +1,4 @@
-"""A worker's life: it is announced, it speaks for what it runs, and its silence says that it died."""
+"""A worker announces itself, sends heartbeats for the jobs that it runs, and counts as dead without them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def silence(sending: Sender, job: uuid.UUID) -> timedelta:
 
 
 @pytest.mark.parametrize("pool", ["prefork", "solo"])
-def test_a_job_that_runs_is_heartbeaten_for_and_one_that_does_not_is_not(sending: Sender, pool: str) -> None:
+def test_a_running_job_gets_heartbeats_and_a_waiting_one_does_not(sending: Sender, pool: str) -> None:
     node = worker(sending.cluster, pool=pool, concurrency=1, settings=FAST)
     running, waiting = sending.send_job("app.probe", "x", 30), sending.send_job("app.probe", "y", 30)
     sending.wait_for(running, "running")
@@ -46,7 +46,7 @@ def test_a_job_that_runs_is_heartbeaten_for_and_one_that_does_not_is_not(sending
 
 
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
-def test_a_new_child_after_the_heartbeat_began_keeps_to_its_own_connection(sending: Sender, driver: str) -> None:
+def test_a_child_that_is_forked_after_the_first_heartbeat_uses_its_own_connection(sending: Sender, driver: str) -> None:
     url = sending.cluster.database.replace("postgresql://", f"postgresql+{driver}://")
     arguments = ["--max-tasks-per-child", "1"]
     node = worker(sending.cluster, concurrency=1, settings=FAST, arguments=arguments, environment={"PGBEAT_URL": url})
@@ -65,7 +65,7 @@ def announced(sending: Sender, node: Worker) -> None:
     assert (node.pid, True) == (row.pid, row.tracking)
 
 
-def test_a_worker_announces_itself_and_signs_off_in_good_order(sending: Sender) -> None:
+def test_a_worker_announces_itself_and_removes_itself_when_it_stops(sending: Sender) -> None:
     node = worker(sending.cluster)
     announced(sending, node)
     job = sending.send_job("app.probe", "x", 2)
@@ -81,7 +81,7 @@ def test_a_beat_inside_the_worker_is_another_node(sending: Sender) -> None:
     announced(sending, node)
 
 
-def test_a_cold_shutdown_gives_up_what_runs_and_signs_off(sending: Sender) -> None:
+def test_a_cold_shutdown_gives_up_the_running_jobs_and_removes_the_worker(sending: Sender) -> None:
     node = worker(sending.cluster)
     announced(sending, node)
     job = sending.send_job("app.probe", "x", 60)
@@ -92,7 +92,7 @@ def test_a_cold_shutdown_gives_up_what_runs_and_signs_off(sending: Sender) -> No
     assert [] == nodes(sending)
 
 
-def test_a_killed_worker_leaves_its_jobs_to_their_silence(sending: Sender) -> None:
+def test_the_jobs_of_a_killed_worker_are_lost_after_their_deadline(sending: Sender) -> None:
     node = worker(sending.cluster, settings=FAST)
     job = sending.send_job("app.probe", "x", 60)
     sending.wait_for(job, "running")

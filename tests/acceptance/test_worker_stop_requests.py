@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.worker.running import SIGNAL
+from celery_pgbeat.worker.stop.running import SIGNAL
 from tests.harness.broker import both_brokers, depth
 from tests.harness.jobs import finished, state
 from tests.harness.probe import Run
@@ -66,7 +66,7 @@ def error(sending: Sender, job: uuid.UUID) -> str | None:
 
 
 @both_brokers
-def test_a_job_asked_to_cancel_gets_a_soft_time_limit_within_two_seconds(cluster: Cluster, sending: Sender) -> None:
+def test_a_cancelled_job_gets_a_soft_time_limit_within_two_seconds(cluster: Cluster, sending: Sender) -> None:
     worker(cluster)
     job, other = started(sending, "app.probe", 60), started(sending, "app.probe", 6)
     at = ask(sending, job, "cancel")
@@ -78,7 +78,7 @@ def test_a_job_asked_to_cancel_gets_a_soft_time_limit_within_two_seconds(cluster
     assert 0 == depth(cluster.broker)
 
 
-def test_a_ring_that_is_not_meant_for_the_job_that_runs_does_it_no_harm(cluster: Cluster, sending: Sender) -> None:
+def test_a_stop_signal_for_another_job_does_not_stop_the_job_that_runs(cluster: Cluster, sending: Sender) -> None:
     """The process has gone on to another job by the time the signal arrives."""
     worker(cluster, concurrency=1)
     job = started(sending, "app.probe", 3)
@@ -88,7 +88,9 @@ def test_a_ring_that_is_not_meant_for_the_job_that_runs_does_it_no_harm(cluster:
     sending.wait_for(job, "succeeded")
 
 
-def test_a_job_that_ends_all_the_same_has_succeeded_and_is_told_once(cluster: Cluster, sending: Sender) -> None:
+def test_a_cancelled_job_that_still_succeeds_has_succeeded_and_is_logged_once(
+    cluster: Cluster, sending: Sender
+) -> None:
     node = worker(cluster)
     job = started(sending, "app.caught", "well")
     ask(sending, job, "cancel")
@@ -97,7 +99,7 @@ def test_a_job_that_ends_all_the_same_has_succeeded_and_is_told_once(cluster: Cl
     assert "SUCCESS" == sending.result(job)
 
 
-def test_a_job_that_wants_a_retry_is_revoked_and_not_retried(cluster: Cluster, sending: Sender) -> None:
+def test_a_cancelled_job_that_retries_is_revoked_and_not_retried(cluster: Cluster, sending: Sender) -> None:
     node = worker(cluster)
     job = started(sending, "app.caught", "retry")
     ask(sending, job, "cancel")
@@ -107,8 +109,10 @@ def test_a_job_that_wants_a_retry_is_revoked_and_not_retried(cluster: Cluster, s
 
 
 @pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
-def test_a_task_that_looks_sees_that_its_job_is_cancelled(cluster: Cluster, sending: Sender, pool: str) -> None:
-    """And in a pool of processes it is left alone then, to end in its own way."""
+def test_a_task_that_reads_cancelled_sees_that_its_job_is_cancelled(
+    cluster: Cluster, sending: Sender, pool: str
+) -> None:
+    """A pool of processes then does not interrupt it, so that it can end in its own way."""
     worker(cluster, pool=pool)
     job = started(sending, "app.heeding", 60)
     at = ask(sending, job, "cancel")
@@ -117,7 +121,7 @@ def test_a_task_that_looks_sees_that_its_job_is_cancelled(cluster: Cluster, send
     assert "in good order" == sending.app.AsyncResult(str(job)).get(timeout=5)
 
 
-def test_a_job_asked_to_cancel_keeps_that_over_heartbeats(cluster: Cluster, sending: Sender) -> None:
+def test_a_heartbeat_does_not_remove_a_stop_request(cluster: Cluster, sending: Sender) -> None:
     worker(cluster, pool="threads", settings={"pgbeat_heartbeat": 0.2})
     job = started(sending, "app.probe", 3)
     ask(sending, job, "cancel")
@@ -127,9 +131,7 @@ def test_a_job_asked_to_cancel_keeps_that_over_heartbeats(cluster: Cluster, send
     sending.wait_for(job, "succeeded")
 
 
-def test_a_job_that_dies_while_it_is_asked_to_end_is_lost_and_does_not_run_again(
-    cluster: Cluster, sending: Sender
-) -> None:
+def test_a_job_that_dies_with_a_stop_request_is_lost_and_does_not_run_again(cluster: Cluster, sending: Sender) -> None:
     worker(cluster, pool="prefork")
     job = started(sending, "app.stubborn", 60, columns={"on_lost": "rerun"})
     ask(sending, job, "cancel")
@@ -138,7 +140,7 @@ def test_a_job_that_dies_while_it_is_asked_to_end_is_lost_and_does_not_run_again
     assert (error(sending, job) or "").startswith("asked to cancel: WorkerLostError: ")
 
 
-def test_processes_that_are_spawned_hear_it_too(cluster: Cluster, sending: Sender) -> None:
+def test_spawned_processes_get_the_stop_signal_too(cluster: Cluster, sending: Sender) -> None:
     worker(cluster, settings={"worker_pool_start_method": "spawn"})
     job = started(sending, "app.probe", 60)
     ask(sending, job, "cancel")
@@ -149,7 +151,7 @@ def test_processes_that_are_spawned_hear_it_too(cluster: Cluster, sending: Sende
 
 
 @both_brokers
-def test_a_job_asked_to_terminate_is_ended_and_the_worker_goes_on(cluster: Cluster, sending: Sender) -> None:
+def test_a_terminated_job_ends_and_the_worker_goes_on(cluster: Cluster, sending: Sender) -> None:
     node = worker(cluster, concurrency=1)
     job = started(sending, "app.stubborn", 60)
     at = ask(sending, job, "terminate")
@@ -164,7 +166,7 @@ def test_a_job_asked_to_terminate_is_ended_and_the_worker_goes_on(cluster: Clust
     assert 0 == depth(cluster.broker)
 
 
-def test_a_terminated_job_is_final_only_when_its_process_has_unwound(cluster: Cluster, sending: Sender) -> None:
+def test_a_terminated_job_is_final_only_after_its_process_has_unwound(cluster: Cluster, sending: Sender) -> None:
     worker(cluster)
     job = started(sending, "app.unwinding", 2)
     ask(sending, job, "terminate")
@@ -175,7 +177,7 @@ def test_a_terminated_job_is_final_only_when_its_process_has_unwound(cluster: Cl
 
 
 def test_a_terminated_job_that_does_not_end_is_killed(cluster: Cluster, sending: Sender) -> None:
-    node = worker(cluster, concurrency=1, environment={"WORKER_MERCY": "1"})
+    node = worker(cluster, concurrency=1, environment={"WORKER_KILL_AFTER": "1"})
     job = started(sending, "app.undying")
     ask(sending, job, "terminate")
     node.wait_for_log(f"Job {job} did not end within 1 s: its process is killed", 20)
@@ -184,7 +186,7 @@ def test_a_terminated_job_that_does_not_end_is_killed(cluster: Cluster, sending:
     sending.wait_for(started(sending, "app.probe"), "succeeded")
 
 
-def test_a_job_asked_to_cancel_may_be_asked_to_terminate_then(cluster: Cluster, sending: Sender) -> None:
+def test_a_cancelled_job_can_be_terminated_later(cluster: Cluster, sending: Sender) -> None:
     worker(cluster)
     job = started(sending, "app.stubborn", 60)
     ask(sending, job, "cancel")
@@ -195,7 +197,7 @@ def test_a_job_asked_to_cancel_may_be_asked_to_terminate_then(cluster: Cluster, 
 
 
 @pytest.mark.parametrize("pool", ["threads", "solo"])
-def test_where_nobody_can_be_terminated_the_worker_says_so_once_and_the_task_may_look(
+def test_a_pool_that_cannot_terminate_jobs_logs_it_once_and_the_task_can_read_cancelled(
     cluster: Cluster, sending: Sender, pool: str
 ) -> None:
     node = worker(cluster, pool=pool)

@@ -19,7 +19,7 @@ WITH_ROWS = (
     "celery_pgbeat.api.groups",
     "celery_pgbeat.testing.assertions",
     "celery_pgbeat.testing.kit",
-    "celery_pgbeat.worker.current",
+    "celery_pgbeat.worker.stop.current",
 )
 # Loading it in a process that is no worker would do nothing, but its environment is the demo's.
 LEFT_OUT = ("celery_pgbeat.cli.demo.app", "celery_pgbeat.embedded.watchdog")

@@ -15,7 +15,8 @@ from celery_pgbeat.postgres import beat_queries, listen, migrate
 from celery_pgbeat.schedules import windows
 from celery_pgbeat.schedules.parse import LONGEST_SET, LONGEST_TEXT
 from celery_pgbeat.schedules.wallclock import instants
-from celery_pgbeat.worker import end_batch, guard, message, refusals, tracker
+from celery_pgbeat.worker.report import refusals, report_queue, tracker
+from celery_pgbeat.worker.start import guard, message
 from tests.docs.pages import NAMED, ROOT, written_in
 
 PAGE = ROOT / "docs" / "limits.md"
@@ -56,9 +57,9 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "spans: leases": (columns.YEAR.days,),
     "run, attempt, sends": (message.LARGEST,),
     "the error of a job": (tracker.ERROR_LENGTH,),
-    "a start that waits": (guard.PATIENCE,),
+    "a start that waits": (guard.START_TIMEOUT,),
     "reports that Postgres refuses": (refusals.KEPT, refusals.KEPT_FOR / 86_400),
-    "ends of jobs in one statement": (end_batch.AT_ONCE,),
+    "ends of jobs in one statement": (report_queue.AT_ONCE,),
     "run and attempt": (message.LARGEST,),
     "faults of a file": (importing.MOST_SHOWN,),
     "records that `import`": (importing.IN_MEMORY,),

@@ -8,7 +8,7 @@ from typing import Any
 
 from kombu import Connection
 
-from celery_pgbeat.worker.message import HEADER, PROPERTIES, assigned_start, copy_of, is_sensitive
+from celery_pgbeat.worker.start.message import HEADER, PROPERTIES, assigned_start, copy_of, is_sensitive
 from tests.fuzz.fuzzing import MARKS, attack, quickly
 from tests.harness.broker import depth
 from tests.harness.processes import Cluster

@@ -13,15 +13,16 @@ from celery import Task, signals
 from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
 
 from celery_pgbeat import current
-from celery_pgbeat.worker import guard, stop_requests
+from celery_pgbeat.worker.start import guard
+from celery_pgbeat.worker.stop import stop_requests
 from tests.harness import probe
 from tests.harness.probe_app import DATABASE, app
 from tests.harness.probe_app import _Recorded as Recorded
 
-if "WORKER_PATIENCE" in os.environ:
-    guard.PATIENCE = float(os.environ["WORKER_PATIENCE"])  # seconds; instead of ten
-if "WORKER_MERCY" in os.environ:
-    stop_requests.KILL_AFTER = float(os.environ["WORKER_MERCY"])
+if "WORKER_START_TIMEOUT" in os.environ:
+    guard.START_TIMEOUT = float(os.environ["WORKER_START_TIMEOUT"])  # seconds instead of ten
+if "WORKER_KILL_AFTER" in os.environ:
+    stop_requests.KILL_AFTER = float(os.environ["WORKER_KILL_AFTER"])
 
 
 @app.task(name="app.ignore", bind=True)

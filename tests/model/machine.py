@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from celery_pgbeat.postgres.worker_queries import MessageCopy, Start
-from celery_pgbeat.worker.guard import StartResult
+from celery_pgbeat.worker.start.guard import StartResult
 from tests.model.author import DEFINITIONS, EDITS, Author
 from tests.model.ledger import Ledger
 from tests.model.world import BATCH, DEAD_AFTER, GROUP, LEASE, MOMENT, Beat, Marked, World

@@ -15,7 +15,7 @@ from celery_pgbeat.planning import Decision, Planned, Postponed, Rules, decide, 
 from celery_pgbeat.postgres.beat_queries import BeatQueries, Recovered
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.worker_queries import MessageCopy, Start, WorkerQueries
-from celery_pgbeat.worker.guard import StartResult, start_job
+from celery_pgbeat.worker.start.guard import StartResult, start_job
 from tests.harness.clock import Clock
 
 BEGIN = datetime(2026, 12, 7, 11, 58, 30, tzinfo=timezone.utc)

@@ -12,7 +12,7 @@ import pytest
 from celery import Celery
 from celery.app.trace import build_tracer
 
-import celery_pgbeat.worker.current
+import celery_pgbeat.worker.stop.current
 from celery_pgbeat import cron, current, every
 from celery_pgbeat.errors import (
     DatabaseUnavailable,
@@ -22,9 +22,9 @@ from celery_pgbeat.errors import (
     UnknownPeriodicTask,
 )
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.worker import running
 from celery_pgbeat.worker.context import WorkerContext
-from celery_pgbeat.worker.guard import guard
+from celery_pgbeat.worker.start.guard import guard
+from celery_pgbeat.worker.stop import running
 from tests.harness.clock import Clock
 from tests.harness.jobs import make_job
 from tests.harness.session import Session
@@ -162,14 +162,14 @@ def test_it_reads_at_most_once_a_second_that_it_is_cancelled_and_keeps_to_it(
     assert [False, False, True, True] == inside(seen)
 
 
-def test_while_postgres_is_away_nobody_was_heard_to_cancel(
+def test_cancelled_is_false_while_postgres_is_out_of_reach(
     inside: Inside, context: WorkerContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def away(*_: object) -> None:
         raise DatabaseUnavailable("Postgres is not usable")
 
     def seen() -> list[bool]:
-        monkeypatch.setattr(context.connection.reports, "stop_request_of", away)
+        monkeypatch.setattr(context.connection.queries, "stop_request_of", away)
         found = [current().cancelled]
         began = running.monotonic()
         monkeypatch.setattr(running, "monotonic", lambda: began + running.LOOK_EVERY)
@@ -342,7 +342,7 @@ def test_a_row_that_is_gone_cannot_be_rescheduled(inside: Inside) -> None:
 
 
 def examples() -> Iterator[doctest.DocTest]:
-    for found in doctest.DocTestFinder(exclude_empty=True).find(celery_pgbeat.worker.current):
+    for found in doctest.DocTestFinder(exclude_empty=True).find(celery_pgbeat.worker.stop.current):
         if found.examples:
             yield found
 
@@ -350,7 +350,7 @@ def examples() -> Iterator[doctest.DocTest]:
 @pytest.mark.parametrize("example", list(examples()), ids=lambda example: example.name)
 def test_the_examples_of_the_documentation_run(example: doctest.DocTest, inside: Inside, session: Session) -> None:
     nightly(session)
-    example.globs = {**vars(celery_pgbeat.worker.current), "every": every}
+    example.globs = {**vars(celery_pgbeat.worker.stop.current), "every": every}
 
     result = inside(lambda: doctest.DocTestRunner(verbose=False).run(example, clear_globs=False))
 

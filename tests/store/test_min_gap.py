@@ -13,7 +13,7 @@ import pytest
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.postgres.worker_queries import JobState, MinGapViolation, Start, WorkerQueries
-from celery_pgbeat.worker.guard import StartResult, start_job
+from celery_pgbeat.worker.start.guard import StartResult, start_job
 from tests.harness.clock import Clock
 from tests.harness.jobs import active, bury, finished, make_job, state
 from tests.harness.transactions import Transaction, at_once

@@ -18,11 +18,11 @@ def test_a_running_worker_sees_within_a_heartbeat_that_its_package_is_too_old(
     now = [1.0]
     monkeypatch.setattr(context.time, "monotonic", lambda: now[0])
     settings = Settings.from_mapping({"pgbeat_url": migrated_database})
-    with closing(ProcessConnection(settings)) as line:
-        assert line.reports is line.checked_reports()
-        line.database.execute("update pgbeat.schema_version set version = 999, min_compatible = 999")
+    with closing(ProcessConnection(settings)) as connection:
+        assert connection.queries is connection.checked_queries()
+        connection.database.execute("update pgbeat.schema_version set version = 999, min_compatible = 999")
         now[0] += settings.heartbeat_every.total_seconds()
 
         for _ in range(2):
             with pytest.raises(SchemaTooNew, match="upgrade celery-pgbeat on this node"):
-                line.checked_reports()
+                connection.checked_queries()

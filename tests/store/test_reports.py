@@ -28,7 +28,7 @@ from celery_pgbeat.postgres.worker_queries import (
     Unstarted,
     WorkerQueries,
 )
-from celery_pgbeat.worker.guard import StartResult, retry_until_deadline, start_job
+from celery_pgbeat.worker.start.guard import StartResult, retry_until_deadline, start_job
 from tests.harness.jobs import HOUR, active, bury, finished, make_job, state
 from tests.harness.session import Session
 from tests.harness.wait import eventually
@@ -110,7 +110,7 @@ def test_a_message_of_another_task_neither_starts_nor_ends_the_job_whose_id_it_b
     forged = dataclasses.replace(start_of(job), task="app.another")
 
     assert StartResult.FOREIGN is start_job(reports, forged, SILENCE)
-    assert f"'app.another' bears the id of job {job}, whose task is 'app.probe'" in caplog.text
+    assert f"'app.another' has the id of job {job}, whose task is 'app.probe'" in caplog.text
     assert reports.start_spaced(forged, SILENCE) is False
     assert not reports.end_unstarted(forged, "failed", "worker-a")
     assert set() == reports.end_unstarted_many([Unstarted(forged, "failed", "worker-a")])

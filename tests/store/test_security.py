@@ -83,7 +83,7 @@ def said_by(*patterns: str) -> list[str]:
 
 STATEMENTS = {
     "beat": said_by("postgres/beat_queries.py", "postgres/code_sync_queries.py", "beat/*.py", "measures/*.py"),
-    "worker": said_by("postgres/worker_queries.py", "worker/current.py"),
+    "worker": said_by("postgres/worker_queries.py", "worker/stop/current.py"),
 }
 
 

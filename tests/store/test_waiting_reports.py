@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import pairwise
 from threading import Event
 from time import monotonic
@@ -16,9 +15,10 @@ from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import definitions
 from celery_pgbeat.postgres.statements import rendered
 from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Unstarted, WorkerQueries
-from celery_pgbeat.worker import end_batch, kept
-from celery_pgbeat.worker.heartbeat import Heartbeat
-from celery_pgbeat.worker.report_thread import ReportThread
+from celery_pgbeat.worker.report import report_queue
+from celery_pgbeat.worker.report.heartbeat import Heartbeat
+from celery_pgbeat.worker.report.report_thread import ReportThread
+from celery_pgbeat.worker.report.reports import Lost, Requeue
 from tests.harness.jobs import make_job, state
 from tests.store.test_reports import SECOND, SILENCE, start_of
 
@@ -77,11 +77,11 @@ def test_a_heartbeat_goes_out_in_time_while_thousands_of_reports_wait(database: 
 
     for job in jobs:
         if kind == "dropped messages":
-            report_thread.put(Unstarted(MessageCopy(job, 0, 0), "expired", "worker-a"), job)
+            report_thread.put(Unstarted(MessageCopy(job, 0, 0), "expired", "worker-a"))
         else:
-            report_thread.put(partial(WorkerQueries.lose, start=start_of(job), error="x"), job)
+            report_thread.put(Lost(start_of(job), "x"))
     all_written = Event()
-    report_thread.put(lambda _: all_written.set())
+    report_thread.put(Requeue(start_of(uuid.uuid4()), "x", done=all_written.set))
     began = monotonic()
     assert all_written.wait(SECONDS)
     took = monotonic() - began
@@ -97,9 +97,8 @@ def test_a_worker_that_is_newer_than_the_schema_loses_no_end_of_a_job(
     database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It runs on while the functions that write many ends are not there yet; later the schema is migrated."""
-    for waiting in (end_batch, kept):
-        monkeypatch.setattr(waiting, "FIRST_PAUSE", 0.05)
-        monkeypatch.setattr(waiting, "LONGEST_PAUSE", 0.1)
+    monkeypatch.setattr(report_queue, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(report_queue, "LONGEST_PAUSE", 0.1)
     reports = WorkerQueries(database)
     started = [start_of(make_job(database, periodic_task=f"started-{n}")) for n in range(20)]
     assert all(reports.start(start, SILENCE) for start in started)
@@ -112,10 +111,8 @@ def test_a_worker_that_is_newer_than_the_schema_loses_no_end_of_a_job(
 
     for start, job in zip(started, waiting_jobs, strict=True):
         report_thread.put(Finish(start, "succeeded"))
-        report_thread.put(
-            partial(WorkerQueries.lose, start=start, error="its process died after it had told its end"), start.job
-        )
-        report_thread.put(Unstarted(MessageCopy(job, 0, 0), "revoked", "worker-a"), job)
+        report_thread.put(Lost(start, "its process died after it had reported its end"))
+        report_thread.put(Unstarted(MessageCopy(job, 0, 0), "revoked", "worker-a"))
     wait_for(lambda: "Postgres refuses reports of this worker" in caplog.text)
     wait_for(lambda: bool(database.execute("select from pgbeat.node")))
     assert {"running"} == {state(database, start.job) for start in started}
@@ -135,9 +132,8 @@ def test_a_worker_that_is_newer_than_the_schema_loses_no_end_of_a_job(
 def test_a_worker_without_a_right_keeps_its_reports_until_it_is_granted(
     database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for waiting in (end_batch, kept):
-        monkeypatch.setattr(waiting, "FIRST_PAUSE", 0.05)
-        monkeypatch.setattr(waiting, "LONGEST_PAUSE", 0.1)
+    monkeypatch.setattr(report_queue, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(report_queue, "LONGEST_PAUSE", 0.1)
     start = start_of(make_job(database))
     assert WorkerQueries(database).start(start, SILENCE)
     finish_many = "function pgbeat.finish_many(uuid[],int[],int[],uuid[],text[],text[],text[])"

@@ -26,12 +26,12 @@ from celery_pgbeat.cli.output import row_as_dict
 from celery_pgbeat.declare import define
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.beat_queries import Recovered
-from celery_pgbeat.postgres.worker_queries import Finish, Start
+from celery_pgbeat.postgres.worker_queries import Start
 from celery_pgbeat.sensitive import MASK, error_text
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.worker.guard import guard
-from celery_pgbeat.worker.message import is_sensitive
-from celery_pgbeat.worker.tracker import outcome, unwound
+from celery_pgbeat.worker.report.tracker import outcome, unwound
+from celery_pgbeat.worker.start.guard import guard
+from celery_pgbeat.worker.start.message import is_sensitive
 from tests.harness.outbox import app_of, job, outbox
 from tests.unit.planning.rows import due
 
@@ -207,8 +207,7 @@ def test_the_tracker_reports_no_text_of_a_sensitive_jobs_error(state: str, retva
     def error(hiding: bool) -> str:
         report = outcome(task, START, state, retval, hiding)
         assert report is not None
-        told = report.error if isinstance(report, Finish) else report.keywords["error"]  # type: ignore[attr-defined]
-        return str(told)
+        return str(report.error)
 
     assert SECRET in error(False)
     assert SECRET not in error(True)

@@ -20,7 +20,6 @@ from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.beat.tracing_publisher import TracingPublisher
 from celery_pgbeat.errors import MissingExtra
 from celery_pgbeat.measures.instruments import Instruments
-from celery_pgbeat.measures.job_span import JobSpan
 from celery_pgbeat.measures.spans import MOST_OPEN, Spans
 from celery_pgbeat.measures.tally import Tally
 from celery_pgbeat.measures.tracing import TracingCountingQueries, TracingQueries
@@ -28,6 +27,7 @@ from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.context import WorkerContext
+from celery_pgbeat.worker.start.job_span import JobSpan
 from tests.harness.exported import Exported, counts, exported
 from tests.harness.outbox import job, jobs
 
@@ -62,7 +62,7 @@ def test_who_does_not_ask_for_spans_pays_nothing_for_them() -> None:
     code = """
 import sys
 from celery import Celery
-import celery_pgbeat.worker.installation, celery_pgbeat.worker.guard
+import celery_pgbeat.worker.installation, celery_pgbeat.worker.start.guard
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.context import WorkerContext
@@ -82,17 +82,18 @@ def test_who_asks_for_spans_has_its_statements_and_its_messages_traced() -> None
     assert TracingPublisher is publisher_of(**ON)
 
 
-@pytest.mark.parametrize("module", ["spans", "job_span"])
+@pytest.mark.parametrize("process", ["beat", "worker"])
 def test_without_the_extra_neither_a_beat_nor_a_worker_starts_and_both_say_how_to_get_it(
-    module: str, monkeypatch: pytest.MonkeyPatch
+    process: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, f"celery_pgbeat.measures.{module}", None)
-    monkeypatch.delattr(f"celery_pgbeat.measures.{module}", raising=False)
+    for module in ("opentelemetry", "celery_pgbeat.measures.spans"):
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delattr("celery_pgbeat.measures.spans", raising=False)
     app = Celery("shop", broker="memory://", set_as_current=False)
     app.conf.update(ON)
 
     with pytest.raises(MissingExtra, match=r"pip install 'celery-pgbeat\[opentelemetry\]'"):
-        Scheduler(app) if module == "spans" else WorkerContext(app, Settings.from_mapping(app.conf))
+        Scheduler(app) if process == "beat" else WorkerContext(app, Settings.from_mapping(app.conf))
 
 
 def test_a_tick_ends_with_the_last_phase_of_its_last_job(seen: Exported) -> None:
@@ -234,9 +235,9 @@ def test_a_worker_tells_the_current_span_whose_job_it_is_and_that_it_is_dropped(
         "further": "s3cret",
     }
     with trace.get_tracer("instrumentation").start_as_current_span("run/app.probe"):
-        JobSpan().describe(header)
-        JobSpan().describe("no header of ours")
-        JobSpan().drop("duplicate")
+        JobSpan(trace.get_current_span).describe(header)
+        JobSpan(trace.get_current_span).describe("no header of ours")
+        JobSpan(trace.get_current_span).drop("duplicate")
 
     told = counts(seen.one("run/app.probe"))
     assert {"job", "periodic_task", "scheduled_for", "run", "dropped"} == set(told)
@@ -244,8 +245,8 @@ def test_a_worker_tells_the_current_span_whose_job_it_is_and_that_it_is_dropped(
 
 
 def test_a_worker_where_nobody_traces_is_not_disturbed() -> None:
-    JobSpan().describe({"job": "7"})
-    JobSpan().drop("duplicate")
+    JobSpan(trace.get_current_span).describe({"job": "7"})
+    JobSpan(trace.get_current_span).drop("duplicate")
 
 
 def test_traced_statements_are_counted_too() -> None:

@@ -1,4 +1,4 @@
-"""Asking Postgres with patience, and what is believed of a start that nobody will heartbeat for."""
+"""How long a start waits for Postgres, and how long a start without heartbeats counts as alive."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.worker_queries import MessageCopy
-from celery_pgbeat.worker import guard as module
 from celery_pgbeat.worker.context import WorkerContext
-from celery_pgbeat.worker.guard import UNHEARD, Guard, retry_until_deadline
+from celery_pgbeat.worker.start import guard as module
+from celery_pgbeat.worker.start.guard import WITHOUT_HEARTBEAT, Guard, retry_until_deadline
 
 
-class DatabaseClock:
+class Clock:
     """A clock that only sleeping moves."""
 
     def __init__(self) -> None:
@@ -32,8 +32,8 @@ class DatabaseClock:
 
 
 @pytest.fixture
-def watch(monkeypatch: pytest.MonkeyPatch) -> DatabaseClock:
-    made = DatabaseClock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
     monkeypatch.setattr(module, "time", made)
     return made
 
@@ -42,38 +42,39 @@ def away() -> Any:
     raise DatabaseUnavailable("away")
 
 
-def test_a_database_that_answers_is_asked_once(watch: DatabaseClock) -> None:
+def test_a_statement_that_succeeds_is_run_once(clock: Clock) -> None:
     assert "yes" == retry_until_deadline(lambda: "yes")
-    assert [] == watch.pauses
+    assert [] == clock.pauses
 
 
-def test_a_database_that_is_away_is_asked_with_growing_pauses_for_a_bounded_time(watch: DatabaseClock) -> None:
+def test_a_database_that_is_away_is_asked_with_growing_pauses_for_a_bounded_time(clock: Clock) -> None:
     with pytest.raises(DatabaseUnavailable):
         retry_until_deadline(away)
-    assert sorted(watch.pauses) == watch.pauses
-    assert (0.1, 2.0) == (watch.pauses[0], watch.pauses[-1])
-    assert module.PATIENCE - 2 < watch.now <= module.PATIENCE
+    assert sorted(clock.pauses) == clock.pauses
+    assert (0.1, 2.0) == (clock.pauses[0], clock.pauses[-1])
+    assert module.START_TIMEOUT - 2 < clock.now <= module.START_TIMEOUT
 
 
-def test_an_answer_that_comes_in_time_is_the_answer(watch: DatabaseClock) -> None:
-    assert "yes" == retry_until_deadline(lambda: "yes" if watch.now > 3 else away())
+def test_a_database_that_comes_back_in_time_is_enough(clock: Clock) -> None:
+    assert "yes" == retry_until_deadline(lambda: "yes" if clock.now > 3 else away())
 
 
-def test_another_error_is_not_waited_out(watch: DatabaseClock) -> None:
+def test_another_error_is_raised_at_once(clock: Clock) -> None:
     def refused() -> None:
         raise LookupError
 
     with pytest.raises(LookupError):
         retry_until_deadline(refused)
-    assert [] == watch.pauses
+    assert [] == clock.pauses
 
 
 @pytest.mark.parametrize(
-    ("timelimit", "silence"), [([20, 10], timedelta(seconds=50)), ([None, 10], UNHEARD), (None, UNHEARD)]
+    ("timelimit", "silence"),
+    [([20, 10], timedelta(seconds=50)), ([None, 10], WITHOUT_HEARTBEAT), (None, WITHOUT_HEARTBEAT)],
 )
-def test_a_start_that_nobody_heartbeats_for_is_believed_for_as_long_as_it_may_run(
+def test_a_start_without_heartbeats_counts_as_alive_for_as_long_as_it_may_run(
     timelimit: Any, silence: timedelta
 ) -> None:
     guard = Guard(cast(WorkerContext, SimpleNamespace(node="node")), track_started=False)
-    start, believed = guard._start_of_our_own({"timelimit": timelimit}, MessageCopy(uuid.uuid4(), 1, 2))
-    assert (1, 2, silence) == (start.run, start.attempt, believed)
+    start, counts_as_alive_for = guard._start_without_token({"timelimit": timelimit}, MessageCopy(uuid.uuid4(), 1, 2))
+    assert (1, 2, silence) == (start.run, start.attempt, counts_as_alive_for)

@@ -8,7 +8,6 @@ import sys
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -17,10 +16,12 @@ from celery.app.trace import build_tracer
 from celery.exceptions import Ignore
 
 from celery_pgbeat.errors import DatabaseUnavailable, InvalidSetting
-from celery_pgbeat.postgres.worker_queries import Finish, Retry, Start, WorkerQueries
+from celery_pgbeat.postgres.worker_queries import Finish, Start, WorkerQueries
+from celery_pgbeat.worker import context as context_module
 from celery_pgbeat.worker import install
 from celery_pgbeat.worker.context import context_of
-from celery_pgbeat.worker.guard import GUARD
+from celery_pgbeat.worker.report.reports import Retry
+from celery_pgbeat.worker.start.guard import GUARD
 
 NOWHERE = "postgresql://nobody@127.0.0.1:1/nowhere"
 
@@ -72,14 +73,14 @@ def test_importing_connects_two_signals_and_loads_nothing_heavy() -> None:
     assert "['worker_init', 'worker_process_init']" == answer.stdout.strip()
 
 
-def test_each_task_has_a_guard_and_tells_celery_of_no_start(app: Celery) -> None:
+def test_each_task_has_a_guard_and_celery_records_no_start(app: Celery) -> None:
     task = probe_of(app, "unit.probe")
     install(app)
     assert all(GUARD in vars(task) and task.track_started is False for task in app.tasks.values())
     assert "unit.probe" == task.name
 
 
-def test_installing_again_guards_what_came_since_and_nothing_twice(app: Celery) -> None:
+def test_installing_again_guards_the_new_tasks_and_no_task_twice(app: Celery) -> None:
     app.register_task(Own())
     install(app)
     guard = vars(app.tasks["unit.own"])[GUARD]
@@ -91,7 +92,7 @@ def test_installing_again_guards_what_came_since_and_nothing_twice(app: Celery) 
     assert GUARD in vars(app.tasks["unit.late"])
 
 
-def test_calls_that_no_message_asked_for_do_not_meet_the_guard(app: Celery) -> None:
+def test_direct_calls_do_not_pass_the_guard(app: Celery) -> None:
     app.register_task(Own())
     install(app)
     assert "done" == app.tasks["unit.own"]()
@@ -107,15 +108,17 @@ def test_a_tracer_that_was_built_before_is_built_again(app: Celery) -> None:
     assert before is not task.__trace__
 
 
-def test_what_the_guard_turns_away_is_not_run_and_stores_nothing(app: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_the_guard_refuses_is_not_run_and_stores_nothing(
+    app: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app.register_task(Own())
     install(app)
     task = app.tasks["unit.own"]
 
-    def turn_away(*_: Any) -> None:
+    def refuse(*_: Any) -> None:
         raise Ignore("second")
 
-    monkeypatch.setattr(vars(task)[GUARD], "admit", turn_away)
+    monkeypatch.setattr(vars(task)[GUARD], "admit", refuse)
     tracer = build_tracer("unit.own", task, app=app)
     assert "IGNORED" == tracer("an-id", (), {}, {"id": "an-id"}).info.state
     assert [] == Own.seen
@@ -151,7 +154,7 @@ def test_a_starting_worker_with_a_wrong_setting_does_not_start(app: Celery) -> N
         signals.worker_init.send(sender=Controller(app))
 
 
-def test_each_process_has_a_line_of_its_own(app: Celery) -> None:
+def test_each_process_has_its_own_connection(app: Celery) -> None:
     install(app)
     context = context_of(app)
     assert context is not None
@@ -166,33 +169,33 @@ def test_each_process_has_a_line_of_its_own(app: Celery) -> None:
     context.close()
 
 
-def test_a_child_tells_its_main_process_how_a_job_ended_and_says_it_itself_where_that_does_not_hear(
+def test_a_child_sends_a_finish_to_its_main_process_and_writes_it_itself_if_the_pipe_is_full(
     app: Celery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(app)
     context = context_of(app)
     assert context is not None
     finish = Finish(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), "succeeded")
-    said: list[object] = []
-    monkeypatch.setattr(context, "deliver", lambda report, _: said.append(report))
+    written: list[object] = []
+    monkeypatch.setattr(context_module, "write", lambda report, _: written.append(report))
     child = os.fork()
     if child == 0:
-        context.finish(finish)
-        heard = not said
+        context.report(finish)
+        is_sent = not written
         while context._report_pipe is not None and context._report_pipe.send(finish):
             pass
-        context.finish(finish)
-        os._exit(0 if heard and len(said) == 1 else 1)
+        context.report(finish)
+        os._exit(0 if is_sent and written == [finish] else 1)
     assert 0 == os.waitpid(child, 0)[1]
     assert context._report_pipe is not None
     assert {finish} == set(context._report_pipe.receive())
     context.close()
 
 
-def test_a_child_tells_its_main_process_of_a_retry_that_postgres_cannot_take_now(
+def test_a_child_sends_its_main_process_a_retry_that_postgres_cannot_take_now(
     app: Celery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the report is lost with a process that is recycled meanwhile, and the job counts as lost."""
+    """If the process were replaced meanwhile, the report would be lost with it, and the job would count as lost."""
     install(app)
     context = context_of(app)
     assert context is not None
@@ -200,31 +203,28 @@ def test_a_child_tells_its_main_process_of_a_retry_that_postgres_cannot_take_now
     report_pipe = context._report_pipe
     assert report_pipe is not None
     monkeypatch.setattr(context, "_main_pid", os.getpid() + 1)
-    told = Retry(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), timedelta(seconds=90), "ValueError: no")
+    retry = Retry(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), timedelta(seconds=90), "ValueError: no")
 
-    def away(*_: Any, **__: Any) -> bool:
+    def away(*_: Any) -> bool:
         raise DatabaseUnavailable("Postgres is not usable.")
 
     monkeypatch.setattr(WorkerQueries, "retry", away)
-    report = partial(WorkerQueries.retry, start=told.start, delay=told.delay, error=told.error)
-    context.deliver(report, told.start.job)
-    assert [told] == report_pipe.receive()
+    context.report(retry)
+    assert [retry] == report_pipe.receive()
     assert context.connection.report_thread._thread is None
     context.close()
     report_pipe.close()
 
 
-def test_a_process_that_inherits_nothing_says_itself_how_a_job_ended(
-    app: Celery, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_inherits_no_pipe_writes_a_finish_itself(app: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
     install(app, main=False)
     context = context_of(app)
     assert context is not None
-    said: list[Any] = []
-    monkeypatch.setattr(context, "deliver", lambda report, _: said.append(report))
-    start = Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node")
-    context.finish(Finish(start, "failed", "ValueError: no"))
-    assert [{"start": start, "state": "failed", "error": "ValueError: no"}] == [report.keywords for report in said]
+    written: list[object] = []
+    monkeypatch.setattr(context_module, "write", lambda report, _: written.append(report))
+    finish = Finish(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), "failed", "ValueError: no")
+    context.report(finish)
+    assert [finish] == written
 
 
 def test_a_worker_that_is_started_again_in_the_same_process_has_a_new_pipe(app: Celery) -> None:

@@ -13,7 +13,7 @@ from celery.app.task import Context
 from celery.worker import state
 
 from celery_pgbeat.postgres.worker_queries import MessageCopy
-from celery_pgbeat.worker.message import ReceivedJobs, assign_token, assigned_start, copy_of
+from celery_pgbeat.worker.start.message import ReceivedJobs, assign_token, assigned_start, copy_of
 from tests.harness.values import nested
 
 JOB = uuid.UUID("7e5cf5a2-7c3c-5f0e-9d2a-1f5f3d0f8a11")
@@ -39,7 +39,7 @@ def test_our_header_is_read_from_a_message_of_celery_s_first_protocol() -> None:
     assert MessageCopy(JOB, 3, 2) == copy_of({**found, "pgbeat": None, "headers": {"pgbeat": found["pgbeat"]}})
 
 
-def test_a_message_of_somebody_else_is_not_ours() -> None:
+def test_a_message_without_our_header_is_not_ours() -> None:
     assert copy_of({"id": str(JOB), "task": "app.probe", "retries": 0, "headers": None}) is None
 
 
@@ -75,13 +75,13 @@ def test_an_id_that_cannot_be_shown_is_not_ours_and_logged(caplog: pytest.LogCap
 
 
 @pytest.mark.parametrize(("task", "read"), [("app.probe", "app.probe"), (None, None), (7, None), ("a\0", None)])
-def test_a_copy_knows_the_task_of_its_message(task: Any, read: str | None) -> None:
+def test_a_copy_has_the_task_of_its_message(task: Any, read: str | None) -> None:
     copy = copy_of(fields(task=task))
     assert copy is not None
     assert read == copy.task
 
 
-def test_a_child_means_the_start_that_its_main_process_entrusted() -> None:
+def test_a_child_reads_the_start_that_its_main_process_assigned() -> None:
     request = Request(request_dict=fields(properties={"priority": 4}))
     start = assign_token(request, "node")
     assert start is not None
@@ -89,17 +89,17 @@ def test_a_child_means_the_start_that_its_main_process_entrusted() -> None:
     assert 4 == request.request_dict["properties"]["priority"]
 
 
-def test_each_copy_is_entrusted_with_a_token_of_its_own() -> None:
+def test_each_copy_of_a_message_gets_a_token_of_its_own() -> None:
     assert assign_token(Request(request_dict=fields()), "n") != assign_token(Request(request_dict=fields()), "n")
 
 
-def test_the_broker_s_own_properties_never_carry_the_token() -> None:
+def test_the_properties_of_the_broker_never_contain_the_token() -> None:
     properties: dict[str, Any] = {"priority": 4}
     assign_token(Request(request_dict=fields(properties=properties)), "node")
     assert {"priority": 4} == properties
 
 
-def test_the_message_of_a_retry_carries_our_header_and_not_the_token() -> None:
+def test_the_message_of_a_retry_has_our_header_and_not_the_token() -> None:
     app = Celery(set_as_current=False)
     task = app.tasks["celery.backend_cleanup"]
     request = Request(request_dict=fields(properties={}, args=[], kwargs={}, delivery_info={}))
@@ -110,12 +110,12 @@ def test_the_message_of_a_retry_carries_our_header_and_not_the_token() -> None:
     assert str(start.token) not in repr(options)
 
 
-def test_where_nobody_entrusted_a_start_there_is_none() -> None:
+def test_a_request_without_a_token_has_no_start() -> None:
     assert assigned_start(fields(), MessageCopy(JOB, 3, 2)) is None
     assert assign_token(Request(request_dict={"id": str(JOB)}), "node") is None
 
 
-def test_only_what_a_pool_process_has_accepted_runs() -> None:
+def test_only_requests_that_a_pool_process_has_accepted_run() -> None:
     received_jobs = ReceivedJobs()
     request, other = Request(request_dict=fields()), Request(request_dict=fields())
     start, second = assign_token(request, "n"), assign_token(other, "n")

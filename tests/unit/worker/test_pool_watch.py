@@ -1,4 +1,4 @@
-"""The main process sees who has died in its pool: it speaks for nobody dead, and has Celery look."""
+"""The main process detects dead pool processes: it sends no heartbeat for them, and makes Celery check."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from celery.worker import state
 
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
-from celery_pgbeat.worker.message import ReceivedJobs
-from celery_pgbeat.worker.pool_watch import PoolWatch, is_dead
+from celery_pgbeat.worker.report.pool_watch import PoolWatch, is_dead
+from celery_pgbeat.worker.start.message import ReceivedJobs
 from tests.harness.wait import eventually
 
-REPORTS = cast(WorkerQueries, None)
+QUERIES = cast(WorkerQueries, None)
 Child = Callable[[], "subprocess.Popen[bytes]"]
 
 
@@ -27,8 +27,8 @@ class Request(SimpleNamespace):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
-class House:
-    """A worker's main process and its pool, with what was left to the thread of the consumer."""
+class MainProcess:
+    """A worker's main process and its pool, and the calls that were left to the thread of the consumer."""
 
     def __init__(self) -> None:
         self.soon: list[Any] = []
@@ -36,7 +36,7 @@ class House:
         self.requests: list[Request] = []
         self.pool = SimpleNamespace(uses_semaphore=True, maintain_pool=object())
         self.consumer = SimpleNamespace(pool=self.pool, hub=object(), call_soon=self.soon.append)
-        self.children = PoolWatch(self.received_jobs, self.consumer)
+        self.pool_watch = PoolWatch(self.received_jobs, self.consumer)
 
     def run(self, pid: int) -> Start:
         """Have a job run in a process."""
@@ -48,8 +48,8 @@ class House:
 
 
 @pytest.fixture
-def house() -> Iterator[House]:
-    yield House()
+def main() -> Iterator[MainProcess]:
+    yield MainProcess()
     state.active_requests.clear()
 
 
@@ -69,13 +69,13 @@ def child() -> Iterator[Child]:
 
 
 def killed(process: subprocess.Popen[bytes]) -> int:
-    """Kill a child, and wait until the kernel can tell, not until anybody has been told."""
+    """Kill a child, and wait until the kernel reports its death."""
     process.kill()
     eventually(lambda: is_dead(process.pid), 10, "its death")
     return process.pid
 
 
-def test_a_dead_child_is_seen_and_left_to_who_waits_for_it(child: Child) -> None:
+def test_a_dead_child_is_detected_but_not_reaped(child: Child) -> None:
     process = child()
     assert not is_dead(process.pid)
     assert is_dead(killed(process))
@@ -83,38 +83,40 @@ def test_a_dead_child_is_seen_and_left_to_who_waits_for_it(child: Child) -> None
     assert is_dead(process.pid)
 
 
-def test_nobody_speaks_for_a_start_whose_process_is_dead(house: House, child: Child) -> None:
-    alive = house.run(child().pid)
-    dead = house.run(killed(child()))
-    assert [alive] == house.children.living()
-    assert {alive, dead} == set(house.received_jobs.running())
+def test_a_start_whose_process_is_dead_gets_no_heartbeat(main: MainProcess, child: Child) -> None:
+    alive = main.run(child().pid)
+    dead = main.run(killed(child()))
+    assert [alive] == main.pool_watch.living()
+    assert {alive, dead} == set(main.received_jobs.running())
 
 
-def test_celery_is_told_to_look_for_its_dead_and_only_then(house: House, child: Child) -> None:
-    house.children.run(REPORTS)
+def test_celery_maintains_its_pool_when_a_process_has_died_and_only_then(main: MainProcess, child: Child) -> None:
+    main.pool_watch.run(QUERIES)
     process = child()
-    house.run(process.pid)
-    house.children.run(REPORTS)
-    assert [] == house.soon
+    main.run(process.pid)
+    main.pool_watch.run(QUERIES)
+    assert [] == main.soon
     killed(process)
-    house.children.run(REPORTS)
-    assert [house.pool.maintain_pool] == house.soon
+    main.pool_watch.run(QUERIES)
+    assert [main.pool.maintain_pool] == main.soon
     state.active_requests.clear()
-    house.children.run(REPORTS)
-    assert 1 == len(house.soon)
+    main.pool_watch.run(QUERIES)
+    assert 1 == len(main.soon)
 
 
-def test_a_pool_that_looks_by_itself_is_left_alone_and_nobody_speaks_for_its_dead(house: House, child: Child) -> None:
-    house.consumer.hub = None
-    house.run(killed(child()))
-    house.children.run(REPORTS)
-    assert [] == house.soon
-    assert [] == house.children.living()
+def test_a_pool_with_a_supervisor_is_not_maintained_and_its_dead_get_no_heartbeat(
+    main: MainProcess, child: Child
+) -> None:
+    main.consumer.hub = None
+    main.run(killed(child()))
+    main.pool_watch.run(QUERIES)
+    assert [] == main.soon
+    assert [] == main.pool_watch.living()
 
 
-def test_what_a_pool_without_processes_calls_a_process_is_none(house: House) -> None:
-    house.pool.uses_semaphore = False
-    start = house.run(id(house))  # as the greenlets' pools number them
-    house.children.run(REPORTS)
-    assert [] == house.soon
-    assert [start] == house.children.living()
+def test_the_pid_of_a_pool_without_processes_is_not_a_process(main: MainProcess) -> None:
+    main.pool.uses_semaphore = False
+    start = main.run(id(main))  # as pools of greenlets number them
+    main.pool_watch.run(QUERIES)
+    assert [] == main.soon
+    assert [start] == main.pool_watch.living()

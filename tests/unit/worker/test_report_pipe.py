@@ -1,4 +1,4 @@
-"""What a pool process tells its main process arrives, even if it was its last word; and neither waits for the other."""
+"""A report of a pool process arrives in the main process, even if the process dies; neither waits for the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from celery_pgbeat.postgres.worker_queries import Finish, Start
-from celery_pgbeat.worker.report_pipe import LONGEST, ReportPipe
+from celery_pgbeat.worker.report.report_pipe import LONGEST, ReportPipe
 from tests.harness.wait import eventually
 
 
@@ -29,36 +29,36 @@ def report_pipe() -> Iterator[ReportPipe]:
 
 
 def in_a_child(do: Callable[[], bool]) -> bool:
-    """Do it in a child that ends without a further step; return what it answered."""
+    """Do it in a child that exits right after it; return its result."""
     child = os.fork()
     if child == 0:
         os._exit(0 if do() else 1)
     return os.waitpid(child, 0)[1] == 0
 
 
-def test_what_a_child_tells_arrives_as_it_was(report_pipe: ReportPipe) -> None:
-    told = [ended(), ended('ValueError: "ü"\n\U0001f4a5')]
-    assert in_a_child(lambda: all(report_pipe.send(finish) for finish in told))
-    assert told == report_pipe.receive()
+def test_a_report_of_a_child_arrives_unchanged(report_pipe: ReportPipe) -> None:
+    sent = [ended(), ended('ValueError: "ü"\n\U0001f4a5')]
+    assert in_a_child(lambda: all(report_pipe.send(finish) for finish in sent))
+    assert sent == report_pipe.receive()
     assert [] == report_pipe.receive()
 
 
-def test_what_a_child_told_outlives_it(report_pipe: ReportPipe) -> None:
+def test_a_report_of_a_child_outlives_it(report_pipe: ReportPipe) -> None:
     finish = ended()
 
-    def tell_and_be_killed() -> bool:
+    def send_and_be_killed() -> bool:
         report_pipe.send(finish)
         os.kill(os.getpid(), signal.SIGKILL)
         return False
 
-    assert not in_a_child(tell_and_be_killed)
+    assert not in_a_child(send_and_be_killed)
     assert [finish] == report_pipe.receive()
 
 
-def test_children_that_tell_at_the_same_time_do_not_mix_their_words(report_pipe: ReportPipe) -> None:
-    told = [[ended("x" * 300) for _ in range(200)] for _ in range(4)]
+def test_reports_that_children_send_at_the_same_time_do_not_mix(report_pipe: ReportPipe) -> None:
+    sent = [[ended("x" * 300) for _ in range(200)] for _ in range(4)]
     children = []
-    for finishes in told:
+    for finishes in sent:
         child = os.fork()
         if child == 0:
             for finish in finishes:
@@ -72,21 +72,21 @@ def test_children_that_tell_at_the_same_time_do_not_mix_their_words(report_pipe:
         taken.extend(report_pipe.receive())
         return len(taken) == 800
 
-    eventually(all_taken, 20, "all letters")
-    assert {finish for finishes in told for finish in finishes} == set(taken)
+    eventually(all_taken, 20, "all messages")
+    assert {finish for finishes in sent for finish in finishes} == set(taken)
     assert all(os.waitpid(child, 0)[1] == 0 for child in children)
 
 
 def test_a_full_pipe_refuses_messages_until_it_is_read(report_pipe: ReportPipe) -> None:
-    told = 0
+    sent = 0
     while report_pipe.send(ended()):
-        told += 1
+        sent += 1
     assert not report_pipe.send(ended())
-    assert told == len(report_pipe.receive())
+    assert sent == len(report_pipe.receive())
     assert report_pipe.send(ended())
 
 
-def test_a_letter_that_could_mix_with_others_is_refused(report_pipe: ReportPipe) -> None:
+def test_a_message_that_is_long_enough_to_mix_with_others_is_refused(report_pipe: ReportPipe) -> None:
     assert not report_pipe.send(ended("x" * LONGEST))
     assert [] == report_pipe.receive()
 
@@ -108,15 +108,15 @@ def test_a_child_whose_main_process_is_gone_is_refused() -> None:
     os.close(reader)
 
 
-def test_it_rings_when_letters_come_and_ends_when_it_is_closed() -> None:
+def test_it_notifies_when_messages_come_and_ends_when_it_is_closed() -> None:
     report_pipe = ReportPipe()
-    rung = threading.Event()
-    report_pipe.watch(rung.set)
+    notified = threading.Event()
+    report_pipe.watch(notified.set)
     watcher = report_pipe._watcher
     assert watcher is not None
-    assert not rung.wait(0.05)
+    assert not notified.wait(0.05)
     assert report_pipe.send(ended())
-    assert rung.wait(5)
+    assert notified.wait(5)
     report_pipe.close()
     report_pipe.close()
     watcher.join(5)

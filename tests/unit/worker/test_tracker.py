@@ -1,10 +1,9 @@
-"""From Celery's final states to ours."""
+"""The tracker translates Celery's final states into reports."""
 
 from __future__ import annotations
 
 import uuid
 from datetime import datetime, timedelta, timezone
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,61 +12,54 @@ from celery import Celery, states
 from celery.exceptions import Ignore, Reject, Retry
 
 from celery_pgbeat.postgres.worker_queries import Finish, Start
-from celery_pgbeat.worker.tracker import ERROR_LENGTH, delay_of, error_text, outcome
+from celery_pgbeat.worker.report import reports
+from celery_pgbeat.worker.report.reports import Report, Requeue
+from celery_pgbeat.worker.report.tracker import ERROR_LENGTH, delay_of, error_text, outcome
 
 START = Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node")
 
 
-def told(state: str | None, retval: Any = None, acks_late: bool = False) -> tuple[str, dict[str, Any]] | None:
+def reported(state: str | None, retval: Any = None, acks_late: bool = False) -> Report | None:
     task = SimpleNamespace(acks_late=acks_late, app=Celery(set_as_current=False))
-    report = outcome(task, START, state, retval)
-    if report is None:
-        return None
-    if isinstance(report, Finish):
-        assert START == report.start
-        error = {} if report.error is None else {"error": report.error}
-        return "finish", {"state": report.state, **error}
-    assert isinstance(report, partial)
-    assert report.keywords.pop("start") == START
-    return report.func.__name__, report.keywords
+    return outcome(task, START, state, retval)
 
 
 @pytest.mark.parametrize(
     ("state", "retval", "acks_late", "expected"),
     [
-        (states.SUCCESS, 1, False, ("finish", {"state": "succeeded"})),
-        (states.IGNORED, Ignore(), False, ("finish", {"state": "succeeded"})),
-        (states.FAILURE, ValueError("no"), False, ("finish", {"state": "failed", "error": "ValueError: no"})),
-        (states.REJECTED, Reject("r", requeue=True), True, ("requeue", {"error": "Reject: r"})),
+        (states.SUCCESS, 1, False, Finish(START, "succeeded")),
+        (states.IGNORED, Ignore(), False, Finish(START, "succeeded")),
+        (states.FAILURE, ValueError("no"), False, Finish(START, "failed", "ValueError: no")),
+        (states.REJECTED, Reject("r", requeue=True), True, Requeue(START, "Reject: r")),
         (
             states.REJECTED,
             Reject("r", requeue=True),
             False,
-            ("finish", {"state": "failed", "error": "Reject: r"}),
+            Finish(START, "failed", "Reject: r"),
         ),
         (
             states.REJECTED,
             Reject("r"),
             True,
-            ("finish", {"state": "failed", "error": "Reject: r"}),
+            Finish(START, "failed", "Reject: r"),
         ),
         (
             states.RETRY,
             Retry(exc=ValueError("no"), when=7),
             False,
-            ("retry", {"delay": timedelta(seconds=7), "error": "ValueError: no"}),
+            reports.Retry(START, timedelta(seconds=7), "ValueError: no"),
         ),
         (None, None, False, None),
     ],
 )
-def test_each_end_of_a_run_is_reported_as_what_it_is(
-    state: str | None, retval: Any, acks_late: bool, expected: tuple[str, dict[str, Any]] | None
+def test_each_final_state_of_celery_has_its_report(
+    state: str | None, retval: Any, acks_late: bool, expected: Report | None
 ) -> None:
-    assert expected == told(state, retval, acks_late)
+    assert expected == reported(state, retval, acks_late)
 
 
-def test_a_retry_that_could_not_be_sent_is_the_failure_that_kept_it() -> None:
-    assert ("finish", {"state": "failed", "error": "OSError: broker"}) == told("REJECTED", Reject(OSError("broker")))
+def test_a_retry_that_cannot_be_sent_fails_with_the_error_of_sending() -> None:
+    assert Finish(START, "failed", "OSError: broker") == reported("REJECTED", Reject(OSError("broker")))
 
 
 @pytest.mark.parametrize("when", [None, 0, -3, 2.5])
@@ -75,7 +67,7 @@ def test_a_retry_waits_for_its_seconds(when: float | None) -> None:
     assert timedelta(seconds=max(0, when or 0)) == delay_of(when, Celery(set_as_current=False))
 
 
-def test_a_retry_waits_for_its_instant_whatever_the_zone() -> None:
+def test_a_retry_waits_for_its_instant_in_any_time_zone() -> None:
     app = Celery(set_as_current=False)
     app.conf.update(timezone="Asia/Tokyo")
     instant = datetime.now(timezone.utc) + timedelta(minutes=10)

@@ -1,7 +1,7 @@
-"""What the guard and the tracker keep on a request, from its admission by the guard until its run has ended.
+"""What the guard and the tracker keep on a request, from the guard's admission until the run has ended.
 
-Celery makes the attributes of a request out of the headers of its message, so a name alone says nothing about who set
-it. Only an object of this class counts, which no message can hold.
+Celery makes the attributes of a request from the headers of its message, so a message can set an attribute of any name.
+Only an object of this class counts, which no message can contain.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
+from celery_pgbeat.worker.stop.running import Running
+
+if TYPE_CHECKING:  # the modules of tasks import `current`, also in processes that need no SQLAlchemy
     from celery_pgbeat.postgres.worker_queries import Start
-    from celery_pgbeat.worker.running import Running
 
 ATTRIBUTE = "_pgbeat_admission"
 
@@ -24,7 +25,7 @@ class Admission:
         start: the job's start; None if the message is not a job's, or its job did not start.
         running: the job, once its body runs here.
         has_retried: whether it has sent the message of its own next attempt.
-        retry_at: when that is due, as its `eta` says; None for at once.
+        retry_at: when that attempt is due, by its `eta`; None for at once.
     """
 
     start: Start | None = None
@@ -40,7 +41,7 @@ def admission_of(request: Any) -> Admission | None:
 
 
 def admit(request: Any) -> Admission:
-    """Note that the guard has seen a request; whatever its message had under that name is gone."""
+    """Note that the guard has seen a request; this replaces an attribute of that name from the message."""
     admission = Admission()
     setattr(request, ATTRIBUTE, admission)
     return admission

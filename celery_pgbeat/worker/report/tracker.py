@@ -1,20 +1,17 @@
-"""What became of a start, told by the process that ran it.
+"""The signal handlers of the process that ran a task: they report how the run ended.
 
-The tracer's own `task_postrun` says how each run ended, in the process where it ended. A finish is handed on and
-written a moment later, together with others; a retry or a requeue is written before the process goes on, because
-another copy of the message is on its way. A copy that the guard dropped has no start on its request, and reports
-nothing. What this process cannot tell, because it is no more, `parent_signals.py` tells from the main process.
+The tracer sends `task_postrun` at the end of each run, in the process where it ended. A message that the guard dropped
+has no start on its request, and nothing is reported. If this process has died, the main process reports instead
+(`parent_signals.py`).
 
-A retry is known by its message, not only by the exception Retry: `retry(throw=False)` sends one and goes on, and
-however that run ends, the job does not.
+A retry is recognised by its message, not only by the exception Retry: `retry(throw=False)` sends one and goes on. The
+job goes on then, however that run ends.
 """
 
 from __future__ import annotations
 
-import logging
 import sys
 from datetime import datetime, timedelta, timezone
-from functools import partial
 from typing import Any
 
 from celery import current_task, states
@@ -22,19 +19,17 @@ from celery.exceptions import WorkerShutdown, WorkerTerminate
 from celery.utils.time import maybe_make_aware
 
 from celery_pgbeat import sensitive
-from celery_pgbeat.postgres.worker_queries import Finish, Start, WorkerQueries
-from celery_pgbeat.worker.admission import admission_of
+from celery_pgbeat.postgres.worker_queries import Finish, Start
 from celery_pgbeat.worker.context import context_of
-from celery_pgbeat.worker.kept import Report
-from celery_pgbeat.worker.message import HEADER, copy_of, is_sensitive
+from celery_pgbeat.worker.report.reports import Lost, Report, Requeue, Retry
+from celery_pgbeat.worker.start.admission import admission_of
+from celery_pgbeat.worker.start.message import HEADER, copy_of, is_sensitive
 
 ERROR_LENGTH = 500  # characters of an error that are kept
 
-logger = logging.getLogger(__name__)
-
 
 def on_publish(headers: Any = None, **_: Any) -> None:
-    """Notice that a job has sent the message of its own next attempt."""
+    """Note that a job has sent the message of its own next attempt."""
     copy = copy_of(headers) if headers and HEADER in headers else None
     admission = admission_of(current_task.request_stack.top) if copy is not None and current_task else None
     if copy is None or admission is None or admission.start is None:
@@ -51,50 +46,47 @@ def on_postrun(sender: Any, state: str | None = None, retval: Any = None, **_: A
     if context is None or admission is None or (start := admission.start) is None:
         return
     context.stop_signal.exit()
-    report: Report | Finish | None
+    report: Report | None
     if state is None and context.is_main:
         report = unwound(start, is_sensitive(vars(request)))
     elif state in (states.SUCCESS, states.FAILURE) and admission.has_retried:
-        delay = delay_of(admission.retry_at, sender.app)
-        report = partial(WorkerQueries.retry, start=start, delay=delay, error="it has sent its own retry")
+        report = Retry(start, delay_of(admission.retry_at, sender.app), "it has sent its own retry")
     else:
         report = outcome(sender, start, state, retval, is_sensitive(vars(request)))
-    if isinstance(report, Finish):
-        context.finish(report)
-    elif report is not None:
-        context.deliver(report, start.job)
+    if report is not None:
+        context.report(report)
 
 
-def outcome(task: Any, start: Start, state: str | None, retval: Any, hiding: bool = False) -> Report | Finish | None:
-    """Translate the tracer's final state into a report, None where there is nothing to say.
+def outcome(task: Any, start: Start, state: str | None, retval: Any, hiding: bool = False) -> Report | None:
+    """Translate the tracer's final state into a report; None if there is nothing to report.
 
     `Ignore` raised by the task itself (`Task.replace` does so) means: done. A rejected message comes back only
     if it was not acknowledged early. Without a state this child is being killed: its main process knows why.
-    With `hiding` an error says its class only, because its text may quote an argument.
+    With `hiding` only the class of an error is reported, because its text may quote an argument.
     """
     if state in (states.SUCCESS, states.IGNORED):
         return Finish(start, "succeeded")
     if state == states.RETRY:
         error = error_text(retval.exc if retval.exc is not None else retval, hiding)
-        return partial(WorkerQueries.retry, start=start, delay=delay_of(retval.when, task.app), error=error)
+        return Retry(start, delay_of(retval.when, task.app), error)
     if state == states.REJECTED:
         reason = retval.reason
         error = stored(f"Reject: {sensitive.MASK if hiding else reason}")
         if isinstance(reason, Exception):
             error = error_text(reason, hiding)
         if retval.requeue and task.acks_late:
-            return partial(WorkerQueries.requeue, start=start, error=error)
+            return Requeue(start, error)
         return Finish(start, "failed", error)
     if state == states.FAILURE:
         return Finish(start, "failed", error_text(retval, hiding))
     return None
 
 
-def unwound(start: Start, hiding: bool = False) -> Report | Finish:
-    """Report a run that something stronger than an exception ended, in a pool without processes of its own."""
+def unwound(start: Start, hiding: bool = False) -> Report:
+    """Return the report of a run that a BaseException ended, in a pool without processes of its own."""
     error = sys.exc_info()[1]
     if isinstance(error, (WorkerShutdown, WorkerTerminate)):
-        return partial(WorkerQueries.lose, start=start, error="the worker was shut down while the job was running")
+        return Lost(start, "the worker was shut down while the job was running")
     return Finish(start, "failed", error_text(error, hiding))
 
 
@@ -114,5 +106,5 @@ def error_text(error: BaseException | None, hiding: bool = False) -> str:
 
 
 def stored(text: str) -> str:
-    """Return a text as Postgres can store it, and no longer than it is worth."""
+    """Return a text as Postgres can store it, cut to ERROR_LENGTH."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")[:ERROR_LENGTH]

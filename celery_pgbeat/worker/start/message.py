@@ -1,10 +1,10 @@
 """A job's message: our header in it, and the token that travels with it inside a worker.
 
-The main process receives the message, another process runs it, and both must mean the same start. So the main
-process makes the token and entrusts it to the request, from where it reaches the child together with the rest.
+The main process receives the message, another process runs it, and both must mean the same start. So the main process
+makes the token and adds it to the request, which takes it to the child.
 
-It lies among the message's *properties*, not beside our header: Celery copies every header that it does not
-know into the message of a retry, and a token that two messages share would let both of them start.
+The token is among the message's *properties*, not beside our header: Celery copies every header that it does not know
+into the message of a retry, and if two messages shared a token, both could start.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def header_of(fields: Mapping[str, Any]) -> Any:
 def copy_of(fields: Mapping[str, Any]) -> MessageCopy | None:
     """Read our header from a message's fields, as a request or a task's context has them; None if it is not ours.
 
-    A header that travels with another id was copied along by somebody's own code, and a replacement
-    (`Task.replace`) is another task under the job's id: neither is the job.
+    A header in a message with another id was copied there by the user's code, and a replacement (`Task.replace`) is
+    another task under the job's id: neither is the job.
     """
     header = header_of(fields)
     if header is None or fields.get("replaced_task_nesting"):
@@ -53,13 +53,13 @@ def copy_of(fields: Mapping[str, Any]) -> MessageCopy | None:
 
 
 def _task_of(fields: Mapping[str, Any]) -> str | None:
-    """Return the name of the task that a message calls, as far as it is a text that Postgres can compare."""
+    """Return the name of the task that a message calls, if it is a text that Postgres can compare."""
     task = fields.get("task")
     return task if isinstance(task, str) and "\0" not in task else None
 
 
 def is_sensitive(fields: Mapping[str, Any]) -> bool:
-    """Tell whether a message is that of a sensitive row: of what its task raises only the class may be told."""
+    """Whether a message is of a sensitive row: of an error of its task only the class may be reported."""
     header = header_of(fields)
     return isinstance(header, Mapping) and header.get("sensitive") is True
 
@@ -71,7 +71,7 @@ def assign_token(request: Any, worker: str) -> Start | None:
         return None
     start = Start(copy.job, copy.run, copy.attempt, uuid.uuid4(), worker, task=copy.task)
     properties = request.request_dict.get(PROPERTIES) or {}
-    # A new dict: the broker's own must not carry the token along when the message goes back to it.
+    # A new dict: if the message goes back to the broker, it must not contain the token.
     request.request_dict[PROPERTIES] = {**properties, HEADER: {"token": str(start.token), "worker": worker}}
     return start
 
@@ -95,18 +95,18 @@ class ReceivedJobs:
         self._requests[start] = request
 
     def running(self) -> list[Start]:
-        """Return the starts whose requests a pool process has accepted and not yet answered."""
+        """Return the starts whose requests a pool process has accepted and not yet finished."""
         return [start for start, _ in self.under_way()]
 
     def under_way(self) -> list[tuple[Start, Any]]:
         """Return the running starts with their requests."""
-        return [(start, request) for start, request in self._held() if request in state.active_requests]
+        return [(start, request) for start, request in self._alive() if request in state.active_requests]
 
     def of(self, task_id: str) -> list[Start]:
         """Return the starts of a task id: one, or several if copies of one message were received."""
-        return [start for start, _ in self._held() if str(start.job) == task_id]
+        return [start for start, _ in self._alive() if str(start.job) == task_id]
 
-    def _held(self) -> list[tuple[Start, Any]]:
+    def _alive(self) -> list[tuple[Start, Any]]:
         # valuerefs() is one step for other threads; items() would fail while another thread adds.
         references = [(reference.key, reference()) for reference in self._requests.valuerefs()]
         return [(start, request) for start, request in references if request is not None]

@@ -14,8 +14,7 @@ import os
 from typing import Any
 
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
-from celery_pgbeat.worker.message import ReceivedJobs
-from celery_pgbeat.worker.stop_requests import has_processes
+from celery_pgbeat.worker.start.message import ReceivedJobs
 
 EVERY = 1.0  # seconds between two checks
 
@@ -29,22 +28,27 @@ class PoolWatch:
         self._received_jobs = received_jobs
         self._consumer = consumer
 
-    def run(self, reports: WorkerQueries) -> None:  # noqa: ARG002  this duty needs no Postgres
+    def run(self, queries: WorkerQueries) -> None:  # noqa: ARG002  this duty needs no Postgres
         """Make Celery maintain its pool if a process has died, in the thread that consumes messages."""
         if self._consumer.hub is None:
             return  # without an event loop the pool has a supervisor thread of its own
         if any(self._has_died(request) for _, request in self._received_jobs.under_way()):
             self._consumer.call_soon(self._consumer.pool.maintain_pool)
 
-    def shutdown(self, reports: WorkerQueries) -> None:
+    def shutdown(self, queries: WorkerQueries) -> None:
         """Do nothing: Celery maintains its pool while it shuts down."""
 
     def living(self) -> list[Start]:
-        """Return the running starts but those whose process is dead."""
+        """Return the running starts whose process is alive."""
         return [start for start, request in self._received_jobs.under_way() if not self._has_died(request)]
 
     def _has_died(self, request: Any) -> bool:
         return has_processes(self._consumer.pool) and is_dead(request.worker_pid)
+
+
+def has_processes(pool: Any) -> bool:
+    """Whether a pool runs its tasks in processes of their own: by Celery's own flag."""
+    return bool(getattr(pool, "uses_semaphore", False))
 
 
 def is_dead(pid: int) -> bool:

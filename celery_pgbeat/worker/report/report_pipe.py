@@ -1,14 +1,11 @@
-"""A pipe by which a pool process reports to its main process that a job has ended; made before the fork.
+"""A pipe by which a pool process reports to its main process how a job has ended; made before the fork.
 
 If the pool process wrote the end into Postgres itself, each job would cost a commit of its own, and the process would
 wait for it. The main process collects the ends of all its children and writes them together. A message in the pipe
 outlives its writer: a child may be killed a moment later.
 
-A child writes a retry to Postgres itself. While Postgres is away, it sends the retry through the pipe too: the child
-may be replaced before Postgres is back, and then the job would count as lost.
-
 A child never waits: if a message does not fit into the pipe (the main process is stopped, or gone), `send` returns
-False, and the child writes to Postgres itself.
+False.
 
 Invariant: a message is written by one system call of at most PIPE_BUF bytes, so messages never mix.
 """
@@ -24,7 +21,8 @@ import uuid
 from collections.abc import Callable
 from datetime import timedelta
 
-from celery_pgbeat.postgres.worker_queries import Finish, Retry, Start
+from celery_pgbeat.postgres.worker_queries import Finish, Start
+from celery_pgbeat.worker.report.reports import Retry
 
 LONGEST = select.PIPE_BUF  # bytes of a message
 AT_ONCE = 1 << 16  # bytes read at once: a full pipe
@@ -44,12 +42,12 @@ class ReportPipe:
         self._watcher: threading.Thread | None = None
         self._is_closed = False
 
-    def send(self, end: Finish | Retry) -> bool:
+    def send(self, report: Finish | Retry) -> bool:
         """Send the main process how a start ended; False if the message could not be sent."""
         if self._reader is not None and self._owner != os.getpid():
             # Without this, a write would succeed after the main process, the only reader, is gone.
             self._close_reader()
-        message = _encoded(end)
+        message = _encoded(report)
         if len(message) > LONGEST:
             return False
         try:
@@ -99,16 +97,15 @@ class ReportPipe:
         return self._reader
 
     def _close_reader(self) -> None:
-        """Close the reading end."""
         os.close(self._read_end())
         self._reader = None
 
 
-def _encoded(end: Finish | Retry) -> bytes:
-    start = end.start
-    words: list[object] = [start.job.hex, start.run, start.attempt, start.token.hex, start.worker]
-    words += [end.state] if isinstance(end, Finish) else [end.delay.total_seconds()]
-    return json.dumps([*words, end.error]).encode() + b"\n"
+def _encoded(report: Finish | Retry) -> bytes:
+    start = report.start
+    state_or_delay = report.state if isinstance(report, Finish) else report.delay.total_seconds()
+    fields = (start.job.hex, start.run, start.attempt, start.token.hex, start.worker, state_or_delay, report.error)
+    return json.dumps(fields).encode() + b"\n"
 
 
 def _decoded(message: bytes) -> Finish | Retry:

@@ -1,9 +1,9 @@
 """The heartbeat of a worker's main process: the worker is alive, and these starts still run.
 
 It names the starts whose pool process has accepted the job and is still alive, each by its token, never "all my jobs":
-a job that this worker only believes to run must not get a heartbeat. A start that has ended is named until its finish
-is written. Invariant: a process heartbeats for what runs in itself and in its children, and stops with
-them, even if Celery has not seen them die.
+a job that may have ended without the worker's knowledge must not get a heartbeat. A start that has ended is named until
+its finish is written. Invariant: a process sends heartbeats only for the jobs that run in itself and in its children,
+and stops when they die, even if Celery has not noticed that.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class Heartbeat:
         self._running = running
         self._living = living
 
-    def run(self, reports: WorkerQueries) -> None:
-        """Announce the node and say which starts still run."""
-        reports.announce(self._node)
+    def run(self, queries: WorkerQueries) -> None:
+        """Announce the node, and renew the starts that still run."""
+        queries.announce(self._node)
         starts = self._living()
         if starts:
-            reports.heartbeat(str(self._node), starts, self._dead_after)
+            queries.heartbeat(str(self._node), starts, self._dead_after)
 
-    def shutdown(self, reports: WorkerQueries) -> None:
-        """Give up what still runs in a worker that ends all the same, and take the node off the list."""
+    def shutdown(self, queries: WorkerQueries) -> None:
+        """Give up the jobs that still run in a worker that ends, and remove the node."""
         for start in self._running():
             logger.warning("Job %s was still running when its worker ended", start.job, extra={"action": "lose"})
-            reports.lose(start, "the worker was shut down while the job was running")
-        reports.leave(self._node)
+            queries.lose(start, "the worker was shut down while the job was running")
+        queries.leave(self._node)

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import logging
 import signal
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from time import monotonic
 from typing import Any
 from weakref import WeakSet
@@ -25,9 +23,10 @@ from weakref import WeakSet
 from celery.worker import state
 
 from celery_pgbeat.postgres.worker_queries import Start, StopRequest, WorkerQueries
-from celery_pgbeat.worker.kept import Report
-from celery_pgbeat.worker.message import ReceivedJobs
-from celery_pgbeat.worker.running import send_stop_signal
+from celery_pgbeat.worker.report.pool_watch import has_processes
+from celery_pgbeat.worker.report.reports import Killed, Report, write
+from celery_pgbeat.worker.start.message import ReceivedJobs
+from celery_pgbeat.worker.stop.running import send_stop_signal
 
 EVERY = 1.0  # seconds between two reads: a job learns of a request within twice that
 KILL_AFTER = 5.0  # seconds that a terminated process may take to unwind before it is killed
@@ -53,7 +52,7 @@ class StopRequests:
     every = EVERY
 
     def __init__(
-        self, worker: str, received_jobs: ReceivedJobs, consumer: Any, put: Callable[[Report, uuid.UUID], object]
+        self, worker: str, received_jobs: ReceivedJobs, consumer: Any, put: Callable[[Report], object]
     ) -> None:
         self._put = put
         self._worker = worker
@@ -63,20 +62,21 @@ class StopRequests:
         self._signalled: WeakSet[Any] = WeakSet()
         self._has_warned = False
 
-    def run(self, reports: WorkerQueries) -> None:
+    def run(self, queries: WorkerQueries) -> None:
         """Read the requests for what runs, carry them out, and report what has ended."""
         for termination in list(self._terminations.values()):
             self._follow(termination)
         running = {start.token: (start, request) for start, request in self._received_jobs.under_way()}
         if running:
-            for request in reports.stop_requests(self._worker):
+            for request in queries.stop_requests(self._worker):
                 if request.token in running:
                     self._carry_out(request, *running[request.token])
 
-    def shutdown(self, reports: WorkerQueries) -> None:
+    def shutdown(self, queries: WorkerQueries) -> None:
         """Report the jobs that were being terminated while the worker shuts down."""
         for termination in list(self._terminations.values()):
-            self._report(termination, reports)
+            write(self._report(termination), queries)
+            self._terminations.pop(termination.start, None)
 
     def is_ending(self, start: Start) -> bool:
         """Whether the process of a start was told to end, so that its end is reported from here."""
@@ -117,7 +117,7 @@ class StopRequests:
         if termination.is_over():
             # Through the queue, so that the process's own report is written first.
             termination.reported = True
-            self._put(partial(self._report, termination), termination.start.job)
+            self._put(self._report(termination))
         elif monotonic() >= termination.kill_at:
             self._consumer.call_soon(self._kill, termination)
 
@@ -128,17 +128,6 @@ class StopRequests:
             logger.warning("Job %s did not end within %.0f s: its process is killed", termination.start.job, KILL_AFTER)
             self._consumer.pool.terminate_job(termination.process, signal.SIGKILL)
 
-    def _report(self, termination: Termination, reports: WorkerQueries) -> None:
-        revoke(reports, termination.start, "its process was ended")
-        self._terminations.pop(termination.start, None)
-
-
-def has_processes(pool: Any) -> bool:
-    """Whether a pool runs its tasks in processes of their own: by Celery's own flag."""
-    return bool(getattr(pool, "uses_semaphore", False))
-
-
-def revoke(reports: WorkerQueries, start: Start, error: str) -> None:
-    """Finish a terminated start, or overrule what its process reported while it unwound."""
-    if not reports.finish(start, "revoked", error):
-        reports.overrule(start, error)
+    def _report(self, termination: Termination) -> Killed:
+        start = termination.start
+        return Killed(start, "revoked", "its process was ended", done=lambda: self._terminations.pop(start, None))

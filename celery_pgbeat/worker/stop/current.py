@@ -1,4 +1,4 @@
-"""`current()`: the job that a task runs as, asked from inside the task."""
+"""`current()`: the job that the calling task runs as."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from celery import current_task
 from celery_pgbeat.declare import app_timezone, define
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.errors import InvalidPeriodicTask, NotInAJob, UnknownPeriodicTask
-from celery_pgbeat.worker.admission import admission_of
-from celery_pgbeat.worker.running import Running
+from celery_pgbeat.worker.start.admission import admission_of
+from celery_pgbeat.worker.stop.running import Running
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class CurrentJob:
         run: 0, and one more each time that it runs again after it was lost.
         attempt: 0, and one more with each of Celery's retries.
 
-    What it does to its row, it does at once and in a transaction of its own; what the task does afterwards, or returns,
-    changes nothing of that.
+    A change of its row is written at once, in a transaction of its own. What the task does or returns afterwards does
+    not undo it.
     """
 
     periodic_task: str
@@ -42,12 +42,12 @@ class CurrentJob:
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody wants this job to end: look at it where the task can stop.
+        """Whether this job is to stop: read it where the task can stop.
 
-        It asks Postgres, at most once a second, and stays true. While Postgres is away nobody was heard to ask.
+        It reads the row, at most once a second, and stays true. It is False while Postgres is out of reach.
 
-        In a prefork pool a job that does not look gets SoftTimeLimitExceeded instead. One that has looked within the
-        last second, or has read true, does not: it may end in good order.
+        In a prefork pool a job that does not read it gets SoftTimeLimitExceeded instead. A job that has read it within
+        the last second, or has read true, gets none: it can end in its own way.
 
         Example:
             >>> def sync(shops):
@@ -59,10 +59,10 @@ class CurrentJob:
 
     @property
     def quota(self) -> timedelta | None:
-        """What is left of the job's timebox, never less than nothing; None if it has none.
+        """The time that is left of the job's timebox, never negative; None if it has none.
 
-        The timebox is `max_run_time` (or an option `soft_time_limit`) as it was when the job was sent, counted for
-        each attempt from its start.
+        The timebox is `max_run_time` (or the option `soft_time_limit`) at the time when the job was sent. Each attempt
+        counts it from its own start.
 
         Example:
             >>> current().quota > timedelta(minutes=29)
@@ -71,10 +71,10 @@ class CurrentJob:
         return self._running.time_left
 
     def cancel(self, reason: str | None = None) -> None:
-        """Have no further run: pause the row until somebody resumes it. This job goes on.
+        """Pause the row until it is resumed, so that there is no further run. This job goes on.
 
         Args:
-            reason: why, for those who find the row paused. (By whom: by this job.)
+            reason: why, shown in `list` and `explain`. (`paused_by` names this job.)
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach.
@@ -82,20 +82,20 @@ class CurrentJob:
         Example:
             >>> current().cancel("all newsletters are sent")
         """
-        # A row that is gone has no further run either.
-        self._tell("cancel", reason=reason or "cancelled by its own job", by=f"job {self.job}")
+        # A row that was removed has no further run either.
+        self._run("cancel", reason=reason or "cancelled by its own job", by=f"job {self.job}")
 
     def snooze(self, until: datetime | timedelta | float | str) -> None:
-        """Have no run before a time: pause the row until then. This job goes on.
+        """Pause the row until a time, so that there is no run before it. This job goes on.
 
-        The next run is the first occurrence at or after `until`; what lies before it is never caught up. It never
-        shortens another pause, and does nothing where `until` has passed.
+        The next run is the first occurrence at or after `until`; earlier ones are never caught up. A longer pause stays
+        as long as it is. If `until` has passed, nothing happens.
 
         Args:
-            until: an aware datetime; or how long from now by the database's clock: a timedelta, seconds, `1h30m`.
+            until: an aware datetime; or a time from now, by the database's clock: a timedelta, seconds, `1h30m`.
 
         Raises:
-            InvalidPeriodicTask: `until` is a naive datetime, or neither instant nor span.
+            InvalidPeriodicTask: `until` is a naive datetime, or neither an instant nor a span.
             DatabaseUnavailable: Postgres is out of reach.
 
         Example:
@@ -103,9 +103,9 @@ class CurrentJob:
         """
         by = f"job {self.job}"
         if not isinstance(until, datetime):
-            self._tell("snooze", until=None, seconds=read_span("until", until).total_seconds(), by=by)
+            self._run("snooze", until=None, seconds=read_span("until", until).total_seconds(), by=by)
         elif until.tzinfo is not None:
-            self._tell("snooze", until=until, seconds=None, by=by)
+            self._run("snooze", until=until, seconds=None, by=by)
         else:
             raise InvalidPeriodicTask(
                 f"until is {until.isoformat()}, a naive datetime: give it a time zone, as in "
@@ -113,22 +113,22 @@ class CurrentJob:
             )
 
     def reschedule(self, schedule: Any) -> None:
-        """Change the row's schedule, from its next run on. A zone that the schedule does not name stays as it is.
+        """Change the row's schedule, from its next run on. The time zone stays, unless the schedule names one.
 
         Args:
-            schedule: what `PgBeat.schedule` takes: `cron(...)`, `every(...)`, text, a timedelta, seconds.
+            schedule: as for `PgBeat.schedule`: `cron(...)`, `every(...)`, text, a timedelta, seconds.
 
         Raises:
-            InvalidSchedule: it is wrong; names the field and the value.
+            InvalidSchedule: the schedule is wrong; the error names the field and the value.
             InvalidPeriodicTask: it is faster than `pgbeat_min_interval`.
-            UnknownPeriodicTask: the row is gone.
+            UnknownPeriodicTask: the row was removed.
             DatabaseUnavailable: Postgres is out of reach.
 
         Example:
             >>> current().reschedule(every("10m"))
         """
         context = self._running.context
-        for row in self._tell("times_of"):
+        for row in self._run("times_of"):
             definition = define(
                 self.periodic_task,
                 row["task"],
@@ -138,24 +138,24 @@ class CurrentJob:
                 row["timezone"] or app_timezone(context.app),
             )
             columns = {"timezone": definition.timezone, "anchor": definition.anchor}
-            if self._tell("reschedule", schedule=definition.schedule, **columns):
+            if self._run("reschedule", schedule=definition.schedule, **columns):
                 return
         raise UnknownPeriodicTask(
             f"No periodic task is named {self.periodic_task!r} any more: it was removed while its job ran."
         )
 
-    def _tell(self, statement: str, **parameters: Any) -> list[dict[str, Any]]:
-        return self._running.context.queries.run(statement, name=self.periodic_task, **parameters)
+    def _run(self, statement: str, **parameters: Any) -> list[dict[str, Any]]:
+        return self._running.context.api_queries.run(statement, name=self.periodic_task, **parameters)
 
 
 def current() -> CurrentJob:
     """Return the job that the calling task runs as.
 
-    It answers in any pool of a worker, in the thread that runs the task.
+    It works in any pool of a worker, in the thread that runs the task.
 
     Raises:
         NotInAJob: the task was called directly or eagerly, its message is not of a periodic task, or its row has
-            `tracking = 'send'`, whose jobs nobody tracks.
+            `tracking = 'send'`, whose jobs are not tracked.
 
     Example:
         >>> current().periodic_task, current().origin, current().attempt

@@ -1,10 +1,10 @@
 """What a worker does when Postgres is there and refuses a report, and what it writes to the log about it.
 
-A schema that is older than the worker, a missing right or a damaged page is mended sooner or later: such a report is
-kept and tried again. A value that Postgres cannot take stays what it is: such a report is dropped at once.
+A schema that is older than the worker, a missing right or a damaged page is repaired sooner or later: such a report is
+kept and tried again. A value that Postgres can never take does not change: such a report is dropped at once.
 
-Kept reports are bounded in number and in time, so that a worker cannot grow without end. The log gets a line a minute,
-not one for each report, and the line names the way out.
+The number and the age of kept reports are limited, so that a worker cannot grow without end. The log gets a line a
+minute, not one for each report, and the line names the way out.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from time import monotonic
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
 from celery_pgbeat.postgres.database import reason, sqlstate
 
-KEPT = 10_000  # refused reports that are kept, about 10 MB; the oldest ones are dropped first
+KEPT = 10_000  # refused finishes, and other refused reports, that are kept: each about 10 MB; the oldest are dropped
 KEPT_FOR = 86_400.0  # seconds that a refused report is kept: a deployment that forgot its migration is noticed in a day
 REMIND_EVERY = 60.0  # seconds between two lines about the same error
 
-LASTING = ("22", "23")  # SQLSTATE classes of a value: data exceptions, violated constraints
+NEVER_TAKEN = ("22", "23")  # SQLSTATE classes of a value: data exceptions, violated constraints
 OF_THE_STATEMENT = "42"  # SQLSTATE class of a statement that this schema or user does not allow, whatever its values
 NO_RIGHT = "42501"
 
@@ -28,28 +28,28 @@ logger = logging.getLogger(__name__)
 
 
 def is_outage(error: Exception) -> bool:
-    """Whether no statement can be run now, whatever it is."""
+    """Whether no statement at all can be run now."""
     return isinstance(error, DatabaseUnavailable) and not isinstance(error, DatabaseBusy)
 
 
 def is_kept(error: Exception) -> bool:
     """Whether a report that failed with this error may pass later, without a change of its own."""
     code = _code(error)
-    return isinstance(error, DatabaseBusy) or (code is not None and not code.startswith(LASTING))
+    return isinstance(error, DatabaseBusy) or (code is not None and not code.startswith(NEVER_TAKEN))
 
 
 def is_of_the_statement(error: Exception) -> bool:
-    """Whether the statement itself is refused: then it fails for every report that needs it."""
+    """Whether Postgres refuses the statement itself: then it fails for every report that needs it."""
     return (_code(error) or "").startswith(OF_THE_STATEMENT)
 
 
 class Refusals:
-    """The log's part: what is refused, how much is kept, what had to be dropped, and that all is well again."""
+    """The log lines about refused reports: why, how many are kept, how many are dropped, and when that is over."""
 
     def __init__(self, kept: Callable[[], int]) -> None:
         self._kept = kept
         self._dropped = 0
-        self._told_at: dict[str, float] = {}
+        self._logged_at: dict[str, float] = {}
         self._is_refusing = False
 
     def note(self, error: Exception) -> None:
@@ -87,18 +87,18 @@ class Refusals:
             self._dropped = 0
 
     def look(self) -> None:
-        """Write that all is well again once nothing is kept any more."""
+        """Log once that Postgres accepts reports again, when none is kept any more."""
         self.note_dropped(0)
         if self._is_refusing and not self._kept():
             self._is_refusing = False
-            self._told_at.clear()
+            self._logged_at.clear()
             logger.info("Postgres accepts the reports of this worker again", extra={"action": "resume"})
 
     def _is_time_for(self, what: str) -> bool:
-        now, told_at = monotonic(), self._told_at.get(what)
-        if told_at is not None and now < told_at + REMIND_EVERY:
+        now, logged_at = monotonic(), self._logged_at.get(what)
+        if logged_at is not None and now < logged_at + REMIND_EVERY:
             return False
-        self._told_at[what] = now
+        self._logged_at[what] = now
         return True
 
 

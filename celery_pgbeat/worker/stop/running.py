@@ -12,7 +12,7 @@ something else: the task gets SoftTimeLimitExceeded, as from a soft time limit.
 The main process knows which process was given the job, not what that process does when the signal arrives: it may
 run another job by then. So a signal means only "read your row". The handler raises the exception in the thread that
 runs the tasks, and only in the job whose own row was read. A signal that arrives at the wrong moment is ignored; the
-next check sends it again. A task that reads `cancelled` itself is not interrupted: it may end in good order.
+next check sends it again. A task that reads `cancelled` itself is not interrupted, so that it can end in its own way.
 
 The signal is SIGURG, which a process without a handler ignores. (SIGUSR1 is billiard's own for soft limits, and its
 handler raises in whatever runs.)
@@ -29,30 +29,39 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from billiard.exceptions import SoftTimeLimitExceeded
 
-if TYPE_CHECKING:
-    from celery_pgbeat.postgres.worker_queries import Start
-    from celery_pgbeat.worker.context import WorkerContext
+if TYPE_CHECKING:  # the modules of tasks import `current`, also in processes that need no SQLAlchemy
+    from celery_pgbeat.postgres.api_queries import ApiQueries
+    from celery_pgbeat.postgres.worker_queries import Start, StopRequest
+    from celery_pgbeat.settings import Settings
 
 SIGNAL = signal.SIGURG
-LOOK_EVERY = 1.0  # seconds between two looks at a row, however often its task wants to know
+LOOK_EVERY = 1.0  # seconds between two reads of a row, however often its task asks
 
 logger = logging.getLogger(__name__)
+
+
+class JobContext(Protocol):
+    """What a running job needs of its worker."""
+
+    app: Any
+    settings: Settings
+
+    @property
+    def api_queries(self) -> ApiQueries:
+        """The statements by which a task changes its own row."""
+
+    def stop_request_of(self, start: Start) -> StopRequest | None:
+        """Read the stop request of a start from its row."""
 
 
 class Running:
     """One start while its body runs: the header of its message, when it began, whether it is to stop."""
 
-    def __init__(
-        self,
-        start: Start,
-        header: Mapping[str, Any],
-        timebox: timedelta | None,
-        context: WorkerContext,
-    ) -> None:
+    def __init__(self, start: Start, header: Mapping[str, Any], timebox: timedelta | None, context: JobContext) -> None:
         self.start = start
         self.header = header
         self.context = context
@@ -66,14 +75,14 @@ class Running:
 
     @property
     def time_left(self) -> timedelta | None:
-        """What is left of its timebox; None without one."""
+        """The time that is left of its timebox; None without one."""
         if self._timebox is None:
             return None
         return max(timedelta(0), self._timebox - timedelta(seconds=monotonic() - self._began))
 
     @property
     def is_looking(self) -> bool:
-        """Whether its task has looked so recently that it will look again."""
+        """Whether its task has read `cancelled` within the last second, and so will probably read it again."""
         return self._read_at is not None and monotonic() < self._read_at + LOOK_EVERY
 
     def is_to_stop(self) -> bool:
@@ -87,9 +96,7 @@ class Running:
     def look(self) -> None:
         """Read the row now."""
         try:
-            self.is_requested = (
-                self.context.connection.reports.stop_request_of(self.start) is not None or self.is_requested
-            )
+            self.is_requested = self.context.stop_request_of(self.start) is not None or self.is_requested
         except SoftTimeLimitExceeded:  # a time limit of the task
             raise
         except Exception as error:  # noqa: BLE001 - reading the row must not make the job fail

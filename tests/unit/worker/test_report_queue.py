@@ -1,4 +1,4 @@
-"""The ends that are not written yet: when they are written, and what becomes of those that cannot be."""
+"""The reports that are not written yet: when they are written, and what becomes of those that cannot be."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import pytest
 
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.worker_queries import Finish, Start, WorkerQueries
-from celery_pgbeat.worker import end_batch as module
-from celery_pgbeat.worker import refusals
-from celery_pgbeat.worker.end_batch import AT_ONCE, FIRST_PAUSE, FLUSH_EVERY, LOCKED_PAUSE, LONGEST_PAUSE, EndBatch
-from celery_pgbeat.worker.refusals import Refusals
-from tests.unit.worker.postgres_errors import DAMAGED, MISSING_FUNCTION, refusal
+from celery_pgbeat.worker.report import refusals
+from celery_pgbeat.worker.report import report_queue as module
+from celery_pgbeat.worker.report.refusals import Refusals
+from celery_pgbeat.worker.report.report_queue import AT_ONCE, FIRST_PAUSE, LOCKED_PAUSE, LONGEST_PAUSE, ReportQueue
+from celery_pgbeat.worker.report.report_thread import FLUSH_EVERY
+from celery_pgbeat.worker.report.reports import Killed, Lost
+from tests.unit.worker.postgres_errors import BAD_VALUE, DAMAGED, MISSING_FUNCTION, refusal
 
 
 class Postgres:
-    """Takes finishes, many in one statement; some rows are locked, some finishes it refuses."""
+    """Takes finishes, many in one statement; some rows are locked, and it refuses some finishes."""
 
     def __init__(self) -> None:
         self.statements: list[list[Finish]] = []
@@ -27,6 +29,16 @@ class Postgres:
         self.refuses_all = False
         self.away = False
         self.tries = 0
+        self.lost: list[Start] = []
+
+    def lose(self, start: Start, error: str) -> bool:
+        self.lost.append(start)
+        return True
+
+    def finish(self, start: Start, state: str, error: str) -> bool:
+        if self.refuses_all:
+            raise self.error
+        return True
 
     def finish_many(self, finishes: list[Finish]) -> set[uuid.UUID]:
         self.tries += 1
@@ -39,25 +51,23 @@ class Postgres:
 
 
 class World:
-    """A clock that stands still, a Postgres, and what is to be written to it."""
+    """A clock that is set, a Postgres, and the finishes that wait."""
 
     def __init__(self) -> None:
         self.now = 100.0
         self.postgres = Postgres()
-        self.finishes: EndBatch[Finish] = EndBatch(
-            lambda to, ends: to.finish_many(ends), Refusals(lambda: self.finishes.refused)
-        )
+        self.finishes = ReportQueue(Refusals(lambda: self.finishes.kept), flush_every=FLUSH_EVERY)
 
     def ended(self) -> Finish:
         """Have a job end."""
         finish = Finish(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), "succeeded")
-        self.finishes.add([finish])
+        self.finishes.add(finish)
         return finish
 
-    def write(self, *, all_of_them: bool = False) -> list[list[Finish]]:
+    def write(self, *, flush: bool = False) -> list[list[Finish]]:
         """Write what is due; return the statements."""
         self.postgres.statements.clear()
-        while self.finishes.write(cast(WorkerQueries, self.postgres), all_of_them=all_of_them):
+        while self.finishes.write(cast(WorkerQueries, self.postgres), flush=flush):
             pass
         return [list(statement) for statement in self.postgres.statements]
 
@@ -79,7 +89,7 @@ def test_a_lone_finish_is_written_at_once(world: World) -> None:
     assert [] == world.write()
 
 
-def test_what_ends_soon_after_is_written_together_a_moment_later(world: World) -> None:
+def test_finishes_that_follow_soon_are_written_together_a_moment_later(world: World) -> None:
     world.ended()
     world.write()
     both = [world.ended(), world.ended()]
@@ -89,34 +99,36 @@ def test_what_ends_soon_after_is_written_together_a_moment_later(world: World) -
     assert [both] == world.write()
 
 
-def test_nothing_lingers_where_somebody_waits_for_it(world: World) -> None:
+def test_a_flush_writes_at_once(world: World) -> None:
     world.ended()
     world.write()
     finish = world.ended()
-    assert [[finish]] == world.write(all_of_them=True)
+    assert [[finish]] == world.write(flush=True)
 
 
 def test_a_finish_is_late_by_less_than_a_twentieth_of_a_second() -> None:
     assert FLUSH_EVERY < 0.05
 
 
-def test_what_postgres_did_not_hear_is_kept_and_known_as_unwritten(world: World) -> None:
+def test_a_finish_stays_unwritten_while_postgres_is_out_of_reach(world: World) -> None:
     world.postgres.away = True
     finish = world.ended()
     with pytest.raises(DatabaseUnavailable):
         world.write()
     assert [finish] == world.finishes.unwritten()
     world.postgres.away = False
-    assert [[finish]] == world.write(all_of_them=True)
+    assert [[finish]] == world.write(flush=True)
     assert [] == world.finishes.unwritten()
 
 
-def test_a_finish_that_cannot_be_written_takes_no_other_with_it(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_finish_that_cannot_be_written_does_not_stop_the_others(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     first, poison, last = (world.ended() for _ in range(3))
     world.postgres.poison = poison
     assert [[first], [last]] == world.write()
     assert not world.finishes
-    assert f"The end of job {poison.start.job} could not be reported and is dropped" in caplog.text
+    assert f"The report of job {poison.start.job} cannot be written and is dropped" in caplog.text
 
 
 def test_one_bad_finish_among_many_is_found_in_few_statements(world: World) -> None:
@@ -126,11 +138,11 @@ def test_one_bad_finish_among_many_is_found_in_few_statements(world: World) -> N
     assert world.postgres.tries < 40
 
 
-def test_what_a_schema_older_than_the_worker_refuses_is_kept_and_written_once_it_can_be(world: World) -> None:
+def test_finishes_that_an_older_schema_refuses_are_kept_and_written_after_the_migration(world: World) -> None:
     world.postgres.refuses_all, world.postgres.error = True, refusal(MISSING_FUNCTION)
     told = [world.ended() for _ in range(2 * AT_ONCE)]
     assert [] == world.write()
-    assert 1 == world.postgres.tries, "what is refused whatever its values is not tried for each of them"
+    assert 1 == world.postgres.tries, "a statement that is refused is not tried for each finish"
     assert told == world.finishes.unwritten()
     world.postgres.refuses_all = False
     world.now += FIRST_PAUSE
@@ -195,7 +207,7 @@ def test_refused_finishes_are_bounded_in_time(world: World, caplog: pytest.LogCa
     assert 1 == caplog.text.count("1 refused reports of this worker are dropped")
 
 
-def test_a_finish_whose_row_is_locked_stands_in_nobodys_way_and_is_told_again(world: World) -> None:
+def test_a_finish_whose_row_is_locked_delays_no_other_and_is_written_again(world: World) -> None:
     stuck, free = world.ended(), world.ended()
     world.postgres.locked = {stuck.start.job}
     assert [[free]] == world.write()
@@ -205,7 +217,7 @@ def test_a_finish_whose_row_is_locked_stands_in_nobodys_way_and_is_told_again(wo
     other = world.ended()
     assert [[other]] == world.write()
     world.now += LOCKED_PAUSE
-    assert [[]] == world.write(), "told again, and locked still"
+    assert [[]] == world.write(), "written again, and still locked"
     world.now += LOCKED_PAUSE
     world.postgres.locked = set()
     assert [[stuck]] == world.write()
@@ -216,3 +228,40 @@ def test_what_has_collected_during_an_outage_is_written_in_statements_of_bounded
     for _ in range(AT_ONCE + 1):
         world.ended()
     assert [AT_ONCE, 1] == [len(statement) for statement in world.write()]
+
+
+def test_a_later_report_of_a_job_waits_while_an_earlier_one_is_kept(world: World) -> None:
+    finish, other = world.ended(), world.ended()
+    world.postgres.locked = {finish.start.job}
+    world.write()
+    others = ReportQueue(Refusals(lambda: others.kept), first=world.finishes)
+    death, unrelated = Lost(finish.start, "its process died"), Lost(other.start, "its process died")
+    others.add(death)
+    others.add(unrelated)
+
+    while others.write(cast(WorkerQueries, world.postgres)):
+        pass
+
+    assert [unrelated.start] == world.postgres.lost
+    assert [death] == others.unwritten()
+    world.postgres.locked = set()
+    world.now += FIRST_PAUSE
+    assert [[finish]] == world.write()
+    assert others.write(cast(WorkerQueries, world.postgres))
+    assert [unrelated.start, death.start] == world.postgres.lost
+
+
+def test_a_report_is_done_once_it_is_written_or_dropped_and_not_while_it_is_kept(world: World) -> None:
+    queue, done = ReportQueue(Refusals(lambda: queue.kept)), []
+    killed = Killed(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "node"), "revoked", "x", done=lambda: done.append("done"))
+    for error, expected in ((refusal(MISSING_FUNCTION), []), (refusal(BAD_VALUE), ["done"])):
+        world.postgres.refuses_all, world.postgres.error = True, error
+        queue.add(killed)
+        assert queue.write(cast(WorkerQueries, world.postgres))
+        assert expected == done
+        queue.hurry()
+        queue.release_due()
+    world.postgres.refuses_all = False
+    queue.add(killed)
+    assert queue.write(cast(WorkerQueries, world.postgres))
+    assert ["done", "done"] == done
