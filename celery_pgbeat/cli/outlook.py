@@ -13,6 +13,7 @@ import click
 
 from celery_pgbeat.cli.instants import both_as_dict, in_utc, on_the_clock, print_instants
 from celery_pgbeat.cli.output import print_columns, print_pairs
+from celery_pgbeat.croniter_comparison import Difference
 from celery_pgbeat.schedules import Schedule, Windows, dst_note, dst_skips
 
 
@@ -27,15 +28,18 @@ class Outlook:
     notes: list[str | None]
     skipped: list[str]
     finished: bool
+    difference: Difference | None  # from what croniter makes of it
 
     @classmethod
-    def of(cls, schedule: Schedule, grid: str, begin: datetime, count: int) -> Outlook:
+    def of(
+        cls, schedule: Schedule, grid: str, begin: datetime, count: int, difference: Difference | None = None
+    ) -> Outlook:
         """Look ahead from an instant."""
         instants = list(schedule.occurrences(begin, limit=count))
         notes = [dst_note(schedule, instant) for instant in instants]
         finished = len(instants) < count
         skipped = list(dst_skips(schedule, begin, None if finished else instants[-1]))
-        return cls(schedule, grid, begin, instants, notes, skipped, finished)
+        return cls(schedule, grid, begin, instants, notes, skipped, finished, difference)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -53,6 +57,7 @@ class Outlook:
             ],
             "skipped": self.skipped,
             "finished": self.finished,
+            "croniter": self._croniter_as_dict(),
         }
 
     def print(self) -> None:
@@ -71,7 +76,36 @@ class Outlook:
         if self.instants:
             click.echo()
             print_instants(self.instants, schedule.timezone, {"NOTE": [note or "" for note in self.notes]})
-        _print_remarks([*self.skipped, *([self._end()] if self.finished else [])])
+        end = [self._end()] if self.finished else []
+        _print_remarks([*self.skipped, *self._croniter_remarks(), *end])
+
+    def _croniter_as_dict(self) -> dict[str, Any] | None:
+        """Return what croniter makes of the text; None for what is not cron."""
+        if self.schedule.kind != "cron":
+            return None
+        difference, zone = self.difference, self.schedule.timezone
+        if difference is None:
+            return {"agrees": True}
+        return {
+            "agrees": False,
+            "readable": difference.readable,
+            "cause": difference.cause,
+            "reason": difference.reason,
+            "here": None if difference.ours is None else both_as_dict(difference.ours, zone),
+            "there": None if difference.theirs is None else both_as_dict(difference.theirs, zone),
+        }
+
+    def _croniter_remarks(self) -> list[str]:
+        difference = self.difference
+        if difference is None:
+            return []
+        if not difference.readable:
+            return [f"croniter cannot read this text: {difference.reason}"]
+        here, there = (
+            "no further run" if instant is None else on_the_clock(instant, self.schedule.timezone)
+            for instant in (difference.ours, difference.theirs)
+        )
+        return [f"croniter would run at other instants, first {there} instead of {here}: {difference.reason}"]
 
     def _end(self) -> str:
         if self.instants:

@@ -39,6 +39,7 @@ def validate(
 ) -> None:
     """See what the text of a schedule means and when it occurs next; exit code 1 if it is none."""
     from celery_pgbeat.cli.outlook import Outlook, WindowsOutlook
+    from celery_pgbeat.croniter_comparison import compare_with_croniter
     from celery_pgbeat.schedules import parse, parse_windows
     from celery_pgbeat.schedules.instants import as_utc
     from celery_pgbeat.schedules.zones import zone_named
@@ -54,7 +55,9 @@ def validate(
             outlook = WindowsOutlook.of(parse_windows(text, zone), zone, begin, count)
         else:
             grid = "now" if after is None else f"at {in_utc(begin)}"
-            outlook = Outlook.of(parse(text, zone, name=name, dst=dst, anchor=begin), grid, begin, count)
+            schedule = parse(text, zone, name=name, dst=dst, anchor=begin)
+            difference = compare_with_croniter(text, zone, begin, name=name, dst=dst)
+            outlook = Outlook.of(schedule, grid, begin, count, difference)
     except InvalidSchedule as refusal:
         raise _with_hint(refusal, text, zone) from refusal
     if as_json:

@@ -597,6 +597,19 @@ def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
     ] == heads
 
 
+def test_the_doctor_compares_cron_rows_with_croniter(run: Run, well: Session) -> None:
+    for name, schedule in (("alike", "0 9 * * 1-5"), ("june", "0 0 1 6-6 *"), ("minute", "4-4/3 * * * *")):
+        well.insert(name, schedule=schedule)
+    well.insert("interval", schedule="every 1h")
+
+    result = run("doctor", "--json")
+
+    (found,) = findings(result)["croniter"]
+    assert 0 == result.exit_code
+    assert found.startswith("note: croniter would run 2 rows at other instants, the first is 'june' (0 0 1 6-6 *), ")
+    assert found.endswith("croniter reads the month '6-6' as 1 to 12, here it is 6.")
+
+
 def test_the_doctor_finds_a_table_that_nobody_vacuums(run: Run, well: Session) -> None:
     well.rows("alter table pgbeat.node set (autovacuum_enabled = off)")
 

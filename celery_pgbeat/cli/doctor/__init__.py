@@ -100,7 +100,7 @@ class Examination:
 
 def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str]]:
     """Return the checks in their order, by name; in place of one that cannot be made the reason."""
-    from celery_pgbeat.cli.doctor import app, clocks, schema, storage, work
+    from celery_pgbeat.cli.doctor import app, clocks, cron_texts, schema, storage, work
 
     operators, settings, celery = target.operators(), target.beat().settings, target.app
     checks: list[tuple[str, Callable[[], Iterable[Any]] | str]] = [
@@ -113,6 +113,7 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         ("stuck", lambda: work.stuck(operators, settings)),
         ("bloat", lambda: storage.bloat(operators)),
         ("history", lambda: storage.days(operators, settings)),
+        ("croniter", lambda: cron_texts.compared_with_croniter(target.beat())),
     ]
     if celery is None:
         return [*checks, *((check, "no app was named (-A)") for check in APP_CHECKS)]
