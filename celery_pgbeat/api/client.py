@@ -6,18 +6,18 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from celery_pgbeat.api.ahead import coming_runs
-from celery_pgbeat.api.backfills import BackfillApi
+from celery_pgbeat.api.backfills import check_terms, preview, read_backfill_id, read_range
 from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
-from celery_pgbeat.api.groups import GroupApi
-from celery_pgbeat.api.rows import Job, PeriodicTask, Upcoming, read_row
+from celery_pgbeat.api.groups import GroupStatus, TaskGroup
+from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, PeriodicTask, Upcoming, read_row
 from celery_pgbeat.declare import Columns, Declaration, Definition, app_timezone, declarations_of, define
-from celery_pgbeat.declare.columns import read_instant
+from celery_pgbeat.declare.columns import read_count, read_group_name, read_instant
 from celery_pgbeat.declare.lazy import storable_arguments
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.planning import Rules
@@ -35,7 +35,7 @@ Task = TypeVar("Task")
 ANY_APP = Settings(min_interval=timedelta(microseconds=1))
 
 
-class PgBeat(GroupApi, BackfillApi):
+class PgBeat:
     """Periodic tasks in Postgres, from Python.
 
     Args:
@@ -387,6 +387,183 @@ class PgBeat(GroupApi, BackfillApi):
         (row,) = self._queries.run("explain", connection, name=name)
         return str(row["sentence"])
 
+    def limit_group(self, name: str, max_active: int | None, *, connection: Any = None) -> TaskGroup:
+        """Set how many jobs of a group may be under way at a time, in the whole cluster.
+
+        The others wait for a place and take their turn by `scheduled_for`. A lower limit ends no job.
+
+        Args:
+            name: of the group.
+            max_active: at least 1; None for no limit.
+            connection: join this transaction.
+
+        Raises:
+            InvalidPeriodicTask: the name is no text of 1 to 200 characters, or `max_active` no number from 1 on.
+
+        Example:
+            >>> beat.limit_group("reports", max_active=2).max_active
+            2
+        """
+        limit = None if max_active is None else read_count("max_active", max_active)
+        (row,) = self._queries.run("limit_group", connection, name=read_group_name("name", name), max_active=limit)
+        return TaskGroup(**row)
+
+    def pause_group(self, name: str, reason: str | None = None, *, connection: Any = None) -> TaskGroup:
+        """Pause all periodic tasks of a group. Messages already at the broker still run.
+
+        Raises:
+            UnknownGroup: no periodic task names the group, and it has no limit either.
+
+        Example:
+            >>> beat.pause_group("reports", reason="stocktaking").paused
+            True
+        """
+        (row,) = self._queries.run("pause_group", connection, name=name, reason=reason)
+        return TaskGroup(**row)
+
+    def resume_group(self, name: str, *, connection: Any = None) -> TaskGroup:
+        """Resume a group; paused time is never caught up. A row that is paused by itself stays so.
+
+        Raises:
+            UnknownGroup: the group has never been paused or limited.
+
+        Example:
+            >>> beat.resume_group("reports").paused
+            False
+        """
+        (row,) = self._queries.run("resume_group", connection, name=name)
+        return TaskGroup(**row)
+
+    def groups(self, *, connection: Any = None) -> Sequence[GroupStatus]:
+        """List all groups that a periodic task names or that have a limit or a pause, in name order.
+
+        Example:
+            >>> [(group.name, group.tasks) for group in beat.groups()]
+            [('reports', 0)]
+        """
+        return [GroupStatus(**row) for row in self._queries.run("groups", connection)]
+
+    @overload
+    def backfill(
+        self,
+        name: str,
+        since: datetime,
+        until: datetime,
+        mode: str = ...,
+        max_active: int = ...,
+        dry_run: Literal[False] = ...,
+        *,
+        connection: Any = ...,
+    ) -> Backfill: ...
+
+    @overload
+    def backfill(
+        self,
+        name: str,
+        since: datetime,
+        until: datetime,
+        mode: str = ...,
+        max_active: int = ...,
+        *,
+        dry_run: Literal[True],
+        connection: Any = ...,
+    ) -> BackfillPreview: ...
+
+    def backfill(
+        self,
+        name: str,
+        since: datetime,
+        until: datetime,
+        mode: str = "missing",
+        max_active: int = 1,
+        dry_run: bool = False,
+        *,
+        connection: Any = None,
+    ) -> Backfill | BackfillPreview:
+        """Submit the occurrences of a range, each as a job of its own with that instant as its `scheduled_for`.
+
+        The beats do it, the oldest first, also for a paused or finished row; jitter and blackout windows do not count,
+        nor does it count against `max_runs`. Unless the row's overlap is `allow`, nothing of it starts beside a job of
+        the row that is not its own. Occurrences are those of the schedule as it stands; an interval without `anchor`
+        or `start_at`, or a recurrence rule without DTSTART, has none from before it was set.
+
+        Args:
+            name: of the row.
+            since: the first instant of the range, inclusive; aware.
+            until: the last instant of the range, inclusive; aware, and not in the future.
+            mode: `missing`: what never had a job, or was only skipped; `failed`: what failed, was lost or expired, and
+                has not succeeded since; `all`: everything, again. The history goes back as far as `pgbeat_retention`:
+                what is older counts as missing.
+            max_active: at most so many of its jobs are under way at once, up to 1,000.
+            dry_run: only tell what it would do; writes nothing.
+            connection: join this transaction.
+
+        Raises:
+            InvalidPeriodicTask: the row has no schedule, or an argument is wrong; names it and its value.
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+            InvalidSchedule: `dry_run`: the row cannot be planned as it is.
+
+        Example:
+            >>> from datetime import datetime, timezone
+            >>> may = datetime(2026, 5, 1, tzinfo=timezone.utc), datetime(2026, 5, 31, tzinfo=timezone.utc)
+            >>> beat.backfill("nightly", *may, dry_run=True).to_submit
+            30
+            >>> beat.backfill("nightly", *may, max_active=2).state
+            'running'
+        """
+        since, until = read_range(since, until)
+        check_terms(mode, max_active)
+        if dry_run:
+            row = self._row("foresee_backfill", name, connection)
+            return preview(self._queries, connection, row, self._rules, since, until, mode, max_active)
+        (made,) = self._queries.run(
+            "backfill", connection, name=name, since=since, until=until, mode=mode, max_active=max_active
+        )
+        return self._backfill(made["id"], connection)
+
+    def backfills(
+        self,
+        name: str | None = None,
+        state: str | None = None,
+        limit: int = 100,
+        *,
+        id: UUID | str | None = None,
+        connection: Any = None,
+    ) -> Sequence[Backfill]:
+        """Read backfills, the latest first: how far each has come. Those that are over are kept for `pgbeat_retention`.
+
+        Args:
+            name: only those of this row.
+            state: only those that are `running`, `finished` or `cancelled`.
+            limit: at most so many.
+            id: only this one.
+            connection: read in this transaction.
+
+        Raises:
+            UnknownBackfill: `id` is no UUID.
+
+        Example:
+            >>> [(one.state, one.active) for one in beat.backfills("nightly", limit=1)]
+            [('running', 0)]
+        """
+        wanted = None if id is None else str(read_backfill_id(id))
+        rows = self._queries.run("backfills", connection, name=name, state=state, id=wanted, limit=limit)
+        return [read_row(Backfill, row) for row in rows]
+
+    def cancel_backfill(self, id: UUID | str, *, connection: Any = None) -> Backfill:
+        """Cancel a backfill: what it has not decided yet is dropped, the jobs that it has made go on.
+
+        Raises:
+            UnknownBackfill: there is none of this id.
+            BackfillOver: it is finished or cancelled already.
+
+        Example:
+            >>> beat.cancel_backfill(beat.backfills("nightly", "running")[0].id).state
+            'cancelled'
+        """
+        (row,) = self._queries.run("cancel_backfill", connection, id=str(read_backfill_id(id)))
+        return self._backfill(row["id"], connection)
+
     def close(self) -> None:
         """Close this process's connections; the next statement makes new ones."""
         if (database := self._databases.get(os.getpid())) is not None:
@@ -417,6 +594,10 @@ class PgBeat(GroupApi, BackfillApi):
             hint = f" Did you mean {meant!r}?" if meant else ""
             raise UnknownPeriodicTask(f"No periodic task is named {name!r}.{hint}")
         return rows[0]
+
+    def _backfill(self, id: UUID | str, connection: Any) -> Backfill:
+        (row,) = self.backfills(id=id, connection=connection)
+        return row
 
     def _define(self, name: Any, task: Any, schedule: Any, columns: Mapping[str, Any], managed_by: str) -> Definition:
         return define(name, task, schedule, columns, self.settings, self._timezone, managed_by)

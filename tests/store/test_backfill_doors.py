@@ -119,7 +119,7 @@ def test_what_is_over_or_unknown_cannot_be_cancelled(beat: PgBeat, hourly: Situa
     with pytest.raises(UnknownBackfill, match="There is no backfill 00000000-"):
         beat.cancel_backfill(uuid.UUID(int=7))
     for ask in (beat.cancel_backfill, lambda name: beat.backfills(id=name)):
-        with pytest.raises(UnknownBackfill, match="There is no backfill 'nightly': what names one is a UUID"):
+        with pytest.raises(UnknownBackfill, match="There is no backfill 'nightly': an id is a UUID"):
             ask("nightly")
     del hourly
 
@@ -178,7 +178,7 @@ def test_a_dry_run_says_what_the_beats_then_do(
 def test_a_dry_run_reads_a_long_history_page_by_page(
     beat: PgBeat, hourly: Situation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("celery_pgbeat.api.preview.PAGE", 3)
+    monkeypatch.setattr("celery_pgbeat.api.backfills.PAGE", 3)
     for hour in (0, 1, 2, 3, 4, 5, 7, 8, 20):
         hourly.final("failed", hours(hour)[0])
 

@@ -435,7 +435,7 @@ def test_a_file_with_anything_wrong_changes_nothing_and_all_of_it_is_named(run: 
         "  line 6: 't': start_at is 'x', not a date-time such as 2026-12-24T18:00:00Z",
         "  line 7: 't': there is no column 'colour'",
         "  line 8: 's': '0 25 * * *': hour 25 is not in 0-23",
-        "  line 9: 'of sql' is managed by 'sql': leave it out, or take it over with --take-over",
+        "  line 9: 'of sql' is managed by 'sql': leave it out, or take it over (take_over)",
     ] == result.stderr.splitlines()
     assert 1 == session.value("select count(*) from pgbeat.periodic_task")
 
@@ -450,10 +450,10 @@ def test_an_import_keeps_to_one_owner(run: Run, session: Session) -> None:
     code = run("import", "-", input='{"name": "c", "task": "x", "managed_by": "code:shop"}\n')
     nothing = run("import", "-", "--managed-by", "ops", "--prune", input=two.splitlines()[0])
 
-    assert (1, True) == (undecided.exit_code, "choose with --managed-by" in undecided.stderr)
+    assert (1, True) == (undecided.exit_code, "choose one (managed_by)" in undecided.stderr)
     assert (0, "Left out: 1 line of other owners than 'ops'.\n") == (one.exit_code, one.stderr)
     assert (0, True) == (taken.exit_code, "managed_by: sql -> ops" in taken.stdout)
-    assert (1, True) == (code.exit_code, "comes from the code of that app" in code.stderr)
+    assert (1, True) == (code.exit_code, "from the code of that app" in code.stderr)
     assert (1, True) == (nothing.exit_code, "the file defines nothing of ops" in nothing.stderr)
     assert ["b", "other"] == [row["name"] for row in session.rows("select name from pgbeat.periodic_task order by 1")]
 
