@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo
 from croniter import croniter
 
 from celery_pgbeat.errors import InvalidSchedule
+from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.schedules import Schedule, parse
 from celery_pgbeat.schedules.cron import LAYOUTS, NICKNAMES
 from celery_pgbeat.schedules.cron_fields import DAY, WEEKDAY, YEAR, Field, read_field
@@ -29,7 +30,6 @@ from celery_pgbeat.schedules.hashed import expand
 from celery_pgbeat.schedules.instants import UTC, as_utc
 from celery_pgbeat.schedules.wall import WallTimes
 from celery_pgbeat.schedules.zones import Span, zone_named
-from celery_pgbeat.shown import one_line
 
 YEAR_OF_DAYS = 366
 AROUND_A_CHANGE = timedelta(hours=3)  # before and after a change of the clocks

@@ -6,7 +6,6 @@ else it has its default. A wrong value is an error at start that names it.
 
 from __future__ import annotations
 
-import difflib
 import json
 import logging
 import os
@@ -20,7 +19,8 @@ from urllib.parse import urlsplit
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.statements import checked_schema
-from celery_pgbeat.shown import in_short
+from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.suggestions import did_you_mean
 
 logger = logging.getLogger(__name__)
 
@@ -345,6 +345,5 @@ def _warn_of_strangers(configuration: Mapping[str, Any], known: Collection[str])
     """Say which settings nobody reads; no error, for they may be those of a newer version that is being rolled out."""
     for name in sorted(str(key) for key in configuration):
         if name.startswith("pgbeat_") and name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(name, known, cutoff=0.8)
             logger.warning("%s is not a setting of this version and has no effect%s", name, hint)

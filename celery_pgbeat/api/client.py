@@ -24,6 +24,7 @@ from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.api_queries import ApiQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.suggestions import question
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -591,8 +592,7 @@ class PgBeat:
         rows = self._queries.run(statement, connection, name=name)
         if not rows:
             meant = self._queries.similar_name(name, connection)
-            hint = f" Did you mean {meant!r}?" if meant else ""
-            raise UnknownPeriodicTask(f"No periodic task is named {name!r}.{hint}")
+            raise UnknownPeriodicTask(f"No periodic task is named {name!r}{question(meant) if meant else '.'}")
         return rows[0]
 
     def _backfill(self, id: UUID | str, connection: Any) -> Backfill:

@@ -8,8 +8,8 @@ from typing import Any
 from celery.signals import import_modules
 
 from celery_pgbeat.errors import PgBeatError
-from celery_pgbeat.hidden import hide_secrets
 from celery_pgbeat.postgres.engine import masked, normalise_url
+from celery_pgbeat.redaction import hide_secret_settings
 
 WORKER = "celery_pgbeat.worker"
 
@@ -33,7 +33,7 @@ def configure(app: Any, url: str | None, schema: str | None) -> None:
         InvalidSetting: the URL is no Postgres URL.
         MissingDriver: its driver is not installed.
     """
-    hide_secrets()
+    hide_secret_settings()
     app.conf.beat_scheduler = "pgbeat"
     if url is not None:
         normalise_url(url)

@@ -15,9 +15,9 @@ from celery_pgbeat.declare.definition import COLUMNS, JSON_COLUMNS
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.plain_json import Unreadable, read_json
+from celery_pgbeat.redaction import ARGUMENTS, MASK
+from celery_pgbeat.safe_text import json_lines
 from celery_pgbeat.schedules.durations import spoken
-from celery_pgbeat.sensitive import ARGUMENTS, MASK
-from celery_pgbeat.shown import json_lines
 
 Record = dict[str, Any]
 Change = tuple[Any, Any]  # from, to

@@ -14,9 +14,9 @@ import click
 
 from celery_pgbeat.cli.group import LazyGroup
 from celery_pgbeat.cli.target import Target
-from celery_pgbeat.hidden import hide_secrets
+from celery_pgbeat.redaction import hide_secret_settings
 
-hide_secrets()  # before `celery report` shows the configuration
+hide_secret_settings()  # before `celery report` shows the configuration
 
 COMMANDS = {
     "demo": "Watch three beats share the work while one of them is killed.",

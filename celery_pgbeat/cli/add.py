@@ -14,7 +14,7 @@ from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.declare.columns import DEFAULTS, READERS, Columns
-from celery_pgbeat.sensitive import ARGUMENTS, MASK
+from celery_pgbeat.redaction import ARGUMENTS, MASK
 
 JSON_COLUMNS = {"args": "array", "kwargs": "object", "options": "object"}
 HELP = {

@@ -11,7 +11,7 @@ import click
 
 from celery_pgbeat.cli.output import text
 from celery_pgbeat.errors import DatabaseUnavailable, InvalidSchedule, InvalidSetting, PgBeatError
-from celery_pgbeat.shown import one_line
+from celery_pgbeat.safe_text import one_line
 
 UNHEALTHY = 3  # exit code of a probe that fails and of a database out of reach
 AROUND = 40  # characters that are shown of a long text to either side of what is wrong

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.sensitive import ARGUMENTS, MASK
-from celery_pgbeat.shown import json_lines, one_line
+from celery_pgbeat.redaction import ARGUMENTS, MASK
+from celery_pgbeat.safe_text import json_lines, one_line
 
 WIDEST = 48  # characters of a cell; `show` and --json have it all
 GAP = "  "

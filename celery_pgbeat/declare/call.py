@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.sensitive import MASK
-from celery_pgbeat.shown import in_short
+from celery_pgbeat.redaction import MASK
+from celery_pgbeat.safe_text import in_short
 
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # JSON's writing of it; Postgres stores no such character
 

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from celery_pgbeat.declare.columns import LONGEST_NAME, did_you_mean
+from celery_pgbeat.declare.columns import LONGEST_NAME
 from celery_pgbeat.declare.declaration import Declaration
 from celery_pgbeat.declare.timing import RELATIVE_FROM, Timing, relative_timing
 from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.suggestions import did_you_mean
 
 KEYS = ("task", "schedule", "args", "kwargs", "options", "relative", "pgbeat")
 OF_A_SCHEDULE_ENTRY = ("name", "app", "last_run_at", "total_run_count")  # its own business; ours is in the row

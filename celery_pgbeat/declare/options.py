@@ -7,7 +7,6 @@ serializer other than JSON would let a table make a worker run code.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
@@ -15,7 +14,8 @@ from typing import Any, NamedTuple
 
 from celery_pgbeat.declare.texts import printable, routable
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.shown import in_short
+from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.suggestions import did_you_mean
 
 
 class Kind(NamedTuple):
@@ -117,8 +117,7 @@ def read_options(field: str, value: Any) -> dict[str, Any]:
 def _option(name: Any, value: Any) -> Any:
     where = f"options[{in_short(name)}]"
     if name not in KINDS:
-        near = difflib.get_close_matches(str(name), KINDS, n=1)
-        hint = f". Did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(KINDS))}"
+        hint = did_you_mean(str(name), KINDS) or f"; known are {', '.join(sorted(KINDS))}"
         raise InvalidPeriodicTask(f"options has {in_short(name)}, which a periodic task cannot set{hint}")
     kind = KINDS[name]
     if isinstance(value, timedelta) and kind in (SECONDS, MOMENT):

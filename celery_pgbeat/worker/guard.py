@@ -75,7 +75,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from celery_pgbeat.declare.options import LONGEST
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 from celery_pgbeat.postgres.worker_queries import JobState, MessageCopy, MinGapViolation, Start, WorkerQueries
-from celery_pgbeat.sensitive import MASKED
+from celery_pgbeat.redaction import MASKED
 from celery_pgbeat.worker.admission import Admission, admission_of, admit
 from celery_pgbeat.worker.context import WorkerContext
 from celery_pgbeat.worker.message import assigned_start, copy_of, header_of, is_sensitive

@@ -7,7 +7,7 @@ from typing import Any
 
 from celery import Celery
 
-from celery_pgbeat.sensitive import MASK
+from celery_pgbeat.redaction import MASK
 from tests.acceptance.rows import insert, jobs, sql
 from tests.harness.processes import Cluster
 from tests.harness.wait import eventually

@@ -202,7 +202,7 @@ def test_a_setting_that_nobody_reads_is_named_with_the_one_that_was_meant(caplog
 
     assert [
         "pgbeat_from_the_future is not a setting of this version and has no effect",
-        "pgbeat_leese is not a setting of this version and has no effect; did you mean pgbeat_lease?",
+        "pgbeat_leese is not a setting of this version and has no effect. Did you mean 'pgbeat_lease'?",
     ] == caplog.messages
 
 
