@@ -1,4 +1,4 @@
-"""What a schedule, or blackout windows, have in store: for people and as JSON."""
+"""The next occurrences of a schedule, and the next blackout windows: as text and as JSON."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Outlook:
     """The next occurrences of a schedule."""
 
     schedule: Schedule
-    grid: str  # where its grid begins, in words
+    grid: str  # where the grid of its interval begins, in words
     begin: datetime
     instants: list[datetime]
     notes: list[str | None]
     skipped: list[str]
     finished: bool
-    difference: Difference | None  # from what croniter makes of it
+    difference: Difference | None  # from the reading of croniter
 
     @classmethod
     def of(
         cls, schedule: Schedule, grid: str, begin: datetime, count: int, difference: Difference | None = None
     ) -> Outlook:
-        """Look ahead from an instant."""
+        """Compute it from an instant on."""
         instants = list(schedule.occurrences(begin, limit=count))
         notes = [dst_note(schedule, instant) for instant in instants]
         finished = len(instants) < count
@@ -70,7 +70,7 @@ class Outlook:
             ("timezone", schedule.timezone),
         ]
         if schedule.anchor is not None:
-            of_a_row = "that of a row at its anchor, else at its start_at, else when its schedule was set"
+            of_a_row = "for a row: at its anchor, else at its start_at, else when its schedule was set"
             meaning.append(("grid", f"begins {self.grid}; {of_a_row}"))
         print_pairs(meaning)
         if self.instants:
@@ -80,7 +80,7 @@ class Outlook:
         _print_remarks([*self.skipped, *self._croniter_remarks(), *end])
 
     def _croniter_as_dict(self) -> dict[str, Any] | None:
-        """Return what croniter makes of the text; None for what is not cron."""
+        """Return how croniter reads the text; None if it is not cron."""
         if self.schedule.kind != "cron":
             return None
         difference, zone = self.difference, self.schedule.timezone
@@ -118,7 +118,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class WindowsOutlook:
-    """The next stretches of blackout windows."""
+    """The next blackout windows."""
 
     windows: Windows
     timezone: str
@@ -127,7 +127,7 @@ class WindowsOutlook:
 
     @classmethod
     def of(cls, windows: Windows, timezone: str, begin: datetime, count: int) -> WindowsOutlook:
-        """Look ahead from an instant."""
+        """Compute it from an instant on."""
         stretches = list(islice(windows.stretches(begin), count))
         return cls(windows, timezone, stretches, finished=len(stretches) < count)
 

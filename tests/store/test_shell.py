@@ -539,7 +539,7 @@ def test_where_all_is_well_the_doctor_finds_only_that_versions_differ(run: Run, 
     assert 0 == result.exit_code
     assert {"nodes": ["note: Nodes run version 0.1, this is 0.1.0."]} == findings(result)
     well.rows("update pgbeat.node set version = '0.1.0'")
-    assert "Nothing is wrong.\n" == run("doctor").stdout
+    assert "No problems found.\n" == run("doctor").stdout
 
 
 def test_the_doctor_misses_beats_and_trackers(run: Run, session: Session) -> None:
@@ -550,7 +550,7 @@ def test_the_doctor_misses_beats_and_trackers(run: Run, session: Session) -> Non
 
     assert 1 == result.exit_code
     assert ["error", "warning", "note"] == [one.partition(":")[0] for one in findings(result)["nodes"]]
-    assert "error: No beat was heard of within 30 s: nothing is sent." == findings(result)["nodes"][0]
+    assert "error: No beat has sent a heartbeat within 30 s: nothing is sent." == findings(result)["nodes"][0]
 
 
 def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
@@ -585,7 +585,7 @@ def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
     heads = [one.partition(", the first")[0] for one in findings(result)["stuck"]]
     assert 1 == result.exit_code
     assert [
-        "error: Long due and not sent: 1 row",
+        "error: Overdue and not sent: 1 row",
         "warning: Due, with lazy arguments that no beat's code declares: 1 row",
         "error: Marked and not sent: 1 row",
         "error: Not planned: 1 row",
@@ -593,7 +593,7 @@ def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
         "error: Not at the broker yet: 1 job",
         "error: Silent past busy_until, and not judged: 1 job",
         "warning: Running for more than a day without a max_run_time: 1 job",
-        "error: Buffered, and waiting for nothing: 1 job",
+        "error: Buffered, though nothing blocks it: 1 job",
     ] == heads
 
 
@@ -636,10 +636,11 @@ def test_the_doctor_reads_the_history_s_days(run: Run, well: Session) -> None:
 
     assert 1 == result.exit_code
     assert [
-        f"error: Missing in the history ahead: 1 day, the first is {tomorrow[:4]}-{tomorrow[4:6]}-{tomorrow[6:]}.",
-        "warning: Older than pgbeat_retention (30 days) and not dropped: 1 day of the history, the first is "
-        "2020-02-01.",
-        "note: Some final jobs lie in the default partition of the history, for which no day was made in time.",
+        "error: The history lacks partitions for 1 coming day, the first is "
+        f"{tomorrow[:4]}-{tomorrow[4:6]}-{tomorrow[6:]}.",
+        "warning: The history still has 1 day from before pgbeat_retention (30 days), the first is 2020-02-01.",
+        "note: Some final jobs are in the default partition of the history, because their day's was not created in "
+        "time.",
     ] == findings(result)["history"]
 
 
@@ -676,8 +677,10 @@ def test_the_doctor_finds_that_strangers_may_create_functions_in_the_search_path
 
     (found,) = [one for one in json.loads(result.stdout)["findings"] if one["check"] == "search path"]
     assert (1, "warning") == (result.exit_code, found["severity"])
-    assert "Everybody may create functions in the schema public" in found["what"]
-    for statement in found["mend"].removeprefix("Take that right away, as its owner: ").split("; or the path: "):
+    assert "Every user may create functions in the schema public" in found["what"]
+    for statement in (
+        found["mend"].removeprefix("Revoke that right, as the schema's owner: ").split("; or change the path: ")
+    ):
         well.rows("begin")
         well.rows(statement)
         well.rows("rollback")
@@ -703,7 +706,7 @@ def test_the_doctor_finds_that_others_than_its_owner_may_create_objects_in_our_s
 
     (found,) = findings(run("doctor", "--json"))["search path"]
 
-    assert f"warning: In our schema pgbeat not only its owner may create objects: {role.name}." == found
+    assert f"warning: Other users than its owner may create objects in our schema pgbeat: {role.name}." == found
     well.rows(f"revoke create on schema pgbeat from {role.name}")
     assert "search path" not in findings(run("doctor", "--json"))
 
@@ -725,7 +728,7 @@ def test_a_schema_that_is_missing_comes_first(database: str) -> None:
     printed = json.loads(result.stdout)
     assert 1 == result.exit_code
     assert "schema" == printed["findings"][0]["check"]
-    assert "the schema comes first" == printed["skipped"]["stuck"]
+    assert "fix the schema first" == printed["skipped"]["stuck"]
 
 
 # --- sql and top

@@ -386,7 +386,7 @@ def test_the_coming_runs_of_one_row_are_json_with_its_meaning(run: Callable[...,
 def test_a_row_without_coming_runs_says_why(run: Callable[..., Result], columns: dict[str, Any], why: str) -> None:
     result = run("upcoming", "nightly", get=row(dst="default", **columns), upcoming=[])
 
-    assert (0, f"Nothing is to come: {why}.") == (result.exit_code, result.stdout.splitlines()[-1])
+    assert (0, f"No further run: {why}.") == (result.exit_code, result.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize(
@@ -401,7 +401,7 @@ def test_a_pause_takes_an_instant(
     result = run("pause", "x", "--reason", "why", *(["--until", given] if given else []))
 
     assert asked == [("x", "why", until)]
-    assert result.stdout == f"Paused 'x' until {'2026-12-07 03:00:00Z' if until else 'somebody resumes it'}.\n"
+    assert result.stdout == f"Paused 'x' until {'2026-12-07 03:00:00Z' if until else 'you resume it'}.\n"
 
 
 def test_a_pause_until_no_instant_is_wrong_usage(run: Callable[..., Result]) -> None:

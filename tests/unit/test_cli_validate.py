@@ -117,7 +117,7 @@ def test_what_croniter_makes_of_a_cron_text_is_shown() -> None:
 def test_an_interval_says_where_its_grid_begins(after: tuple[str, ...], begins: str) -> None:
     result = validate("every 5m", *after)
 
-    assert f"grid         begins {begins}; that of a row at its anchor, " in result.stdout
+    assert f"grid         begins {begins}; for a row: at its anchor, " in result.stdout
 
 
 def test_a_grid_begins_at_a_whole_second() -> None:
@@ -219,7 +219,7 @@ def test_who_forgets_that_it_is_a_window_is_told() -> None:
     result = validate("0 0 * * sat P2D")
 
     assert 1 == result.exit_code
-    assert "As a blackout window it would do: add --window." == result.stderr.splitlines()[-1]
+    assert "It is a valid blackout window: add --window." == result.stderr.splitlines()[-1]
 
 
 def test_under_celery_a_schedule_is_shown_in_the_zone_of_the_app() -> None:
