@@ -190,8 +190,8 @@ class Settings:
     lease: timedelta = _setting(
         timedelta(seconds=15),
         Span(timedelta(seconds=0.1), DAY),
-        "Seconds for which a beat's mark on a row is valid. If the beat dies, its ticks are late by at most this plus one "
-        "poll.",
+        "Seconds for which a beat's mark on a row is valid. If the beat dies, its ticks are late by at most this "
+        "plus one poll.",
     )
     poll: timedelta = _setting(
         timedelta(seconds=1),
@@ -226,7 +226,8 @@ class Settings:
     pickup_deadline: timedelta | None = _setting(
         None,
         Span(timedelta(seconds=1), 366 * DAY, optional=True),
-        "Seconds for which a message may wait for a worker; default twice the gap to the next run, 15 minutes to 1 day.",
+        "Seconds for which a message may wait for a worker; default twice the gap to the next run, from 15 minutes "
+        "to 1 day.",
     )
     guard_error: str = _setting(
         "run", _guard_error, "What a worker does with a job while Postgres is out of reach: `run` or `refuse`."

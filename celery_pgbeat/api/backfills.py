@@ -1,4 +1,4 @@
-"""What a backfill would do, told in advance by the rules that the beats go by; and the range that it is asked for."""
+"""Backfills: checks their arguments, and computes a preview by the same rules as the beats."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from celery_pgbeat.planning.backfill import MODES
 from celery_pgbeat.postgres.api_queries import ApiQueries
 from celery_pgbeat.postgres.beat_queries import recalled
 
-SHOWN = 10  # occurrences that a preview names
-PAGE = 10_000  # jobs of the history that are read at once
+SHOWN = 10  # occurrences that a preview lists
+PAGE = 10_000  # jobs of the history that are read per statement
 MOST_ACTIVE = 1000
 MICROSECOND = timedelta(microseconds=1)
 
@@ -26,13 +26,13 @@ def read_range(since: Any, until: Any) -> tuple[datetime, datetime]:
     """Return the ends of a range in UTC.
 
     Raises:
-        InvalidPeriodicTask: one is no datetime, carries no zone, or is too far away.
+        InvalidPeriodicTask: one is not a datetime, has no zone, or is out of range.
     """
     ends = []
     for field, value in (("since", since), ("until", until)):
         if read_instant(field, value).tzinfo is None:
             raise InvalidPeriodicTask(
-                f"{field} is {value!r}, without a zone: a row and its app may be in different ones, so say which, "
+                f"{field} is {value!r}, without a zone: a row and its app may have different ones. Give it one, "
                 f"such as {value!r}.replace(tzinfo=timezone.utc)"
             )
         ends.append(value.astimezone(timezone.utc))
@@ -40,10 +40,10 @@ def read_range(since: Any, until: Any) -> tuple[datetime, datetime]:
 
 
 def check_terms(mode: Any, max_active: Any) -> None:
-    """Refuse what is no mode and no number of jobs, before Postgres is asked for a function of such arguments.
+    """Check the mode and the number of jobs before they are sent to Postgres.
 
     Raises:
-        InvalidPeriodicTask: names the value.
+        InvalidPeriodicTask: one is wrong; names the value.
     """
     if mode not in MODES:
         raise InvalidPeriodicTask(f"mode is {mode!r}: it is one of {', '.join(MODES)}")
@@ -73,11 +73,11 @@ def preview(
     mode: str,
     max_active: int,
 ) -> BackfillPreview:
-    """Return what a backfill of a row, as `foresee_backfill.sql` has read it, would do if it were begun now.
+    """Return what a backfill would do if it began now, of a row that `foresee_backfill.sql` has read.
 
     Raises:
-        InvalidPeriodicTask: an argument is wrong, as the function in SQL would find.
-        InvalidSchedule: the row cannot be planned as it is.
+        InvalidPeriodicTask: an argument is wrong; the same checks as in SQL.
+        InvalidSchedule: the row cannot be planned.
     """
     record = {column: _in_utc(value) for column, value in row.items()}
     _check(record, since, until)
@@ -117,7 +117,7 @@ def _recall(queries: ApiQueries, connection: Any, name: str, after: datetime, un
 
 
 def _check(record: Mapping[str, Any], since: datetime, until: datetime) -> None:
-    """Refuse the ranges that backfill() in SQL refuses, in its words."""
+    """Refuse the ranges that backfill() in SQL refuses, with the same messages."""
     wrong = None
     if record["schedule"] is None:
         wrong = f"{record['name']!r} has no schedule, so no occurrences to be filled in: trigger() starts a job of it"

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TaskGroup:
-    """One group, as it stood when it was read.
+    """One group, as it was when it was read.
 
     Attributes:
         name: as in the column `group_name` of its periodic tasks.
-        max_active: at most so many of its jobs are under way at a time; None: no limit.
+        max_active: how many of its jobs may be under way at once; None: no limit.
         paused: whether none of its periodic tasks runs.
-        pause_reason: why; None where nobody said.
+        pause_reason: why it is paused; None if no reason was given.
     """
 
     name: str
@@ -24,12 +24,12 @@ class TaskGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupStatus(TaskGroup):
-    """One group, and how it stands.
+    """One group, with its number of rows and jobs.
 
     Attributes:
         tasks: how many periodic tasks name it.
         active: how many of its jobs are under way: sent, queued, running or retrying.
-        waiting: how many of its jobs wait for a place.
+        waiting: how many of its jobs wait because the limit is reached.
     """
 
     tasks: int

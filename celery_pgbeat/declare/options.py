@@ -82,13 +82,13 @@ KINDS: dict[str, Kind] = {
     "delivery_mode": Kind("1 or 2", lambda value: value in (1, 2)),
     "serializer": Kind("'json', the only one allowed", lambda value: bool(value == "json")),
 }
-ROUTES = frozenset(("exchange", "routing_key", "reply_to"))  # they lead to queues, as the column does
+ROUTES = frozenset(("exchange", "routing_key", "reply_to"))  # they choose a queue, like the column
 ONE_LINE = frozenset(("shadow", "compression", "exchange_type", "MessageGroupId"))
 KNOWN_OPTIONS = frozenset(KINDS)  # the same as pgbeat.known_options() in SQL
 
-RESERVED_HEADER = "pgbeat"  # by it a worker knows the job
-# Celery writes a message's own headers last: `task` among them would call a task that nobody has allowed, `id` would
-# make it another job, and the rest would be taken for what the worker itself knows of the call.
+RESERVED_HEADER = "pgbeat"  # a worker reads the job from it
+# Celery writes the headers of an option last: `task` among them would call a task that is not allowed, `id` would make
+# it another job, and the worker would use the others instead of its own values.
 CELERY_HEADERS = frozenset(
     (
         *("_children", "_filter_x_death_headers", "_get_custom_headers", "_protected", "args", "argsrepr"),
@@ -104,7 +104,7 @@ IN_COLUMNS = ("queue", "priority")
 
 
 def read_options(field: str, value: Any) -> dict[str, Any]:
-    """Return the options as plain JSON values; `queue` and `priority` are passed on for their columns.
+    """Return the options as plain JSON values; `queue` and `priority` are returned unchecked, for their columns.
 
     Raises:
         InvalidPeriodicTask: an option is unknown, refused, or of the wrong kind; names it.

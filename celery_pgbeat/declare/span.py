@@ -16,7 +16,7 @@ def read_span(field: str, value: Any) -> timedelta:
     """Return a span, of any sign.
 
     Raises:
-        InvalidPeriodicTask: it is none; names the field and the value.
+        InvalidPeriodicTask: it is not a span; names the field and the value.
     """
     if isinstance(value, timedelta):
         return value
