@@ -74,4 +74,4 @@ def test_without_an_app_nobody_knows_the_broker(migrated_database: str) -> None:
     done = shell(migrated_database, "health", "--broker")
 
     assert 2 == done.returncode
-    assert "Only an app knows its broker" in done.stderr
+    assert "The check of the broker needs an app" in done.stderr
