@@ -1,4 +1,4 @@
-"""Every error that a user can meet: what happened, with the value, and the way out."""
+"""The errors of this package. A message says what happened, with the value, and how to fix it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ class PgBeatError(Exception):
 
 
 class InvalidSchedule(PgBeatError, ValueError):
-    """A schedule, a time zone or a window that can never work.
+    """A schedule, a time zone or a blackout window is not valid.
 
     Attributes:
-        text: what was given.
-        field: the part at fault, in the words of the schedule's kind ("hour", "timezone", "step").
-        reason: what is wrong with it, naming the value.
-        position: offset of the fault in `text`, or None where no single place is to blame.
+        text: the text that was given.
+        field: the part that is wrong, in the words of the schedule's kind ("hour", "timezone", "step").
+        reason: what is wrong with it, with the value.
+        position: the offset of the wrong part in `text`; None if no single place is wrong.
 
     Example:
         >>> str(InvalidSchedule("0 25 * * *", "hour", "hour 25 is not in 0-23", 2))
@@ -34,7 +34,7 @@ class InvalidSchedule(PgBeatError, ValueError):
 
 
 class InvalidPeriodicTask(PgBeatError, ValueError):
-    """A periodic task that cannot be stored: an argument, an option or a column is wrong."""
+    """A periodic task cannot be stored: an argument, an option or a column is wrong."""
 
 
 class InvalidSetting(PgBeatError, ValueError):
@@ -42,11 +42,11 @@ class InvalidSetting(PgBeatError, ValueError):
 
 
 class MissingDriver(PgBeatError, ImportError):
-    """Neither psycopg2 nor psycopg is importable, or not the one that the URL asks for."""
+    """Neither psycopg2 nor psycopg is installed, or not the one that the URL names."""
 
 
 class MissingExtra(PgBeatError, ImportError):
-    """A setting asks for what an optional extra brings, and it is not installed."""
+    """A setting needs an optional extra that is not installed."""
 
 
 class UnknownPeriodicTask(PgBeatError, LookupError):
@@ -54,27 +54,27 @@ class UnknownPeriodicTask(PgBeatError, LookupError):
 
 
 class UnknownGroup(PgBeatError, LookupError):
-    """No periodic task names that group, and it has neither a limit nor a pause."""
+    """No periodic task names that group, and it has no limit and no pause."""
 
 
 class JobInTheWay(PgBeatError, RuntimeError):
-    """A job of that name is not final yet, so `trigger` refuses to start another beside it."""
+    """A job of that periodic task is not final yet, so `trigger` does not start another."""
 
 
 class UnknownBackfill(PgBeatError, LookupError):
-    """There is no backfill of that id; those that are over are kept for `pgbeat_retention`."""
+    """There is no backfill with that id. Ended ones are kept for `pgbeat_retention`."""
 
 
 class BackfillOver(PgBeatError, RuntimeError):
-    """The backfill is finished or cancelled already: nothing of it is left to cancel."""
+    """The backfill has already finished or been cancelled, so it cannot be cancelled."""
 
 
 class NotInAJob(PgBeatError, RuntimeError):
-    """`current()` was called where no job runs: outside of a task, or in one that no job of ours has started."""
+    """`current()` was called outside of a task, or in a task that no job of ours has started."""
 
 
 class SchedulerNotSetUp(PgBeatError, RuntimeError):
-    """A scheduler that was never set up was asked to declare an entry."""
+    """An entry was added to a scheduler that has not been set up."""
 
 
 class SchemaTooNew(PgBeatError, RuntimeError):
@@ -86,12 +86,12 @@ class SchemaMissing(PgBeatError, RuntimeError):
 
 
 class DatabaseUnavailable(PgBeatError, ConnectionError):
-    """Postgres cannot be reached, or refuses us; the message carries no password."""
+    """Postgres cannot be reached, or refuses the connection. The message contains no password."""
 
 
 class DatabaseUnsuitable(DatabaseUnavailable):
-    """A setting of the database or of the role changes what our statements mean; the message names it."""
+    """A setting of the database or of the role changes the meaning of our statements; the message names it."""
 
 
 class DatabaseBusy(DatabaseUnavailable):
-    """Postgres is there, but a time-out, a deadlock or a serialisation failure ended the statement: try it again."""
+    """Postgres is in reach, but a time-out, a deadlock or a serialisation failure ended the statement: try again."""

@@ -1,4 +1,4 @@
-"""Who a process is: an id that is never reused, and whether the process behind an id is certainly dead."""
+"""Node ids: an id of a process that is never reused, and whether the process with an id is certainly dead."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIELDS = 6  # host, boot id, pid namespace, pid, start time, random part
 
 @dataclass(frozen=True, slots=True)
 class NodeId:
-    """One process of one life of one host. Made after the fork, or parent and child would share it."""
+    """The id of one process. Create it after a fork; otherwise parent and child share it."""
 
     hostname: str
     boot: str
@@ -26,7 +26,7 @@ class NodeId:
 
     @classmethod
     def mine(cls) -> NodeId:
-        """Return a fresh id of this process."""
+        """Return a new id for this process."""
         pid = os.getpid()
         return cls(
             hostname=socket.gethostname().replace(":", "_")[:80],
@@ -39,7 +39,7 @@ class NodeId:
 
     @classmethod
     def parse(cls, text: str) -> NodeId | None:
-        """Read an id as another node wrote it, or return None if it is none of ours."""
+        """Read an id that another node has written; return None if it is not one of ours."""
         parts = text.split(":")
         if len(parts) != FIELDS or not (parts[3].isascii() and parts[3].isdigit()):
             return None
@@ -49,10 +49,10 @@ class NodeId:
         return f"{self.hostname}:{self.boot}:{self.namespace}:{self.pid}:{self.started}:{self.random}"
 
     def is_certainly_dead(self) -> bool:
-        """Tell whether no such process exists; False wherever that cannot be known from here.
+        """Return whether the process no longer exists; False if this process cannot know that.
 
-        Only a process of the same boot and the same pid namespace can be looked up at all; a pid that was
-        given out again has another start time.
+        It can look up only processes of the same boot and the same pid namespace. A pid that the kernel has reused
+        has another start time.
         """
         if not self.boot or self.boot != _boot_id() or self.namespace != _namespace():
             return False
@@ -74,7 +74,7 @@ def _namespace() -> str:
 
 
 def _start_time(pid: int) -> str | None:
-    """Return the start time in clock ticks since boot, as the kernel tells it; None if there is no such process."""
+    """Return the start time in clock ticks since boot, as the kernel reports it; None if there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

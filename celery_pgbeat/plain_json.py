@@ -1,7 +1,8 @@
-"""JSON that each process on its way can read: not nested too deeply, and without numbers of hundreds of digits.
+"""JSON that every process can read: not nested too deeply, and without numbers of hundreds of digits.
 
-A worker's main process pickles the arguments for its pool, and fails as a whole some 800 levels deep; Python reads no
-number of more than 4,300 digits. What is written is refused; what the tables hold all the same is read as unreadable.
+A worker's main process pickles the arguments for its pool, and fails as a whole at about 800 levels; Python reads no
+number of more than 4,300 digits. Such JSON is refused on writing. If a table contains it all the same, it is read as
+`Unreadable`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Any
 from celery_pgbeat.errors import InvalidPeriodicTask
 
 DEEPEST = 100  # levels below the top
-LARGEST = 10**309  # and beyond: each float is below it
-SUSPECT = re.compile(r"[0-9]{309}|[eE]\+?[0-9]{3}")  # what may be such a number
+LARGEST = 10**309  # refused from here on; every float is smaller
+SUSPECT = re.compile(r"[0-9]{309}|[eE]\+?[0-9]{3}")  # may be such a number
 
 
 def check_json(field: str, text: str) -> None:
-    """Look whether each process can read a JSON text.
+    """Check that every process can read a JSON text.
 
     Raises:
         InvalidPeriodicTask: it is nested too deeply or has too large a number; the same words as in SQL.
@@ -44,7 +45,7 @@ def check_json(field: str, text: str) -> None:
 
 
 class Unreadable(str):
-    """What stands for JSON that cannot be read: the reason, in angle brackets."""
+    """Stands for JSON that cannot be read: the reason, in angle brackets."""
 
     __slots__ = ()
 
@@ -56,10 +57,10 @@ def read_json(text: str | bytes) -> Any:
         >>> read_json("[1, 2]"), read_json("[" * 3000 + "]" * 3000)
         ([1, 2], '<unreadable: nested more than 100 levels deep>')
     """
-    said = text.decode("utf-8") if isinstance(text, bytes) else text
+    decoded = text.decode("utf-8") if isinstance(text, bytes) else text
     try:
-        check_json("it", said)
-        return json.loads(said)
+        check_json("it", decoded)
+        return json.loads(decoded)
     except InvalidPeriodicTask as error:
         reason = str(error).partition(":")[0].removeprefix("it ").removeprefix("is ")
     except ValueError as error:

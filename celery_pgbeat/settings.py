@@ -1,12 +1,11 @@
-"""The `pgbeat_*` settings: one table with defaults, types and meanings, from which the docs are made.
+"""The `pgbeat_*` settings: one table with defaults, types and meanings, from which docs/settings.md is made.
 
-Each is read from the Celery configuration, else from the environment variable of the same name in capitals,
+Each setting is read from the Celery configuration, else from the environment variable of the same name in capitals;
 else it has its default. A wrong value is an error at start that names it.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
 import logging
 import os
@@ -20,7 +19,8 @@ from urllib.parse import urlsplit
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.statements import checked_schema
-from celery_pgbeat.shown import in_short
+from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.suggestions import did_you_mean
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ def _setting(default: Any, read: Callable[[str, Any], Any], meaning: str) -> Any
 def _text(name: str, value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    # What is no number may hold a password.
+    # A value that is not a number may contain a password.
     shown = repr(value) if isinstance(value, (int, float)) else f"of the type {type(value).__qualname__}"
     raise InvalidSetting(f"{name} is {shown}, not text")
 
@@ -48,14 +48,14 @@ def _schema(name: str, value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Reads a span of time within bounds: beyond them a beat would do nothing but poll, or wait for years.
+    """Reads a span of time within bounds: outside them a beat would only poll, or wait for years.
 
     Attributes:
-        lowest: the shortest that is taken.
-        highest: the longest that is taken.
-        unit: what a number counts.
-        optional: whether nothing, or an empty text, is a value too.
-        off: whether 0, or a word for no, means none.
+        lowest: the shortest value.
+        highest: the longest value.
+        unit: the unit of a number.
+        optional: whether None and an empty text are allowed.
+        off: whether 0, `no`, `off` and `false` mean None.
     """
 
     lowest: timedelta
@@ -68,7 +68,7 @@ class Span:
         """Return the span.
 
         Raises:
-            InvalidSetting: it is none, or out of bounds; names the setting, the value and the bounds.
+            InvalidSetting: it is not a span, or out of bounds; names the setting, the value and the bounds.
         """
         if self.optional and value == "":
             return None
@@ -128,19 +128,19 @@ def _port(name: str, value: Any) -> int:
 
 
 def _webhook(name: str, value: Any) -> str:
-    """Check a URL without repeating it: whoever knows it may post."""
+    """Check a URL. Errors do not repeat it, because it may contain a secret."""
     try:
         parts = urlsplit(_text(name, value) or "")
         well = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # the port
         well = False
     if not well:
-        raise InvalidSetting(f"{name} is not a URL that can be posted to; write it as https://host/path")
+        raise InvalidSetting(f"{name} is not an HTTP URL; write it as https://host/path")
     return str(value)
 
 
 def masked_webhook(url: str) -> str:
-    """Return the URL as it may be shown: the server alone, for with many services the path is the password.
+    """Return the URL with only its server, because with many services the path is a secret.
 
     Example:
         >>> masked_webhook("https://me:secret@hooks.example.com/services/T0/B1?key=2")
@@ -185,70 +185,78 @@ class Settings:
         datetime.timedelta(seconds=5)
     """
 
-    url: str | None = _setting(None, _text, "Where the periodic tasks live: `postgresql://user@host/database`.")
+    url: str | None = _setting(None, _text, "The URL of the database: `postgresql://user@host/database`.")
     schema: str = _setting("pgbeat", _schema, "The database schema; one schema serves one app.")
     lease: timedelta = _setting(
         timedelta(seconds=15),
         Span(timedelta(seconds=0.1), DAY),
-        "Seconds for which a beat's mark on a row is valid: a dead beat delays its ticks by at most this, and a poll.",
+        "Seconds for which a beat's mark on a row is valid. If the beat dies, its ticks are late by at most this "
+        "plus one poll.",
     )
     poll: timedelta = _setting(
         timedelta(seconds=1),
         Span(timedelta(seconds=0.01), timedelta(hours=1)),
-        "Seconds between two looks at the table when nothing notifies.",
+        "Seconds between two reads of the table while no notification arrives.",
     )
     batch: int = _setting(1000, _count, "How many due rows a beat marks at once.")
     heartbeat: timedelta = _setting(
         timedelta(seconds=10),
         Span(timedelta(seconds=0.1), DAY),
-        "Seconds between two signs of life of a node; lowered to a third of `pgbeat_dead_after` if above it.",
+        "Seconds between two heartbeats of a node; at most a third of `pgbeat_dead_after`, else lowered to that.",
     )
     dead_after: timedelta = _setting(
         timedelta(seconds=30),
         Span(timedelta(seconds=0.3), DAY),
-        "Seconds of silence after which a running job counts as lost.",
+        "Seconds without a heartbeat after which a node counts as dead and its running jobs as lost.",
     )
     retention: timedelta = _setting(
-        timedelta(days=30), Span(DAY, 36_500 * DAY, unit="days"), "Days that final jobs are kept."
+        timedelta(days=30), Span(DAY, 36_500 * DAY, unit="days"), "Days for which final jobs are kept."
     )
-    auto_migrate: bool = _setting(True, _switch, "Whether a starting beat brings the schema up to date.")
+    auto_migrate: bool = _setting(True, _switch, "Whether a beat migrates the schema when it starts.")
     allowed_tasks: tuple[str, ...] = _setting(
-        ("*",), _patterns, "Patterns of task names that rows may name; anything else is never sent nor started."
+        ("*",),
+        _patterns,
+        "Patterns of the task names that rows may use; a job of another task is neither sent nor started.",
     )
     allowed_queues: tuple[str, ...] = _setting(
         ("*",),
         _patterns,
-        "Patterns of queue names that rows may name; with any but `*` rows name no exchange and no routing key.",
+        "Patterns of the queue names that rows may use; without `*` rows must not set an exchange or a routing key.",
     )
     pickup_deadline: timedelta | None = _setting(
         None,
         Span(timedelta(seconds=1), 366 * DAY, optional=True),
-        "Seconds a sent message may wait for a worker; default twice the gap to the next run, 15 minutes to 1 day.",
+        "Seconds for which a message may wait for a worker; default twice the gap to the next run, from 15 minutes "
+        "to 1 day.",
     )
     guard_error: str = _setting(
-        "run", _guard_error, "What a worker does with a job when Postgres stays out of reach: `run` or `refuse`."
+        "run", _guard_error, "What a worker does with a job while Postgres is out of reach: `run` or `refuse`."
     )
     min_interval: timedelta = _setting(
         timedelta(seconds=1),
         Span(timedelta(seconds=0.01), DAY),
-        "The shortest interval in seconds that an entry may have.",
+        "The shortest interval that a row may have, in seconds.",
     )
     alert_after: timedelta | None = _setting(
         timedelta(minutes=5),
         Span(timedelta(seconds=1), 30 * DAY, off=True),
-        "Seconds after which what is overdue raises an alert; `0` turns alerts off, those about dead beats too.",
+        "Seconds after which an overdue row raises an alert; `0` turns off all alerts, also those about dead beats.",
     )
     alert_webhook: str | None = _setting(
-        None, _webhook, "A URL to which alerts are posted, as JSON; only its host name is ever shown."
+        None, _webhook, "A URL to which alerts are posted as JSON; only its host name is ever logged."
     )
     metrics_port: int | None = _setting(
-        None, _port, "The port at which a beat serves its metrics to Prometheus; none: it does not."
+        None, _port, "The port on which a beat serves metrics for Prometheus; without one it serves none."
     )
     metrics_host: str = _setting(
-        "127.0.0.1", _text, "The address of that port; `0.0.0.0` for all of the host's, where others may look."
+        "127.0.0.1",
+        _text,
+        "The address of that port; `0.0.0.0` for all addresses of the host, so that other hosts can read them.",
     )
     opentelemetry: bool = _setting(
-        False, _switch, "Whether ticks and jobs are spans, and a task's trace begins at its job; needs the extra."
+        False,
+        _switch,
+        "Whether ticks and jobs are spans of OpenTelemetry, and a task's trace begins at its job; needs the extra.",
     )
 
     @classmethod
@@ -258,13 +266,13 @@ class Settings:
         Raises:
             InvalidSetting: a value is wrong; names the setting and the value.
         """
-        _warn_of_strangers(configuration, [f"pgbeat_{setting.name}" for setting in fields(cls)])
+        _warn_of_unknown(configuration, [f"pgbeat_{setting.name}" for setting in fields(cls)])
         values: dict[str, Any] = {}
         for setting in fields(cls):
             name = f"pgbeat_{setting.name}"
             value = configuration.get(name)
             if value is None:
-                # An empty variable is one that somebody wanted unset.
+                # An empty variable counts as unset.
                 value = os.environ.get(name.upper()) or None
             if value is not None:
                 try:
@@ -288,16 +296,16 @@ class Settings:
 
     @property
     def heartbeat_every(self) -> timedelta:
-        """The heartbeat in force: three must fit into `dead_after`."""
+        """The heartbeat in force: three of them must fit into `dead_after`."""
         return min(self.heartbeat, self.dead_after / 3)
 
     @property
     def on_time(self) -> timedelta:
-        """How late an occurrence may be decided and still count as on time: catch-up is not asked."""
+        """How late an occurrence may be decided and still count as on time, so that `catchup` does not apply."""
         return 2 * (self.lease + self.poll)
 
     def allows(self, task: str) -> bool:
-        """Tell whether rows may name this task.
+        """Return whether rows may use this task.
 
         Celery's own tasks that call others are allowed by `*` or by their names, not by a pattern such as `celery.*`.
         """
@@ -306,11 +314,11 @@ class Settings:
         return "*" in self.allowed_tasks or any(fnmatchcase(task, pattern) for pattern in self.allowed_tasks)
 
     def refusal(self, task: str, queue: str | None, options: Mapping[str, Any] | str) -> str | None:
-        """Return why a row may not be sent, None where it may.
+        """Return why a row may not be sent; None if it may.
 
         Args:
             task: the name of the row's task.
-            queue: the row's queue; None for the app's own way.
+            queue: the row's queue; None if the app routes the task.
             options: the row's other options, or their JSON.
 
         Example:
@@ -329,7 +337,7 @@ class Settings:
                 return f"pgbeat_allowed_queues does not allow the queue {in_short(name)}"
         for option in ("exchange", "routing_key"):
             if said.get(option) is not None:
-                return f"pgbeat_allowed_queues is set, and options[{option!r}] leads past it: name the queue"
+                return f"pgbeat_allowed_queues is set, and options[{option!r}] would bypass it: set the queue"
         return None
 
     def __repr__(self) -> str:
@@ -341,10 +349,9 @@ class Settings:
         return f"Settings({', '.join(f'{name}={in_short(value)}' for name, value in shown.items())})"
 
 
-def _warn_of_strangers(configuration: Mapping[str, Any], known: Collection[str]) -> None:
-    """Say which settings nobody reads; no error, for they may be those of a newer version that is being rolled out."""
+def _warn_of_unknown(configuration: Mapping[str, Any], known: Collection[str]) -> None:
+    """Log the unknown settings. They are no error: a newer version that is being rolled out may know them."""
     for name in sorted(str(key) for key in configuration):
         if name.startswith("pgbeat_") and name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(name, known, cutoff=0.8)
             logger.warning("%s is not a setting of this version and has no effect%s", name, hint)

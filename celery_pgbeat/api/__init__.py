@@ -1,7 +1,7 @@
-"""THE PYTHON DOOR: `PgBeat`, and what it answers with.
+"""The Python API: `PgBeat`, and the classes of what it returns.
 
-It declares, reads and commands rows; it never sends anything itself. Every method takes `connection=` to join the
-caller's transaction: then a row that is declared there is seen when, and only if, that transaction commits.
+It declares, reads and changes rows; it never sends a message itself. Every method takes `connection=` to join the
+caller's transaction. Then the beats see the change when that transaction commits, and never if it rolls back.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The coming runs of one row, told in advance: the one that is planned, and what planning will make of the rest.
+"""Computes the coming runs of one row: the planned one, and those that planning will add.
 
-Nothing is decided here. A pause, an edit, an outage or a job that stands in the way changes what comes.
+Nothing is decided here. A pause, an edit, an outage or a job that blocks the row changes the runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from celery_pgbeat.planning import DueTimes, Rules, Unplanned, due_times_of, fir
 from celery_pgbeat.schedules import dst_note
 
 MICROSECOND = timedelta(microseconds=1)
-LONGEST_SEARCH = 1_000  # stretches of blackout windows passed over in a row, before no further run is expected
+LONGEST_SEARCH = 1_000  # blackout windows that are skipped in a row before the search ends
 
 OVERDUE = "overdue"
 NOT_PLANNED = "next_run_at was set, not planned"
@@ -26,10 +26,10 @@ HELD_BACK = "held back by a blackout window"
 
 
 def coming_runs(row: Mapping[str, Any], rules: Rules) -> Iterator[Upcoming]:
-    """Iterate over the coming runs of a row as `foresee.sql` has read it; a paused one has none.
+    """Iterate over the coming runs of a row that `foresee.sql` has read; a paused row has none.
 
     Raises:
-        InvalidSchedule: the row cannot be planned as it is.
+        InvalidSchedule: the row cannot be planned.
     """
     record = {column: _in_utc(value) for column, value in row.items()}
     record["windows"] = json.loads(record["windows"] or "{}")
@@ -47,7 +47,7 @@ def coming_runs(row: Mapping[str, Any], rules: Rules) -> Iterator[Upcoming]:
 
 
 def _from_stored(line: DueTimes, due: datetime, planned_for: datetime | None, now: datetime) -> Iterator[Upcoming]:
-    """Iterate from the next run on that is stored."""
+    """Iterate over the runs from the stored next run on."""
     if planned_for is not None and due > now and due == line.due_at(planned_for):
         yield from _from(line, planned_for)
         return
@@ -56,7 +56,7 @@ def _from_stored(line: DueTimes, due: datetime, planned_for: datetime | None, no
     if line.defers or not line.is_blacked_out(due):
         shown = due if free == start else free
         yield Upcoming(line.name, shown, planned_for, _note_of_stored(shown, due, planned_for, now))
-    # What is due before it is decided together with it; a run that was set also stands for what is due just then.
+    # Earlier due occurrences are decided together with it. A run set by SQL also replaces one due at that instant.
     decided = line.last_due_before(planned_for or due, free if planned_for is not None else free + MICROSECOND)
     yield from _from(line, line.following(decided))
 
@@ -86,7 +86,7 @@ def _from(line: DueTimes, nominal: datetime | None) -> Iterator[Upcoming]:
 
 
 def _note(line: DueTimes, nominal: datetime, due: datetime, others: int = 0) -> str | None:
-    """Return why a run is due at another time than its schedule's text says, or with others; None if it is not."""
+    """Return why a run is due at another time than the schedule's text says, or together with others; else None."""
     notes = []
     if line.schedule is not None and line.schedule.matches(nominal):
         notes.append(dst_note(line.schedule, nominal))

@@ -1,163 +1,133 @@
-"""Backfills: the occurrences of a range, submitted as jobs of their own."""
+"""Backfills: checks their arguments, and computes a preview by the same rules as the beats."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, Literal, overload
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime, timedelta, timezone
+from typing import Any
 from uuid import UUID
 
-from celery_pgbeat.api.preview import check_terms, preview, read_range
-from celery_pgbeat.api.rows import Backfill, BackfillPreview, read_row
-from celery_pgbeat.errors import UnknownBackfill
-from celery_pgbeat.planning import Rules
+from celery_pgbeat.api.rows import BackfillPreview
+from celery_pgbeat.declare.columns import read_instant
+from celery_pgbeat.errors import InvalidPeriodicTask, UnknownBackfill
+from celery_pgbeat.planning import NOTHING, History, PlanningRow, Rules, range_of
+from celery_pgbeat.planning.backfill import MODES
 from celery_pgbeat.postgres.api_queries import ApiQueries
+from celery_pgbeat.postgres.beat_queries import recalled
+
+SHOWN = 10  # occurrences that a preview lists
+PAGE = 10_000  # jobs of the history that are read per statement
+MOST_ACTIVE = 1000
+MICROSECOND = timedelta(microseconds=1)
 
 
-class BackfillApi:
-    """What `PgBeat` says of backfills."""
+def read_range(since: Any, until: Any) -> tuple[datetime, datetime]:
+    """Return the ends of a range in UTC.
 
-    @property
-    def _queries(self) -> ApiQueries:
-        raise NotImplementedError
-
-    @property
-    def _rules(self) -> Rules:
-        raise NotImplementedError
-
-    def _row(self, statement: str, name: str, connection: Any) -> Mapping[str, Any]:
-        raise NotImplementedError
-
-    @overload
-    def backfill(
-        self,
-        name: str,
-        since: datetime,
-        until: datetime,
-        mode: str = ...,
-        max_active: int = ...,
-        dry_run: Literal[False] = ...,
-        *,
-        connection: Any = ...,
-    ) -> Backfill: ...
-
-    @overload
-    def backfill(
-        self,
-        name: str,
-        since: datetime,
-        until: datetime,
-        mode: str = ...,
-        max_active: int = ...,
-        *,
-        dry_run: Literal[True],
-        connection: Any = ...,
-    ) -> BackfillPreview: ...
-
-    def backfill(
-        self,
-        name: str,
-        since: datetime,
-        until: datetime,
-        mode: str = "missing",
-        max_active: int = 1,
-        dry_run: bool = False,
-        *,
-        connection: Any = None,
-    ) -> Backfill | BackfillPreview:
-        """Submit the occurrences of a range, each as a job of its own with that instant as its `scheduled_for`.
-
-        The beats do it, the oldest first, also for a paused or finished row; jitter and blackout windows do not count,
-        nor does it count against `max_runs`. Unless the row's overlap is `allow`, nothing of it starts beside a job of
-        the row that is not its own. Occurrences are those of the schedule as it stands; an interval without `anchor`
-        or `start_at`, or a recurrence rule without DTSTART, has none from before it was set.
-
-        Args:
-            name: of the row.
-            since: the first instant of the range, inclusive; aware.
-            until: the last instant of the range, inclusive; aware, and not in the future.
-            mode: `missing`: what never had a job, or was only skipped; `failed`: what failed, was lost or expired, and
-                has not succeeded since; `all`: everything, again. The history goes back as far as `pgbeat_retention`:
-                what is older counts as missing.
-            max_active: at most so many of its jobs are under way at once, up to 1,000.
-            dry_run: only tell what it would do; writes nothing.
-            connection: join this transaction.
-
-        Raises:
-            InvalidPeriodicTask: the row has no schedule, or an argument is wrong; names it and its value.
-            UnknownPeriodicTask: there is no such row; suggests a near name.
-            InvalidSchedule: `dry_run`: the row cannot be planned as it is.
-
-        Example:
-            >>> from datetime import datetime, timezone
-            >>> may = datetime(2026, 5, 1, tzinfo=timezone.utc), datetime(2026, 5, 31, tzinfo=timezone.utc)
-            >>> beat.backfill("nightly", *may, dry_run=True).to_submit
-            30
-            >>> beat.backfill("nightly", *may, max_active=2).state
-            'running'
-        """
-        since, until = read_range(since, until)
-        check_terms(mode, max_active)
-        if dry_run:
-            row = self._row("foresee_backfill", name, connection)
-            return preview(self._queries, connection, row, self._rules, since, until, mode, max_active)
-        (made,) = self._queries.run(
-            "backfill", connection, name=name, since=since, until=until, mode=mode, max_active=max_active
-        )
-        return self._backfill(made["id"], connection)
-
-    def backfills(
-        self,
-        name: str | None = None,
-        state: str | None = None,
-        limit: int = 100,
-        *,
-        id: UUID | str | None = None,
-        connection: Any = None,
-    ) -> Sequence[Backfill]:
-        """Read backfills, the latest first: how far each has come. Those that are over are kept for `pgbeat_retention`.
-
-        Args:
-            name: only those of this row.
-            state: only those that are `running`, `finished` or `cancelled`.
-            limit: at most so many.
-            id: only this one.
-            connection: read in this transaction.
-
-        Raises:
-            UnknownBackfill: `id` is no UUID.
-
-        Example:
-            >>> [(one.state, one.active) for one in beat.backfills("nightly", limit=1)]
-            [('running', 0)]
-        """
-        wanted = None if id is None else str(_uuid(id))
-        rows = self._queries.run("backfills", connection, name=name, state=state, id=wanted, limit=limit)
-        return [read_row(Backfill, row) for row in rows]
-
-    def cancel_backfill(self, id: UUID | str, *, connection: Any = None) -> Backfill:
-        """Cancel a backfill: what it has not decided yet is dropped, the jobs that it has made go on.
-
-        Raises:
-            UnknownBackfill: there is none of this id.
-            BackfillOver: it is finished or cancelled already.
-
-        Example:
-            >>> beat.cancel_backfill(beat.backfills("nightly", "running")[0].id).state
-            'cancelled'
-        """
-        (row,) = self._queries.run("cancel_backfill", connection, id=str(_uuid(id)))
-        return self._backfill(row["id"], connection)
-
-    def _backfill(self, id: UUID | str, connection: Any) -> Backfill:
-        (row,) = self.backfills(id=id, connection=connection)
-        return row
+    Raises:
+        InvalidPeriodicTask: one is not a datetime, has no zone, or is out of range.
+    """
+    ends = []
+    for field, value in (("since", since), ("until", until)):
+        if read_instant(field, value).tzinfo is None:
+            raise InvalidPeriodicTask(
+                f"{field} is {value!r}, without a zone: a row and its app may have different ones. Give it one, "
+                f"such as {value!r}.replace(tzinfo=timezone.utc)"
+            )
+        ends.append(value.astimezone(timezone.utc))
+    return ends[0], ends[1]
 
 
-def _uuid(id: UUID | str) -> UUID:
+def check_terms(mode: Any, max_active: Any) -> None:
+    """Check the mode and the number of jobs before they are sent to Postgres.
+
+    Raises:
+        InvalidPeriodicTask: one is wrong; names the value.
+    """
+    if mode not in MODES:
+        raise InvalidPeriodicTask(f"mode is {mode!r}: it is one of {', '.join(MODES)}")
+    if isinstance(max_active, bool) or not isinstance(max_active, int) or not 1 <= max_active <= MOST_ACTIVE:
+        raise InvalidPeriodicTask(f"max_active is {max_active!r}: it is a whole number from 1 to {MOST_ACTIVE}")
+
+
+def read_backfill_id(id: UUID | str) -> UUID:
+    """Return the id of a backfill.
+
+    Raises:
+        UnknownBackfill: it is no UUID.
+    """
     try:
         return UUID(str(id))
     except ValueError:
-        raise UnknownBackfill(
-            f"There is no backfill {id!r}: what names one is a UUID, as backfills() tells it"
-        ) from None
+        raise UnknownBackfill(f"There is no backfill {id!r}: an id is a UUID, such as backfills() returns") from None
+
+
+def preview(
+    queries: ApiQueries,
+    connection: Any,
+    row: Mapping[str, Any],
+    rules: Rules,
+    since: datetime,
+    until: datetime,
+    mode: str,
+    max_active: int,
+) -> BackfillPreview:
+    """Return what a backfill would do if it began now, of a row that `foresee_backfill.sql` has read.
+
+    Raises:
+        InvalidPeriodicTask: an argument is wrong; the same checks as in SQL.
+        InvalidSchedule: the row cannot be planned.
+    """
+    record = {column: _in_utc(value) for column, value in row.items()}
+    _check(record, since, until)
+    definition = PlanningRow(**{**{field.name: record[field.name] for field in fields(PlanningRow)}, "windows": {}})
+    span = range_of(definition, since, until, mode, rules)
+    undecided_from = record["undecided_from"]
+    end = span.end if undecided_from is None else min(span.end, undecided_from - MICROSECOND)
+    total, undecided = span.count(), span.due_times.count(max(end, span.begin), span.end)
+    first: list[datetime] = []
+    to_submit, after = 0, span.begin
+    while after < end:
+        history = _recall(queries, connection, definition.name, after, end) if span.asks_history else NOTHING
+        until_known = min(end, history.until or end)
+        wanted = span.count_wanted(after, history, until_known)
+        if wanted and len(first) < SHOWN:
+            first += span.step(after, history, SHOWN - len(first), undecided_from).jobs
+        to_submit += wanted
+        after = until_known
+    return BackfillPreview(
+        periodic_task=definition.name,
+        since=since,
+        until=until,
+        mode=mode,
+        max_active=max_active,
+        total=total,
+        to_submit=to_submit,
+        skipped=total - undecided - to_submit,
+        undecided=undecided,
+        first=tuple(first),
+        history_since=record["history_since"],
+    )
+
+
+def _recall(queries: ApiQueries, connection: Any, name: str, after: datetime, until: datetime) -> History:
+    rows = queries.run("recall", connection, periodic_task=name, after=after, until=until, most=PAGE)
+    return recalled([(row["scheduled_for"], row["failed"], row["known_until"]) for row in rows])
+
+
+def _check(record: Mapping[str, Any], since: datetime, until: datetime) -> None:
+    """Refuse the ranges that backfill() in SQL refuses, with the same messages."""
+    wrong = None
+    if record["schedule"] is None:
+        wrong = f"{record['name']!r} has no schedule, so no occurrences to be filled in: trigger() starts a job of it"
+    elif since > until:
+        wrong = f"since is {since.isoformat()}, later than until, {until.isoformat()}: give the earlier end first"
+    elif until > record["now"]:
+        wrong = f"until is {until.isoformat()}, which is still to come: end the range at {record['now'].isoformat()}"
+    if wrong is not None:
+        raise InvalidPeriodicTask(wrong)
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(timezone.utc) if isinstance(value, datetime) else value

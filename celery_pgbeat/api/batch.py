@@ -1,4 +1,4 @@
-"""Many definitions at once: all are checked before any is stored, and every wrong one is named."""
+"""Checks many definitions before any is stored, and names every wrong one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 
 
 class Batch:
-    """Collects what `schedule_many` is given: the records, the orders beside them, and what is wrong."""
+    """Collects the definitions of `schedule_many`: their records, their options, and the errors."""
 
     def __init__(self, define: Callable[..., Definition]) -> None:
         self._define = define
@@ -44,7 +44,7 @@ class Batch:
             self.running_first.append(definition.name)
 
     def refuse_if_wrong(self) -> None:
-        """Raise InvalidPeriodicTask, which names each wrong definition and why, if there is any."""
+        """If a definition is wrong, raise InvalidPeriodicTask, which names each wrong one and why."""
         if self._wrong:
             total = len(self._defined) + len(self._wrong)
             raise InvalidPeriodicTask(

@@ -1,4 +1,4 @@
-"""`PgBeat`: one object per app, beside its tasks."""
+"""`PgBeat`: the API, one object per app."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from celery_pgbeat.api.ahead import coming_runs
-from celery_pgbeat.api.backfills import BackfillApi
+from celery_pgbeat.api.backfills import check_terms, preview, read_backfill_id, read_range
 from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
-from celery_pgbeat.api.groups import GroupApi
-from celery_pgbeat.api.rows import Job, PeriodicTask, Upcoming, read_row
+from celery_pgbeat.api.groups import GroupStatus, TaskGroup
+from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, PeriodicTask, Upcoming, read_row
 from celery_pgbeat.declare import Columns, Declaration, Definition, app_timezone, declarations_of, define
-from celery_pgbeat.declare.columns import read_instant
+from celery_pgbeat.declare.columns import read_count, read_group_name, read_instant
 from celery_pgbeat.declare.lazy import storable_arguments
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.api_queries import ApiQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.suggestions import question
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -31,21 +32,21 @@ if TYPE_CHECKING:
 
 Task = TypeVar("Task")
 
-# What a declaration can be checked against before the app's configuration may be read.
+# For checks of a declaration before the app's configuration may be read.
 ANY_APP = Settings(min_interval=timedelta(microseconds=1))
 
 
-class PgBeat(GroupApi, BackfillApi):
+class PgBeat:
     """Periodic tasks in Postgres, from Python.
 
     Args:
-        app: the Celery app; its beat becomes ours and its workers guard and track jobs. None where there is no
-            app at hand: then the zone of what carries none is UTC, and `periodic_task` has nowhere to declare.
+        app: the Celery app. It uses our scheduler then, and its workers guard and track jobs. None for no app: then
+            schedules without a zone are in UTC, and `periodic_task` cannot be used.
         url: `postgresql://user@host/database`; None for `pgbeat_url` of the app's configuration, else PGBEAT_URL.
         schema: the database schema; None for `pgbeat_schema`, else `pgbeat`.
 
     Raises:
-        InvalidSetting: the URL is no Postgres URL.
+        InvalidSetting: the URL is not a Postgres URL.
         MissingDriver: its driver is not installed.
 
     Example:
@@ -62,7 +63,9 @@ class PgBeat(GroupApi, BackfillApi):
         self._app = app
         self._given = {"pgbeat_url": url, "pgbeat_schema": schema}
         self._settings: Settings | None = None
-        self._databases: dict[int, Database] = {}  # by process: after a fork the parent's connections are the parent's
+        self._databases: dict[
+            int, Database
+        ] = {}  # by process: a child must not use its parent's connections after a fork
         if app is not None:
             configure(app, url, schema)
 
@@ -89,7 +92,7 @@ class PgBeat(GroupApi, BackfillApi):
         """
         process = os.getpid()
         if process not in self._databases:
-            # Of threads that come at once, one wins: a second pool of connections would never be closed.
+            # setdefault: if two threads come at once, both get one object. A second pool would never be closed.
             self._databases.setdefault(process, Database(self.settings.required_url, self.settings.schema))
         return self._databases[process]
 
@@ -101,15 +104,15 @@ class PgBeat(GroupApi, BackfillApi):
         run_on_start: bool = False,
         **columns: Unpack[Columns],
     ) -> Callable[[Task], Task]:
-        """Declare a task periodic; a beat creates the row when it starts, and keeps it in sync with the code.
+        """Declare a task as periodic. A beat creates the row when it starts, and keeps it in sync with the code.
 
-        The decorator stands above `@app.task` (below works too) and returns what it was given. An operator's pause
-        or edit stands until the code changes that very column; a declaration that vanishes pauses its row.
+        Put the decorator above `@app.task` (below works too); it returns the task unchanged. An operator's pause or
+        edit stays until the code changes that same column. If a declaration is removed, its row is disabled.
 
         Args:
             schedule: `cron(...)`, `every(...)`, text, a timedelta, seconds, or Celery's own schedule objects.
             name: of the row; default the task's name.
-            run_on_start: have the row run at once when it is new.
+            run_on_start: run the row at once when it is new.
             **columns: see `Columns`.
 
         Raises:
@@ -129,7 +132,7 @@ class PgBeat(GroupApi, BackfillApi):
         args, kwargs = storable_arguments(columns.get("args") or (), columns.get("kwargs") or {})
         define(
             name or "unnamed", "unnamed", schedule, {**columns, "args": args, "kwargs": kwargs}, ANY_APP
-        )  # here the traceback shows the line that is wrong
+        )  # checked here, so that the traceback shows the wrong line
         declarations = declarations_of(self._app)
 
         def declare(task: Task) -> Task:
@@ -150,18 +153,18 @@ class PgBeat(GroupApi, BackfillApi):
         connection: Any = None,
         **columns: Unpack[Columns],
     ) -> PeriodicTask:
-        """Declare a row, from any process: insert it, or change what differs. An equal one is left untouched.
+        """Declare a row, from any process: insert it, or change the columns that differ. An equal row is not written.
 
-        It declares the whole definition: what is omitted becomes the default. It never touches a pause, the next
-        run or the history of the row; a changed schedule has its next run planned anew.
+        It declares the whole definition: omitted columns get their default. It never changes a pause, the next run or
+        the history of the row; but after a change of the schedule a beat plans the next run again.
 
         Args:
             name: of the row, up to 200 characters.
-            task: a Celery task, the name of one, or a signature, whose arguments and options count too.
+            task: a Celery task, the name of one, or a signature; its arguments and options are used too.
             schedule: as for `periodic_task`; None for a row that only `trigger` starts.
             keep_next_run: keep the next run even when the schedule changes.
-            run_on_start: have the row run at once when it is new.
-            managed_by: who declares this.
+            run_on_start: run the row at once when it is new.
+            managed_by: the owner of the row.
             connection: join this transaction; a SQLAlchemy connection or session, or one of psycopg's.
             **columns: see `Columns`.
 
@@ -205,10 +208,10 @@ class PgBeat(GroupApi, BackfillApi):
         self._queries.schedule(batch.records, batch.keeping_next_run, batch.running_first, connection)
 
     def unschedule(self, name: str, *, connection: Any = None) -> bool:
-        """Remove a row; return whether there was one. Messages already at the broker still run.
+        """Remove a row; return whether it existed. Messages already at the broker still run.
 
         Example:
-            >>> beat.unschedule("nobody")
+            >>> beat.unschedule("unknown")
             False
         """
         return self._queries.unschedule(name, connection)
@@ -216,17 +219,17 @@ class PgBeat(GroupApi, BackfillApi):
     def pause(
         self, name: str, reason: str | None = None, until: datetime | None = None, *, connection: Any = None
     ) -> PeriodicTask:
-        """Pause a row until a time, or until somebody resumes it.
+        """Pause a row until a time, or until it is resumed.
 
         Args:
             name: of the row.
-            reason: why; free text for those who wonder.
+            reason: why; free text, shown by `explain` and in lists.
             until: when it resumes by itself; a naive datetime is read in the app's zone.
             connection: join this transaction.
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.
-            InvalidPeriodicTask: `until` is no datetime.
+            InvalidPeriodicTask: `until` is not a datetime.
 
         Example:
             >>> beat.pause("nightly", reason="stocktaking").enabled
@@ -238,7 +241,7 @@ class PgBeat(GroupApi, BackfillApi):
         return read_row(PeriodicTask, row)
 
     def resume(self, name: str, *, connection: Any = None) -> PeriodicTask:
-        """Resume a paused row; its next run is the next one after now, paused time is never caught up.
+        """Resume a paused row. Its next run is the next one after now; runs missed while paused are not caught up.
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.
@@ -251,13 +254,13 @@ class PgBeat(GroupApi, BackfillApi):
         return read_row(PeriodicTask, row)
 
     def trigger(self, name: str, force: bool = False, *, connection: Any = None) -> UUID:
-        """Start a job of a row now, even of a paused one; return the id of job and Celery task.
+        """Start a job of a row now, even of a paused one; return the id of the job, which is the Celery task id.
 
-        A beat sends it, within a moment after the transaction has committed. The next run stays where it is.
+        A beat sends it as soon as the transaction has committed. The next run does not change.
 
         Args:
             name: of the row.
-            force: send it even beside a job that is not final yet.
+            force: start it even while another job of the row is not final.
             connection: join this transaction.
 
         Raises:
@@ -298,11 +301,11 @@ class PgBeat(GroupApi, BackfillApi):
 
         Args:
             task: only rows of this task.
-            managed_by: only rows that this manager declared.
+            managed_by: only rows of this owner.
             group_name: only rows of this group.
-            enabled: only rows that are enabled, or only paused ones.
-            with_problem: only rows that cannot be planned, or only the others.
-            limit: at most so many.
+            enabled: True for only enabled rows, False for only paused ones.
+            with_problem: True for only rows that cannot be planned, False for only the others.
+            limit: how many to return at most.
             after: only names later than this one: the last name of the page before.
             connection: read in this transaction.
 
@@ -333,7 +336,7 @@ class PgBeat(GroupApi, BackfillApi):
         Args:
             name: only jobs of this row.
             state: only jobs in this state.
-            limit: at most so many.
+            limit: how many to return at most.
             connection: read in this transaction.
 
         Example:
@@ -345,19 +348,19 @@ class PgBeat(GroupApi, BackfillApi):
         return [read_row(Job, row) for row in rows]
 
     def upcoming(self, name: str | None = None, limit: int = 100, *, connection: Any = None) -> Sequence[Upcoming]:
-        """Read what runs next: of each row the next run, the soonest first, or of one row the coming runs.
+        """Read the next run of each row, the soonest first, or the coming runs of one row.
 
-        What is paused, finished or in trouble is not among them. The runs of one row are told in advance, with
-        bounds, jitter and blackout windows; a later edit, an outage or a job in the way changes them.
+        Paused and finished rows, and rows that cannot be planned, have none. The runs of one row are computed with
+        bounds, jitter and blackout windows; a later edit, an outage or a job that blocks the row changes them.
 
         Args:
-            name: of one row; None for the next run of all.
-            limit: at most so many.
+            name: of one row; None for the next run of every row.
+            limit: how many to return at most.
             connection: read in this transaction.
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.
-            InvalidSchedule: the row cannot be planned as it is.
+            InvalidSchedule: the row cannot be planned.
 
         Example:
             >>> [run.next_run_at.minute for run in beat.upcoming("nightly", limit=3)]
@@ -368,10 +371,10 @@ class PgBeat(GroupApi, BackfillApi):
         return list(islice(coming_runs(self._row("foresee", name, connection), self._rules), limit))
 
     def explain(self, name: str, *, connection: Any = None) -> str:
-        """Say in one sentence why a row is, or is not, running now.
+        """Return in one sentence why a row is, or is not, running now.
 
-        It is told by the tables alone, so it is right when every beat is dead; instants are in UTC. Of all rows at once
-        the views `status` and `overdue` tell.
+        The sentence comes from the tables alone, so it is right even if every beat is dead. Instants are in UTC. The
+        views `status` and `overdue` have the same for all rows.
 
         Args:
             name: of the row.
@@ -387,8 +390,185 @@ class PgBeat(GroupApi, BackfillApi):
         (row,) = self._queries.run("explain", connection, name=name)
         return str(row["sentence"])
 
+    def limit_group(self, name: str, max_active: int | None, *, connection: Any = None) -> TaskGroup:
+        """Set how many jobs of a group may be under way at once, in the whole cluster.
+
+        Other jobs wait and start in order of `scheduled_for`. A lower limit ends no job.
+
+        Args:
+            name: of the group.
+            max_active: at least 1; None for no limit.
+            connection: join this transaction.
+
+        Raises:
+            InvalidPeriodicTask: the name is not a text of 1 to 200 characters, or `max_active` is not at least 1.
+
+        Example:
+            >>> beat.limit_group("reports", max_active=2).max_active
+            2
+        """
+        limit = None if max_active is None else read_count("max_active", max_active)
+        (row,) = self._queries.run("limit_group", connection, name=read_group_name("name", name), max_active=limit)
+        return TaskGroup(**row)
+
+    def pause_group(self, name: str, reason: str | None = None, *, connection: Any = None) -> TaskGroup:
+        """Pause all periodic tasks of a group. Messages already at the broker still run.
+
+        Raises:
+            UnknownGroup: no periodic task names the group, and it has no limit.
+
+        Example:
+            >>> beat.pause_group("reports", reason="stocktaking").paused
+            True
+        """
+        (row,) = self._queries.run("pause_group", connection, name=name, reason=reason)
+        return TaskGroup(**row)
+
+    def resume_group(self, name: str, *, connection: Any = None) -> TaskGroup:
+        """Resume a group. Missed runs are not caught up, and a row that was paused by itself stays paused.
+
+        Raises:
+            UnknownGroup: the group has never been paused or limited.
+
+        Example:
+            >>> beat.resume_group("reports").paused
+            False
+        """
+        (row,) = self._queries.run("resume_group", connection, name=name)
+        return TaskGroup(**row)
+
+    def groups(self, *, connection: Any = None) -> Sequence[GroupStatus]:
+        """List all groups that a periodic task names or that have a limit or a pause, in name order.
+
+        Example:
+            >>> [(group.name, group.tasks) for group in beat.groups()]
+            [('reports', 0)]
+        """
+        return [GroupStatus(**row) for row in self._queries.run("groups", connection)]
+
+    @overload
+    def backfill(
+        self,
+        name: str,
+        since: datetime,
+        until: datetime,
+        mode: str = ...,
+        max_active: int = ...,
+        dry_run: Literal[False] = ...,
+        *,
+        connection: Any = ...,
+    ) -> Backfill: ...
+
+    @overload
+    def backfill(
+        self,
+        name: str,
+        since: datetime,
+        until: datetime,
+        mode: str = ...,
+        max_active: int = ...,
+        *,
+        dry_run: Literal[True],
+        connection: Any = ...,
+    ) -> BackfillPreview: ...
+
+    def backfill(
+        self,
+        name: str,
+        since: datetime,
+        until: datetime,
+        mode: str = "missing",
+        max_active: int = 1,
+        dry_run: bool = False,
+        *,
+        connection: Any = None,
+    ) -> Backfill | BackfillPreview:
+        """Submit the occurrences of a range, each as a job of its own with that instant as its `scheduled_for`.
+
+        The beats submit them, the oldest first, also for a paused or finished row. Jitter and blackout windows do not
+        apply, and the jobs do not count for `max_runs`. Unless the row's overlap is `allow`, no job of the backfill
+        starts beside another job of the row. The occurrences are those of the present schedule; an interval without
+        `anchor` or `start_at`, and a recurrence rule without DTSTART, have none from before they were set.
+
+        Args:
+            name: of the row.
+            since: the first instant of the range, inclusive; aware.
+            until: the last instant of the range, inclusive; aware, and not in the future.
+            mode: `missing`: occurrences that never had a job, or were only skipped; `failed`: those that failed, were
+                lost or expired, and have not succeeded since; `all`: every one, again. The history has the last
+                `pgbeat_retention`: older occurrences count as missing.
+            max_active: how many of its jobs may be under way at once, up to 1,000.
+            dry_run: return what it would do, and write nothing.
+            connection: join this transaction.
+
+        Raises:
+            InvalidPeriodicTask: the row has no schedule, or an argument is wrong; names it and its value.
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+            InvalidSchedule: with `dry_run`: the row cannot be planned.
+
+        Example:
+            >>> from datetime import datetime, timezone
+            >>> may = datetime(2026, 5, 1, tzinfo=timezone.utc), datetime(2026, 5, 31, tzinfo=timezone.utc)
+            >>> beat.backfill("nightly", *may, dry_run=True).to_submit
+            30
+            >>> beat.backfill("nightly", *may, max_active=2).state
+            'running'
+        """
+        since, until = read_range(since, until)
+        check_terms(mode, max_active)
+        if dry_run:
+            row = self._row("foresee_backfill", name, connection)
+            return preview(self._queries, connection, row, self._rules, since, until, mode, max_active)
+        (made,) = self._queries.run(
+            "backfill", connection, name=name, since=since, until=until, mode=mode, max_active=max_active
+        )
+        return self._backfill(made["id"], connection)
+
+    def backfills(
+        self,
+        name: str | None = None,
+        state: str | None = None,
+        limit: int = 100,
+        *,
+        id: UUID | str | None = None,
+        connection: Any = None,
+    ) -> Sequence[Backfill]:
+        """Read backfills and their progress, the latest first. Ended ones are kept for `pgbeat_retention`.
+
+        Args:
+            name: only those of this row.
+            state: only those that are `running`, `finished` or `cancelled`.
+            limit: how many to return at most.
+            id: only this one.
+            connection: read in this transaction.
+
+        Raises:
+            UnknownBackfill: `id` is not a UUID.
+
+        Example:
+            >>> [(one.state, one.active) for one in beat.backfills("nightly", limit=1)]
+            [('running', 0)]
+        """
+        wanted = None if id is None else str(read_backfill_id(id))
+        rows = self._queries.run("backfills", connection, name=name, state=state, id=wanted, limit=limit)
+        return [read_row(Backfill, row) for row in rows]
+
+    def cancel_backfill(self, id: UUID | str, *, connection: Any = None) -> Backfill:
+        """Cancel a backfill: it submits nothing more. Jobs that it has submitted go on.
+
+        Raises:
+            UnknownBackfill: there is none with this id.
+            BackfillOver: it has already finished or been cancelled.
+
+        Example:
+            >>> beat.cancel_backfill(beat.backfills("nightly", "running")[0].id).state
+            'cancelled'
+        """
+        (row,) = self._queries.run("cancel_backfill", connection, id=str(read_backfill_id(id)))
+        return self._backfill(row["id"], connection)
+
     def close(self) -> None:
-        """Close this process's connections; the next statement makes new ones."""
+        """Close this process's connections; the next statement opens new ones."""
         if (database := self._databases.get(os.getpid())) is not None:
             database.close()
 
@@ -414,9 +594,12 @@ class PgBeat(GroupApi, BackfillApi):
         rows = self._queries.run(statement, connection, name=name)
         if not rows:
             meant = self._queries.similar_name(name, connection)
-            hint = f" Did you mean {meant!r}?" if meant else ""
-            raise UnknownPeriodicTask(f"No periodic task is named {name!r}.{hint}")
+            raise UnknownPeriodicTask(f"No periodic task is named {name!r}{question(meant) if meant else '.'}")
         return rows[0]
+
+    def _backfill(self, id: UUID | str, connection: Any) -> Backfill:
+        (row,) = self.backfills(id=id, connection=connection)
+        return row
 
     def _define(self, name: Any, task: Any, schedule: Any, columns: Mapping[str, Any], managed_by: str) -> Definition:
         return define(name, task, schedule, columns, self.settings, self._timezone, managed_by)

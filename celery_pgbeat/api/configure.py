@@ -1,4 +1,4 @@
-"""What `PgBeat(app)` writes into the Celery configuration, without making Celery load it."""
+"""Writes our settings into the Celery configuration for `PgBeat(app)`, without making Celery load it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from celery.signals import import_modules
 
 from celery_pgbeat.errors import PgBeatError
-from celery_pgbeat.hidden import hide_secrets
 from celery_pgbeat.postgres.engine import masked, normalise_url
+from celery_pgbeat.redaction import hide_secret_settings
 
 WORKER = "celery_pgbeat.worker"
 
 
 class Url(str):
-    """A database URL that shows no password where Celery prints its configuration (`celery report`)."""
+    """A database URL whose repr hides the password; Celery prints it in `celery report`."""
 
     __slots__ = ()
 
@@ -27,13 +27,13 @@ class Url(str):
 
 
 def configure(app: Any, url: str | None, schema: str | None) -> None:
-    """Make the app's beat ours and have its workers guard and track jobs.
+    """Make the app use our scheduler, and make its workers guard and track jobs.
 
     Raises:
         InvalidSetting: the URL is no Postgres URL.
         MissingDriver: its driver is not installed.
     """
-    hide_secrets()
+    hide_secret_settings()
     app.conf.beat_scheduler = "pgbeat"
     if url is not None:
         normalise_url(url)
@@ -43,7 +43,7 @@ def configure(app: Any, url: str | None, schema: str | None) -> None:
     if app.configured:
         _mask(app)
     app.on_after_configure.connect(_mask, weak=False, dispatch_uid=WORKER)
-    # As if it stood in `imports`, which is not known yet: it is imported with the app's task modules.
+    # Same effect as an entry in `imports`, whose value is not known yet: imported with the app's task modules.
     import_modules.connect(_import_worker, sender=app, weak=False, dispatch_uid=WORKER)
 
 

@@ -1,7 +1,7 @@
-"""Definitions outside of the database: as records, as lines of a file, and what differs between two of them.
+"""Definitions outside of the database: records, lines of a file, and the differences between two records.
 
 A record has every column of a definition as a JSON value: instants in ISO 8601, spans in seconds. A line is the same
-for people and for git: without what is left at its default, with spans as they are spoken. Pure.
+for people and for git: without the columns at their default, and with spans such as `1h30m`. Pure.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from celery_pgbeat.declare.definition import COLUMNS, JSON_COLUMNS
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.plain_json import Unreadable, read_json
+from celery_pgbeat.redaction import ARGUMENTS, MASK
+from celery_pgbeat.safe_text import json_lines
 from celery_pgbeat.schedules.durations import spoken
-from celery_pgbeat.sensitive import ARGUMENTS, MASK
-from celery_pgbeat.shown import json_lines
 
 Record = dict[str, Any]
 Change = tuple[Any, Any]  # from, to
 
-# Of these columns every value is at its default.
+# A record with every column at its default.
 EMPTY: Record = {**read_columns({}), "args": [], "kwargs": {}, "options": {}}
 KINDS = {column: get_args(hint) for column, hint in get_type_hints(Columns).items()}
 INSTANTS = frozenset(column for column, kinds in KINDS.items() if datetime in kinds)
@@ -30,7 +30,7 @@ SPANS = frozenset(column for column, kinds in KINDS.items() if timedelta in kind
 
 
 def record_of(row: Mapping[str, Any]) -> Record:
-    """Return a row of `pgbeat.periodic_task`, as a driver has read it, as a record."""
+    """Return a row of `pgbeat.periodic_task` that a driver has read as a record."""
     return {column: _json_value(column, row[column]) for column in COLUMNS}
 
 
@@ -43,7 +43,7 @@ def line_of(row: Mapping[str, Any]) -> str:
     record = record_of(row)
     for column, value in record.items():
         if isinstance(value, Unreadable):
-            raise InvalidPeriodicTask(f"{row['name']!r} is not exported: {column} is {value}; mend or remove the row")
+            raise InvalidPeriodicTask(f"{row['name']!r} is not exported: {column} is {value}; fix or remove the row")
     return json_lines(
         {
             column: spoken_value(column, value)
@@ -54,7 +54,7 @@ def line_of(row: Mapping[str, Any]) -> str:
 
 
 def spoken_value(column: str, value: Any) -> Any:
-    """Return a record's value as people write it: a span as `1h30m`, where that means the very same."""
+    """Return a record's value as people write it: a span as `1h30m`, if that has exactly the same value."""
     if column not in SPANS or not value:
         return value
     text = spoken(timedelta(seconds=value))
@@ -65,7 +65,7 @@ def spoken_value(column: str, value: Any) -> Any:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Change]:
-    """Return what differs between two records, by column; not the arguments, where one of them is sensitive."""
+    """Return the differences between two records, by column; arguments are masked if one of them is sensitive."""
     changes = {column: (old.get(column), new.get(column)) for column in COLUMNS if old.get(column) != new.get(column)}
     if old.get("sensitive") or new.get("sensitive"):
         changes.update(dict.fromkeys(ARGUMENTS & changes.keys(), (MASK, MASK)))
@@ -74,7 +74,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Cha
 
 def _json_value(column: str, value: Any) -> Any:
     if column in JSON_COLUMNS and isinstance(value, str) and not isinstance(value, Unreadable):
-        return read_json(value)  # some drivers are told to leave it as text
+        return read_json(value)  # some drivers are configured to return text
     if isinstance(value, datetime):
         return value.astimezone(timezone.utc).isoformat()
     return value.total_seconds() if isinstance(value, timedelta) else value

@@ -1,6 +1,6 @@
-"""Definitions out of a file: what they would change, shown before anything is written, and then all of it or nothing.
+"""Imports definitions from a file: shows first what they would change, then writes all of it or nothing.
 
-Only rows of one owner (`managed_by`) are touched: what somebody else manages is refused, unless it is to be taken over.
+Only rows of one owner (`managed_by`) are changed. A row of another owner is refused, unless `take_over` is set.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from celery_pgbeat.postgres.admin_queries import PAGE, AdminQueries
 from celery_pgbeat.postgres.spans import as_written
 from celery_pgbeat.settings import Settings
 
-CODE = "code:"  # what such an owner manages the beats bring about, from the app's code
+CODE = "code:"  # such an owner's rows are written by the beats, from the app's code
 IN_MEMORY = 16 * 1024 * 1024  # bytes of records; more of them wait in a file
 MOST_SHOWN = 20  # faults of a file that are named; the others are counted
 
@@ -44,12 +44,12 @@ class Importer:
         operators: of the database.
         settings: for the allowed tasks and the shortest interval.
         timezone: the zone in which definitions without one are judged; the app's.
-        managed_by: whose definitions to take out of the file; None if they all have the same owner.
+        managed_by: the owner whose definitions are imported; None if all lines have the same owner.
         take_over: change rows of other owners too; they become this owner's.
-        prune: remove what the owner has in the table and not in the file.
+        prune: remove the owner's rows that are not in the file.
 
     Attributes:
-        owner: whose rows are touched; known after the first line where it was not given.
+        owner: the owner whose rows are changed; if it was not given, known after the first line.
         equal: how many rows are as the file says.
         left_out: how many lines belong to other owners.
     """
@@ -88,7 +88,7 @@ class Importer:
     def compare(self, lines: Iterable[str], each: Callable[[int], None] = lambda _: None) -> Iterator[Difference]:
         """Compare the lines of a file with the table, and iterate over what differs; writes nothing.
 
-        `each` is told how many lines have been read.
+        `each` is called with the number of lines read so far.
 
         Raises:
             InvalidPeriodicTask: something in the file is wrong or another owner's; names all of it, with its lines.
@@ -100,8 +100,7 @@ class Importer:
         if self._prune:
             if not self._lines:
                 raise InvalidPeriodicTask(
-                    f"the file defines nothing of {self.owner or 'any owner'}: to remove all that there is, "
-                    "use `celery-pgbeat remove`"
+                    f"the file defines nothing of {self.owner or 'any owner'}: to remove all rows, remove them by name"
                 )
             for name in self._operators.names_of_owner(str(self.owner)):
                 if name not in self._lines:
@@ -109,7 +108,9 @@ class Importer:
                     yield Difference(name, "removed")
 
     def apply(self, each: Callable[[int], None] = lambda _: None) -> None:
-        """Write what `compare` has found, in one transaction. `each` is told how many rows have been written.
+        """Write what `compare` has found, in one transaction.
+
+        `each` is called with the number of rows written so far.
 
         Raises:
             InvalidPeriodicTask: the database refuses a row, or it has become another owner's since; nothing is written.
@@ -155,7 +156,7 @@ class Importer:
             return True
         if not self._chosen:
             raise InvalidPeriodicTask(
-                f"line {number} is managed by {owner!r}, those before by {self.owner!r}: choose with --managed-by"
+                f"line {number} is managed by {owner!r}, those before by {self.owner!r}: choose one (managed_by)"
             )
         self.left_out += 1
         return False
@@ -216,7 +217,7 @@ class Importer:
     def _refuse_code(owner: str | None) -> None:
         if owner is not None and owner.startswith(CODE):
             raise InvalidPeriodicTask(
-                f"what {owner!r} manages comes from the code of that app, and its beats bring it about: "
+                f"{owner!r} manages rows from the code of that app, and its beats write them: "
                 "there is nothing to import"
             )
 
@@ -227,7 +228,7 @@ def _refuse(faults: list[str]) -> NoReturn:
 
 
 def _of_another(name: str, owner: str) -> str:
-    return f"{name!r} is managed by {owner!r}: leave it out, or take it over with --take-over"
+    return f"{name!r} is managed by {owner!r}: leave it out, or take it over (take_over)"
 
 
 def _is_name(name: Any) -> bool:

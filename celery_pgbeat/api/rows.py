@@ -11,7 +11,7 @@ from uuid import UUID
 
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.plain_json import Unreadable
-from celery_pgbeat.sensitive import ARGUMENTS, MASK
+from celery_pgbeat.redaction import ARGUMENTS, MASK
 
 JSON_COLUMNS = ("args", "kwargs", "options")
 UUID_COLUMNS = ("id", "blocked_by")

@@ -24,8 +24,8 @@ from celery_pgbeat.errors import InvalidPeriodicTask, PgBeatError, SchemaMissing
 from celery_pgbeat.plain_json import Unreadable, read_json
 from celery_pgbeat.postgres import migrate
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.redaction import MASK
 from celery_pgbeat.schedules import Schedule, parse
-from celery_pgbeat.sensitive import MASK
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from celery_pgbeat.declare.options import CELERY_HEADERS, read_instant
 from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.planning import BackfillRow, Decision
 from celery_pgbeat.postgres.beat_queries import Recovered
-from celery_pgbeat.sensitive import MASKED, error_text
+from celery_pgbeat.redaction import MASKED, error_text
 
 HEADER = "pgbeat"
 # A row's own wishes must not hold up the beat and with it all other rows.

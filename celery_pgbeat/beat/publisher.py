@@ -28,8 +28,8 @@ from celery_pgbeat.beat.messages import JobEntry, OutgoingJob, Refusal
 from celery_pgbeat.beat.rendering.eligibility import by_willingness_to_wait
 from celery_pgbeat.beat.rendering.renderer import MessageBatch, Renderer
 from celery_pgbeat.beat.returned import Ended, ended, is_sent, watched
-from celery_pgbeat.sensitive import error_text
-from celery_pgbeat.shown import one_line
+from celery_pgbeat.redaction import error_text
+from celery_pgbeat.safe_text import one_line
 
 if TYPE_CHECKING:
     from celery_pgbeat.beat.code_schedules import CodeSchedules

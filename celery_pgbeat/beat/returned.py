@@ -19,7 +19,7 @@ from celery.result import EagerResult
 
 from celery_pgbeat.beat.messages import JobEntry
 from celery_pgbeat.beat.rendering.eligibility import comes_from
-from celery_pgbeat.sensitive import error_text
+from celery_pgbeat.redaction import error_text
 
 # What `task_always_eager` has run in the beat ends as it would have in a worker. A task that has ignored or rejected
 # its own message has come to its end without a result.

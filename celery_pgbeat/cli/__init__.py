@@ -1,7 +1,7 @@
-"""THE SHELL DOOR: `celery -A app pgbeat ...` and, where no app is needed, `celery-pgbeat ...`.
+"""The commands: `celery -A app pgbeat ...`, or `celery-pgbeat ...` if no app is needed.
 
-Every `celery` command imports this module to find ours, so it loads nothing but click: each command is a module of
-its own, imported when it is called.
+Every `celery` command imports this module to find ours, so it loads nothing but click. Each command is a module of its
+own, which is imported when the command is called.
 
 Exit codes: 0 done; 1 failed or refused; 2 wrong usage or settings; 3 unhealthy, or the database is out of reach.
 """
@@ -14,38 +14,38 @@ import click
 
 from celery_pgbeat.cli.group import LazyGroup
 from celery_pgbeat.cli.target import Target
-from celery_pgbeat.hidden import hide_secrets
+from celery_pgbeat.redaction import hide_secret_settings
 
-hide_secrets()  # before `celery report` shows the configuration
+hide_secret_settings()  # before `celery report` shows the configuration
 
 COMMANDS = {
     "demo": "Watch three beats share the work while one of them is killed.",
     "migrate": "Bring the database schema up to date.",
-    "sql": "Print the SQL of the schema, for those who run it by hand.",
-    "validate": "See what the text of a schedule means, and its next occurrences.",
+    "sql": "Print the SQL of the schema, to run it by hand.",
+    "validate": "Show what the text of a schedule means, and its next occurrences.",
     "list": "List the periodic tasks.",
-    "show": "Show one periodic task with all that is known of it.",
+    "show": "Show all columns of one periodic task.",
     "upcoming": "List what runs next, or the next runs of one periodic task.",
-    "explain": "Say why a periodic task is, or is not, running now.",
+    "explain": "Explain why a periodic task is, or is not, running now.",
     "jobs": "List the jobs, the latest first.",
-    "add": "Declare a periodic task: add it, or change what differs.",
+    "add": "Add a periodic task, or change the columns that differ.",
     "remove": "Remove periodic tasks.",
     "pause": "Pause a periodic task.",
     "resume": "Resume a paused periodic task.",
     "groups": "List the groups of periodic tasks.",
-    "limit-group": "Set how many jobs of a group may be under way at a time.",
+    "limit-group": "Set how many jobs of a group may be under way at once.",
     "pause-group": "Pause the periodic tasks of a group.",
     "resume-group": "Resume a paused group.",
     "trigger": "Start a job of a periodic task now.",
-    "backfill": "Submit the occurrences of a range of time, such as those that were missed.",
-    "backfills": "List the backfills, and how far each has come.",
-    "cancel-backfill": "Cancel what a backfill has not submitted yet.",
-    "export": "Print the definitions, a line each.",
-    "import": "Make the definitions in the table those of a file.",
+    "backfill": "Submit the occurrences of a time range, such as missed ones.",
+    "backfills": "List the backfills and their progress.",
+    "cancel-backfill": "Cancel a backfill; jobs that it has submitted go on.",
+    "export": "Print the definitions, one per line.",
+    "import": "Write the definitions of a file into the table.",
     "nodes": "List the beats and workers.",
-    "top": "Watch beats, jobs and what is late.",
-    "doctor": "Look for whatever is wrong, and say how to mend it.",
-    "health": "Tell whether periodic tasks are being sent; for probes.",
+    "top": "Watch beats, workers, jobs and late rows.",
+    "doctor": "Look for problems, and print how to fix each.",
+    "health": "Check that periodic tasks are being sent; for probes.",
 }
 EXIT_CODES = "Exit codes: 0 done, 1 failed or refused, 2 wrong usage or settings, 3 unhealthy or no database."
 

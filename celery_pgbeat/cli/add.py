@@ -1,4 +1,4 @@
-"""`add`: declare a periodic task, new or not."""
+"""`add`: add a periodic task, or change one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.declare.columns import DEFAULTS, READERS, Columns
-from celery_pgbeat.sensitive import ARGUMENTS, MASK
+from celery_pgbeat.redaction import ARGUMENTS, MASK
 
 JSON_COLUMNS = {"args": "array", "kwargs": "object", "options": "object"}
 HELP = {
@@ -49,7 +49,7 @@ HELP = {
 
 
 def _column(name: str, hint: Any) -> click.Option:
-    """Make the option of a column; what its value may be the door knows."""
+    """Make the option of a column; the API checks its value."""
     words: dict[str, Any] = {"help": HELP.get(name), "default": None}
     if name in JSON_COLUMNS:
         words.update(metavar=f"JSON {JSON_COLUMNS[name]}", callback=_read_json)

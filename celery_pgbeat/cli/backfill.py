@@ -15,15 +15,15 @@ from celery_pgbeat.cli.backfills import SUMMARY, as_pairs
 from celery_pgbeat.cli.confirmation import with_yes
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_instant
-from celery_pgbeat.cli.output import as_json, instant, number, print_json, print_pairs, row_as_dict
+from celery_pgbeat.cli.output import as_json, instant, number, print_json, print_pairs
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Backfill, BackfillPreview, PgBeat
 
-MANY = 1_000  # jobs from which on a person is asked
-LOOK_EVERY = 0.5  # seconds between two looks at how far it has come
+MANY = 1_000  # with more jobs than this the command asks first
+LOOK_EVERY = 0.5  # seconds between two reads of its progress
 
 
 @click.command(cls=ApiCommand)
@@ -42,10 +42,12 @@ LOOK_EVERY = 0.5  # seconds between two looks at how far it has come
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="At most so many of its jobs are under way at once.",
+    help="How many of its jobs may be under way at once.",
 )
-@click.option("--dry-run", is_flag=True, help="Only show what it would do.")
-@click.option("--wait", is_flag=True, help="Show how far it has come until it and its jobs are over.")
+@click.option("--dry-run", is_flag=True, help="Show what it would do; write nothing.")
+@click.option(
+    "--wait", is_flag=True, help="Show the progress, and wait until the backfill and all its jobs have ended."
+)
 @with_yes
 @as_json
 def backfill(
@@ -61,12 +63,12 @@ def backfill(
 ) -> None:
     """Submit the occurrences from SINCE to UNTIL, both included, each as a job of its own, the oldest first.
 
-    SINCE and UNTIL are in ISO 8601; without an offset in the app's zone, without an app in UTC. It also works for a
-    paused or finished row, and leaves the row's next run and its count of runs where they are. What is older than
-    pgbeat_retention counts as missing.
+    SINCE and UNTIL are in ISO 8601. Without an offset they are read in the app's zone; without an app, in UTC. The
+    command also works for a paused or finished row. It does not change the row's next run or its count of runs.
+    Occurrences that are older than pgbeat_retention count as missing.
 
-    Exit codes: 0 begun, or with --wait finished; 1 refused, somebody said no, with --wait: it was cancelled, could not
-    go on, or Ctrl-C has ended the waiting.
+    Exit codes: 0 started, or with --wait finished; 1 refused, or you answered no; with --wait also: the backfill was
+    cancelled, could not go on, or you pressed Ctrl-C.
     """
     target = Target.current()
     beat = target.beat()
@@ -80,11 +82,11 @@ def backfill(
         confirmation.confirm(f"Submit {number(jobs, 'job')} of {name!r}?", yes=jobs <= MANY)
     made = beat.backfill(name, since, until, mode, max_active)
     if not as_json:
-        click.echo(f"Began to backfill {name!r}: {made.id}")
+        click.echo(f"Started a backfill of {name!r}: {made.id}")
     if wait:
         made = _wait(beat, made)
     if as_json:
-        print_json(row_as_dict(made))
+        print_json(made)
     elif wait:
         print_pairs(as_pairs(made, SUMMARY))
     if wait and made.state == "cancelled":
@@ -92,7 +94,7 @@ def backfill(
 
 
 def _wait(beat: PgBeat, made: Backfill) -> Backfill:
-    """Return the backfill as it is when it is over, and all its jobs are."""
+    """Wait until the backfill and all its jobs have ended, and return the backfill."""
     progress: Progress | None = None
     try:
         while made.state == "running" or made.active:
@@ -103,7 +105,9 @@ def _wait(beat: PgBeat, made: Backfill) -> Backfill:
             time.sleep(LOOK_EVERY)
             (made,) = beat.backfills(id=made.id)
     except KeyboardInterrupt:
-        raise Failure(f"Not waited for: it goes on. To end it: celery-pgbeat cancel-backfill {made.id}") from None
+        raise Failure(
+            f"Stopped waiting; the backfill goes on. To cancel it: celery-pgbeat cancel-backfill {made.id}"
+        ) from None
     finally:
         if progress is not None:
             progress.clear()
@@ -112,7 +116,7 @@ def _wait(beat: PgBeat, made: Backfill) -> Backfill:
 
 def _show_preview(found: BackfillPreview, as_json: bool) -> None:
     if as_json:
-        print_json(row_as_dict(found))
+        print_json(found)
         return
     pairs = [
         ("occurrences", str(found.total)),
@@ -120,12 +124,12 @@ def _show_preview(found: BackfillPreview, as_json: bool) -> None:
         ("skipped", str(found.skipped)),
     ]
     if found.undecided:
-        pairs.append(("undecided", f"{found.undecided}: their turn comes when the schedule has decided them"))
+        pairs.append(("undecided", f"{found.undecided}: the backfill submits them after the schedule has decided them"))
     pairs.append(("first", _in_short(found.first, found.to_submit)))
     print_pairs(pairs)
     if found.history_since is None or found.history_since > found.since:
         begin = "is empty" if found.history_since is None else f"begins at {instant(found.history_since)}"
-        click.echo(f"The history {begin}: what is older counts as missing.", err=True)
+        click.echo(f"The history {begin}: older occurrences count as missing.", err=True)
 
 
 def _in_short(occurrences: Sequence[datetime], count: int) -> str:

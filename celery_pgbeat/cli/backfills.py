@@ -1,4 +1,4 @@
-"""`backfills`: what is filled in, and how far each has come."""
+"""`backfills`: the backfills and their progress."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, row_as_dict, text
+from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
 from celery_pgbeat.cli.target import Target
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ COLOURS = {"finished": "green", "cancelled": "yellow"}
 
 @click.command(cls=ApiCommand)
 @click.argument("name", required=False)
-@click.option("--state", type=click.Choice(("running", "finished", "cancelled")), help="Only those in this state.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option("--state", type=click.Choice(("running", "finished", "cancelled")), help="Only backfills in this state.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
 @as_json
 def backfills(name: str | None, state: str | None, limit: int, as_json: bool) -> None:
     """List the backfills, the latest first; with NAME only those of that periodic task."""
     found = Target.current().beat().backfills(name, state, limit)
     if as_json:
-        print_json([row_as_dict(one) for one in found])
+        print_json(found)
         return
     headings = ("BACKFILL", "PERIODIC TASK", "SINCE", "UNTIL", "MODE", "DECIDED", "SUBMITTED", "ACTIVE", "STATE")
     cells = [
@@ -50,6 +50,6 @@ def backfills(name: str | None, state: str | None, limit: int, as_json: bool) ->
 
 
 def as_pairs(one: Backfill, columns: Sequence[str]) -> list[tuple[str, str]]:
-    """Return what a backfill has in these columns, without those that are empty."""
+    """Return these columns of a backfill, without the empty ones."""
     values = [(column, getattr(one, column)) for column in columns]
     return [(column.replace("_", " "), text(value)) for column, value in values if value is not None]

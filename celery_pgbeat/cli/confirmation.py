@@ -1,4 +1,4 @@
-"""A question before something that cannot be taken back; only a person at a terminal is asked."""
+"""Asks for confirmation before an action that cannot be undone; only on a terminal."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ with_yes = click.option("--yes", "-y", is_flag=True, help="Do not ask, not even 
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Go on if the answer is yes, else end the command with exit code 1."""
+    """Ask; if the answer is not yes, end the command with exit code 1."""
     if not yes and is_terminal():
         click.confirm(question, abort=True, err=True)
 
 
 def is_terminal() -> bool:
-    """Tell whether somebody can answer."""
+    """Return whether stdin is a terminal, so that a person can answer."""
     return sys.stdin.isatty()

@@ -1,4 +1,4 @@
-"""What differs between two definitions, for people: + what is new, - what goes, ~ what changes."""
+"""Prints the differences between two definitions: + new, - removed, ~ changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIGNS = {"added": ("+", "green"), "changed": ("~", "yellow"), "removed": ("-", "
 
 
 def print_difference(name: str, kind: str, columns: Mapping[str, tuple[Any, Any]]) -> None:
-    """Print one row that differs, and below it column by column what was and what is to be."""
+    """Print the name of a row that differs, and below it each column with its old and new value."""
     from celery_pgbeat.api.exchange import spoken_value
 
     sign, colour = SIGNS[kind]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_json, text
+from celery_pgbeat.cli.output import as_json, print_result, text
 from celery_pgbeat.cli.target import Target
 
 
@@ -13,9 +13,6 @@ from celery_pgbeat.cli.target import Target
 @click.argument("name")
 @as_json
 def explain(name: str, as_json: bool) -> None:
-    """Say in one sentence why a periodic task is, or is not, running now."""
+    """Explain in one sentence why a periodic task is, or is not, running now."""
     sentence = Target.current().beat().explain(name)
-    if as_json:
-        print_json({"name": name, "explanation": sentence})
-    else:
-        click.echo(text(sentence))
+    print_result({"name": name, "explanation": sentence}, text(sentence), as_json)

@@ -16,13 +16,13 @@ from celery_pgbeat.cli.target import Target
 @click.command(cls=ApiCommand)
 @with_managed_by
 @with_like
-@click.option("--json", "_as_json", is_flag=True, help="Has no effect: each line is JSON anyway.")
+@click.option("--json", "_as_json", is_flag=True, help="No effect: each line is JSON anyway.")
 def export(managed_by: str | None, like: str | None, _as_json: bool) -> None:
-    """Print the definitions, each as one line of JSON in name order, for `import` to read.
+    """Print the definitions in name order, each as one line of JSON, for `import` to read.
 
-    No state: neither pauses nor next runs. What is left at its default is left out; the arguments of sensitive rows
-    are in it. An export blocks no other session; each page of 1,000 rows is as it was when it was read. Exit code 0;
-    1 if a row holds JSON that cannot be read: stderr names it, and all others are exported.
+    The output has no state: no pauses and no next runs. It leaves out columns that have their default. It contains the
+    arguments of sensitive rows. An export blocks no other session; it reads pages of 1,000 rows, one after the other.
+    Exit code 0; 1 if a row has JSON that cannot be read: stderr names that row, and all others are exported.
     """
     from celery_pgbeat.api.exchange import line_of
     from celery_pgbeat.errors import InvalidPeriodicTask

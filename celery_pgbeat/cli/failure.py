@@ -1,6 +1,6 @@
-"""Errors as a person at a shell should meet them: one line on stderr, no traceback, an exit code that tells.
+"""Errors on the command line: one line on stderr, no traceback, and an exit code for each kind.
 
-Where a single place of a text is to blame, two more lines point at it.
+If one place of a text is wrong, two more lines point at it.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import click
 
 from celery_pgbeat.cli.output import text
 from celery_pgbeat.errors import DatabaseUnavailable, InvalidSchedule, InvalidSetting, PgBeatError
-from celery_pgbeat.shown import one_line
+from celery_pgbeat.safe_text import one_line
 
 UNHEALTHY = 3  # exit code of a probe that fails and of a database out of reach
-AROUND = 40  # characters that are shown of a long text to either side of what is wrong
+AROUND = 40  # characters of a long text that are shown on each side of the wrong place
 
 
 class Failure(click.ClickException):
     """Ends a command with a message; exit code 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the message to stderr; its line breaks are ours, all else may be a row's."""
+        """Print the message to stderr; its line breaks are ours, the rest may come from a row."""
         message = "\n".join(map(one_line, self.format_message().split("\n")))
         click.echo(f"{click.style('Error', fg='red')}: {message}", file=file, err=file is None)
 
@@ -39,7 +39,7 @@ class OutOfReach(Failure):
 
 
 class ApiCommand(click.Command):
-    """A command of the shell door: what goes wrong in it becomes a Failure."""
+    """A command whose errors become a Failure."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -55,7 +55,7 @@ class ApiCommand(click.Command):
 
 
 def failure_of(error: PgBeatError) -> Failure:
-    """Return an error as what ends a command."""
+    """Return the Failure for an error."""
     if isinstance(error, DatabaseUnavailable):
         return OutOfReach(str(error))
     if isinstance(error, InvalidSchedule):
@@ -64,7 +64,7 @@ def failure_of(error: PgBeatError) -> Failure:
 
 
 def pointing_at(error: InvalidSchedule) -> list[str]:
-    """Return the text that was refused, and below it a caret at what is wrong; nothing where no place is to blame."""
+    """Return the refused text, and below it a caret at the wrong place; nothing if no single place is wrong."""
     if error.position is None or not error.text.strip():
         return []
     before, after = error.text[: error.position], error.text[error.position :]
@@ -75,6 +75,6 @@ def pointing_at(error: InvalidSchedule) -> list[str]:
 
 
 def said_by_postgres(error: Exception) -> str | None:
-    """Return the words of the database's own error on one line, without the statement and its parameters."""
+    """Return the message of the database's error on one line, without the statement and its parameters."""
     origin = getattr(error, "orig", None)
     return None if origin is None else " ".join(str(origin).split())

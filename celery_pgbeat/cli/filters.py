@@ -1,4 +1,4 @@
-"""Filters that several commands share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ with_like = click.option(
 with_managed_by = click.option(
     "--managed-by", metavar="OWNER", help="Only rows of this owner, such as sql, api or code:shop."
 )
-with_task = click.option("--task", metavar="NAME", help="Only of this Celery task.")
-with_queue = click.option("--queue", metavar="NAME", help="Only for this queue.")
+with_task = click.option("--task", metavar="NAME", help="Only those of this Celery task.")
+with_queue = click.option("--queue", metavar="NAME", help="Only those for this queue.")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.cli.failure import Failure
+from celery_pgbeat.suggestions import did_you_mean
 
 
 class LazyGroup(click.Group):
@@ -28,23 +28,20 @@ class LazyGroup(click.Group):
         if cmd_name not in self._summaries:
             return None
         place = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name.replace("-", "_")
-        module = f"celery_pgbeat.cli.{place}"
-        try:
-            command: click.Command = getattr(import_module(module), place)
-        except ModuleNotFoundError as error:
-            if error.name != module:
-                raise
-            return _missing(cmd_name)
+        command: click.Command = getattr(import_module(f"celery_pgbeat.cli.{place}"), place)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; suggest a similar one if there is none."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            hint = did_you_mean(args[0], self._summaries) or "."
+            raise click.UsageError(f"No such command {args[0]!r}{hint}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self._summaries.items()))
-
-
-def _missing(name: str) -> click.Command:
-    def fail() -> None:
-        raise Failure(f"The command {name!r} is not part of this installation.")
-
-    return click.Command(name, callback=fail)

@@ -1,8 +1,6 @@
-"""`groups`: the groups of periodic tasks, and how full they are."""
+"""`groups`: the groups of periodic tasks, their limits and their load."""
 
 from __future__ import annotations
-
-from dataclasses import asdict
 
 import click
 
@@ -17,14 +15,14 @@ COLOURS = {"paused": "yellow", "full": "yellow"}
 @click.command(cls=ApiCommand)
 @as_json
 def groups(as_json: bool) -> None:
-    """List the groups of periodic tasks, with their limits and what is under way.
+    """List the groups of periodic tasks, with their limits and their jobs.
 
-    A group is there as soon as a periodic task names it. ACTIVE are its jobs that were sent, are queued, running or
-    retrying; WAITING those that have no place yet. Exit code 0.
+    A group exists as soon as a periodic task names it. ACTIVE counts its jobs that are sent, running or retrying.
+    WAITING counts its jobs that wait because the limit is reached. Exit code 0.
     """
     found = Target.current().beat().groups()
     if as_json:
-        print_json([asdict(group) for group in found])
+        print_json(found)
         return
     headings = ("GROUP", "STATE", "TASKS", "ACTIVE", "LIMIT", "WAITING", "REASON")
     print_table(headings, [_cells(group) for group in found], COLOURS)

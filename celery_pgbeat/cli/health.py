@@ -1,4 +1,4 @@
-"""`health`: a probe that needs no beat process of its own, and a broker only if it is asked about it."""
+"""`health`: a probe. It needs no beat process of its own, and the broker only with --broker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BROKER = "broker"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that is well or not, or, after an earlier failure, unknown."""
+    """One check: passed, failed, or unknown after an earlier failure."""
 
     name: str
     ok: bool | None
@@ -41,26 +41,26 @@ class Check:
     "--max-lag",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="How long a row may have been due; default what still counts as on time, 2 x (lease + poll).",
+    help="How long a row may have been due. Default: what counts as on time, 2 x (lease + poll).",
 )
-@click.option("--here", is_flag=True, help="Count only beats of this host: for a probe of this pod.")
+@click.option("--here", is_flag=True, help="Count only beats of this host, for a probe of one pod.")
 @click.option("--broker", "with_broker", is_flag=True, help="Check the broker too; needs an app (-A).")
 @click.option(
     "--only",
     multiple=True,
     type=click.Choice([*CHECKS, BROKER]),
     metavar="CHECK",
-    help="Let only this check decide about the exit code; may be given several times.",
+    help="Let only this check decide the exit code; may be given several times.",
 )
 @as_json
 @click.pass_context
 def health(
     ctx: click.Context, max_lag: float | None, here: bool, with_broker: bool, only: tuple[str, ...], as_json: bool
 ) -> None:
-    """Check the database, its schema, that a beat is alive, and that no row waits; exit code 3 if not.
+    """Check the database and its schema, that a beat is alive, and that no row waits too long; exit code 3 if not.
 
-    A row waits while it is due and no beat has it in hand. What cannot be known after an earlier failure is unknown,
-    and has not failed: `--only beats --here` is a liveness probe, which an outage of the database does not fail.
+    A row waits while it is due and no beat has marked it. After a failed check the later checks are unknown, which
+    does not count as failed: `--only beats --here` is a liveness probe that passes during an outage of the database.
     """
     target = Target.current()
     beat = target.beat()
@@ -77,7 +77,7 @@ def health(
 
 
 def examine(beat: PgBeat, allowed_lag: timedelta, hostname: str | None = None) -> list[Check]:
-    """Check one thing after the other; what cannot be known any more is unknown.
+    """Run the checks in order; after a failure the later ones are unknown.
 
     With `hostname` only the beats of that host count.
     """
@@ -112,7 +112,7 @@ def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) ->
         hostname=hostname,
     )
     lag = timedelta(0) if seen.waiting_since is None else seen.now - seen.waiting_since
-    waiting = "nothing waits" if seen.waiting_since is None else f"a row has been due for {_seconds(lag)}"
+    waiting = "no row waits" if seen.waiting_since is None else f"a row has been due for {_seconds(lag)}"
     return [
         Check("beats", seen.beats > 0, _beats(seen, hostname)),
         Check("lag", lag <= allowed_lag, f"{waiting}, {_seconds(allowed_lag)} are allowed"),
@@ -120,11 +120,11 @@ def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) ->
 
 
 def _of_the_broker(app: Any) -> Check:
-    """Connect as a beat does, and wait for no longer than it would."""
+    """Connect as a beat does, with the same time-outs."""
     from celery_pgbeat.beat.broker import CAUTION, CONNECT_TIMEOUT
 
     if app is None:
-        raise click.UsageError("Only an app knows its broker: celery -A app pgbeat health --broker")
+        raise click.UsageError("The check of the broker needs an app: celery -A app pgbeat health --broker")
     try:
         with app.connection_for_write(connect_timeout=CONNECT_TIMEOUT) as connection:
             caution = CAUTION.get(connection.transport.driver_type, {})
@@ -139,8 +139,8 @@ def _of_the_broker(app: Any) -> Check:
 def _beats(seen: Any, hostname: str | None) -> str:
     where = "" if hostname is None else f" of host {hostname}"
     if seen.last_seen_at is None:
-        return f"no beat{where} was ever seen: start `celery -A app beat`"
-    return f"{seen.beats}{where} alive, the last sign of life {_seconds(seen.now - seen.last_seen_at)} ago"
+        return f"no beat{where} has ever run: start `celery -A app beat`"
+    return f"{seen.beats}{where} alive, the last heartbeat {_seconds(seen.now - seen.last_seen_at)} ago"
 
 
 def _seconds(span: timedelta) -> str:

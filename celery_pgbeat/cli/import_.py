@@ -1,4 +1,4 @@
-"""`import`: definitions out of a file, after a look at what they change."""
+"""`import`: write the definitions of a file, after showing what they change."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ KINDS = ("added", "changed", "removed")
 
 @click.command("import", cls=ApiCommand)
 @click.argument("file", type=click.File(encoding="utf-8-sig", errors="surrogateescape"))
-@click.option("--dry-run", is_flag=True, help="Only show what differs.")
+@click.option("--dry-run", is_flag=True, help="Show what differs; write nothing.")
 @click.option(
-    "--managed-by", metavar="OWNER", help="Only this owner's lines and rows; default the one whom all lines name."
+    "--managed-by", metavar="OWNER", help="Only this owner's lines and rows; default: the owner that all lines name."
 )
 @click.option("--take-over", is_flag=True, help="Change rows of other owners too; they become this owner's.")
 @click.option("--prune", is_flag=True, help="Remove the owner's rows that are not in the file.")
@@ -33,12 +33,12 @@ KINDS = ("added", "changed", "removed")
 def import_(
     file: TextIO, dry_run: bool, managed_by: str | None, take_over: bool, prune: bool, yes: bool, as_json: bool
 ) -> None:
-    """Make the definitions in the table those of FILE (- for stdin), which `export` has written.
+    """Write the definitions of FILE (- for stdin) into the table. FILE is as `export` prints it.
 
-    What differs is shown first, column by column: + is new, ~ changes, - goes. Then all of it is written in one
-    transaction, or nothing. Pauses, next runs and jobs stay. A line without a timezone keeps the row's.
+    The command first shows what differs, column by column: + new, ~ changed, - removed. Then it writes all of it in one
+    transaction, or nothing. Pauses, next runs and jobs stay. A line without a timezone keeps that of the row.
 
-    Exit codes: 0 done, or nothing to do; 1 something in the file is wrong or another owner's, and nothing was written.
+    Exit codes: 0 done, or nothing to do; 1 a line is wrong, or a row has another owner, and nothing was written.
     """
     from celery_pgbeat.api.importing import Importer
 
@@ -71,7 +71,7 @@ def import_(
 
 
 def _compare(importer: Importer, file: TextIO, as_json: bool) -> tuple[Counter[str], list[dict[str, Any]]]:
-    """Count the differences by their kind, and show each; those that are for JSON are kept instead."""
+    """Count the differences by kind, and print each; for JSON, collect them instead."""
     counts: Counter[str] = Counter()
     kept: list[dict[str, Any]] = []
     progress = Progress("lines read")

@@ -1,4 +1,4 @@
-"""Instants at the shell: as a person types them, and as a clock in some zone shows them."""
+"""Instants on the command line: reading them, and printing them in a zone and in UTC."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_instant(_ctx: click.Context, _param: click.Parameter, value: str | None
 
 
 def on_the_clock(instant: datetime, zone: str) -> str:
-    """Return what a clock in the zone shows, with the weekday and the offset from UTC."""
+    """Return the local time in the zone, with the weekday and the offset from UTC."""
     local = instant.astimezone(ZoneInfo(zone))
     return f"{local:%a} {local.isoformat(' ', _exactness(instant))}"
 
@@ -41,7 +41,7 @@ def both_as_dict(instant: datetime, zone: str) -> dict[str, str]:
 
 
 def print_instants(instants: Sequence[datetime], zone: str, remarks: Mapping[str, Sequence[str]]) -> None:
-    """Print a table of instants, in the zone and in UTC, with columns of remarks; without those that are empty."""
+    """Print a table of instants, in the zone and in UTC, with the columns of remarks that are not empty."""
     columns = {zone: [on_the_clock(instant, zone) for instant in instants]}
     if zone != "UTC":
         columns["UTC"] = [in_utc(instant) for instant in instants]

@@ -1,4 +1,4 @@
-"""`jobs`: what was submitted and what was skipped."""
+"""`jobs`: the jobs and the skipped occurrences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.filters import with_like, with_queue, with_task
 from celery_pgbeat.cli.instants import read_instant
-from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, row_as_dict, text
+from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
 from celery_pgbeat.cli.target import Target
 
 STATES = (
@@ -34,7 +34,7 @@ COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yel
 @click.command(cls=ApiCommand)
 @click.argument("name", required=False)
 @click.option("--state", type=click.Choice(STATES), help="Only jobs in this state.")
-@click.option("--reason", metavar="WORD", help="Only those skipped for this reason, such as overlap or too_late.")
+@click.option("--reason", metavar="WORD", help="Only occurrences skipped for this reason, such as overlap or too_late.")
 @with_like
 @with_task
 @with_queue
@@ -42,9 +42,9 @@ COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yel
     "--since",
     metavar="INSTANT",
     callback=read_instant,
-    help="Only jobs made since then, in ISO 8601; without an offset in the app's zone, without an app in UTC.",
+    help="Only jobs created since then, in ISO 8601; without an offset in the app's zone, without an app in UTC.",
 )
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
 @click.option("--after", type=click.UUID, metavar="JOB", help="Only jobs below this one in the list: the next page.")
 @as_json
 def jobs(
@@ -61,10 +61,10 @@ def jobs(
 ) -> None:
     """List the jobs, the latest first, a page at a time; with NAME only those of that periodic task.
 
-    Hardly any filter has an index of its own but NAME and --since: one that few jobs pass reads the history backwards,
+    Only NAME and --since use an index. With another filter that few jobs pass, Postgres reads the history backwards,
     day by day, until the page is full.
 
-    Exit codes: 0 done; 1 nobody knows the job of --after any more.
+    Exit codes: 0 done; 1 the job of --after no longer exists.
     """
     from celery_pgbeat.api.rows import Job, read_row
 
@@ -89,7 +89,7 @@ def jobs(
     )
     found = [read_row(Job, row) for row in rows]
     if as_json:
-        print_json([row_as_dict(job) for job in found])
+        print_json(found)
         return
     headings = ("JOB", "PERIODIC TASK", "SCHEDULED FOR", "ORIGIN", "STATE", "STARTED", "FINISHED")
     cells = [

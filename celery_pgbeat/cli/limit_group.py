@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
 
 NO_LIMIT = "none"
@@ -27,14 +25,13 @@ def _read_limit(_context: click.Context, _parameter: click.Parameter, value: str
 @click.argument("max_active", metavar="NUMBER|none", callback=_read_limit)
 @as_json
 def limit_group(name: str, max_active: int | None, as_json: bool) -> None:
-    """Set how many jobs of a group may be under way at a time, in the whole cluster; `none` for no limit.
+    """Set how many jobs of a group may be under way at once, in the whole cluster; `none` for no limit.
 
-    The others wait and start in the order of their scheduled times. A lower limit ends no job.
+    Other jobs wait and start in order of their scheduled time. A lower limit ends no job.
     """
     group = Target.current().beat().limit_group(name, max_active)
-    if as_json:
-        print_json(asdict(group))
-    elif group.max_active is None:
-        click.echo(f"The group {name!r} has no limit.")
+    if group.max_active is None:
+        sentence = f"The group {name!r} has no limit."
     else:
-        click.echo(f"At most {group.max_active} jobs of the group {name!r} are under way at a time.")
+        sentence = f"At most {group.max_active} jobs of the group {name!r} are under way at once."
+    print_result(group, sentence, as_json)

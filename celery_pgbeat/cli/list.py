@@ -9,7 +9,7 @@ import click
 
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.filters import with_like, with_managed_by, with_queue, with_task
-from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, row_as_dict, text
+from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
 from celery_pgbeat.cli.target import Target
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ COLOURS = {"problem": "red", "paused": "yellow", "finished": "bright_black"}
 @with_task
 @with_queue
 @with_managed_by
-@click.option("--group-name", metavar="GROUP", help="Only those of this group.")
+@click.option("--group-name", metavar="GROUP", help="Only periodic tasks of this group.")
 @click.option("--enabled/--paused", default=None, help="Only enabled rows, or only paused ones.")
 @click.option("--with-problem", is_flag=True, default=None, help="Only rows that cannot be planned.")
-@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many to show at most.")
 @click.option("--after", metavar="NAME", default="", help="Only names later than this: the next page.")
 @as_json
 def list(
@@ -61,7 +61,7 @@ def list(
     )
     rows = [read_row(PeriodicTask, row) for row in found]
     if as_json:
-        print_json([row_as_dict(row) for row in rows])
+        print_json(rows)
         return
     headings = ("NAME", "TASK", "SCHEDULE", "NEXT RUN", "STATE", "MANAGED BY")
     print_table(headings, [_cells(row) for row in rows], COLOURS)
@@ -75,7 +75,7 @@ def _cells(row: PeriodicTask) -> tuple[str, ...]:
 
 
 def state_of(row: PeriodicTask) -> str:
-    """Return in a word or two what a row is waiting for."""
+    """Return the state of a row in one or two words."""
     if not row.enabled:
         return "paused" if row.paused_until is None else f"paused until {instant(row.paused_until)}"
     if row.group_paused:

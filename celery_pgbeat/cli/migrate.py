@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
 
 
@@ -21,9 +21,8 @@ def migrate(as_json: bool) -> None:
         applied = schema.migrate(database.engine, database.schema)
         with database.engine.connect() as connection:
             version = schema.current(connection, database.schema).version
-    if as_json:
-        print_json({"schema": database.schema, "version": version, "applied": applied})
-    elif applied:
-        click.echo(f"Applied {applied} migrations: the schema {database.schema!r} is at version {version}.")
+    if applied:
+        sentence = f"Applied {applied} migrations: the schema {database.schema!r} is at version {version}."
     else:
-        click.echo(f"The schema {database.schema!r} is up to date at version {version}.")
+        sentence = f"The schema {database.schema!r} is up to date at version {version}."
+    print_result({"schema": database.schema, "version": version, "applied": applied}, sentence, as_json)

@@ -1,4 +1,4 @@
-"""`nodes`: which beats and workers there are."""
+"""`nodes`: the beats and workers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ COLUMNS = ("id", "role", "hostname", "pid", "version", "started_at", "last_seen_
 
 @click.command(cls=ApiCommand)
 @click.option("--role", type=click.Choice(("beat", "worker")), help="Only beats, or only workers.")
-@click.option("--alive/--dead", default=None, help="Only those that live, or only the silent ones.")
+@click.option("--alive/--dead", default=None, help="Only nodes that are alive, or only dead ones.")
 @as_json
 def nodes(role: str | None, alive: bool | None, as_json: bool) -> None:
-    """List the beats and workers that were heard of within a day.
+    """List the beats and workers that have sent a heartbeat within the last day.
 
-    One that was silent for longer than pgbeat_dead_after counts as dead. JOBS are those that a worker runs, or that a
-    beat is sending. A worker that does not track runs no guard: it may start a job twice. Exit code 0.
+    A node without a heartbeat for longer than pgbeat_dead_after counts as dead. JOBS counts the jobs that a worker
+    runs, or that a beat is sending. A worker without tracking runs no guard: it may start a job twice. Exit code 0.
     """
     target = Target.current()
     found = [

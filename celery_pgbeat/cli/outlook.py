@@ -1,4 +1,4 @@
-"""What a schedule, or blackout windows, have in store: for people and as JSON."""
+"""The next occurrences of a schedule, and the next blackout windows: as text and as JSON."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import click
 
 from celery_pgbeat.cli.instants import both_as_dict, in_utc, on_the_clock, print_instants
 from celery_pgbeat.cli.output import print_columns, print_pairs
+from celery_pgbeat.croniter_comparison import Difference
 from celery_pgbeat.schedules import Schedule, Windows, dst_note, dst_skips
 
 
@@ -21,21 +22,24 @@ class Outlook:
     """The next occurrences of a schedule."""
 
     schedule: Schedule
-    grid: str  # where its grid begins, in words
+    grid: str  # where the grid of its interval begins, in words
     begin: datetime
     instants: list[datetime]
     notes: list[str | None]
     skipped: list[str]
     finished: bool
+    difference: Difference | None  # from the reading of croniter
 
     @classmethod
-    def of(cls, schedule: Schedule, grid: str, begin: datetime, count: int) -> Outlook:
-        """Look ahead from an instant."""
+    def of(
+        cls, schedule: Schedule, grid: str, begin: datetime, count: int, difference: Difference | None = None
+    ) -> Outlook:
+        """Compute it from an instant on."""
         instants = list(schedule.occurrences(begin, limit=count))
         notes = [dst_note(schedule, instant) for instant in instants]
         finished = len(instants) < count
         skipped = list(dst_skips(schedule, begin, None if finished else instants[-1]))
-        return cls(schedule, grid, begin, instants, notes, skipped, finished)
+        return cls(schedule, grid, begin, instants, notes, skipped, finished, difference)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -53,6 +57,7 @@ class Outlook:
             ],
             "skipped": self.skipped,
             "finished": self.finished,
+            "croniter": self._croniter_as_dict(),
         }
 
     def print(self) -> None:
@@ -65,13 +70,42 @@ class Outlook:
             ("timezone", schedule.timezone),
         ]
         if schedule.anchor is not None:
-            of_a_row = "that of a row at its anchor, else at its start_at, else when its schedule was set"
+            of_a_row = "for a row: at its anchor, else at its start_at, else when its schedule was set"
             meaning.append(("grid", f"begins {self.grid}; {of_a_row}"))
         print_pairs(meaning)
         if self.instants:
             click.echo()
             print_instants(self.instants, schedule.timezone, {"NOTE": [note or "" for note in self.notes]})
-        _print_remarks([*self.skipped, *([self._end()] if self.finished else [])])
+        end = [self._end()] if self.finished else []
+        _print_remarks([*self.skipped, *self._croniter_remarks(), *end])
+
+    def _croniter_as_dict(self) -> dict[str, Any] | None:
+        """Return how croniter reads the text; None if it is not cron."""
+        if self.schedule.kind != "cron":
+            return None
+        difference, zone = self.difference, self.schedule.timezone
+        if difference is None:
+            return {"agrees": True}
+        return {
+            "agrees": False,
+            "readable": difference.readable,
+            "cause": difference.cause,
+            "reason": difference.reason,
+            "here": None if difference.ours is None else both_as_dict(difference.ours, zone),
+            "there": None if difference.theirs is None else both_as_dict(difference.theirs, zone),
+        }
+
+    def _croniter_remarks(self) -> list[str]:
+        difference = self.difference
+        if difference is None:
+            return []
+        if not difference.readable:
+            return [f"croniter cannot read this text: {difference.reason}"]
+        here, there = (
+            "no further run" if instant is None else on_the_clock(instant, self.schedule.timezone)
+            for instant in (difference.ours, difference.theirs)
+        )
+        return [f"croniter would run at other instants, first {there} instead of {here}: {difference.reason}"]
 
     def _end(self) -> str:
         if self.instants:
@@ -84,7 +118,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class WindowsOutlook:
-    """The next stretches of blackout windows."""
+    """The next blackout windows."""
 
     windows: Windows
     timezone: str
@@ -93,7 +127,7 @@ class WindowsOutlook:
 
     @classmethod
     def of(cls, windows: Windows, timezone: str, begin: datetime, count: int) -> WindowsOutlook:
-        """Look ahead from an instant."""
+        """Compute it from an instant on."""
         stretches = list(islice(windows.stretches(begin), count))
         return cls(windows, timezone, stretches, finished=len(stretches) < count)
 

@@ -1,31 +1,39 @@
-"""Tables for people, JSON for programs."""
+"""Prints tables for people and JSON for programs."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import click
 
-from celery_pgbeat.sensitive import ARGUMENTS, MASK
-from celery_pgbeat.shown import json_lines, one_line
+from celery_pgbeat.redaction import ARGUMENTS, MASK
+from celery_pgbeat.safe_text import json_lines, one_line
 
-WIDEST = 48  # characters of a cell; `show` and --json have it all
+WIDEST = 48  # characters of a cell; `show` and --json cut nothing
 GAP = "  "
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 def print_json(value: Any) -> None:
-    """Print rows or plain values: instants in ISO 8601, spans in seconds."""
+    """Print rows (as `row_as_dict`) or plain values: instants in ISO 8601, spans in seconds."""
     click.echo(json_lines(value, default=_plain, indent=2))
 
 
+def print_result(value: Any, sentence: str, as_json: bool) -> None:
+    """Print what a command did: the value as JSON, or the sentence."""
+    if as_json:
+        print_json(value)
+    else:
+        click.echo(sentence)
+
+
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], colours: dict[str, str] | None = None) -> None:
-    """Print a table; a cell whose first word is in `colours` is coloured, on a terminal. The last column is not cut."""
+    """Print a table. On a terminal a cell whose first word is in `colours` is coloured. The last column is not cut."""
     cut = [[*(_cut(cell) for cell in row[:-1]), row[-1]] for row in rows]
     widths = [max(len(row[column]) for row in [list(headings), *cut]) for column in range(len(headings))]
     click.echo(_line([click.style(heading, bold=True) for heading in headings], headings, widths))
@@ -36,7 +44,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], colours:
 
 
 def print_columns(columns: Mapping[str, Sequence[str]]) -> None:
-    """Print a table that is given by its columns."""
+    """Print a table, given its columns."""
     print_table(list(columns), list(zip(*columns.values(), strict=True)))
 
 
@@ -48,9 +56,9 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def row_as_dict(row: Any, *, reveal: bool = False) -> dict[str, Any]:
-    """Return a PeriodicTask or a Job as a dict; its arguments as the JSON that is stored.
+    """Return a dataclass, such as a PeriodicTask or a Job, as a dict; arguments as the JSON that is stored.
 
-    Those of a sensitive row only with `reveal`.
+    The arguments of a sensitive row are masked, unless `reveal` is set.
     """
     from celery_pgbeat.declare.call import json_text
 
@@ -63,7 +71,7 @@ def row_as_dict(row: Any, *, reveal: bool = False) -> dict[str, Any]:
 
 
 def instant(value: datetime | None) -> str:
-    """Return an instant as people read it, in UTC to the second."""
+    """Return an instant as text, in UTC, to the second."""
     return "-" if value is None else f"{value.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S}Z"
 
 
@@ -73,7 +81,7 @@ def number(count: int, word: str) -> str:
 
 
 def text(value: Any) -> str:
-    """Return any column as people read it."""
+    """Return the value of any column as text."""
     if value is None:
         return "-"
     if isinstance(value, datetime):
@@ -94,4 +102,6 @@ def _line(styled: Sequence[str], plain: Sequence[str], widths: Sequence[int]) ->
 def _plain(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if is_dataclass(value):
+        return row_as_dict(value)
     return value.isoformat() if isinstance(value, datetime) else str(value)

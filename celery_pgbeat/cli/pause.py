@@ -1,4 +1,4 @@
-"""`pause`: keep a periodic task from running."""
+"""`pause`: pause a periodic task."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.instants import read_instant
-from celery_pgbeat.cli.output import as_json, instant, print_json, row_as_dict
+from celery_pgbeat.cli.output import as_json, instant, print_result
 from celery_pgbeat.cli.target import Target
 
 
@@ -25,9 +25,5 @@ from celery_pgbeat.cli.target import Target
 def pause(name: str, reason: str | None, until: datetime | None, as_json: bool) -> None:
     """Pause a periodic task. Messages already at the broker still run."""
     row = Target.current().beat().pause(name, reason, until)
-    if as_json:
-        print_json(row_as_dict(row))
-    elif row.paused_until is None:
-        click.echo(f"Paused {name!r} until somebody resumes it.")
-    else:
-        click.echo(f"Paused {name!r} until {instant(row.paused_until)}.")
+    end = "you resume it" if row.paused_until is None else instant(row.paused_until)
+    print_result(row, f"Paused {name!r} until {end}.", as_json)

@@ -1,13 +1,11 @@
-"""`pause-group`: keep the periodic tasks of a group from running."""
+"""`pause-group`: pause the periodic tasks of a group."""
 
 from __future__ import annotations
-
-from dataclasses import asdict
 
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
 
 
@@ -18,7 +16,4 @@ from celery_pgbeat.cli.target import Target
 def pause_group(name: str, reason: str | None, as_json: bool) -> None:
     """Pause all periodic tasks of a group. Messages already at the broker still run."""
     group = Target.current().beat().pause_group(name, reason)
-    if as_json:
-        print_json(asdict(group))
-    else:
-        click.echo(f"Paused the group {name!r} until somebody resumes it.")
+    print_result(group, f"Paused the group {name!r} until you resume it.", as_json)

@@ -1,4 +1,4 @@
-"""`remove`: forget periodic tasks."""
+"""`remove`: remove periodic tasks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from celery_pgbeat.cli.confirmation import confirm, with_yes
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
 
 
@@ -15,9 +15,9 @@ from celery_pgbeat.cli.target import Target
 @with_yes
 @as_json
 def remove(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
-    """Remove periodic tasks: all that are named or, if one is unknown, none. Messages already at the broker still run.
+    """Remove all named periodic tasks; if one name is unknown, none. Messages already at the broker still run.
 
-    Exit codes: 0 removed; 1 a name is unknown, or somebody said no.
+    Exit codes: 0 removed; 1 a name is unknown, or you answered no.
     """
     beat = Target.current().beat()
     rows = [beat.get(name) for name in dict.fromkeys(names)]
@@ -30,7 +30,5 @@ def remove(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
     confirm(f"Remove {shown}?", yes)
     with Target.current().operators().transaction() as connection:
         removed = [row.name for row in rows if beat.unschedule(row.name, connection=connection)]
-    if as_json:
-        print_json({"removed": removed})
-    else:
-        click.echo(f"Removed {', '.join(map(repr, removed)) or 'nothing: somebody else was faster'}.")
+    shown = ", ".join(map(repr, removed)) or "nothing: another session has removed them already"
+    print_result({"removed": removed}, f"Removed {shown}.", as_json)

@@ -1,11 +1,11 @@
-"""`resume`: let a paused periodic task run again."""
+"""`resume`: resume a paused periodic task."""
 
 from __future__ import annotations
 
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
+from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
 
 
@@ -13,9 +13,6 @@ from celery_pgbeat.cli.target import Target
 @click.argument("name")
 @as_json
 def resume(name: str, as_json: bool) -> None:
-    """Resume a paused periodic task; what it missed meanwhile is not caught up."""
+    """Resume a paused periodic task. Runs that it missed while paused are not caught up."""
     row = Target.current().beat().resume(name)
-    if as_json:
-        print_json(row_as_dict(row))
-    else:
-        click.echo(f"Resumed {name!r}.")
+    print_result(row, f"Resumed {name!r}.", as_json)

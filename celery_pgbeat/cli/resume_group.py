@@ -1,13 +1,11 @@
-"""`resume-group`: let the periodic tasks of a paused group run again."""
+"""`resume-group`: resume a paused group."""
 
 from __future__ import annotations
-
-from dataclasses import asdict
 
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
 
 
@@ -15,9 +13,6 @@ from celery_pgbeat.cli.target import Target
 @click.argument("name")
 @as_json
 def resume_group(name: str, as_json: bool) -> None:
-    """Resume a group; what its periodic tasks missed meanwhile is not caught up. A row paused by itself stays so."""
+    """Resume a group. Missed runs are not caught up, and a row that was paused by itself stays paused."""
     group = Target.current().beat().resume_group(name)
-    if as_json:
-        print_json(asdict(group))
-    else:
-        click.echo(f"Resumed the group {name!r}.")
+    print_result(group, f"Resumed the group {name!r}.", as_json)

@@ -1,4 +1,4 @@
-"""Where the demo and `top` are seen: a table that is drawn anew in its place, short lines where no terminal is."""
+"""The screen of the demo and of `top`: on a terminal a table that is redrawn in place, elsewhere short lines."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Protocol
 import click
 
 LINE_EVERY = 5.0  # seconds between two lines where there is no terminal
-UP_AND_CLEAR = "\x1b[{}F\x1b[J"  # to the beginning of so many lines above, and away with all from there on
+UP_AND_CLEAR = "\x1b[{}F\x1b[J"  # go up this number of lines, and clear everything below
 
 
 class View(Protocol):
-    """What can be shown."""
+    """Something that the screen can show."""
 
     def table(self) -> Sequence[tuple[str, str | None]]:
         """Return it as lines, each with its colour."""
@@ -26,25 +26,25 @@ class View(Protocol):
 
 
 class Screen:
-    """What is said stays and scrolls by; the table stands below it.
+    """Prints messages, which stay and scroll, and below them the table.
 
     Args:
-        to_stderr: leave stdout to a program that reads the proof.
+        to_stderr: print to stderr, so that stdout has only the JSON.
     """
 
     def __init__(self, *, to_stderr: bool = False) -> None:
         self._to_stderr = to_stderr
         stream = sys.stderr if to_stderr else sys.stdout
         self._is_terminal = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        self._drawn = 0  # lines of the table that stands there
+        self._drawn = 0  # lines of the table on the screen
         self._next_line_at = 0.0
 
     def say(self, text: str, *, red: bool = False) -> None:
-        """Print something that stays."""
+        """Print a message that stays."""
         self._print(click.style(text, fg="red") if red else text)
 
     def draw(self, view: View) -> None:
-        """Show how things are now."""
+        """Draw the table, or print the line."""
         if self._is_terminal:
             size = shutil.get_terminal_size()
             table = view.table()[: size.lines - 1]
@@ -55,11 +55,11 @@ class Screen:
             self._print(view.line())
 
     def leave(self) -> None:
-        """Leave the table where it stands; what is said from now on comes below it."""
+        """Keep the table on the screen; later messages are printed below it."""
         self._drawn = 0
 
     def _print(self, text: str) -> None:
-        """Print in the place of the table; in one piece, so that nothing flickers."""
+        """Print in place of the table, with one write, so that nothing flickers."""
         above = UP_AND_CLEAR.format(self._drawn) if self._drawn else ""
         self._drawn = 0
         click.echo(f"{above}{text}", err=self._to_stderr)

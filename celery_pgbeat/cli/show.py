@@ -1,4 +1,4 @@
-"""`show`: one periodic task with all that is known of it."""
+"""`show`: all columns of one periodic task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from celery_pgbeat.cli.target import Target
 @click.option("--reveal", is_flag=True, help="Show the arguments of a sensitive row too.")
 @as_json
 def show(name: str, reveal: bool, as_json: bool) -> None:
-    """Show one periodic task; the arguments of a sensitive one only with --reveal."""
+    """Show all columns of one periodic task; the arguments of a sensitive one only with --reveal."""
     row = row_as_dict(Target.current().beat().get(name), reveal=reveal)
     if as_json:
         print_json(row)

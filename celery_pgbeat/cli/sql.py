@@ -1,4 +1,4 @@
-"""`sql`: the SQL of the schema, for database administrators who run it by hand. Needs neither app nor database."""
+"""`sql`: the SQL of the schema, for administrators who run it by hand. Needs no app and no database."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ from celery_pgbeat.cli.target import Target
 def sql(version: int, roles: bool, as_json: bool) -> None:
     """Print the SQL that `migrate` runs, in one transaction, with the name of the schema filled in.
 
-    Run it as the schema's owner, and set pgbeat_auto_migrate = False; --from takes what a schema that is there is at.
+    Run it as the schema's owner, and set pgbeat_auto_migrate = False. For a schema that exists, give its version with
+    --from. For a schema at this package's version the SQL creates the functions and views again.
 
-    With --roles it prints what makes the roles owner, beat, worker, author and reader, with names that begin with the
-    schema's, and grants each what it needs. Run it after each migration, as a superuser or as who owns the schema and
-    may create roles.
-
-    A schema at this package's version gets its functions and views anew.
+    With --roles it prints SQL that creates the roles owner, beat, worker, author and reader, with names that begin with
+    the schema's name, and grants each what it needs. Run it after each migration, as a superuser or as an owner of the
+    schema who may create roles.
 
     Exit codes: 0 done; 1 VERSION is newer than this package.
     """

@@ -1,4 +1,4 @@
-"""Which database a command is about: that of the options, of an app's configuration, or of the environment."""
+"""The database of a command: from the options, from an app's configuration, or from the environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Target:
-    """What was said on the command line; nothing is loaded before a command asks for `beat`."""
+    """The app and the database of the command line; they are loaded when a command first uses them."""
 
     KEY: ClassVar[str] = "celery_pgbeat.target"
 
@@ -34,7 +34,7 @@ class Target:
 
     @property
     def app(self) -> Any:
-        """The Celery app, None where none was named.
+        """The Celery app; None if none was named.
 
         Raises:
             click.UsageError: it cannot be loaded.
@@ -52,7 +52,7 @@ class Target:
 
     @property
     def timezone(self) -> str:
-        """The zone of what carries none of its own: the app's, UTC where none was named."""
+        """The zone of schedules and instants without one: the app's; UTC without an app."""
         if self.app is None:
             return "UTC"
         from celery_pgbeat.declare import app_timezone
@@ -60,7 +60,7 @@ class Target:
         return app_timezone(self.app)
 
     def beat(self) -> PgBeat:
-        """Return the Python door to the target, always the same one; it is closed when the command ends."""
+        """Return the API on this database, always the same object; it is closed when the command ends."""
         if self._beat is None:
             from celery_pgbeat.api import PgBeat
 
@@ -69,7 +69,7 @@ class Target:
         return self._beat
 
     def operators(self) -> AdminQueries:
-        """Return the operators' statements for the target."""
+        """Return the operators' statements on this database."""
         from celery_pgbeat.postgres.admin_queries import AdminQueries
 
         return AdminQueries(self.beat().database)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from celery_pgbeat.api import PeriodicTask, Upcoming
     from celery_pgbeat.schedules import Schedule
 
-ROWS = 100  # shown where nothing else is asked for
-RUNS = 10  # of one row
+ROWS = 100  # rows that are shown by default
+RUNS = 10  # runs of one row that are shown by default
 NONE_LEFT = "its bounds and blackout windows leave no occurrence"
 BOUNDS = ("start_at", "end_at", "max_runs", "jitter", "blackout")
 
@@ -30,12 +30,12 @@ BOUNDS = ("start_at", "end_at", "max_runs", "jitter", "blackout")
     "--limit",
     "count",
     type=click.IntRange(min=1),
-    help=f"At most so many; default {ROWS} rows, or {RUNS} runs of NAME.",
+    help=f"How many to show at most; default {ROWS} rows, or {RUNS} runs of NAME.",
 )
-@click.option("--timezone", "zone", metavar="ZONE", help="Show a clock of this zone; default the row's or the app's.")
+@click.option("--timezone", "zone", metavar="ZONE", help="Show the times in this zone; default the row's or the app's.")
 @as_json
 def upcoming(name: str | None, count: int | None, zone: str | None, as_json: bool) -> None:
-    """List the next run of each periodic task, the soonest first; with NAME the coming runs of that one."""
+    """List the next run of each periodic task, the soonest first; with NAME, its next runs."""
     from celery_pgbeat.schedules.wallclock.zones import zone_named
 
     target = Target.current()
@@ -74,7 +74,7 @@ def _show_page(runs: Sequence[Upcoming], zone: str, as_json: bool) -> None:
 
 
 def _schedule_of(row: PeriodicTask, timezone: str) -> Schedule | None:
-    """Return a row's schedule; None for one without times of its own, or that cannot be planned."""
+    """Return a row's schedule; None if it has none, or if the row cannot be planned."""
     from celery_pgbeat.schedules import parse
 
     if row.schedule is None or row.problem is not None:
@@ -107,7 +107,7 @@ def _print_runs(row: PeriodicTask, runs: Sequence[Upcoming], zone: str) -> None:
     if not runs:
         state = state_of(row)
         reason = NONE_LEFT if state in ("waiting", "to be planned") else state
-        click.echo(f"Nothing is to come: {reason}.")
+        click.echo(f"No further run: {reason}.")
         return
     moved = [_planned_for(run, zone) if run.planned_for not in (None, run.next_run_at) else "" for run in runs]
     remarks = {f"PLANNED FOR, {zone}": moved, "NOTE": [run.note or "" for run in runs]}

@@ -1,4 +1,4 @@
-"""`validate`: what the text of a schedule means. Needs neither app nor database."""
+"""`validate`: what the text of a schedule means. Needs no app and no database."""
 
 from __future__ import annotations
 
@@ -16,29 +16,41 @@ from celery_pgbeat.errors import InvalidSchedule
 
 @click.command(cls=ApiCommand)
 @click.argument("text")
-@click.option("--timezone", "zone", metavar="ZONE", help="Whose clock counts; default the app's zone, without one UTC.")
-@click.option("--name", metavar="NAME", default="", help="The periodic task's name, which an H in cron hashes.")
+@click.option(
+    "--timezone", "zone", metavar="ZONE", help="The zone of the schedule; default the app's, without an app UTC."
+)
+@click.option("--name", metavar="NAME", default="", help="The periodic task's name, from which an H in cron is hashed.")
 @click.option(
     "--dst",
     type=click.Choice(("default", "skip", "once", "all")),
     default="default",
     show_default=True,
-    help="What it does where the clocks change.",
+    help="What it does when the clocks change.",
 )
 @click.option(
     "--after",
     metavar="INSTANT",
     callback=read_instant,
-    help="Where to begin, in ISO 8601; without an offset in ZONE. Default now.",
+    help="Show occurrences after this instant, in ISO 8601; without an offset in ZONE. Default now.",
 )
-@click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, help="Show so many occurrences.")
-@click.option("--window", is_flag=True, help="TEXT is a column blackout: cron: 0 0 * * sat P2D. Without --name, --dst.")
+@click.option(
+    "--count", type=click.IntRange(min=1), default=10, show_default=True, help="How many occurrences to show."
+)
+@click.option(
+    "--window",
+    is_flag=True,
+    help="TEXT is a blackout window, such as cron: 0 0 * * sat P2D. --name and --dst do not apply.",
+)
 @as_json
 def validate(
     text: str, zone: str | None, name: str, dst: str, after: datetime | None, count: int, window: bool, as_json: bool
 ) -> None:
-    """See what the text of a schedule means and when it occurs next; exit code 1 if it is none."""
+    """Show what the text of a schedule means and when it occurs next; exit code 1 if it is not a schedule.
+
+    For a cron text it also shows the first instant at which croniter, the library of Airflow and others, would differ.
+    """
     from celery_pgbeat.cli.outlook import Outlook, WindowsOutlook
+    from celery_pgbeat.croniter_comparison import compare_with_croniter
     from celery_pgbeat.schedules import parse, parse_windows
     from celery_pgbeat.schedules.wallclock.instants import as_utc
     from celery_pgbeat.schedules.wallclock.zones import zone_named
@@ -54,7 +66,9 @@ def validate(
             outlook = WindowsOutlook.of(parse_windows(text, zone), zone, begin, count)
         else:
             grid = "now" if after is None else f"at {in_utc(begin)}"
-            outlook = Outlook.of(parse(text, zone, name=name, dst=dst, anchor=begin), grid, begin, count)
+            schedule = parse(text, zone, name=name, dst=dst, anchor=begin)
+            difference = compare_with_croniter(text, zone, begin, name=name, dst=dst)
+            outlook = Outlook.of(schedule, grid, begin, count, difference)
     except InvalidSchedule as refusal:
         raise _with_hint(refusal, text, zone) from refusal
     if as_json:
@@ -64,7 +78,7 @@ def validate(
 
 
 def _with_hint(refusal: InvalidSchedule, text: str, zone: str) -> Failure:
-    """Return the refusal, with a hint where the text would do as that of blackout windows."""
+    """Return the refusal, with a hint if the text is a valid blackout window."""
     from celery_pgbeat.schedules import parse_windows
 
     failure = failure_of(refusal)
@@ -72,4 +86,4 @@ def _with_hint(refusal: InvalidSchedule, text: str, zone: str) -> Failure:
         parse_windows(text, zone)
     except InvalidSchedule:
         return failure
-    return Failure(f"{failure.message}\nAs a blackout window it would do: add --window.")
+    return Failure(f"{failure.message}\nIt is a valid blackout window: add --window.")

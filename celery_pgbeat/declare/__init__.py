@@ -1,8 +1,8 @@
-"""WHAT A PERSON DECLARES: schedules, calls and columns as they are written in Python, made fit for a row.
+"""Declarations: turns schedules, calls and columns as they are written in Python into the values of a row.
 
-Everything is checked here, before any SQL: what leaves this room as a `Definition` is what Postgres will take. No
-I/O, no clock of its own, and Celery's objects are told by the names of their classes, so that nothing of Celery is
-imported for a `cron(...)`.
+Everything is checked here, before any SQL: Postgres accepts every `Definition` that this package returns. No I/O and no
+clock of its own. Celery's objects are recognised by the names of their classes, so that a `cron(...)` does not import
+Celery.
 """
 
 from __future__ import annotations

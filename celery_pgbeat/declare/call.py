@@ -1,4 +1,4 @@
-"""What is called: the task's name, and its arguments as Celery's own JSON."""
+"""The call: the task's name, and its arguments as JSON, written as Celery does."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.sensitive import MASK
-from celery_pgbeat.shown import in_short
+from celery_pgbeat.redaction import MASK
+from celery_pgbeat.safe_text import in_short
 
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # JSON's writing of it; Postgres stores no such character
 
 
 class Call(NamedTuple):
-    """What a task, a name or a signature says about the call."""
+    """The call that a task, a name or a signature stands for."""
 
     task: str
     args: Sequence[Any]
@@ -24,13 +24,13 @@ class Call(NamedTuple):
 
 
 def task_of(task: Any) -> Call:
-    """Return what is to be called.
+    """Return the call of a task.
 
     Args:
         task: a Celery task, the name of one, or a signature with its arguments and options.
 
     Raises:
-        InvalidPeriodicTask: none of these, or a signature of several tasks.
+        InvalidPeriodicTask: it is none of these, or a signature of several tasks.
 
     Example:
         >>> task_of("mail.poll")
@@ -106,7 +106,7 @@ def json_text(value: Any, field: str, sensitive: bool = False) -> str:
 
 
 def plain(text: str) -> Any:
-    """Return the Python value of JSON text, with Celery's own types; plain JSON where those are not meant."""
+    """Return the Python value of JSON text, with Celery's own types; without them if the text does not fit them."""
     from kombu.utils.json import loads
 
     try:

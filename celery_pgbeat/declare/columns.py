@@ -6,7 +6,6 @@ One table for all doors: a column that is added here exists in `PgBeat.schedule`
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
@@ -17,8 +16,9 @@ from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.declare.texts import printable, read_one_line, read_queue, read_text, storable
 from celery_pgbeat.declare.timing import zone_name
 from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.safe_text import in_short
 from celery_pgbeat.schedules.windows import too_much
-from celery_pgbeat.shown import in_short
+from celery_pgbeat.suggestions import did_you_mean
 
 EARLIEST = datetime(1, 1, 2, tzinfo=timezone.utc)
 LATEST = datetime(9999, 12, 30, tzinfo=timezone.utc)  # a driver cannot carry later instants
@@ -242,9 +242,3 @@ def read_columns(given: Mapping[str, Any]) -> dict[str, Any]:
         elif name in DEFAULTS:
             raise InvalidPeriodicTask(f"{name} is None; leave it out for the default, {DEFAULTS[name]!r}")
     return values
-
-
-def did_you_mean(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:
-    """Return a question that ends an error message, or nothing where no known word is near."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f". Did you mean {near[0]!r}?" if near else ""

@@ -1,4 +1,4 @@
-"""What `@beat.periodic_task` notes down: kept on the app until a beat reads it, nothing evaluated meanwhile."""
+"""Declarations of `@beat.periodic_task`: kept on the app until a beat reads them, and not evaluated before."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ATTRIBUTE = "pgbeat_declarations"
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One decorated task. It may be a proxy that Celery has not made a task of yet: only `task_in` looks at it."""
+    """One decorated task. It may be a proxy that Celery has not evaluated yet; only `task_in` evaluates it."""
 
     target: Any
     schedule: Any
@@ -24,10 +24,10 @@ class Declaration:
     run_on_start: bool
 
     def task_in(self, app: Any) -> str:
-        """Return the task's name; the app is finalised by now.
+        """Return the task's name; the app must be finalised.
 
         Raises:
-            InvalidPeriodicTask: a plain function that no task was made of.
+            InvalidPeriodicTask: it is a plain function that is no task.
         """
         if type(self.target) is not FunctionType:
             return str(self.target.name)
@@ -42,7 +42,7 @@ class Declaration:
 
 
 def declarations_of(app: Any) -> list[Declaration]:
-    """Return the app's own list of declarations, to read it or to add to it."""
+    """Return the app's list of declarations, to read it or to append to it."""
     declarations: list[Declaration] = vars(app).setdefault(ATTRIBUTE, [])
     return declarations
 

@@ -1,4 +1,4 @@
-"""An entry of Celery's `beat_schedule`, or a decorated task, as what `define` takes.
+"""Turns an entry of Celery's `beat_schedule`, or a decorated task, into the arguments of `define`.
 
 Beside Celery's own keys an entry may have `pgbeat`, a dict of our columns (and `run_on_start`):
 
@@ -18,14 +18,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from celery_pgbeat.declare.columns import LONGEST_NAME, did_you_mean
+from celery_pgbeat.declare.columns import LONGEST_NAME
 from celery_pgbeat.declare.declaration import Declaration
 from celery_pgbeat.declare.timing import RELATIVE_FROM, Timing, relative_timing
 from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.suggestions import did_you_mean
 
 KEYS = ("task", "schedule", "args", "kwargs", "options", "relative", "pgbeat")
-OF_A_SCHEDULE_ENTRY = ("name", "app", "last_run_at", "total_run_count")  # its own business; ours is in the row
-SAID_BY_CELERY = ("args", "kwargs", "options")
+OF_A_SCHEDULE_ENTRY = ("name", "app", "last_run_at", "total_run_count")  # Celery's state; ours is in the row
+CELERY_COLUMNS = ("args", "kwargs", "options")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,12 @@ def entry_of(name: str, given: Any) -> Entry:
     """Read an entry of `beat_schedule`: a dict, or one of Celery's ScheduleEntry objects.
 
     Raises:
-        InvalidPeriodicTask: a key is unknown or said twice; names it.
+        InvalidPeriodicTask: a key is unknown or given twice; names it.
     """
     if isinstance(name, str) and len(name) > LONGEST_NAME:
         raise InvalidPeriodicTask(
-            f"name has {len(name)} characters, not 1 to {LONGEST_NAME}. If Celery has made it of the call, give it "
-            f"one of your own: add_periodic_task(…, name='…')"
+            f"name has {len(name)} characters, not 1 to {LONGEST_NAME}. If Celery has made it from the call, set "
+            f"one yourself: add_periodic_task(…, name='…')"
         )
     try:
         entry = dict(given)
@@ -64,9 +65,9 @@ def entry_of(name: str, given: Any) -> Entry:
         raise InvalidPeriodicTask(f"'pgbeat' is a {type(ours).__qualname__}, not a dict of columns")
     columns = dict(ours)
     run_on_start = bool(columns.pop("run_on_start", False))
-    for key in SAID_BY_CELERY:
+    for key in CELERY_COLUMNS:
         if key in columns:
-            raise InvalidPeriodicTask(f"'pgbeat' has {key!r}: say it in the entry itself")
+            raise InvalidPeriodicTask(f"'pgbeat' has {key!r}: set it in the entry itself")
         if entry.get(key):
             columns[key] = entry[key]
     schedule = entry["schedule"]
@@ -79,10 +80,10 @@ def entry_of(name: str, given: Any) -> Entry:
 
 
 def entry_of_declaration(declaration: Declaration, app: Any) -> Entry:
-    """Read what `@beat.periodic_task` noted down; the app is finalised by now.
+    """Read a declaration of `@beat.periodic_task`; the app must be finalised.
 
     Raises:
-        InvalidPeriodicTask: what was decorated is no task.
+        InvalidPeriodicTask: the decorated function is no task.
     """
     task = declaration.task_in(app)
     return Entry(declaration.name or task, task, declaration.schedule, declaration.columns, declaration.run_on_start)

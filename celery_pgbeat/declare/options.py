@@ -7,7 +7,6 @@ serializer other than JSON would let a table make a worker run code.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
@@ -15,7 +14,8 @@ from typing import Any, NamedTuple
 
 from celery_pgbeat.declare.texts import printable, routable
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.shown import in_short
+from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.suggestions import did_you_mean
 
 
 class Kind(NamedTuple):
@@ -82,13 +82,13 @@ KINDS: dict[str, Kind] = {
     "delivery_mode": Kind("1 or 2", lambda value: value in (1, 2)),
     "serializer": Kind("'json', the only one allowed", lambda value: bool(value == "json")),
 }
-ROUTES = frozenset(("exchange", "routing_key", "reply_to"))  # they lead to queues, as the column does
+ROUTES = frozenset(("exchange", "routing_key", "reply_to"))  # they choose a queue, like the column
 ONE_LINE = frozenset(("shadow", "compression", "exchange_type", "MessageGroupId"))
 KNOWN_OPTIONS = frozenset(KINDS)  # the same as pgbeat.known_options() in SQL
 
-RESERVED_HEADER = "pgbeat"  # by it a worker knows the job
-# Celery writes a message's own headers last: `task` among them would call a task that nobody has allowed, `id` would
-# make it another job, and the rest would be taken for what the worker itself knows of the call.
+RESERVED_HEADER = "pgbeat"  # a worker reads the job from it
+# Celery writes the headers of an option last: `task` among them would call a task that is not allowed, `id` would make
+# it another job, and the worker would use the others instead of its own values.
 CELERY_HEADERS = frozenset(
     (
         *("_children", "_filter_x_death_headers", "_get_custom_headers", "_protected", "args", "argsrepr"),
@@ -104,7 +104,7 @@ IN_COLUMNS = ("queue", "priority")
 
 
 def read_options(field: str, value: Any) -> dict[str, Any]:
-    """Return the options as plain JSON values; `queue` and `priority` are passed on for their columns.
+    """Return the options as plain JSON values; `queue` and `priority` are returned unchecked, for their columns.
 
     Raises:
         InvalidPeriodicTask: an option is unknown, refused, or of the wrong kind; names it.
@@ -117,8 +117,7 @@ def read_options(field: str, value: Any) -> dict[str, Any]:
 def _option(name: Any, value: Any) -> Any:
     where = f"options[{in_short(name)}]"
     if name not in KINDS:
-        near = difflib.get_close_matches(str(name), KINDS, n=1)
-        hint = f". Did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(KINDS))}"
+        hint = did_you_mean(str(name), KINDS) or f"; known are {', '.join(sorted(KINDS))}"
         raise InvalidPeriodicTask(f"options has {in_short(name)}, which a periodic task cannot set{hint}")
     kind = KINDS[name]
     if isinstance(value, timedelta) and kind in (SECONDS, MOMENT):

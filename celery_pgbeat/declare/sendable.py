@@ -1,7 +1,7 @@
-"""Whether what a row holds may become a message: by the rules for what is declared, whatever wrote the row.
+"""Checks before sending that a row may become a message, by the rules for declarations.
 
-A restored dump, a trigger that was switched off, a role that writes jobs or an older package may have let in what this
-package refuses.
+A row may contain values that this package refuses: from a restored dump, while a trigger was disabled, from a role that
+writes jobs, or from an older package.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from celery_pgbeat.plain_json import check_json
 
 
 def check_sendable(queue: str | None, options: str, args: str, kwargs: str) -> None:
-    """Look at the parts of a row from which its message is made; the last three are JSON.
+    """Check the parts of a row from which its message is made; the last three are JSON.
 
     Raises:
-        InvalidPeriodicTask: one of them is such as a declaration could not have; names it.
+        InvalidPeriodicTask: one of them would be refused in a declaration; names it.
 
     Example:
         >>> check_sendable("low", '{"expires": 60}', "[1]", "{}")

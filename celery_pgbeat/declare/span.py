@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.safe_text import in_short
 from celery_pgbeat.schedules.durations import DurationError, read_iso, read_spoken
-from celery_pgbeat.shown import in_short
 
 WAYS = "use a timedelta, a number of seconds, or text such as '30m' or '1h30m'"
 
@@ -16,7 +16,7 @@ def read_span(field: str, value: Any) -> timedelta:
     """Return a span, of any sign.
 
     Raises:
-        InvalidPeriodicTask: it is none; names the field and the value.
+        InvalidPeriodicTask: it is not a span; names the field and the value.
     """
     if isinstance(value, timedelta):
         return value

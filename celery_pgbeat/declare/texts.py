@@ -1,4 +1,4 @@
-"""Texts that a row may hold, and names that a broker would not take for what they are."""
+"""Checks texts of a row, and refuses names that the broker or Celery use themselves."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from typing import Any
 
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.shown import in_short
+from celery_pgbeat.safe_text import in_short
 
-LONGEST_TEXT = 1_000  # characters of what is a name of something else or a few words
+LONGEST_TEXT = 1_000  # characters of a name or of free text
 CONTROL = re.compile(r"[\x01-\x1f\x7f-\x9f]")  # those of Unicode's categories C0 and C1; NUL is refused before
-# Names under which Celery, kombu and RabbitMQ keep what is theirs. In Redis a queue is a key: a list of the name
-# `unacked` in place of kombu's hash ends each worker that fetches a message. The same as in SQL.
+# Names that Celery, kombu and RabbitMQ use themselves. In Redis a queue is a key: a list with the name `unacked`
+# instead of kombu's hash ends each worker that fetches a message. The same as in SQL.
 BROKERS_OWN = re.compile(r"unacked|_kombu\.|celeryev|celery-task(set)?-meta-|amq\.|.*\.pidbox\Z", re.DOTALL)
 
 
@@ -19,7 +19,7 @@ def read_text(field: str, value: Any) -> str:
     """Return a text of at least one character.
 
     Raises:
-        InvalidPeriodicTask: it is none, or Postgres cannot store it.
+        InvalidPeriodicTask: it is not a text, is empty, or Postgres cannot store it.
     """
     if not isinstance(value, str):
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not text")
@@ -32,18 +32,18 @@ def storable(field: str, text: str) -> str:
     """Return the text if Postgres can store it.
 
     Raises:
-        InvalidPeriodicTask: it holds NUL or half a surrogate pair.
+        InvalidPeriodicTask: it contains NUL or a lone surrogate.
     """
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise InvalidPeriodicTask(f"{field} is {in_short(text)}; Postgres stores neither NUL nor lone surrogates")
-    return str.__str__(text)  # of a subclass, as an enum's member is, only what it holds
+    return str.__str__(text)  # of a subclass, such as an enum's member, only its value
 
 
 def read_short_text(field: str, value: Any) -> str:
-    """Return a text that may stand in a row.
+    """Return a text for a row.
 
     Raises:
-        InvalidPeriodicTask: it is no text, longer than 1,000 characters, or Postgres cannot store it.
+        InvalidPeriodicTask: it is not a text, longer than 1,000 characters, or Postgres cannot store it.
     """
     text = read_text(field, value)
     if len(text) > LONGEST_TEXT:
@@ -52,10 +52,10 @@ def read_short_text(field: str, value: Any) -> str:
 
 
 def printable(field: str, text: str) -> str:
-    """Return a text that forges no line of a log and sends no command to a terminal.
+    """Return a text without control characters, which could forge a line of a log or send commands to a terminal.
 
     Raises:
-        InvalidPeriodicTask: it holds a control character; names it.
+        InvalidPeriodicTask: it contains one; names it.
 
     Example:
         >>> printable("name", "nightly")
@@ -77,10 +77,10 @@ def read_one_line(field: str, value: Any) -> str:
 
 
 def routable(field: str, text: str) -> str:
-    """Return the name of a queue or an exchange that is not the broker's own.
+    """Return the name of a queue or an exchange, if the broker and Celery do not use it themselves.
 
     Raises:
-        InvalidPeriodicTask: it is.
+        InvalidPeriodicTask: they do.
 
     Example:
         >>> routable("queue", "reports")

@@ -1,4 +1,4 @@
-"""When, as people write it in Python, to the text, zone and anchor of a row."""
+"""Turns a schedule as it is written in Python into the text, zone and anchor of a row."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from celery_pgbeat.schedules.durations import spoken
 from celery_pgbeat.schedules.wallclock.zones import zone_named
 
 NAME = re.compile(r"[a-z]+")
-# Where Celery's `relative` intervals are counted from: midnight on the wall clock of the row's zone. A Monday, so that
-# weeks begin with one; and of our days, for the offset of a zone may have been another one in 1970.
+# Celery's `relative` intervals are counted from here: midnight on the wall clock of the row's zone. It is a Monday, so
+# that weeks begin on Mondays; and recent, because a zone may have had another offset in 1970.
 RELATIVE_FROM = datetime(2024, 1, 1)  # noqa: DTZ001
 DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """When something runs: what `cron` and `every` return, and every other way of writing it becomes.
+    """A schedule as text, with its zone and anchor: what `cron` and `every` return.
 
     Attributes:
         text: the schedule, as it would be written in SQL.
-        timezone: IANA name of the zone whose wall clock counts; None for the app's.
-        anchor: where the grid of an interval starts; None for the instant at which the schedule is set. A naive one is
-            read in the zone.
+        timezone: IANA name of the schedule's zone; None for the app's.
+        anchor: where the grid of an interval starts; None for the instant at which the schedule is set. A naive
+            datetime is read in the zone.
     """
 
     text: str
@@ -43,7 +43,7 @@ def cron(expression: str, timezone: str | tzinfo | None = None) -> Timing:
 
     Args:
         expression: such as `*/5 * * * *`, `0 9 * * mon-fri`, `@daily`.
-        timezone: the zone whose wall clock counts, an IANA name or a ZoneInfo; None for the app's.
+        timezone: the schedule's zone, an IANA name or a ZoneInfo; None for the app's.
 
     Raises:
         InvalidSchedule: the expression or the zone is wrong; names the field and the value.
@@ -60,13 +60,13 @@ def cron(expression: str, timezone: str | tzinfo | None = None) -> Timing:
 
 
 def every(interval: str | timedelta | float) -> Timing:
-    """Declare an interval. It is counted from the instant it is set, and later runs do not drift.
+    """Declare an interval. It is counted from the instant at which it is set; later runs do not drift.
 
     Args:
         interval: text such as `30s`, `5 minutes`, `1h30m`, `PT5M`; a timedelta; or a number of seconds.
 
     Raises:
-        InvalidSchedule: it is no interval, or not longer than zero.
+        InvalidSchedule: it is not an interval, or not longer than zero.
 
     Example:
         >>> every("1h30m")
@@ -82,16 +82,16 @@ def every(interval: str | timedelta | float) -> Timing:
 
 
 def timing_of(when: Any, app_timezone: str = "UTC") -> Timing:
-    """Convert whatever somebody may declare as a schedule.
+    """Return the Timing of a schedule, in whatever form it is declared.
 
     Args:
         when: a Timing, text, a timedelta, a number of seconds, a date or datetime (once), or Celery's `crontab`,
             `schedule` or `solar`.
-        app_timezone: the app's zone, for what carries none of its own: Python always declares a zone, so that two
-            equal declarations are equal rows.
+        app_timezone: the app's zone, for a schedule without one. Python always declares a zone, so that two equal
+            declarations are equal rows.
 
     Raises:
-        InvalidSchedule: nothing that can be stored as text.
+        InvalidSchedule: it cannot be stored as text.
 
     Example:
         >>> timing_of(90).text
@@ -110,7 +110,7 @@ def relative_timing(length: timedelta | float) -> Timing:
     Whole days are days of the calendar, from midnight to midnight; everything shorter is elapsed time.
 
     Raises:
-        InvalidSchedule: it is no interval, or not longer than zero.
+        InvalidSchedule: it is not an interval, or not longer than zero.
     """
     text = _interval(length).text
     span = length if isinstance(length, timedelta) else timedelta(seconds=length)
@@ -130,7 +130,7 @@ def zone_name(zone: tzinfo) -> str:
     """Return the IANA name of a time zone object, zoneinfo's or pytz's.
 
     Raises:
-        InvalidSchedule: it has none: a fixed offset knows no daylight saving time and is refused.
+        InvalidSchedule: it has none. A fixed offset is refused, because it has no daylight saving time.
     """
     name = getattr(zone, "key", None) or getattr(zone, "zone", None)
     if name is None and zone == timezone.utc:
@@ -167,13 +167,13 @@ def _refused(when: Any, kind: type) -> InvalidSchedule:
     if any(parent.__module__ == "celery.schedules" for parent in kind.__mro__):
         reason = (
             f"the class {name} decides in Python when it is due, and a row can only hold text: "
-            f"write it as cron, an interval, ISO 8601, a calendar event or an RRULE. If it asks a database, schedule "
-            f"the task as often as it asks, and look inside the task"
+            f"write it as cron, an interval, ISO 8601, a calendar event or an RRULE. If it reads a database, schedule "
+            f"the task as often as it reads, and let the task look"
         )
     else:
         reason = (
-            f"a {kind.__qualname__} is no schedule: use cron(...), every(...), text, a timedelta, seconds, a datetime, "
-            f"or Celery's crontab, schedule or solar"
+            f"a {kind.__qualname__} is not a schedule: use cron(...), every(...), text, a timedelta, seconds, a "
+            f"datetime, or Celery's crontab, schedule or solar"
         )
     return InvalidSchedule(repr(when), "schedule", reason)
 
@@ -205,7 +205,7 @@ def _once(instant: datetime) -> Timing:
 
 
 def _crontab(schedule: Any) -> Timing:
-    """Write Celery's crontab in the order of cron; the prefix keeps its own rule, day fields ANDed."""
+    """Write Celery's crontab in the order of cron. The prefix keeps Celery's rule: a day must fit both day fields."""
     fields = (
         _field(schedule._orig_minute),
         _field(schedule._orig_hour),
@@ -226,7 +226,7 @@ def _solar(schedule: Any) -> Timing:
     return Timing(f"solar: {schedule.event} {schedule.lat} {schedule.lon}")
 
 
-# By name, so that Celery need not be imported, and exactly these classes: a subclass may be due at other times.
+# By name, so that Celery need not be imported. Only these classes: a subclass may be due at other times.
 CELERY: dict[str, Callable[[Any], Timing]] = {
     "celery.schedules.crontab": _crontab,
     "celery.schedules.schedule": _celery_interval,
@@ -258,7 +258,7 @@ def _named(field: str) -> str:
 
 
 def _own_zone(schedule: Any) -> str | None:
-    """Return the zone that a crontab was given, None where it takes the app's."""
+    """Return the zone that a crontab was given; None if it uses the app's."""
     zone = vars(schedule).get("tz")
     if zone is None and schedule.nowfun is not None:
         zone = schedule.nowfun().tzinfo

@@ -1,9 +1,8 @@
 """Private servers from wheels, for the demo, the tests and the benchmarks.
 
-What it is for: starting and stopping a Postgres and a Redis-compatible server that belong to this process alone,
-as root and as an ordinary user, on Linux and macOS. What it may not do: touch anything outside the server's own
-temporary folder, or be needed by a beat or a worker. The invariant: when the process that started a server is gone,
-however it went, the server goes too.
+It starts and stops a Postgres and a Redis-compatible server that belong to this process alone, as root and as an
+ordinary user, on Linux and macOS. It writes nothing outside the server's own temporary folder, and no beat or worker
+needs it. The invariant: when the process that started a server has ended, however it ended, the server ends too.
 
 Example:
     >>> from celery_pgbeat.embedded import Postgres

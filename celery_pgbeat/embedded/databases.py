@@ -1,4 +1,4 @@
-"""Making and dropping databases on a server, private or not."""
+"""Creates and drops databases on a server, private or not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def create_database(url: str, name: str, template: str | None = None) -> str:
     """Create a database on the server of `url`, whose user must be allowed to, and return the new one's URL.
 
     Args:
-        template: the database to copy, with which nobody may be connected.
+        template: the database to copy; no session may be connected to it.
     """
     copied = sql.SQL(" template {}").format(sql.Identifier(template)) if template else sql.SQL("")
     _execute(url, sql.SQL("create database {}").format(sql.Identifier(name)) + copied)
@@ -21,7 +21,7 @@ def create_database(url: str, name: str, template: str | None = None) -> str:
 
 
 def drop_database(url: str, name: str) -> None:
-    """Drop a database of the server of `url`, whoever is connected with it; one that is gone already is no error."""
+    """Drop a database of the server of `url` and end its sessions; a database that does not exist is no error."""
     _execute(url, sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
 
 

@@ -6,4 +6,4 @@ from celery_pgbeat.errors import PgBeatError
 
 
 class ServerUnavailable(PgBeatError, RuntimeError):
-    """A private server cannot be started here: no binary, no right to, or it does not come up."""
+    """A private server cannot be started here: there is no binary, no right to run it, or it fails at the start."""

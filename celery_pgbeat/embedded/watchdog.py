@@ -1,17 +1,16 @@
-"""Sits with one child process and ends it when the owner is gone.
+"""Watches one child process and ends it when its owner has ended.
 
-A demo or a test run may be killed with `kill -9`; its servers must not stay behind. `PR_SET_PDEATHSIG` would be
-shorter, but it is Linux only, fires when the *thread* that started the child ends, and is taken off when `unshare`
-enters a user namespace. So each child has a small parent of its own: this file, run as a script, with nothing but the
-standard library.
+A demo or a test run may be killed with `kill -9`, and its servers must end too. `PR_SET_PDEATHSIG` would be shorter,
+but it works only on Linux, is sent when the *thread* that started the child ends, and is cleared when `unshare` enters
+a user namespace. So each child has a small parent process: this file, run as a script, with only the standard library.
 
     owner ──stdin pipe──► watchdog ──fork, setsid──► child
           ◄──stdout pipe──
 
-The watchdog writes the child's process id and later its exit status. It leaves when stdin has something to read: a word
-from the owner (`keep`: leave the folder alone), or the end of file that the kernel delivers when the owner dies. Then
-it ends the child and removes the folder. Only then it reaps the child, so until then the id cannot pass to another
-process and the owner may send signals to it without a race.
+The watchdog writes the child's process id and later its exit status. It waits until stdin has something to read: a
+message from the owner (`keep`: do not remove the folder), or the end of file that the kernel delivers when the owner
+dies. Then it ends the child and removes the folder, and only then reaps the child. Until then no other process can get
+the child's id, so that the owner can send signals to it without a race.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 KEEP = b"keep\n"
-RECORD = 12  # bytes of one number that the watchdog tells: fixed, so that one read takes one of them
-_POLL = 0.01  # seconds between two looks at a process that was asked to end
+RECORD = 12  # bytes of one number from the watchdog; a fixed size, so that one read returns one number
+_POLL = 0.01  # seconds between two checks of a process that has been sent a signal
 _KILL_TIMEOUT = 5.0  # seconds; a killed process ends at once, unless it waits for a disk
 
 
 def descendants(pid: int) -> list[int]:
     """List the processes below `pid`, nearest first.
 
-    Process groups are not enough: each backend of Postgres is a session of its own.
+    Process groups are not enough: each backend of Postgres has a session of its own.
     """
     children: dict[int, list[int]] = {}
     for child, parent in _parents():
@@ -59,10 +58,10 @@ def signal_tree(pid: int, number: int) -> None:
 
 
 def kill_tree(pid: int) -> None:
-    """Kill a process and all its descendants, and wait for the end of the latter.
+    """Kill a process and all its descendants, and wait until the descendants have ended.
 
-    They are stopped first: a prefork parent or a postmaster would replace its killed children while we look for them.
-    And the last of them must be gone before a Postgres may be started again on the same data.
+    They are stopped first: a prefork parent or a postmaster would replace its killed children while we list them. All
+    of them must have ended before a Postgres may start again on the same data.
     """
     signal_tree(pid, signal.SIGSTOP)
     below = descendants(pid)
@@ -73,7 +72,7 @@ def kill_tree(pid: int) -> None:
 
 
 def _parents() -> Iterator[tuple[int, int]]:
-    """Yield the id of each process and that of its parent."""
+    """Iterate over the ids of all processes, each with its parent's id."""
     if not os.path.exists("/proc/self/stat"):
         import subprocess
 
@@ -89,7 +88,7 @@ def _parents() -> Iterator[tuple[int, int]]:
 
 
 def _lives(pid: int) -> bool:
-    """Tell whether a process runs still; one that only waits to be reaped does not."""
+    """Return whether a process still runs; a zombie does not."""
     try:
         os.kill(pid, 0)
         with open(f"/proc/{pid}/stat", "rb") as stat:
@@ -106,7 +105,7 @@ def _send(send: Callable[[int, int], None], pid: int, number: int) -> None:
 
 
 class _Child:
-    """The process we sit with."""
+    """The child process."""
 
     def __init__(self, log: str, command: list[str]) -> None:
         self._status: int | None = None
@@ -116,11 +115,11 @@ class _Child:
 
     @staticmethod
     def _become(log: str, command: list[str]) -> None:
-        """Turn into the command: a session of its own, nothing to read, the output appended to the log."""
+        """Become the command, in a new session, with an empty stdin and the output appended to the log."""
         try:
             os.setsid()
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            # The folder may belong to another user, who could have put a link in the log's place.
+            # The folder may belong to another user, who could have replaced the log with a link.
             written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
             os.dup2(written, 1)
             os.dup2(written, 2)
@@ -132,7 +131,7 @@ class _Child:
             os._exit(127)
 
     def status(self) -> int | None:
-        """Give the exit status (negative: the signal that ended it), or None while it runs."""
+        """Return the exit status (negative: the signal that ended it), or None while it runs."""
         if self._status is None and hasattr(os, "waitid"):
             ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is not None:
@@ -144,14 +143,14 @@ class _Child:
         return self._status
 
     def end(self, number: int, grace: float) -> None:
-        """Ask it to stop, and kill what is left of it after the grace period (seconds)."""
+        """Send it a signal, and after the grace period (seconds) kill it and its descendants."""
         if self.status() is None:
             signal_tree(self.pid, signal.SIGCONT)
             _send(os.kill, self.pid, number)
             self._wait(grace)
         kill_tree(self.pid)
         self._wait(grace)
-        # A restarted Postgres takes even a zombie of its predecessor for alive, and who inherits ours may be slow.
+        # Reap it: a restarted Postgres counts even a zombie of its predecessor as alive.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, os.WNOHANG)
 
@@ -161,38 +160,38 @@ class _Child:
             time.sleep(_POLL)
 
 
-def _tell(number: int) -> None:
+def _report(number: int) -> None:
     with contextlib.suppress(BrokenPipeError):
         os.write(1, b"%*d\n" % (RECORD - 1, number))
 
 
-def _sit(child: _Child, wake: int) -> bytes:
-    """Report the child's end when it comes; return the owner's word, or nothing if the owner is gone."""
-    told = False
+def _watch(child: _Child, wake: int) -> bytes:
+    """Report the child's end; return the owner's message, empty if the owner has ended."""
+    reported = False
     while True:
         ready, _, _ = select.select([0, wake], [], [])
         if 0 in ready:
             return os.read(0, len(KEEP))
         os.read(wake, 4096)
         status = child.status()
-        if status is not None and not told:
-            told = True
-            _tell(status)
+        if status is not None and not reported:
+            reported = True
+            _report(status)
 
 
 def main(log: str, folder: str, stop_signal: str, grace: str, *command: str) -> None:
-    """Start the command, sit with it, and clean up after it."""
+    """Start the command, watch it, and clean up after it."""
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken)
-    # What ends the owner must not end its watchdog first. Not by SIG_IGN: the child would inherit that.
+    # A signal that ends the owner must not end its watchdog first. Not with SIG_IGN: the child would inherit it.
     for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     child = _Child(log, list(command))
-    _tell(child.pid)
-    word = _sit(child, wake)
+    _report(child.pid)
+    message = _watch(child, wake)
     child.end(int(stop_signal), float(grace))
-    if folder and word != KEEP:
+    if folder and message != KEEP:
         import shutil
 
         shutil.rmtree(folder, ignore_errors=True)

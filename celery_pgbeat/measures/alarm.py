@@ -22,7 +22,7 @@ from typing import Any
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.measures.webhook import Webhook
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.shown import one_line
+from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.signals import alert as alert_signal
 from celery_pgbeat.threads import LastingThread
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from celery_pgbeat.api import Job, PeriodicTask, PgBeat
 from celery_pgbeat.declare import KNOWN_OPTIONS
-from celery_pgbeat.declare.columns import did_you_mean
 from celery_pgbeat.errors import UnknownPeriodicTask
+from celery_pgbeat.suggestions import did_you_mean
 from celery_pgbeat.testing.failure import differ, facts
 from celery_pgbeat.testing.instants import at as instant_of
 from celery_pgbeat.testing.recorder import Refused, Sent

@@ -60,7 +60,7 @@ def test_the_demo_kills_a_beat_and_proves_that_nothing_is_lost_or_doubled() -> N
     status, out, err = finished("--seconds", "20")
 
     assert (0, "") == (status, err), out + err
-    for told in ("kill -9 beat-", "is stopped where it stands", "is started again", "wakes up"):
+    for told in ("kill -9 beat-", "is frozen", "is started again", "continues (SIGCONT)"):
         assert told in out
     assert "insert into pgbeat.periodic_task" in out
     assert "@beat.periodic_task(" in out

@@ -74,4 +74,4 @@ def test_health_cannot_check_the_broker_without_an_app(migrated_database: str) -
     done = shell(migrated_database, "health", "--broker")
 
     assert 2 == done.returncode
-    assert "Only an app knows its broker" in done.stderr
+    assert "The check of the broker needs an app" in done.stderr

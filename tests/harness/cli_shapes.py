@@ -131,6 +131,7 @@ SHAPES: dict[str, Any] = {
         "occurrences": [{"utc": instant, "local": str, "note": maybe(str)}],
         "skipped": list,
         "finished": bool,
+        "croniter": maybe({"agrees": bool}),
     },
     "trigger": {"periodic_task": str, "job": uuid},
     "groups": [_of_columns(GroupStatus)],

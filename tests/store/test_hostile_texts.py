@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from celery_pgbeat.cli import COMMANDS, main
-from celery_pgbeat.shown import json_lines, one_line
+from celery_pgbeat.safe_text import json_lines, one_line
 from tests.harness.session import Session
 
 Run = Callable[..., Result]

@@ -162,10 +162,10 @@ def test_what_cannot_be_a_row_is_refused_alone_with_the_way_out(
 
     assert {"good"} == set(rows_of(app, database))
     told = "\n".join(record.getMessage() for record in caplog.records if record.levelno == logging.ERROR)
-    assert "as often as it asks, and look inside the task" in told
+    assert "as often as it reads, and let the task look" in told
     assert "options has 'work_gated', which a periodic task cannot set" in told
     assert "'json', the only one allowed" in told
-    assert "give it one of your own: add_periodic_task(…, name='…')" in told
+    assert "set one yourself: add_periodic_task(…, name='…')" in told
     assert 4 == told.count("is refused, the others go on")
 
 

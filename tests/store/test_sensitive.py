@@ -15,7 +15,7 @@ from celery_pgbeat import PgBeat
 from celery_pgbeat.beat.messages import OutgoingJob
 from celery_pgbeat.cli import main
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.sensitive import MASK
+from celery_pgbeat.redaction import MASK
 from tests.harness.session import Session, reason
 from tests.harness.ticks import HOUR, beat, decided, make_due, submit
 

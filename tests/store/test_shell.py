@@ -435,7 +435,7 @@ def test_a_file_with_anything_wrong_changes_nothing_and_all_of_it_is_named(run: 
         "  line 6: 't': start_at is 'x', not a date-time such as 2026-12-24T18:00:00Z",
         "  line 7: 't': there is no column 'colour'",
         "  line 8: 's': '0 25 * * *': hour 25 is not in 0-23",
-        "  line 9: 'of sql' is managed by 'sql': leave it out, or take it over with --take-over",
+        "  line 9: 'of sql' is managed by 'sql': leave it out, or take it over (take_over)",
     ] == result.stderr.splitlines()
     assert 1 == session.value("select count(*) from pgbeat.periodic_task")
 
@@ -450,10 +450,10 @@ def test_an_import_keeps_to_one_owner(run: Run, session: Session) -> None:
     code = run("import", "-", input='{"name": "c", "task": "x", "managed_by": "code:shop"}\n')
     nothing = run("import", "-", "--managed-by", "ops", "--prune", input=two.splitlines()[0])
 
-    assert (1, True) == (undecided.exit_code, "choose with --managed-by" in undecided.stderr)
+    assert (1, True) == (undecided.exit_code, "choose one (managed_by)" in undecided.stderr)
     assert (0, "Left out: 1 line of other owners than 'ops'.\n") == (one.exit_code, one.stderr)
     assert (0, True) == (taken.exit_code, "managed_by: sql -> ops" in taken.stdout)
-    assert (1, True) == (code.exit_code, "comes from the code of that app" in code.stderr)
+    assert (1, True) == (code.exit_code, "from the code of that app" in code.stderr)
     assert (1, True) == (nothing.exit_code, "the file defines nothing of ops" in nothing.stderr)
     assert ["b", "other"] == [row["name"] for row in session.rows("select name from pgbeat.periodic_task order by 1")]
 
@@ -539,7 +539,7 @@ def test_where_all_is_well_the_doctor_finds_only_that_versions_differ(run: Run, 
     assert 0 == result.exit_code
     assert {"nodes": ["note: Nodes run version 0.1, this is 0.1.0."]} == findings(result)
     well.rows("update pgbeat.node set version = '0.1.0'")
-    assert "Nothing is wrong.\n" == run("doctor").stdout
+    assert "No problems found.\n" == run("doctor").stdout
 
 
 def test_the_doctor_misses_beats_and_trackers(run: Run, session: Session) -> None:
@@ -550,7 +550,7 @@ def test_the_doctor_misses_beats_and_trackers(run: Run, session: Session) -> Non
 
     assert 1 == result.exit_code
     assert ["error", "warning", "note"] == [one.partition(":")[0] for one in findings(result)["nodes"]]
-    assert "error: No beat was heard of within 30 s: nothing is sent." == findings(result)["nodes"][0]
+    assert "error: No beat has sent a heartbeat within 30 s: nothing is sent." == findings(result)["nodes"][0]
 
 
 def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
@@ -585,7 +585,7 @@ def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
     heads = [one.partition(", the first")[0] for one in findings(result)["stuck"]]
     assert 1 == result.exit_code
     assert [
-        "error: Long due and not sent: 1 row",
+        "error: Overdue and not sent: 1 row",
         "warning: Due, with lazy arguments that no beat's code declares: 1 row",
         "error: Marked and not sent: 1 row",
         "error: Not planned: 1 row",
@@ -593,8 +593,21 @@ def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
         "error: Not at the broker yet: 1 job",
         "error: Silent past busy_until, and not judged: 1 job",
         "warning: Running for more than a day without a max_run_time: 1 job",
-        "error: Buffered, and waiting for nothing: 1 job",
+        "error: Buffered, though nothing blocks it: 1 job",
     ] == heads
+
+
+def test_the_doctor_compares_cron_rows_with_croniter(run: Run, well: Session) -> None:
+    for name, schedule in (("alike", "0 9 * * 1-5"), ("june", "0 0 1 6-6 *"), ("minute", "4-4/3 * * * *")):
+        well.insert(name, schedule=schedule)
+    well.insert("interval", schedule="every 1h")
+
+    result = run("doctor", "--json")
+
+    (found,) = findings(result)["croniter"]
+    assert 0 == result.exit_code
+    assert found.startswith("note: croniter would run 2 rows at other instants, the first is 'june' (0 0 1 6-6 *), ")
+    assert found.endswith("croniter reads the month '6-6' as 1 to 12, here it is 6.")
 
 
 def test_the_doctor_finds_a_table_that_nobody_vacuums(run: Run, well: Session) -> None:
@@ -623,10 +636,11 @@ def test_the_doctor_reads_the_history_s_days(run: Run, well: Session) -> None:
 
     assert 1 == result.exit_code
     assert [
-        f"error: Missing in the history ahead: 1 day, the first is {tomorrow[:4]}-{tomorrow[4:6]}-{tomorrow[6:]}.",
-        "warning: Older than pgbeat_retention (30 days) and not dropped: 1 day of the history, the first is "
-        "2020-02-01.",
-        "note: Some final jobs lie in the default partition of the history, for which no day was made in time.",
+        "error: The history lacks partitions for 1 coming day, the first is "
+        f"{tomorrow[:4]}-{tomorrow[4:6]}-{tomorrow[6:]}.",
+        "warning: The history still has 1 day from before pgbeat_retention (30 days), the first is 2020-02-01.",
+        "note: Some final jobs are in the default partition of the history, because their day's was not created in "
+        "time.",
     ] == findings(result)["history"]
 
 
@@ -663,8 +677,10 @@ def test_the_doctor_finds_that_strangers_may_create_functions_in_the_search_path
 
     (found,) = [one for one in json.loads(result.stdout)["findings"] if one["check"] == "search path"]
     assert (1, "warning") == (result.exit_code, found["severity"])
-    assert "Everybody may create functions in the schema public" in found["what"]
-    for statement in found["mend"].removeprefix("Take that right away, as its owner: ").split("; or the path: "):
+    assert "Every user may create functions in the schema public" in found["what"]
+    for statement in (
+        found["mend"].removeprefix("Revoke that right, as the schema's owner: ").split("; or change the path: ")
+    ):
         well.rows("begin")
         well.rows(statement)
         well.rows("rollback")
@@ -690,7 +706,7 @@ def test_the_doctor_finds_that_others_than_its_owner_may_create_objects_in_our_s
 
     (found,) = findings(run("doctor", "--json"))["search path"]
 
-    assert f"warning: In our schema pgbeat not only its owner may create objects: {role.name}." == found
+    assert f"warning: Other users than its owner may create objects in our schema pgbeat: {role.name}." == found
     well.rows(f"revoke create on schema pgbeat from {role.name}")
     assert "search path" not in findings(run("doctor", "--json"))
 
@@ -712,7 +728,7 @@ def test_a_schema_that_is_missing_comes_first(database: str) -> None:
     printed = json.loads(result.stdout)
     assert 1 == result.exit_code
     assert "schema" == printed["findings"][0]["check"]
-    assert "the schema comes first" == printed["skipped"]["stuck"]
+    assert "fix the schema first" == printed["skipped"]["stuck"]
 
 
 # --- sql and top

@@ -126,7 +126,7 @@ def test_a_task_that_a_worker_knows_is_well(monkeypatch: pytest.MonkeyPatch) -> 
     found = brief(app.tasks(Told(tasks_in_use=used), Settings(), shop("memory://")))  # type: ignore[arg-type]
 
     assert [
-        "error: Neither this app nor any worker that answers knows the task 'shop.nowhere', which 'x' names."
+        "error: Neither this app nor any worker that replied knows the task 'shop.nowhere', which 'x' names."
     ] == found
 
 
@@ -140,16 +140,16 @@ def test_a_schema_in_which_strangers_may_create_objects_is_a_warning_that_says_h
     found = list(schema.search_path(Told(open_schemas=rows)))  # type: ignore[arg-type]
 
     assert [
-        "warning: Everybody may create functions in the schema public, which is in the search_path of the user shop: "
-        "one that fits better than Postgres' own runs in its place, with the rights of this user.",
-        "warning: In our schema pgbeat not only its owner may create objects: anna, bert.",
-        "warning: In our schema pgbeat not only its owner may create objects: everybody.",
+        "warning: Every user may create functions in the schema public, which is in the search_path of the user shop: "
+        "a function that fits better than Postgres' own runs instead, with the rights of this user.",
+        "warning: Other users than its owner may create objects in our schema pgbeat: anna, bert.",
+        "warning: Other users than its owner may create objects in our schema pgbeat: every user.",
     ] == brief(found)
     assert [
-        "Take that right away, as its owner: revoke create on schema public from public; or the path: alter role shop "
-        "set search_path = ''",
-        "Take that right away, as its owner: revoke create on schema pgbeat from anna, bert",
-        "Take that right away, as its owner: revoke create on schema pgbeat from bert, public",
+        "Revoke that right, as the schema's owner: revoke create on schema public from public; or change the path: "
+        "alter role shop set search_path = ''",
+        "Revoke that right, as the schema's owner: revoke create on schema pgbeat from anna, bert",
+        "Revoke that right, as the schema's owner: revoke create on schema pgbeat from bert, public",
     ] == [finding.mend for finding in found]
     assert [] == list(schema.search_path(Told(open_schemas=[])))  # type: ignore[arg-type]
 
@@ -159,7 +159,7 @@ def test_workers_that_answer_and_do_not_track_are_a_warning(monkeypatch: pytest.
     monkeypatch.setattr(here.control, "ping", lambda **_: [{"a": 1}, {"b": 1}])
     node = {"role": "worker", "alive": True, "tracking": True}
 
-    assert ["warning: Of 2 workers that answer Celery's ping 1 announced our tracker."] == brief(
+    assert ["warning: Of 2 workers that replied to Celery's ping, 1 have our tracker."] == brief(
         app.workers(Told(nodes=[node, {**node, "alive": False}]), Settings(), here)  # type: ignore[arg-type]
     )
     assert [] == list(app.workers(Told(nodes=[node, node]), Settings(), here))  # type: ignore[arg-type]
@@ -202,7 +202,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: str, **checks: Any) -> Result:
 def test_nothing_but_notes_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     note = Finding(NOTE, "Something.", "Nothing to do.")
 
-    assert (0, "Nothing is wrong.\n") == ((result := run(monkeypatch, stuck=[])).exit_code, result.output)
+    assert (0, "No problems found.\n") == ((result := run(monkeypatch, stuck=[])).exit_code, result.output)
     assert (0, "note: Something.\n    Nothing to do.\n") == (
         (result := run(monkeypatch, stuck=[note])).exit_code,
         result.output,
@@ -216,7 +216,7 @@ def test_the_worst_is_told_first_and_ends_with_exit_code_one(monkeypatch: pytest
 
     assert 1 == result.exit_code
     assert ["error: error.", "warning: warning.", "note: note."] == result.stdout.splitlines()[::2]
-    assert "Not looked at: tasks: no app was named (-A)\n" == result.stderr
+    assert "Not checked: tasks: no app was named (-A)\n" == result.stderr
 
 
 def test_a_check_that_fails_is_a_finding_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +227,7 @@ def test_a_check_that_fails_is_a_finding_and_the_others_go_on(monkeypatch: pytes
     printed = json.loads(run(monkeypatch, "--json", **checks).stdout)
 
     assert list(checks) == printed["checked"] == [finding["check"] for finding in printed["findings"]]
-    assert "This cannot be looked at: permission denied for table node" == printed["findings"][0]["what"]
+    assert "This check failed: permission denied for table node" == printed["findings"][0]["what"]
 
 
 def test_an_error_of_ours_in_a_check_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +243,7 @@ def test_a_schema_that_does_not_do_comes_before_what_stands_on_it() -> None:
     examination.make("schema", lambda: [Finding(ERROR, "Old.", "Migrate.")])
     examination.make("stuck", lambda: pytest.fail("looked at"))
 
-    assert {"stuck": "the schema comes first"} == examination.as_dict()["skipped"]
+    assert {"stuck": "fix the schema first"} == examination.as_dict()["skipped"]
 
 
 def test_the_patience_with_what_hangs_is_beyond_what_counts_as_on_time() -> None:

@@ -39,6 +39,10 @@ def test_a_schedule_is_shown_with_its_meaning_and_its_next_occurrences() -> None
         "Sun 2027-03-28 03:00:00+02:00  2027-03-28 01:00:00Z  the clocks go forward from 02:00 to 03:00: "
         "02:30 does not exist, so it runs right after\n"
         "Mon 2027-03-29 02:30:00+02:00  2027-03-29 00:30:00Z\n"
+        "\n"
+        "Croniter would run at other instants, first Sun 2027-10-31 02:30:00+01:00 instead of "
+        "Mon 2027-11-01 02:30:00+01:00: the clocks go back on 2027-10-31: times that come twice run in the first pass "
+        "only here.\n"
     ) == result.stdout
 
 
@@ -68,6 +72,7 @@ def test_a_schedule_is_shown_as_json() -> None:
         "occurrences": [{"utc": "2027-03-29T00:30:00+00:00", "local": "2027-03-29T02:30:00+02:00", "note": None}],
         "skipped": [],
         "finished": False,
+        "croniter": None,
     } == {**shown, "occurrences": shown["occurrences"][1:2], "skipped": []}
     assert 1 == len(shown["skipped"])
 
@@ -89,13 +94,30 @@ def test_the_options_of_a_row_count_when_its_schedule_is_shown() -> None:
     assert "so nothing runs for it" in skipped
 
 
+def test_what_croniter_makes_of_a_cron_text_is_shown() -> None:
+    agreeing = json.loads(validate("0 9 * * 1-5", "--json").stdout)["croniter"]
+    other = json.loads(validate("0 0 1 6-6 *", "--after", "2026-12-01", "--json").stdout)["croniter"]
+    unreadable = validate("0 0 LW * *").stdout.splitlines()[-1]
+
+    assert {"agrees": True} == agreeing
+    assert {
+        "agrees": False,
+        "readable": True,
+        "cause": "field",
+        "reason": "croniter reads the month '6-6' as 1 to 12, here it is 6",
+        "here": {"utc": "2027-06-01T00:00:00+00:00", "local": "2027-06-01T00:00:00+00:00"},
+        "there": {"utc": "2027-01-01T00:00:00+00:00", "local": "2027-01-01T00:00:00+00:00"},
+    } == other
+    assert "Croniter cannot read this text: the day 'LW' is not in croniter's language." == unreadable
+
+
 @pytest.mark.parametrize(
     ("after", "begins"), [((), "now"), (("--after", "2027-03-27T12:00+01:00"), "at 2027-03-27 11:00:00Z")]
 )
 def test_an_interval_says_where_its_grid_begins(after: tuple[str, ...], begins: str) -> None:
     result = validate("every 5m", *after)
 
-    assert f"grid         begins {begins}; that of a row at its anchor, " in result.stdout
+    assert f"grid         begins {begins}; for a row: at its anchor, " in result.stdout
 
 
 def test_a_grid_begins_at_a_whole_second() -> None:
@@ -197,7 +219,7 @@ def test_who_forgets_that_it_is_a_window_is_told() -> None:
     result = validate("0 0 * * sat P2D")
 
     assert 1 == result.exit_code
-    assert "As a blackout window it would do: add --window." == result.stderr.splitlines()[-1]
+    assert "It is a valid blackout window: add --window." == result.stderr.splitlines()[-1]
 
 
 def test_under_celery_a_schedule_is_shown_in_the_zone_of_the_app() -> None:

@@ -178,7 +178,7 @@ def test_a_task_that_cannot_even_be_shown_is_refused() -> None:
 
 @pytest.mark.parametrize("wrong", [object(), ["@daily"], b"@daily"])
 def test_what_is_no_schedule_is_refused_by_its_type(wrong: Any) -> None:
-    with pytest.raises(InvalidSchedule, match="is no schedule: use cron"):
+    with pytest.raises(InvalidSchedule, match="is not a schedule: use cron"):
         timing_of(wrong)
 
 
@@ -491,7 +491,7 @@ def test_the_zone_of_an_app_is_a_name(app: Celery) -> None:
         ({"task": "t", "shedule": 5}, "has 'shedule', which is none of Celery's keys. Did you mean 'schedule'?"),
         ({"task": "t"}, "has no 'schedule'"),
         ({"task": "t", "schedule": 5, "pgbeat": 5}, "'pgbeat' is a int, not a dict of columns"),
-        ({"task": "t", "schedule": 5, "pgbeat": {"args": [1]}}, "'pgbeat' has 'args': say it in the entry itself"),
+        ({"task": "t", "schedule": 5, "pgbeat": {"args": [1]}}, "'pgbeat' has 'args': set it in the entry itself"),
     ],
 )
 def test_a_wrong_entry_of_beat_schedule_is_refused(given: Any, said: str) -> None:

@@ -117,11 +117,11 @@ def test_a_bug_report_of_a_process_that_only_has_a_pgbeat_hides_the_webhook_too(
 
 
 def test_inspect_conf_hides_the_url_in_a_worker_and_goes_on_showing_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    from celery_pgbeat.hidden import hide_secrets
+    from celery_pgbeat.redaction import hide_secret_settings
 
     monkeypatch.setattr(utils, "HIDDEN_SETTINGS", utils.HIDDEN_SETTINGS)
-    hide_secrets()
-    hide_secrets()
+    hide_secret_settings()
+    hide_secret_settings()
     app = app_of(URLS["plainly"])
     app.conf.pgbeat_alert_webhook = "https://hooks.example.com/hush"
     app.conf.pgbeat_lease = 5

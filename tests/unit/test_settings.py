@@ -202,7 +202,7 @@ def test_a_setting_that_nobody_reads_is_named_with_the_one_that_was_meant(caplog
 
     assert [
         "pgbeat_from_the_future is not a setting of this version and has no effect",
-        "pgbeat_leese is not a setting of this version and has no effect; did you mean pgbeat_lease?",
+        "pgbeat_leese is not a setting of this version and has no effect. Did you mean 'pgbeat_lease'?",
     ] == caplog.messages
 
 
@@ -230,8 +230,8 @@ def test_a_task_that_calls_others_is_allowed_by_its_name_and_not_by_a_pattern(
         ("mail.slow", {"reply_to": "low"}, None),
         ("high", {}, "pgbeat_allowed_queues does not allow the queue 'high'"),
         ("low", {"reply_to": "high"}, "pgbeat_allowed_queues does not allow the queue 'high'"),
-        ("low", {"exchange": "low"}, "pgbeat_allowed_queues is set, and options['exchange'] leads past it"),
-        (None, {"routing_key": "low"}, "pgbeat_allowed_queues is set, and options['routing_key'] leads past it"),
+        ("low", {"exchange": "low"}, "pgbeat_allowed_queues is set, and options['exchange'] would bypass it"),
+        (None, {"routing_key": "low"}, "pgbeat_allowed_queues is set, and options['routing_key'] would bypass it"),
     ],
 )
 def test_rows_name_no_other_queue_than_those_that_are_allowed(

@@ -1,9 +1,8 @@
-"""`demo`: watch three beats share the work while one of them is killed, and count afterwards.
+"""`demo`: three beats share the work while one of them is killed; afterwards everything is counted.
 
-What it is for: real beats, a real worker and real faults, on private servers, before the eyes of whoever wants to
-know. What it may not do: touch anything that it has not made itself, or leave anything behind. The invariant: what
-it claims at the end is counted from what the schedules say and what the tasks wrote down, not from what the beats
-believe.
+It shows real beats, a real worker and real faults, on private servers. It changes nothing that it has not created, and
+leaves nothing behind. The invariant: the numbers at the end are counted from the schedules and from what the tasks
+logged, not from the records of the beats.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from celery_pgbeat.cli.output import as_json, print_json
 @click.option(
     "--seconds", type=click.IntRange(15, 3600), default=25, show_default=True, help="How long to run and count."
 )
-@click.option("--keep", is_flag=True, help="Leave everything running after the proof, until Ctrl-C.")
-@click.option("--broker", metavar="URL", envvar="CELERY_BROKER_URL", help="A broker to use, instead of a private one.")
+@click.option("--keep", is_flag=True, help="Keep everything running after the proof, until Ctrl-C.")
+@click.option("--broker", metavar="URL", envvar="CELERY_BROKER_URL", help="Use this broker instead of a private one.")
 @as_json
 @click.pass_context
 def demo(ctx: click.Context, seconds: int, keep: bool, broker: str | None, as_json: bool) -> None:
     """Watch three beats share the work while one of them is killed.
 
-    Starts a private Postgres, a private broker, three beats and a worker; kills a beat with -9, freezes another,
-    brings both back, and proves by counting that no tick was lost and none was started twice. The exit code is 0
-    only if that is so. All that it started ends with it.
+    Starts a private Postgres, a private broker, three beats and a worker. It kills one beat with kill -9, freezes
+    another, brings both back, and proves by counting that no tick was lost and none was started twice. Only then the
+    exit code is 0. Everything that it started ends with it.
 
-    With the group's --url, or PGBEAT_URL, it uses that Postgres, in a schema of its own that it drops at
-    the end (killed with -9, it cannot).
+    With --url before the command, or PGBEAT_URL, it uses that Postgres, in a schema of its own that it drops at the end
+    (not if it is killed with kill -9).
     """
     from celery_pgbeat.cli.demo.endings import signals_end_the_demo
     from celery_pgbeat.cli.demo.processes import Processes
@@ -43,7 +42,7 @@ def demo(ctx: click.Context, seconds: int, keep: bool, broker: str | None, as_js
 
     group = ctx.parent.params if ctx.parent is not None else {}
     if group.get("schema"):
-        raise click.UsageError("demo makes a schema of its own: leave --schema out.")
+        raise click.UsageError("demo creates a schema of its own: leave --schema out.")
     url = group.get("url") or os.environ.get("PGBEAT_URL")
     screen = Screen(to_stderr=as_json)
     with signals_end_the_demo(), Servers(url, broker) as servers, Processes(servers) as processes:
@@ -52,8 +51,8 @@ def demo(ctx: click.Context, seconds: int, keep: bool, broker: str | None, as_js
         if as_json:
             print_json(proof.as_dict())
         if not proof.holds:
-            screen.say(processes.last_words(), red=True)
+            screen.say(processes.log_tails(), red=True)
         if keep:
-            with suppress(SystemExit):  # a signal ends it, and the proof stands
+            with suppress(SystemExit):  # a signal ends it; the exit code is that of the proof
                 scenario.keep_running()
     ctx.exit(0 if proof.holds else 1)

@@ -10,15 +10,15 @@ from celery import Celery, Task
 
 from celery_pgbeat import PgBeat, cron, every
 from celery_pgbeat.cli.demo.process import QUEUE
-from celery_pgbeat.cli.demo.start_log import note_start
+from celery_pgbeat.cli.demo.start_log import log_start
 
 
 class LoggedTask(Task):
-    """Each start writes itself down before anything else: the truth that the proof is counted from."""
+    """Logs each start before anything else; the proof counts these logs."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Write down the start, and run."""
-        note_start(self.request)
+        """Log the start, and run."""
+        log_start(self.request)
         return self.run(*args, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a closed terminal end the demo the same way: by an exception, so that all is tidied up."""
+"""Ctrl-C, SIGTERM and a closed terminal raise an exception in the demo, so that it cleans up."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def signals_end_the_demo() -> Iterator[None]:
-    """Turn a signal into SystemExit, with the status that a shell expects of a program ended by it."""
+    """Turn a signal into SystemExit, with the exit code that shells use for it."""
     before = {number: signal.signal(number, _end) for number in SIGNALS}
     try:
         yield
     except SystemExit:
-        click.echo("Ended before it was done; nothing that the demo started is left.", err=True)
+        click.echo("Ended early; everything that the demo started has been stopped.", err=True)
         raise
     finally:
         for number, handler in before.items():

@@ -1,6 +1,6 @@
-"""What is shown before the play begins: where it takes place, and what is periodic by Python and what by SQL.
+"""The introduction of the demo: its addresses, and the periodic tasks that are declared in Python and in SQL.
 
-What is shown is what runs: the end of app.py to the letter, and the very statements that are executed.
+It shows exactly what runs: the end of app.py, and the statements that are executed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TRY = (
 
 
 def addresses(servers: Servers) -> str:
-    """Return where everything is, and how to join in."""
+    """Return the addresses of the servers, and a statement to try."""
     return "\n".join(
         [
             f"Postgres  {servers.shown_url}",
@@ -41,7 +41,7 @@ def addresses(servers: Servers) -> str:
 
 
 def python() -> str:
-    """Return the source of the tasks that are periodic by Python."""
+    """Return the source of the tasks that are declared in Python."""
     source = resources.files("celery_pgbeat.cli.demo") / "app.py"
     return source.read_text(encoding="utf-8").partition(SHOWN_FROM)[2].strip()
 
@@ -52,19 +52,19 @@ def names_in_python() -> set[str]:
 
 
 def sql(servers: Servers) -> str:
-    """Return the statements that make further rows."""
+    """Return the statements that insert the other rows."""
     return INSERT.format(schema=servers.schema)
 
 
 def introduction(servers: Servers) -> str:
-    """Return all of it."""
+    """Return the whole introduction."""
     return "\n\n".join(
         [
-            "Three beats, one worker, all of them real processes. Everything ends with the demo.",
+            "Three beats and one worker, all of them real processes. Everything ends with the demo.",
             addresses(servers),
-            "Tasks that are periodic by Python:",
+            "Periodic tasks declared in Python:",
             _indented(python()),
-            "and by SQL:",
+            "and in SQL:",
             _indented(sql(servers)) + "\n",
         ]
     )

@@ -1,4 +1,4 @@
-"""One `celery` process of the demo, by name, over all its lives."""
+"""One `celery` process of the demo: a beat or a worker, which may be started several times."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from pathlib import Path
 from celery_pgbeat.embedded import Process
 
 APP = "celery_pgbeat.cli.demo.app"
-QUEUE = "PGBEAT_DEMO_QUEUE"  # a variable: on a broker of others the demo's messages have a queue of their own
-TAIL = 15  # lines of a log that are shown when something went wrong
+QUEUE = "PGBEAT_DEMO_QUEUE"  # an environment variable: on a given broker the demo uses a queue of its own
+TAIL = 15  # lines of the log that an error shows
 
 
 class DemoProcess:
-    """A beat or a worker. It ends with the demo, however that ends.
+    """A beat or a worker. It ends when the demo ends, even by kill -9.
 
     Args:
-        name: what it is called on the screen.
-        arguments: the words after `celery -A app`.
+        name: its name on the screen.
+        arguments: the arguments after `celery -A app`.
         environment: its whole environment.
     """
 
     def __init__(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         self.name = name
         self.state = "waiting"
-        self.pids: list[int] = []  # of all its lives
+        self.pids: list[int] = []  # of all its starts
         self._folder = Path(tempfile.mkdtemp(prefix=f"pgbeat-demo-{name}-"))
         self._log = self._folder / "log"
         self._command = [sys.executable, "-m", "celery", "-A", APP, *arguments]
-        # A killed worker leaves folders in its temporary folder.
+        # A killed worker leaves files in its temporary folder.
         self._environment = {**environment, "TMPDIR": str(self._folder), "PYTHONUNBUFFERED": "1"}
         self._process: Process | None = None
 
     @property
     def pid(self) -> int:
-        """The process id of its latest life."""
+        """The process id of its latest start."""
         return self.pids[-1]
 
     def start(self) -> None:
@@ -52,35 +52,35 @@ class DemoProcess:
         self.state = "running"
 
     def kill(self) -> None:
-        """Kill it with -9."""
+        """Kill it with kill -9."""
         self._started.kill()
         self.state = "killed"
 
     def freeze(self) -> None:
-        """Stop it where it stands (SIGSTOP)."""
+        """Freeze it (SIGSTOP)."""
         self._started.signal(signal.SIGSTOP)
         self.state = "frozen"
 
     def resume(self) -> None:
-        """Let it go on (SIGCONT)."""
+        """Continue it (SIGCONT)."""
         self._started.signal(signal.SIGCONT)
         self.state = "running"
 
     def ask_to_stop(self) -> None:
-        """Ask it to end in good order."""
+        """Send it SIGTERM, for a warm shutdown."""
         if self._process is not None:
             self._process.resume()
             self._process.signal(signal.SIGTERM)
 
     def end(self) -> None:
-        """Wait for its end, and bring it about where it does not come."""
+        """Wait until it has ended; kill it after a time-out."""
         if self._process is not None:
             self._process.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
         self.state = "ended"
 
     def has_failed(self) -> bool:
-        """Tell whether its process is gone and nobody killed it."""
+        """Return whether its process has ended although the demo did not kill it."""
         return self.state == "running" and not self._started.is_running()
 
     def tail(self) -> str:

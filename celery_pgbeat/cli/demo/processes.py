@@ -11,19 +11,19 @@ from celery_pgbeat.cli.failure import Failure
 
 BEATS = 3
 SLOTS = 3  # of the worker; one of them is often taken by the slow task
-LEASE = 3  # seconds; 15 by default, but who watches does not want to wait for so long
-BATCH = 5  # rows that a beat marks at once; 1,000 by default, and then the fastest beat takes all that is due
+LEASE = 3  # seconds; the default of 15 is too long to watch
+BATCH = 5  # rows that a beat marks at once; with the default of 1,000 one beat would take all due rows
 
 
 class Processes:
-    """Three beats and a worker on the same servers; all of them end with it."""
+    """Three beats and a worker on the same servers; on exit all of them end."""
 
     def __init__(self, servers: Servers) -> None:
         environment = _environment(servers)
         self.beats = [DemoProcess(f"beat-{number + 1}", ["beat", "-l", "INFO"], environment) for number in range(BEATS)]
         words = ["worker", "-n", f"{servers.schema}@%h", "-c", str(SLOTS), "-Q", servers.queue]
         self.worker = DemoProcess("worker", [*words, "--without-mingle", "--without-gossip", "-l", "INFO"], environment)
-        self._last_words = ""
+        self._log_tails = ""
 
     def __enter__(self) -> Processes:
         return self
@@ -49,30 +49,30 @@ class Processes:
             process.start()
 
     def by_pid(self, pid: int | None) -> DemoProcess | None:
-        """Return the process that has, or in an earlier life had, this process id."""
+        """Return the process that has this process id, or had it before a restart."""
         return next((process for process in self.all if pid in process.pids), None)
 
     def check(self) -> None:
-        """Raise Failure if a process has ended by itself."""
+        """Raise Failure if a process has ended unexpectedly."""
         for process in self.all:
             if process.has_failed():
-                raise Failure(f"{process.name} has ended, though nobody killed it. {process.tail()}")
+                raise Failure(f"{process.name} has ended unexpectedly. {process.tail()}")
 
     def stop_all(self) -> None:
-        """End all in good order: what the worker has begun it finishes."""
-        self._last_words = self.last_words()
+        """Shut all down; the worker finishes its running tasks."""
+        self._log_tails = self.log_tails()
         for process in self.all:
             process.ask_to_stop()
         for process in self.all:
             process.end()
 
-    def last_words(self) -> str:
+    def log_tails(self) -> str:
         """Return the ends of all logs."""
-        return self._last_words or "\n".join(process.tail() for process in self.all)
+        return self._log_tails or "\n".join(process.tail() for process in self.all)
 
 
 def _environment(servers: Servers) -> dict[str, str]:
-    # What is set for beats of somebody's own must not reach the demo's.
+    # Settings for the user's own beats must not reach those of the demo.
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PGBEAT_", "CELERY_"))}
     return {
         **clean,

@@ -1,14 +1,14 @@
-"""The proof by counting. Pure: from what was due and what happened to five numbers.
+"""The proof: compares what was due with what happened. Pure.
 
-What was due comes from the schedules' own arithmetic, over a window of the database's clock. What was started comes
-from what the tasks wrote down. The beats' records are asked only for what was skipped, and why, and what was sent.
+The due occurrences are computed from the schedules, over a window of the database's clock. The starts come from the log
+of the tasks. The beats' records are used only for what was skipped, and why, and for what was sent.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -21,7 +21,7 @@ SHOWN_AT_MOST = 10  # lost or doubled occurrences that are named
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a periodic task says about its times."""
+    """The times of a periodic task."""
 
     name: str
     schedule: str
@@ -45,7 +45,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What was due, and what became of it."""
+    """The due occurrences, and what happened to them."""
 
     since: datetime
     until: datetime
@@ -61,18 +61,18 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether something was due, nothing of it was lost or doubled, and nothing else was started."""
+        """Whether something was due, nothing was lost or doubled, and nothing else was started."""
         return self.due > 0 and not (self.lost or self.doubled or self.stray)
 
     def lines(self) -> list[str]:
-        """Return the proof, one line a number."""
+        """Return the proof, one line for each number."""
         skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(self.skipped.items()))
         again = f"; {self.sent_again} of them once again, under the same id" if self.sent_again else ""
         shown = [
             ("due", self.due, "by the schedules' own arithmetic"),
             ("sent", self.sent, f"handed to the broker{again}"),
             ("skipped", sum(self.skipped.values()), f"recorded with the reason: {skipped}" if skipped else ""),
-            ("started", self.started, "by what the tasks themselves wrote down"),
+            ("started", self.started, "by the log of the tasks themselves"),
             ("lost", len(self.lost), f"neither started nor skipped{_named(self.lost)}"),
             ("doubled", len(self.doubled), f"started more than once{_named(self.doubled)}"),
         ]
@@ -80,29 +80,17 @@ class Proof:
             shown.append(("stray", len(self.stray), f"started without being due{_named(self.stray)}"))
         lines = [f"  {f'{word} {count}':<13} {meaning}".rstrip() for word, count, meaning in shown]
         if self.left_out:
-            lines.append(f"  Not counted, because somebody changed them meanwhile: {', '.join(self.left_out)}")
+            lines.append(f"  Not counted, because they were changed meanwhile: {', '.join(self.left_out)}")
         return lines
 
     def as_dict(self) -> dict[str, Any]:
         """Return the proof as JSON values."""
-        return {
-            "holds": self.holds,
-            "since": self.since,
-            "until": self.until,
-            "due": self.due,
-            "sent": self.sent,
-            "sent_again": self.sent_again,
-            "skipped": dict(self.skipped),
-            "started": self.started,
-            "lost": len(self.lost),
-            "doubled": len(self.doubled),
-            "stray": len(self.stray),
-            "left_out": list(self.left_out),
-        }
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {"holds": self.holds, **values, **{name: len(values[name]) for name in ("lost", "doubled", "stray")}}
 
 
 def due_between(rows: Iterable[Row], since: datetime, until: datetime) -> set[Occurrence]:
-    """List what the schedules say about (since, until]."""
+    """Return the occurrences of the schedules in (since, until]."""
     return {(row.name, instant) for row in rows for instant in schedule_of(row).occurrences(since, until)}
 
 
@@ -113,7 +101,7 @@ def count(
     window: tuple[datetime, datetime],
     left_out: Sequence[str] = (),
 ) -> Proof:
-    """Hold what happened against what was due."""
+    """Compare what happened with what was due."""
     started = Counter(starts)
     recorded = _by_occurrence(due, records)
     skipped = {
@@ -139,7 +127,7 @@ def count(
 
 
 def _by_occurrence(due: set[Occurrence], records: Iterable[Record]) -> dict[Occurrence, list[Record]]:
-    """Sort the records by what they are about; one that stands for a range is about each that was due in it."""
+    """Group the records by occurrence; a record of a range belongs to each occurrence that was due in it."""
     found: dict[Occurrence, list[Record]] = {}
     for record in records:
         first, last = record.scheduled_for, record.last_scheduled_for

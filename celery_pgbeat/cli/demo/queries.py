@@ -1,4 +1,4 @@
-"""What the demo reads from Postgres. It writes nothing but its own table and the rows that it shows on the screen."""
+"""The SQL of the demo. It writes only its own table and the rows that it shows on the screen."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ order by task.name, job.scheduled_for desc nulls last
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a beat had in its hands: rows it had marked, and jobs it had submitted and not yet confirmed."""
+    """What a beat held: the rows it had marked, and the jobs it had submitted and not yet confirmed."""
 
     marked: tuple[Occurrence, ...]
     unsent: tuple[Occurrence, ...]
@@ -113,62 +113,62 @@ class Held:
 
 
 class DemoQueries:
-    """The questions of the demo to its database."""
+    """The statements of the demo."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def open(self) -> None:
-        """Create the table in which the tasks write down that they start."""
-        self._ask(start_log.TABLE)
+        """Create the table in which the tasks log their starts."""
+        self._run(start_log.TABLE)
 
     def insert(self, statement: str) -> None:
-        """Run what is shown on the screen, to the letter."""
+        """Run the statements that the screen shows."""
         self._database.execute(statement)
 
     def now(self) -> datetime:
         """Read the database's clock."""
-        return _utc(self._ask("select clock_timestamp() as now")[0].now)
+        return _utc(self._run("select clock_timestamp() as now")[0].now)
 
     def nodes(self) -> set[int]:
         """Return the process ids of the beats and workers that have announced themselves."""
-        return {pid for row in self._ask(NODES) if (pid := pid_of(row.id)) is not None}
+        return {pid for row in self._run(NODES) if (pid := pid_of(row.id)) is not None}
 
     def rows(self) -> list[Row]:
         """Read the periodic tasks that are planned."""
-        return [Row(r.name, r.schedule, r.timezone, _utc(r.anchor), r.dst, r.managed_by) for r in self._ask(ROWS)]
+        return [Row(r.name, r.schedule, r.timezone, _utc(r.anchor), r.dst, r.managed_by) for r in self._run(ROWS)]
 
     def unplanned(self) -> int:
         """Count the periodic tasks that are still to be planned."""
-        return int(self._ask(UNPLANNED)[0].rows)
+        return int(self._run(UNPLANNED)[0].rows)
 
     def touched(self, names: Sequence[str], since: datetime) -> list[str]:
-        """Return the names of the rows that somebody changed or removed."""
-        return [row.name for row in self._ask(TOUCHED, names=list(names), since=since)]
+        """Return the names of the rows that were changed or removed since then."""
+        return [row.name for row in self._run(TOUCHED, names=list(names), since=since)]
 
     def records(self, names: Sequence[str], since: datetime, until: datetime) -> list[Record]:
-        """Read what was decided."""
+        """Read the jobs and the skipped occurrences."""
         return [
             Record(r.periodic_task, _utc(r.scheduled_for), _utc(r.last_scheduled_for), r.reason, r.sent, r.sends)
-            for r in self._ask(RECORDS, names=list(names), since=since, until=until)
+            for r in self._run(RECORDS, names=list(names), since=since, until=until)
         ]
 
     def starts(self, names: Sequence[str], since: datetime, until: datetime) -> list[Occurrence]:
-        """Read what the tasks wrote down."""
-        rows = self._ask(STARTS, names=list(names), since=since, until=until)
+        """Read the starts that the tasks logged."""
+        rows = self._run(STARTS, names=list(names), since=since, until=until)
         return [(row.periodic_task, _utc(row.scheduled_for)) for row in rows]
 
     def under_way(self, names: Sequence[str], until: datetime) -> int:
         """Count the jobs that are not final."""
-        return int(self._ask(UNDER_WAY, names=list(names), until=until)[0].jobs)
+        return int(self._run(UNDER_WAY, names=list(names), until=until)[0].jobs)
 
     def holders(self) -> list[str]:
-        """Return the ids of the beats that hold something at this moment."""
-        return [row.marked_by for row in self._ask(HOLDERS)]
+        """Return the ids of the beats that hold rows or jobs now."""
+        return [row.marked_by for row in self._run(HOLDERS)]
 
     def held_by(self, beat: str) -> Held:
-        """Return what a beat holds."""
-        rows = self._ask(HELD, beat=beat)
+        """Return the rows and jobs that a beat holds."""
+        rows = self._run(HELD, beat=beat)
         return Held(
             tuple((row.name, _utc(row.instant)) for row in rows if not row.submitted),
             tuple((row.name, _utc(row.instant)) for row in rows if row.submitted),
@@ -179,26 +179,26 @@ class DemoQueries:
         names, instants = zip(*occurrences, strict=True)
         return {
             (row.periodic_task, _utc(row.scheduled_for)): (_utc(row.at), pid_of(row.beat))
-            for row in self._ask(OUTCOMES, names=list(names), instants=list(instants))
+            for row in self._run(OUTCOMES, names=list(names), instants=list(instants))
         }
 
     def tally(self, names: Sequence[str], since: datetime, until: datetime) -> tuple[int, int]:
-        """Count what was started and what was skipped."""
-        (row,) = self._ask(TALLY, names=list(names), since=since, until=until)
+        """Count the starts and the skipped occurrences."""
+        (row,) = self._run(TALLY, names=list(names), since=since, until=until)
         return int(row.started), int(row.skipped)
 
     def sent_by(self) -> Counter[int | None]:
         """Count the jobs that each beat has sent, by its process id."""
         counts: Counter[int | None] = Counter()
-        for row in self._ask(SENT_BY):
+        for row in self._run(SENT_BY):
             counts[pid_of(row.beat)] += row.jobs
         return counts
 
     def latest(self) -> Sequence[Any]:
         """Read each periodic task with its latest job."""
-        return self._ask(LATEST)
+        return self._run(LATEST)
 
-    def _ask(self, statement: str, **parameters: Any) -> Sequence[Any]:
+    def _run(self, statement: str, **parameters: Any) -> Sequence[Any]:
         return self._database.execute(rendered(statement, self._database.schema), parameters or None)
 
 

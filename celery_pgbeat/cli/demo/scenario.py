@@ -1,13 +1,13 @@
-"""The play: what happens when, and what is told about it.
+"""The course of the demo: what happens when.
 
-Three beats share the work. One of them is killed with -9 while it holds marks, and comes back later as a new process.
-Another is stopped in its work and wakes up when others have long done it. Then everything that was due is counted.
+Three beats share the work. One of them is killed with kill -9 while it has marked rows, and is started again later.
+Another is frozen, and continues after the others have done its work. Then everything that was due is counted.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -20,21 +20,22 @@ from celery_pgbeat.cli.demo.queries import DemoQueries, Held, pid_of
 from celery_pgbeat.cli.demo.servers import Servers
 from celery_pgbeat.cli.demo.view import Beat, Tick, View, stamp
 from celery_pgbeat.cli.failure import Failure
+from celery_pgbeat.cli.output import number
 from celery_pgbeat.cli.screen import Screen
 
-START_TIMEOUT = 60.0  # seconds until all processes must have announced themselves; a busy machine needs many
-CATCH_WITHIN = 5.0  # seconds of looking for a beat that holds something
-COMMITTED_AFTER = 0.05  # seconds after which the last statement of a stopped process has ended
-SETTLE_WITHIN = 4 * LEASE + 5.0  # seconds for what was due at the end
-FRAME = 0.5  # seconds between two looks
+START_TIMEOUT = 60.0  # seconds in which all processes must announce themselves; a busy machine needs many
+CATCH_WITHIN = 5.0  # seconds of looking for a beat that holds rows or jobs
+COMMITTED_AFTER = 0.05  # seconds after which the last statement of a frozen process has ended
+SETTLE_WITHIN = 4 * LEASE + 5.0  # seconds in which the last due occurrences must start
+FRAME = 0.5  # seconds between two updates of the screen
 
-# When what happens, as shares of the time that is counted.
+# When each event happens, as a share of the counted time.
 KILL, RESTART, FREEZE, RESUME = 0.2, 0.45, 0.55, 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class DemoFault:
-    """A beat that was struck with something in its hands."""
+    """A beat that was killed or frozen, and what it held."""
 
     beat: DemoProcess
     held: Held
@@ -42,16 +43,16 @@ class DemoFault:
 
 
 class Scenario:
-    """One performance.
+    """One run of the demo.
 
     Args:
-        servers: where it takes place.
-        processes: who acts.
-        screen: who watches.
+        servers: its Postgres and broker.
+        processes: its beats and its worker.
+        screen: where it is shown.
         seconds: how long the counted part lasts.
     """
 
-    _since: datetime  # the counted part, by the database's clock; known once everybody is there
+    _since: datetime  # the counted part, by the database's clock; set when all processes are ready
     _until: datetime
 
     def __init__(self, servers: Servers, processes: Processes, screen: Screen, seconds: int) -> None:
@@ -69,11 +70,11 @@ class Scenario:
         self._queries.open()
         self._queries.insert(intro.sql(self._servers))
         self._begin()
-        acts = self._acts()
+        events = self._events()
         while (now := self._queries.now()) < self._until:
-            while acts and now >= acts[0][0]:
-                acts.pop(0)[1]()
-            self._look()
+            while events and now >= events[0][0]:
+                events.pop(0)[1]()
+            self._update()
         self._settle()
         if not keep:
             self._processes.stop_all()
@@ -85,50 +86,50 @@ class Scenario:
         return proof
 
     def keep_running(self) -> None:
-        """Go on until somebody ends it."""
+        """Go on until Ctrl-C."""
         self._screen.say(f"\nEverything goes on until Ctrl-C.\n\n{intro.addresses(self._servers)}\n")
         while True:
-            self._look()
+            self._update()
 
     def _begin(self) -> None:
-        """Start all processes; the counting begins once all of them are ready and every row is planned."""
+        """Start all processes; the counting begins when all of them are ready and every row is planned."""
         self._processes.start()
-        self._await_all()
+        self._wait_until_ready()
         self._rows = self._queries.rows()
         self._since = self._queries.now()
         self._until = self._since + self._length
-        self._tell(f"all are there; counting begins, for {self._length.total_seconds():.0f} s (lease: {LEASE} s)")
+        self._report(f"all processes are ready; counting for {self._length.total_seconds():.0f} s (lease: {LEASE} s)")
 
-    def _acts(self) -> list[tuple[datetime, Callable[[], None]]]:
+    def _events(self) -> list[tuple[datetime, Callable[[], None]]]:
         shares = {KILL: self._kill, RESTART: self._restart, FREEZE: self._freeze, RESUME: self._resume}
-        return [(self._since + self._length * share, act) for share, act in shares.items()]
+        return [(self._since + self._length * share, event) for share, event in shares.items()]
 
     def _kill(self) -> None:
         beat, held = self._catch()
         beat.kill()
-        self._strike(beat, held, f"kill -9 {beat.name} (pid {beat.pid})")
+        self._record_fault(beat, held, f"kill -9 {beat.name} (pid {beat.pid})")
 
     def _restart(self) -> None:
         for beat in self._processes.beats:
             if beat.state == "killed":
                 beat.start()
-                self._tell(f"{beat.name} is started again (pid {beat.pid})")
+                self._report(f"{beat.name} is started again (pid {beat.pid})")
 
     def _freeze(self) -> None:
         beat, held = self._catch()
-        self._strike(beat, held, f"{beat.name} (pid {beat.pid}) is stopped where it stands (SIGSTOP)")
+        self._record_fault(beat, held, f"{beat.name} (pid {beat.pid}) is frozen (SIGSTOP)")
 
     def _resume(self) -> None:
         for beat in self._processes.beats:
             if beat.state == "frozen":
                 beat.resume()
-                self._tell(f"{beat.name} wakes up (SIGCONT); what it still believes to hold others have done")
+                self._report(f"{beat.name} continues (SIGCONT); the other beats have done its work")
 
     def _catch(self) -> tuple[DemoProcess, Held]:
-        """Stop a beat that has something in its hands at this very moment, and leave it stopped.
+        """Freeze a beat that holds rows or jobs, and return it with what it holds.
 
-        A beat holds a mark for a few milliseconds: it is stopped first and looked at then. One that was too quick
-        goes on.
+        A beat holds a mark only for milliseconds: so the beat is frozen first and examined then. If it held nothing
+        any more, it continues.
         """
         give_up_at = time.monotonic() + CATCH_WITHIN
         while True:
@@ -146,7 +147,7 @@ class Scenario:
             beat.resume()
 
     def _holder(self) -> tuple[DemoProcess | None, str]:
-        """Find a beat that holds something and runs; answers with its id."""
+        """Return a running beat that holds rows or jobs, with its node id."""
         running = {beat.pid: beat for beat in self._processes.running_beats}
         for node in self._queries.holders():
             beat = running.get(pid_of(node) or 0)
@@ -154,12 +155,12 @@ class Scenario:
                 return beat, node
         return None, ""
 
-    def _strike(self, beat: DemoProcess, held: Held, what: str) -> None:
+    def _record_fault(self, beat: DemoProcess, held: Held, what: str) -> None:
         self._faults.append(DemoFault(beat, held, self._queries.now()))
-        self._tell(f"{what} {_in_its_hands(held)}", red=True)
+        self._report(f"{what} {_described(held)}", red=True)
 
-    def _look(self) -> None:
-        """Show how things are, and tell what has become of what was held."""
+    def _update(self) -> None:
+        """Update the screen, and report when other beats have done the work of a killed or frozen one."""
         self._processes.check()
         for fault in [fault for fault in self._faults if fault.held.all]:
             self._follow(fault)
@@ -174,7 +175,7 @@ class Scenario:
         after = max(at for at, _ in outcomes.values()) - fault.at
         beats = {process.name for _, pid in outcomes.values() if (process := self._processes.by_pid(pid))}
         names = " and ".join(sorted(beats))
-        self._tell(f"the work of {fault.beat.name} was done by {names}, {after.total_seconds():.1f} s later")
+        self._report(f"the work of {fault.beat.name} was done by {names}, {after.total_seconds():.1f} s later")
 
     def _view(self) -> View:
         now = self._queries.now()
@@ -207,11 +208,11 @@ class Scenario:
         )
 
     def _settle(self) -> None:
-        """Wait until what was due is no longer under way."""
+        """Wait until no due job is under way."""
         names = [row.name for row in self._rows]
         give_up_at = time.monotonic() + SETTLE_WITHIN
         while time.monotonic() < give_up_at:
-            self._look()
+            self._update()
             if not self._queries.under_way(names, self._until) and not self._count().lost:
                 return
 
@@ -229,33 +230,29 @@ class Scenario:
             left_out,
         )
 
-    def _await_all(self) -> None:
+    def _wait_until_ready(self) -> None:
         give_up_at = time.monotonic() + START_TIMEOUT
-        while not self._are_all_there():
+        while not self._all_are_ready():
             self._processes.check()
             if time.monotonic() > give_up_at:
-                raise Failure(f"Not all are there after {START_TIMEOUT:.0f} s. {self._processes.last_words()}")
+                raise Failure(f"Not all processes are ready after {START_TIMEOUT:.0f} s. {self._processes.log_tails()}")
             time.sleep(0.1)
 
-    def _are_all_there(self) -> bool:
+    def _all_are_ready(self) -> bool:
         if not {process.pid for process in self._processes.all} <= self._queries.nodes():
             return False
         planned = {row.name for row in self._queries.rows()}
         return intro.names_in_python() <= planned and self._queries.unplanned() == 0
 
-    def _tell(self, what: str, *, red: bool = False) -> None:
+    def _report(self, what: str, *, red: bool = False) -> None:
         now = self._queries.now()
         self._screen.say(f"{stamp(now, now - self._since)}  {what}", red=red)
 
 
-def _in_its_hands(held: Held) -> str:
+def _described(held: Held) -> str:
     words = []
     if held.marked:
-        words.append(f"{_number(held.marked, 'row')} marked")
+        words.append(f"{number(len(held.marked), 'row')} marked")
     if held.unsent:
-        words.append(f"{_number(held.unsent, 'job')} submitted and not confirmed")
-    return f"with {' and '.join(words)}" if words else "with nothing in its hands"
-
-
-def _number(things: Sized, word: str) -> str:
-    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
+        words.append(f"{number(len(held.unsent), 'job')} submitted and not confirmed")
+    return f"with {' and '.join(words)}" if words else "with nothing marked"

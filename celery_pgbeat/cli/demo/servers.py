@@ -1,4 +1,4 @@
-"""What the demo stands on: a Postgres and a broker, private ones or those that were given."""
+"""The servers of the demo: a Postgres and a broker, private or given."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.migrate import migrate
 
-CONNECT_TIMEOUT = 5.0  # seconds until a given broker that does not answer is given up
+CONNECT_TIMEOUT = 5.0  # seconds in which a given broker must accept a connection
 
 
 class Servers:
-    """A migrated schema and an empty queue, and nothing of them afterwards.
+    """A migrated schema and an empty queue; both are removed on exit.
 
-    On a Postgres that was given they are a schema of the demo's own, and on a given broker a queue of its own.
+    On a given Postgres the demo has a schema of its own, and on a given broker a queue of its own.
 
     Args:
         url: the Postgres to use; None for a private one.
         broker: the broker to use; None for a private Valkey.
 
     Raises:
-        ServerUnavailable: a private server cannot be started here; says why, and the way out.
+        ServerUnavailable: a private server cannot be started here; the message says why.
         DatabaseUnavailable: the given Postgres is out of reach.
-        Failure: the given broker is.
+        Failure: the given broker is out of reach.
     """
 
     def __init__(self, url: str | None, broker: str | None) -> None:
@@ -78,7 +78,7 @@ class Servers:
 
     @property
     def shown_url(self) -> str:
-        """The database's URL without its password, as psql takes it."""
+        """The database's URL for psql, without its password."""
         return masked(normalise_url(self.url).set(drivername="postgresql"))
 
     @property
@@ -88,7 +88,7 @@ class Servers:
 
     @property
     def psql_command(self) -> str:
-        """What to type for a psql with the database; a private server's password is in a file of its owner's."""
+        """The command that starts psql; a private server's password is in a file that only its owner can read."""
         passfile = f"PGPASSFILE={shlex.quote(str(self._passfile))} " if self._passfile is not None else ""
         url = normalise_url(self.url)._replace(drivername="postgresql")
         shown = url._replace(password=None).render_as_string() if self._passfile is not None else self.shown_url
@@ -96,7 +96,7 @@ class Servers:
 
     @property
     def _psql(self) -> str:
-        """The psql to call: that on PATH, else the one that came with the private server."""
+        """The psql on PATH, else the one beside the private server."""
         beside = find_binaries() / "psql" if self._given_url is None else None
         if shutil.which("psql") is None and beside is not None and beside.exists():
             return str(beside)
@@ -123,7 +123,7 @@ class Servers:
             raise Failure(f"The broker {self.shown_broker} cannot be used: {error}") from error
 
     def _delete_queue(self) -> None:
-        # A broker that is gone by now takes nothing with it that anybody would miss.
+        # If the broker is gone, so is the queue.
         with suppress(Exception), Connection(self.broker, connect_timeout=CONNECT_TIMEOUT) as connection:
             queue = Queue(self.queue, Exchange(self.queue), routing_key=self.queue, channel=connection.channel())
             queue.declare()  # some transports only delete the bindings that they know

@@ -1,6 +1,6 @@
-"""What the tasks write down: one row for each start of a task's body, in a table of the demo's own.
+"""The log of the tasks: one row for each start of a task's body, in a table of the demo.
 
-No constraint keeps a second start out of it: it is there to be counted.
+The table has no unique constraint, so that a second start of a job can be counted.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ create table {schema}.demo_start (
 )
 """
 
-NOTE = """
+INSERT = """
 insert into {schema}.demo_start (periodic_task, scheduled_for, origin, job, pid)
 values (%(periodic_task)s, %(scheduled_for)s, %(origin)s, %(job)s, %(pid)s)
 """
 
 
-def note_start(request: Any) -> None:
-    """Write down that the body of a task starts now, by the database's clock."""
+def log_start(request: Any) -> None:
+    """Log that the body of a task starts now, by the database's clock."""
     tick = request.get("pgbeat")
-    if tick is None:  # sent by hand: no tick, nothing to prove
+    if tick is None:  # not sent by a beat
         return
     database = _database()
     database.execute(
-        rendered(NOTE, database.schema),
+        rendered(INSERT, database.schema),
         {
             "periodic_task": tick["periodic_task"],
             "scheduled_for": tick["scheduled_for"],
@@ -49,5 +49,5 @@ def note_start(request: Any) -> None:
 
 @functools.cache
 def _database() -> Database:
-    """Connect; first called in a pool process, so that none shares another's connection."""
+    """Connect; first called in a pool process, so that no process shares another's connection."""
     return Database(os.environ["PGBEAT_URL"], os.environ["PGBEAT_SCHEMA"])

@@ -1,4 +1,4 @@
-"""What is to be seen at one moment: as a table on a terminal, as a line elsewhere. Pure."""
+"""The state of the demo at one moment, as a table and as a line. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TICK = "{:<16} {:<7} {:<31} {:<14} {:<8} {:<10} {:>9}"
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """A beat, and how many jobs it has sent in all its lives."""
+    """A beat, and how many jobs it has sent, restarts included."""
 
     name: str
     pid: int
@@ -23,7 +23,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A periodic task and its latest job: who sent it, what became of it, and how long after its instant it started."""
+    """A periodic task and its latest job: the beat that sent it, its state, and how late it started."""
 
     name: str
     made_by: str
@@ -67,7 +67,7 @@ class View:
 
 
 def stamp(now: datetime, passed: timedelta) -> str:
-    """Return what a line begins with: the database's time, and the seconds since the counting began."""
+    """Return the beginning of a line: the database's time, and the seconds since the counting began."""
     return f"{now:%H:%M:%S}Z  {passed.total_seconds():4.1f} s"
 
 

@@ -1,4 +1,4 @@
-"""`doctor`: looks for whatever is wrong, and says how to mend it. It changes nothing."""
+"""`doctor`: looks for problems, and prints how to fix each. It changes nothing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 @as_json
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Look for whatever is wrong: in the schema, the clocks, the nodes, the rows, the history, the broker's settings.
+    """Look for problems in the schema, the clocks, the nodes, the rows, the history and the broker's settings.
 
-    Each finding is an error (something works wrongly now), a warning (something may go wrong) or a note, with how to
-    mend it. Tasks, workers and broker are looked at only with an app (-A). Nothing is changed.
+    Each finding is an error (something is wrong now), a warning (something may go wrong) or a note, and says how to fix
+    it. Tasks, workers and the broker are checked only with an app (-A). The command changes nothing.
 
-    Exit codes: 0 nothing but notes; 1 errors or warnings; 3 the database is out of reach.
+    Exit codes: 0 only notes, or nothing; 1 errors or warnings; 3 the database is out of reach.
     """
     target = Target.current()
     examination = Examination()
@@ -37,7 +37,7 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
 
 
 class Examination:
-    """What was looked at, what was found, and what could not be looked at."""
+    """The checks that were made, what they found, and the checks that could not be made."""
 
     def __init__(self) -> None:
         self._findings: list[tuple[str, Any]] = []
@@ -46,11 +46,11 @@ class Examination:
 
     @property
     def is_bad(self) -> bool:
-        """Whether there is anything but notes."""
+        """Whether there is an error or a warning."""
         return any(finding.severity != "note" for _, finding in self._findings)
 
     def make(self, check: str, look: Callable[[], Iterable[Any]] | str) -> None:
-        """Make one check, or note why it cannot be made; after a schema that does not do most cannot."""
+        """Make one check, or note why it cannot be made. With a wrong schema most checks cannot be made."""
         from celery_pgbeat.cli.doctor.finding import ERROR, Finding
         from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 
@@ -58,7 +58,7 @@ class Examination:
             self._skipped[check] = look
             return
         if check not in ("schema", "grants") and any(found == "schema" for found, _ in self._findings):
-            self._skipped[check] = "the schema comes first"
+            self._skipped[check] = "fix the schema first"
             return
         try:
             self._findings += [(check, finding) for finding in look()]
@@ -69,12 +69,12 @@ class Examination:
             if said is None and not check.startswith("app"):
                 raise
             said = said or f"{type(error).__name__}: {error}"
-            mend = "Mend this first: what else is wrong there cannot be seen."
-            self._findings.append((check, Finding(ERROR, f"This cannot be looked at: {text(said)}", mend)))
+            mend = "Fix this first, and run doctor again: other problems may be hidden behind it."
+            self._findings.append((check, Finding(ERROR, f"This check failed: {text(said)}", mend)))
         self._done.append(check)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return everything as JSON values."""
         return {
             "well": not self.is_bad,
             "findings": [
@@ -86,21 +86,21 @@ class Examination:
         }
 
     def print(self) -> None:
-        """Print it for people, the worst first."""
+        """Print the findings, the worst first."""
         order = list(COLOURS)
         for _, finding in sorted(self._findings, key=lambda found: order.index(found[1].severity)):
             severity = click.style(finding.severity, fg=COLOURS[finding.severity], bold=True)
             click.echo(f"{severity}: {text(finding.what)}")
             click.echo(f"    {text(finding.mend)}")
         for check, why in self._skipped.items():
-            click.echo(f"Not looked at: {check}: {why}", err=True)
+            click.echo(f"Not checked: {check}: {why}", err=True)
         if not self._findings:
-            click.echo("Nothing is wrong.")
+            click.echo("No problems found.")
 
 
 def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str]]:
-    """Return the checks in their order, by name; in place of one that cannot be made the reason."""
-    from celery_pgbeat.cli.doctor import app, clocks, schema, storage, work
+    """Return the checks by name, in order; for a check that cannot be made, the reason."""
+    from celery_pgbeat.cli.doctor import app, clocks, cron_texts, schema, storage, work
 
     operators, settings, celery = target.operators(), target.beat().settings, target.app
     checks: list[tuple[str, Callable[[], Iterable[Any]] | str]] = [
@@ -113,6 +113,7 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         ("stuck", lambda: work.stuck(operators, settings)),
         ("bloat", lambda: storage.bloat(operators)),
         ("history", lambda: storage.days(operators, settings)),
+        ("croniter", lambda: cron_texts.compared_with_croniter(target.beat())),
     ]
     if celery is None:
         return [*checks, *((check, "no app was named (-A)") for check in APP_CHECKS)]

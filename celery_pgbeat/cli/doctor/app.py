@@ -1,4 +1,4 @@
-"""What only the app knows: its tasks, its workers, and how it speaks to the broker."""
+"""Checks that need the app: its tasks, its workers, and its settings of the broker."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from celery_pgbeat.cli.output import number
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.settings import Settings
 
-ANSWER_WITHIN = 1.0  # seconds that workers are given to answer
+REPLY_TIMEOUT = 1.0  # seconds in which workers must reply
 VISIBILITY_TIMEOUT = 3600.0  # seconds; kombu's default for Redis
 MOST_SHOWN = 10  # unknown tasks that are named; the others are counted
-PROVEN = ("redis", "amqp")  # the transports for which our promises are tested
+TESTED = ("redis", "amqp")  # the transports for which our promises are tested
 
 
 def tasks(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Finding]:
-    """Look for rows whose task nobody knows, or that may not be sent."""
+    """Look for rows whose task no worker knows, or that may not be sent."""
     app.loader.import_default_modules()
     app.finalize()
     used = operators.tasks_in_use()
@@ -32,32 +32,32 @@ def tasks(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Fin
             )
     unknown = [row for row in used if row["task"] not in app.tasks]
     known = _registered_by_workers(app) if unknown else set()
-    who = "Neither this app nor any worker that answers knows" if known else "This app does not know"
+    who = "Neither this app nor any worker that replied knows" if known else "This app does not know"
     unknown = [row for row in unknown if row["task"] not in known]
     for row in unknown[:MOST_SHOWN]:
         yield Finding(
             ERROR,
             f"{who} the task {row['task']!r}, which {_users(row)}.",
-            "Mend the name, or have the app import the module: see `include` and autodiscover_tasks().",
+            "Correct the name, or make the app import the module: see `include` and autodiscover_tasks().",
         )
     if len(unknown) > MOST_SHOWN:
         yield Finding(
             ERROR,
             f"{who} {number(len(unknown) - MOST_SHOWN, 'more task')} that rows name.",
-            "Mend those above first: it may be one module that is not imported.",
+            "Fix those above first: the cause may be one module that is not imported.",
         )
 
 
 def workers(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Finding]:
-    """Compare the workers that answer Celery's ping with those that announce our tracker."""
+    """Compare the workers that reply to Celery's ping with those that have our tracker."""
     try:
         with _connected(app) as connection:
-            answering = len(app.control.ping(timeout=ANSWER_WITHIN, connection=connection))
+            answering = len(app.control.ping(timeout=REPLY_TIMEOUT, connection=connection))
     except Exception as error:  # noqa: BLE001  each transport has errors of its own
         yield Finding(
             ERROR,
             f"The broker cannot be reached from here: {type(error).__name__}: {error}.",
-            "Look whether it is there, and at broker_url: while it is away beats wait, and send nothing.",
+            "Check that it runs, and check broker_url: while the broker is away beats wait, and send nothing.",
         )
         return
     tracking = sum(
@@ -66,14 +66,14 @@ def workers(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[F
     if answering > tracking:
         yield Finding(
             WARNING,
-            f"Of {number(answering, 'worker')} that answer Celery's ping {tracking} announced our tracker.",
-            "Restart the others with PgBeat(app) in the app, or with celery_pgbeat.worker in `imports`: what they run "
-            "is neither guarded nor reported.",
+            f"Of {number(answering, 'worker')} that replied to Celery's ping, {tracking} have our tracker.",
+            "Restart the others with PgBeat(app) in the app, or with celery_pgbeat.worker in `imports`: the jobs that "
+            "they run are neither guarded nor tracked.",
         )
 
 
 def broker(operators: AdminQueries, app: Any) -> Iterator[Finding]:
-    """Look for settings with which the broker, or the way to it, loses messages or doubles them."""
+    """Look for settings with which messages are lost or delivered twice."""
     connection = app.connection_for_write()
     kind = connection.transport.driver_type
     options: Mapping[str, Any] = {**(connection.transport_options or {}), **app.conf.broker_transport_options}
@@ -84,18 +84,18 @@ def broker(operators: AdminQueries, app: Any) -> Iterator[Finding]:
     else:
         yield Finding(
             NOTE,
-            f"The broker's transport is {kind!r}; our promises are tested with {' and '.join(PROVEN)}.",
-            "Read in its documentation what becomes of messages when it restarts.",
+            f"The broker's transport is {kind!r}; our promises are tested with {' and '.join(TESTED)}.",
+            "Read in its documentation whether it keeps messages over a restart.",
         )
 
 
 def scheduler(app: Any) -> Iterator[Finding]:
-    """Look whether the app's beats are ours."""
+    """Check that the app's beats are ours."""
     configured = app.conf.beat_scheduler
     if configured not in ("pgbeat", "celery_pgbeat.beat.scheduler:Scheduler"):
         yield Finding(
             WARNING,
-            f"beat_scheduler is {configured!r}: a beat of this app sends nothing of ours, unless it is started with "
+            f"beat_scheduler is {configured!r}: a beat of this app sends none of our rows, unless it is started with "
             "-S pgbeat.",
             'Write PgBeat(app) beside the app, or set beat_scheduler = "pgbeat".',
         )
@@ -106,15 +106,15 @@ def _of_amqp(options: Mapping[str, Any]) -> Iterator[Finding]:
     if confirms is None:
         yield Finding(
             NOTE,
-            "Beats have RabbitMQ confirm each message, but what tasks send and retry is not confirmed: a broker that "
-            "dies loses it.",
+            "RabbitMQ confirms each message of a beat, but not the messages that tasks send and retry: if the broker "
+            "dies, they are lost.",
             'Set broker_transport_options = {"confirm_publish": True}.',
         )
     elif not confirms:
         yield Finding(
             ERROR,
-            "confirm_publish is off: a RabbitMQ that dies loses messages that count as sent.",
-            'Take it out of broker_transport_options, or set {"confirm_publish": True}.',
+            "confirm_publish is off: if RabbitMQ dies, messages that count as sent are lost.",
+            'Remove it from broker_transport_options, or set {"confirm_publish": True}.',
         )
 
 
@@ -122,15 +122,14 @@ def _of_redis(options: Mapping[str, Any], operators: AdminQueries) -> Iterator[F
     if "socket_timeout" not in options:
         yield Finding(
             NOTE,
-            "Beats give Redis 5 s to answer, but what tasks send has no socket_timeout: a frozen Redis blocks it for "
-            "ever.",
+            "Beats wait 5 s for Redis, but a task that sends has no socket_timeout: a frozen Redis blocks it for ever.",
             'Set broker_transport_options = {"socket_timeout": 5}.',
         )
     elif not options["socket_timeout"]:
         yield Finding(
             ERROR,
             "socket_timeout is off: a frozen Redis blocks a beat for ever.",
-            'Take it out of broker_transport_options, or set {"socket_timeout": 5}.',
+            'Remove it from broker_transport_options, or set {"socket_timeout": 5}.',
         )
     timeout = float(options.get("visibility_timeout") or VISIBILITY_TIMEOUT)
     for column, longest in operators.longest_waits().items():
@@ -146,18 +145,18 @@ def _of_redis(options: Mapping[str, Any], operators: AdminQueries) -> Iterator[F
 
 
 def _registered_by_workers(app: Any) -> set[str]:
-    """Return the tasks that the workers know which answer; none where the broker is out of reach."""
+    """Return the tasks of the workers that reply; none if the broker is out of reach."""
     try:
         with _connected(app) as connection:
-            answers = app.control.inspect(timeout=ANSWER_WITHIN, connection=connection).registered() or {}
-    except Exception:  # noqa: BLE001  what is wrong with the broker another check says
+            answers = app.control.inspect(timeout=REPLY_TIMEOUT, connection=connection).registered() or {}
+    except Exception:  # noqa: BLE001  another check reports the broker
         return set()
     return {task.partition(" ")[0] for names in answers.values() for task in names}
 
 
 @contextmanager
 def _connected(app: Any) -> Iterator[Any]:
-    """Connect to the broker, but do not wait long for it."""
+    """Connect to the broker, with a short time-out."""
     with app.connection_for_write(connect_timeout=CONNECT_TIMEOUT) as connection:
         caution = CAUTION.get(connection.transport.driver_type, {})
         connection.transport_options = {**caution, **(connection.transport_options or {})}

@@ -1,4 +1,4 @@
-"""Two clocks and two sets of time zone rules: this node's and the database's."""
+"""The clock and the time zone rules of this node, compared with the database's."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from celery_pgbeat.cli.doctor.finding import ERROR, WARNING, Finding
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 
-MOST_APART = 2.0  # seconds; a worker judges `expires` and `eta` by its own clock
-WEEKS = 104  # that are compared: rules change for the near future
+MOST_APART = 2.0  # seconds; a worker checks `expires` and `eta` by its own clock clock
+WEEKS = 104  # that are compared; rules change for the near future
 
 
 def node_clock(operators: AdminQueries) -> Iterator[Finding]:
@@ -29,7 +29,7 @@ def node_clock(operators: AdminQueries) -> Iterator[Finding]:
         yield Finding(
             WARNING,
             f"The clock of this node is {abs(apart):.0f} s {direction} the database's.",
-            "Run a time daemon on both hosts: the database's clock decides what is due, but a worker judges `expires` "
+            "Run a time daemon on both hosts: the database's clock decides what is due, but a worker checks `expires` "
             "and `eta` by its own.",
         )
 

@@ -1,15 +1,15 @@
-"""What a check may find."""
+"""What a check finds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-ERROR, WARNING, NOTE = "error", "warning", "note"  # works wrongly now; may go wrong; worth knowing
+ERROR, WARNING, NOTE = "error", "warning", "note"  # wrong now; may go wrong; worth knowing
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be: how bad it is, what it is, and how to mend it; a sentence each."""
+    """One problem: its severity, what it is, and how to fix it; a sentence each."""
 
     severity: str
     what: str

@@ -1,4 +1,4 @@
-"""The schema, and what this user may do in it."""
+"""The schema, and the privileges of this user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from celery_pgbeat.postgres.api_queries import translating
 
 
 def version(operators: AdminQueries) -> Iterator[Finding]:
-    """Look whether this package can work with the schema."""
+    """Check that this package can work with the schema."""
     database = operators.database
     try:
         with translating(database):
@@ -31,7 +31,7 @@ def version(operators: AdminQueries) -> Iterator[Finding]:
 
 
 def grants(operators: AdminQueries) -> Iterator[Finding]:
-    """Look whether this user may do what a beat has to."""
+    """Check that this user has the privileges that a beat needs."""
     missing: dict[str, list[str]] = {}
     role = ""
     for row in operators.missing_grants():
@@ -42,28 +42,29 @@ def grants(operators: AdminQueries) -> Iterator[Finding]:
         more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
         yield Finding(
             WARNING,
-            f"The user {role!r} lacks what a beat needs: {'; '.join(shown[:5])}{more}.",
+            f"The user {role!r} lacks privileges that a beat needs: {'; '.join(shown[:5])}{more}.",
             f"Grant it, as the schema's owner: grant {shown[0].replace(' on table ', ' on ')} to {role}; or let beats "
             "connect as another user.",
         )
 
 
 def search_path(operators: AdminQueries) -> Iterator[Finding]:
-    """Look whether others may put a function of theirs in the place of one of Postgres'."""
+    """Check that others cannot create functions that run instead of Postgres' own."""
     for row in operators.open_schemas():
         schema, grantees, role = row["schema"], row["grantees"], row["role"]
         revoke = f"revoke create on schema {schema} from {', '.join(grantees)}"
         if row["ours"]:
-            who = "everybody" if "public" in grantees else ", ".join(grantees)
+            who = "every user" if "public" in grantees else ", ".join(grantees)
             yield Finding(
                 WARNING,
-                f"In our schema {schema} not only its owner may create objects: {who}.",
-                f"Take that right away, as its owner: {revoke}",
+                f"Other users than its owner may create objects in our schema {schema}: {who}.",
+                f"Revoke that right, as the schema's owner: {revoke}",
             )
         else:
             yield Finding(
                 WARNING,
-                f"Everybody may create functions in the schema {schema}, which is in the search_path of the user "
-                f"{role}: one that fits better than Postgres' own runs in its place, with the rights of this user.",
-                f"Take that right away, as its owner: {revoke}; or the path: alter role {role} set search_path = ''",
+                f"Every user may create functions in the schema {schema}, which is in the search_path of the user "
+                f"{role}: a function that fits better than Postgres' own runs instead, with the rights of this user.",
+                f"Revoke that right, as the schema's owner: {revoke}; or change the path: alter role {role} set "
+                "search_path = ''",
             )

@@ -1,4 +1,4 @@
-"""Who is there, and what hangs."""
+"""The nodes, and the rows and jobs that are stuck."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from celery_pgbeat.cli.output import instant, number, text
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.settings import Settings
 
-PATIENCE = timedelta(minutes=1)  # beyond the time at which a beat should have dealt with it
+PATIENCE = timedelta(minutes=1)  # after the time at which a beat should have handled it
 
 
 def nodes(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
-    """Look who lives."""
+    """Check that beats and workers are alive, and of one version."""
     found = [node for node in operators.nodes(settings.dead_after) if node["alive"]]
     workers = [node for node in found if node["role"] == "worker"]
     if len(found) == len(workers):
         yield Finding(
             ERROR,
-            f"No beat was heard of within {settings.dead_after.total_seconds():g} s: nothing is sent.",
+            f"No beat has sent a heartbeat within {settings.dead_after.total_seconds():g} s: nothing is sent.",
             "Start one, or better two: celery -A app beat",
         )
     if not any(node["tracking"] for node in workers):
         yield Finding(
             WARNING,
-            "No worker announces our tracker: nothing keeps a job from starting twice, and overlaps are not seen.",
+            "No worker has our tracker: a job may start twice, and overlapping runs are not detected.",
             "Restart the workers with PgBeat(app) in the app, or with celery_pgbeat.worker in `imports`.",
         )
     others = sorted({node["version"] for node in found} - {__version__})
@@ -36,20 +36,20 @@ def nodes(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             NOTE,
             f"Nodes run version {', '.join(map(text, others))}, this is {__version__}.",
-            "Nothing to do while a deployment is under way; else upgrade the older ones.",
+            "Nothing to do during a deployment; else upgrade the older nodes.",
         )
 
 
 def stuck(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
-    """Look for what nobody deals with."""
+    """Look for rows and jobs that no beat handles."""
     found = operators.stuck(settings.on_time + PATIENCE)
-    for kind, hang in KINDS.items():
+    for kind, reported in KINDS.items():
         if kind in found:
-            yield hang.found(found[kind])
+            yield reported.found(found[kind])
 
 
-class Hang(NamedTuple):
-    """How one kind of hanging is told: of how many rows or jobs, the first of them, and what to do about it."""
+class StuckKind(NamedTuple):
+    """How one kind of stuck rows or jobs is reported: the number, the first of them, and how to fix it."""
 
     severity: str
     word: str
@@ -57,7 +57,7 @@ class Hang(NamedTuple):
     mend: str
 
     def found(self, row: dict[str, Any]) -> Finding:
-        """Return the finding; `row` has how many there are, and the first: its name, since when, and more of it."""
+        """Return the finding; `row` has the number, and of the first one the name, the time and a detail."""
         said = {
             "number": number(row["number"], self.word),
             "first": f"the first is {row['name']!r} since {instant(row['since'])}",
@@ -69,64 +69,64 @@ class Hang(NamedTuple):
 
 
 KINDS = {
-    "late": Hang(
+    "late": StuckKind(
         ERROR,
         "row",
-        "Long due and not sent: {number}, {first}.",
-        "Look at the logs of the beats, and whether the broker is there: without it beats wait.",
+        "Overdue and not sent: {number}, {first}.",
+        "Look at the logs of the beats, and check the broker: without it beats wait.",
     ),
-    "late_lazy": Hang(
+    "late_lazy": StuckKind(
         WARNING,
         "row",
         "Due, with lazy arguments that no beat's code declares: {number}, {first}.",
         "Start a beat with the app that declares them, or remove the rows.",
     ),
-    "late_marked": Hang(
+    "late_marked": StuckKind(
         ERROR,
         "row",
         "Marked and not sent: {number}, {first}, by {detail}.",
-        "A mark lapses by itself, and any live beat takes it over: look whether a beat lives, and at its log.",
+        "A mark lapses, and then any live beat takes the row over: check that a beat is alive, and look at its log.",
     ),
-    "unplanned": Hang(
+    "unplanned": StuckKind(
         ERROR,
         "row",
         "Not planned: {number}, {first}.",
-        "Look whether a beat lives, and at its log.",
+        "Check that a beat is alive, and look at its log.",
     ),
-    "ahead": Hang(
+    "ahead": StuckKind(
         ERROR,
         "row",
-        "Decided up to a time to come, for the clock of the database was ahead: {number}, {until}.",
+        "Decided up to an instant in the future, because the clock of the database was ahead: {number}, {until}.",
         "Resume the rows, paused or not, or set their next_run_at: celery-pgbeat resume NAME",
     ),
-    "problem": Hang(
+    "problem": StuckKind(
         ERROR,
         "row",
         "Cannot be planned: {number}, {name!r}: {detail}.",
-        "Mend the definitions, or pause the rows: celery-pgbeat list --with-problem",
+        "Fix the definitions, or pause the rows: celery-pgbeat list --with-problem",
     ),
-    "unsent": Hang(
+    "unsent": StuckKind(
         ERROR,
         "job",
         "Not at the broker yet: {number}, {first}.",
-        "Look whether the broker is there, and at the logs of the beats.",
+        "Check the broker, and look at the logs of the beats.",
     ),
-    "silent": Hang(
+    "silent": StuckKind(
         ERROR,
         "job",
         "Silent past busy_until, and not judged: {number}, {first}.",
-        "Look whether a beat lives: one that has seen the database for pgbeat_dead_after judges them.",
+        "Check that a beat is alive: one that has reached the database for pgbeat_dead_after judges them.",
     ),
-    "endless": Hang(
+    "endless": StuckKind(
         WARNING,
         "job",
         "Running for more than a day without a max_run_time: {number}, {first}.",
         "Give the row a max_run_time, or end the task: while it runs, the next runs are skipped or wait.",
     ),
-    "forgotten": Hang(
+    "forgotten": StuckKind(
         ERROR,
         "job",
-        "Buffered, and waiting for nothing: {number}, {first}.",
-        "A live beat releases them with each sign of life: look whether one lives, and at its log.",
+        "Buffered, though nothing blocks it: {number}, {first}.",
+        "A beat releases such jobs with each heartbeat: check that one is alive, and look at its log.",
     ),
 }

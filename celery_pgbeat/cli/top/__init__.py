@@ -1,4 +1,4 @@
-"""`top`: beats, workers, jobs and what is late, drawn anew every few seconds. It only reads."""
+"""`top`: beats, workers, jobs and late rows, redrawn every few seconds. It only reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from celery_pgbeat.cli.target import Target
 if TYPE_CHECKING:
     from celery_pgbeat.cli.top.frame import Frame
 
-SECONDS = 10.0  # that the rates are about
+SECONDS = 10.0  # over which the rates are computed
 
 
 @click.command(cls=ApiCommand)
@@ -25,17 +25,19 @@ SECONDS = 10.0  # that the rates are about
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often to look.",
+    help="Seconds between two updates.",
 )
-@click.option("--rows", type=click.IntRange(min=1), default=5, show_default=True, help="At most so many of each list.")
-@click.option("--once", is_flag=True, help="Look once, and end.")
+@click.option(
+    "--rows", type=click.IntRange(min=1), default=5, show_default=True, help="How many rows each list has at most."
+)
+@click.option("--once", is_flag=True, help="Print once, and end.")
 @as_json
 def top(interval: float, rows: int, once: bool, as_json: bool) -> None:
-    """Watch beats and workers, jobs a second, what is late, what runs longest and what cannot be planned; until Ctrl-C.
+    """Watch beats and workers, jobs per second, late rows, the longest runs and unplannable rows; until Ctrl-C.
 
-    Without a terminal a line is printed every few seconds. --json looks once. While the database is away it waits.
+    Without a terminal it prints a line every few seconds. --json prints once. While the database is away it waits.
 
-    Exit codes: 0 ended; 3 the database is out of reach (--once, --json, or at the first look).
+    Exit codes: 0 ended; 3 the database is out of reach (with --once or --json, or at the start).
     """
     target = Target.current()
     frame = look(target, rows)
@@ -49,7 +51,7 @@ def top(interval: float, rows: int, once: bool, as_json: bool) -> None:
 
 
 def look(target: Target, rows: int) -> Frame:
-    """Look how things are now."""
+    """Read everything that one frame shows."""
     from celery_pgbeat.cli.top.frame import Frame
 
     operators, settings = target.operators(), target.beat().settings
@@ -65,7 +67,7 @@ def look(target: Target, rows: int) -> Frame:
 
 
 def watch(target: Target, frame: Frame, rows: int, interval: float) -> None:
-    """Look again and again, until somebody ends it."""
+    """Update the screen until Ctrl-C."""
     from celery_pgbeat.errors import DatabaseUnavailable
 
     screen = Screen()

@@ -1,4 +1,4 @@
-"""What is to be seen at one moment. Pure."""
+"""One frame of `top`. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ORDER = ("pending", "sent", "running", "retrying", "buffered")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Everything that is shown; `seconds` is how long a while the rates are about."""
+    """Everything that is shown; `seconds` is the time over which the rates are computed."""
 
     where: str
     seconds: float
@@ -39,7 +39,7 @@ class Frame:
 
     @property
     def under_way(self) -> dict[str, int]:
-        """How many jobs are in which state that is not final."""
+        """The number of jobs in each state that is not final."""
         found: dict[str, int] = json.loads(self.activity["under_way"])
         return {state: found[state] for state in ORDER if state in found}
 

@@ -18,7 +18,7 @@ from celery import current_task, states
 from celery.exceptions import WorkerShutdown, WorkerTerminate
 from celery.utils.time import maybe_make_aware
 
-from celery_pgbeat import sensitive
+from celery_pgbeat import redaction
 from celery_pgbeat.postgres.worker_queries import Finish, Start
 from celery_pgbeat.worker.context import context_of
 from celery_pgbeat.worker.report.reports import Lost, Report, Requeue, Retry
@@ -71,7 +71,7 @@ def outcome(task: Any, start: Start, state: str | None, retval: Any, hiding: boo
         return Retry(start, delay_of(retval.when, task.app), error)
     if state == states.REJECTED:
         reason = retval.reason
-        error = stored(f"Reject: {sensitive.MASK if hiding else reason}")
+        error = stored(f"Reject: {redaction.MASK if hiding else reason}")
         if isinstance(reason, Exception):
             error = error_text(reason, hiding)
         if retval.requeue and task.acks_late:
@@ -102,7 +102,7 @@ def delay_of(when: Any, app: Any) -> timedelta:
 
 def error_text(error: BaseException | None, hiding: bool = False) -> str:
     """Return an exception's type and, unless it is to be hidden, its message; never its traceback."""
-    return stored(sensitive.error_text(error, hiding))
+    return stored(redaction.error_text(error, hiding))
 
 
 def stored(text: str) -> str:

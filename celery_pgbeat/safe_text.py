@@ -1,7 +1,7 @@
-"""Texts of rows as people are shown them: an author's text must not speak to a terminal, nor forge a line of a log.
+"""Makes texts from rows safe to print: they must not send commands to a terminal or forge a line of a log.
 
-What is not printable (control characters, marks that turn the direction of writing, what has no width) is escaped as
-Python's repr does, in JSON as JSON does. All else stays as it is, whatever its alphabet.
+Characters that are not printable (control characters, marks that change the direction of writing, characters without
+width) are escaped as in Python's repr, in JSON as in JSON. All other characters stay, of every alphabet.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def one_line(text: str, longest: int | None = None) -> str:
 
 
 def in_short(value: Any) -> str:
-    """Return a value as an error shows it: at most 80 characters, whatever it is.
+    """Return a value for an error message: at most 80 characters of its repr.
 
     Example:
         >>> in_short("x" * 1000)[-6:]
@@ -35,7 +35,7 @@ def in_short(value: Any) -> str:
     try:
         text = repr(value)
     except ValueError:
-        return "a number of thousands of digits"  # Python writes none of them
+        return "a number of thousands of digits"  # Python refuses to print such a number
     except RecursionError:
         return "something nested too deeply to be shown"
     return text if len(text) <= 80 else f"{text[:77]}..."

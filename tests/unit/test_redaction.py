@@ -27,7 +27,7 @@ from celery_pgbeat.declare import define
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.beat_queries import Recovered
 from celery_pgbeat.postgres.worker_queries import Start
-from celery_pgbeat.sensitive import MASK, error_text
+from celery_pgbeat.redaction import MASK, error_text
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.report.tracker import outcome, unwound
 from celery_pgbeat.worker.start.guard import guard
