@@ -22,10 +22,10 @@ from kombu import Connection
 from benchmarks.ground import BROKERS, QUEUE, Ground
 from benchmarks.results import Figure
 from celery_pgbeat.beat.database_clock import boottime
-from celery_pgbeat.beat.messages import OutgoingJob
-from celery_pgbeat.beat.publisher import BATCH, Publisher
-from celery_pgbeat.beat.rendering.renderer import MessageBatch
 from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.beat.send.publisher import BATCH, Publisher
+from celery_pgbeat.beat.send.rendering.renderer import MessageBatch
 
 ROUNDS = 5
 TASKS = ("shop.report", "shop.poll", "shop.clean")

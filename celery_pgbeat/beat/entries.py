@@ -16,8 +16,8 @@ from celery.beat import ScheduleEntry
 from celery.schedules import BaseSchedule, crontab, maybe_schedule, schedule
 from sqlalchemy.exc import DBAPIError
 
-from celery_pgbeat.beat.code_schedules import CodeSchedules
 from celery_pgbeat.beat.row_schedule import RowSchedule
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.declare import app_timezone, timing_of
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.errors import InvalidPeriodicTask, PgBeatError, SchemaMissing

@@ -14,9 +14,9 @@ from typing import Any
 
 from celery import beat
 
-from celery_pgbeat.beat.beat_thread import BeatThread
 from celery_pgbeat.beat.entries import Entries, entry_of_given
-from celery_pgbeat.beat.messages import JobEntry
+from celery_pgbeat.beat.loop import BeatThread
+from celery_pgbeat.beat.send.messages import JobEntry
 from celery_pgbeat.errors import PgBeatError, SchedulerNotSetUp
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.settings import Settings

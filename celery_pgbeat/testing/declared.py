@@ -8,7 +8,7 @@ from typing import Any, NoReturn, cast
 from celery import Celery
 
 from celery_pgbeat.api import PgBeat
-from celery_pgbeat.beat.code_schedules import CodeSchedules
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from celery_pgbeat.beat.backfiller import Backfiller
 from celery_pgbeat.beat.database_clock import DatabaseClock
-from celery_pgbeat.beat.delivery import Delivery, Order
-from celery_pgbeat.beat.dispatcher import Dispatcher
-from celery_pgbeat.beat.publisher import Publisher
-from celery_pgbeat.beat.result_poller import ResultPoller
-from celery_pgbeat.beat.submitter import Submitter
+from celery_pgbeat.beat.decide.backfiller import Backfiller
+from celery_pgbeat.beat.decide.dispatcher import Dispatcher
+from celery_pgbeat.beat.decide.submitter import Submitter
+from celery_pgbeat.beat.send.delivery import Delivery, Order
+from celery_pgbeat.beat.send.publisher import Publisher
+from celery_pgbeat.beat.upkeep.result_poller import ResultPoller
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings

@@ -18,12 +18,12 @@ from uuid import UUID
 from celery import Celery
 from kombu.serialization import dumps
 
-from celery_pgbeat.beat.broker import Broker
-from celery_pgbeat.beat.code_schedules import CodeSchedules
 from celery_pgbeat.beat.database_clock import DatabaseClock
-from celery_pgbeat.beat.messages import HEADER, OutgoingJob
-from celery_pgbeat.beat.publisher import Published, Publisher
 from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.send.broker import Broker
+from celery_pgbeat.beat.send.messages import HEADER, OutgoingJob
+from celery_pgbeat.beat.send.publisher import Published, Publisher
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.testing.temporary_schema import Clock
 
 # What Celery hands on beside the message's options.

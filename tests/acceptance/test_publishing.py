@@ -13,10 +13,10 @@ import redis
 from celery import signals
 from kombu import Connection, Queue
 
-from celery_pgbeat.beat.messages import OutgoingJob
-from celery_pgbeat.beat.publisher import BATCH, Published
-from celery_pgbeat.beat.rendering import body
-from celery_pgbeat.beat.rendering.renderer import MessageBatch
+from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.beat.send.publisher import BATCH, Published
+from celery_pgbeat.beat.send.rendering import body
+from celery_pgbeat.beat.send.rendering.renderer import MessageBatch
 from tests.harness import broker
 from tests.harness.broker import both_brokers
 from tests.harness.outbox import Outbox, app_of, job, jobs, outbox, taken_from

@@ -22,8 +22,8 @@ from kombu import Exchange, Producer, Queue
 from kombu.common import Broadcast
 from kombu.utils.imports import symbol_by_name
 
-from celery_pgbeat.beat.messages import OutgoingJob
 from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.send.messages import OutgoingJob
 from tests.harness.broker import both_brokers
 from tests.harness.outbox import Code, app_of, job, jobs, outbox, taken_from
 

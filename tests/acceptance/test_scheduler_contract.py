@@ -125,7 +125,7 @@ def test_a_turn_that_hangs_does_not_keep_the_beat_from_ending_nor_the_others_fro
     insert(cluster.database, "held", next_run_at="2026-01-01T00:00:00Z", schedule=None)
     beat = cluster.beat(
         settings={"pgbeat_lease": 120},
-        inject=[Fault("celery_pgbeat.beat.publisher:Publisher.publish", "hang", "before", seconds=60)],
+        inject=[Fault("celery_pgbeat.beat.send.publisher:Publisher.publish", "hang", "before", seconds=60)],
     )
     beat.wait_for_log("fault: hang", 20)
 

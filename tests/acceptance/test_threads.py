@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from celery_pgbeat.beat.beat_thread import BeatThread
+from celery_pgbeat.beat.loop import BeatThread
 from celery_pgbeat.beat.scheduler import Scheduler
 from tests.acceptance.rows import insert, insert_many, jobs, sql
 from tests.harness.processes import Cluster

@@ -15,9 +15,9 @@ from kombu import Connection
 from kombu.exceptions import ChannelError
 
 from celery_pgbeat.beat.database_clock import boottime
-from celery_pgbeat.beat.messages import OutgoingJob
-from celery_pgbeat.beat.publisher import Published, Publisher
 from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.beat.send.publisher import Published, Publisher
 
 SOON = datetime(2030, 1, 1, 12, tzinfo=timezone.utc)  # later than any node's clock, so that nothing has expired
 LEASE = 60.0  # seconds

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.beat.backfiller import Backfiller
+from celery_pgbeat.beat.decide.backfiller import Backfiller
 from celery_pgbeat.planning import BackfillRow, BackfillStep, Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings

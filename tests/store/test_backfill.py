@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.beat.backfiller import Backfiller
+from celery_pgbeat.beat.decide.backfiller import Backfiller
 from celery_pgbeat.planning import BackfillRow, BackfillStep, Rules, range_of
 from celery_pgbeat.postgres.beat_queries import MOST_RECALLED, BeatQueries
 from celery_pgbeat.postgres.statements import statement

@@ -17,7 +17,7 @@ from celery.schedules import BaseSchedule, crontab
 from celery.signals import import_modules
 
 from celery_pgbeat import PgBeat, cron, every
-from celery_pgbeat.beat.code_schedules import CodeSchedules
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.declare import declarations_of
 from celery_pgbeat.errors import DatabaseUnavailable, InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.postgres.database import Database

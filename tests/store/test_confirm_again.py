@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
-from celery_pgbeat.beat.dispatcher import Dispatcher
-from celery_pgbeat.beat.publisher import Published
+from celery_pgbeat.beat.decide.dispatcher import Dispatcher
+from celery_pgbeat.beat.send.publisher import Published
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings

@@ -18,8 +18,8 @@ from celery import Celery
 from celery.beat import BeatLazyFunc
 from celery.schedules import crontab
 
-from celery_pgbeat.beat import code_schedules
-from celery_pgbeat.beat.code_schedules import CodeSchedules, Declared, _hash_of
+from celery_pgbeat.beat.upkeep import code_schedules
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules, Declared, _hash_of
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.code_sync_queries import CodeSyncQueries
@@ -501,7 +501,7 @@ from celery import Celery
 from celery.beat import BeatLazyFunc
 from celery.schedules import crontab
 from celery_pgbeat import PgBeat, cron
-from celery_pgbeat.beat.code_schedules import CodeSchedules
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.settings import Settings
 
 turn = reversed if "reversed" in sys.argv else list

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from celery_pgbeat.beat import janitor
-from celery_pgbeat.beat.janitor import AGAIN_AFTER, LEFT_TOO_OFTEN, Janitor
+from celery_pgbeat.beat.upkeep import janitor
+from celery_pgbeat.beat.upkeep.janitor import AGAIN_AFTER, LEFT_TOO_OFTEN, Janitor
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.settings import Settings
 from tests.store.session import Session

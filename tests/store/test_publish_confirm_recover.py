@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from celery_pgbeat.beat.messages import OutgoingJob
+from celery_pgbeat.beat.send.messages import OutgoingJob
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness.clock import Clock
 from tests.store.ticks import HOUR, beat, insert, jobs, make_due, submit

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from celery_pgbeat import PgBeat
-from celery_pgbeat.beat.messages import OutgoingJob
+from celery_pgbeat.beat.send.messages import OutgoingJob
 from celery_pgbeat.cli import main
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.sensitive import MASK

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from celery_pgbeat.api.exchange import EMPTY, differences, line_of
 from celery_pgbeat.api.rows import PeriodicTask
 from celery_pgbeat.beat.entries import RowEntry
-from celery_pgbeat.beat.messages import JobEntry, OutgoingJob, Refusal, options_of
+from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, Refusal, options_of
 from celery_pgbeat.cli import main
 from celery_pgbeat.cli.output import row_as_dict
 from celery_pgbeat.declare import define
@@ -253,7 +253,7 @@ def test_celery_makes_the_messages_of_retries_with_the_mask() -> None:
 def test_a_shape_that_cannot_be_learnt_is_told_without_the_error_of_a_sensitive_job(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from celery_pgbeat.beat.rendering import renderer
+    from celery_pgbeat.beat.send.rendering import renderer
 
     monkeypatch.setattr(renderer, "build_template", partial(_leak))
     caplog.set_level(logging.DEBUG)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from kombu.exceptions import OperationalError
 
-from celery_pgbeat.beat import broker as brokers
-from celery_pgbeat.beat.broker import Broker
 from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.send import broker as brokers
+from celery_pgbeat.beat.send.broker import Broker
 from tests.harness.outbox import app_of
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.beat.database_clock import boottime
-from celery_pgbeat.beat.delivery import Delivery, Order
 from celery_pgbeat.beat.log_throttle import LogThrottle
-from celery_pgbeat.beat.publisher import Published
+from celery_pgbeat.beat.send.delivery import Delivery, Order
+from celery_pgbeat.beat.send.publisher import Published
 
 PATIENCE = 10.0  # seconds
 NOW = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -113,7 +113,7 @@ def test_there_is_no_place_while_a_batch_waits_and_the_beat_is_rung_when_there_i
     assert delivery.is_full
 
     assert not delivery.wait_for_place()  # the broker hangs, and the turn goes on
-    monkeypatch.setattr("celery_pgbeat.beat.delivery.MOMENT", PATIENCE)
+    monkeypatch.setattr("celery_pgbeat.beat.send.delivery.MOMENT", PATIENCE)
     began = boottime()
     assert not delivery.wait_for_place()  # it has been waited for once
     assert boottime() - began < PATIENCE / 2
@@ -132,7 +132,7 @@ def test_there_is_no_place_while_a_batch_waits_and_the_beat_is_rung_when_there_i
 def test_a_place_that_is_free_within_a_moment_is_waited_for(
     gate: Gate, delivery: Delivery, rung: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("celery_pgbeat.beat.delivery.MOMENT", PATIENCE)
+    monkeypatch.setattr("celery_pgbeat.beat.send.delivery.MOMENT", PATIENCE)
     for _ in range(2):
         delivery.deliver(batch()[1], boottime() + PATIENCE)
     opening = threading.Timer(0.1, gate.open.release)
@@ -188,7 +188,7 @@ def test_as_much_is_taken_on_as_the_broker_takes_in_the_time(
     gate: Gate, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert math.inf == delivery.most_within(5.0)
-    monkeypatch.setattr("celery_pgbeat.beat.delivery.boottime", iter([100.0, 100.5]).__next__)
+    monkeypatch.setattr("celery_pgbeat.beat.send.delivery.boottime", iter([100.0, 100.5]).__next__)
     delivery.deliver(batch()[1] + batch()[1], 200.0)
     gate.open.release()
 

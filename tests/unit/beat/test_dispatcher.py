@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.beat import dispatcher
 from celery_pgbeat.beat.database_clock import DatabaseClock
-from celery_pgbeat.beat.dispatcher import FIRST_BATCH, SMALLEST_BATCH, Dispatcher
+from celery_pgbeat.beat.decide import dispatcher
+from celery_pgbeat.beat.decide.dispatcher import FIRST_BATCH, SMALLEST_BATCH, Dispatcher
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.planning import Decision, Due
 from celery_pgbeat.postgres.beat_queries import Judged, PendingWork, Submitted
@@ -197,7 +197,7 @@ def test_what_has_lapsed_makes_no_busy_loop_of_a_beat_that_may_not_judge_yet(bea
 def test_the_log_says_what_became_of_a_job_that_was_silent(
     beat: Dispatcher, table: Table, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.dispatcher")
+    caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.decide.dispatcher")
     job = uuid.uuid4()
     verdicts = [Judged(job, "row", verdict) for verdict in ("lost", "rerun", "resend")]
     monkeypatch.setattr(table, "judge", lambda *_: verdicts, raising=False)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from celery_pgbeat import planning
-from celery_pgbeat.beat import dispatcher, planner
 from celery_pgbeat.beat.database_clock import DatabaseClock
-from celery_pgbeat.beat.dispatcher import DECIDED_WITHIN, FIRST_BATCH, SMALLEST_BATCH, Dispatcher
-from celery_pgbeat.beat.planner import PLANNED_WITHIN, Planner
+from celery_pgbeat.beat.decide import dispatcher, planner
+from celery_pgbeat.beat.decide.dispatcher import DECIDED_WITHIN, FIRST_BATCH, SMALLEST_BATCH, Dispatcher
+from celery_pgbeat.beat.decide.planner import PLANNED_WITHIN, Planner
 from celery_pgbeat.planning import Decision, Due, Planned, Unplanned
 from celery_pgbeat.postgres.beat_queries import PendingWork, Submitted
 from celery_pgbeat.settings import Settings

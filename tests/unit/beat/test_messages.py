@@ -6,7 +6,7 @@ from typing import Any
 
 from celery import Celery
 
-from celery_pgbeat.beat.messages import JobEntry, OutgoingJob, delay_of, options_of
+from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, delay_of, options_of
 from tests.harness import outbox
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)

@@ -7,10 +7,10 @@ import pytest
 from celery.beat import Scheduler
 from celery.result import AsyncResult, EagerResult
 
-from celery_pgbeat.beat import publisher as publishing
 from celery_pgbeat.beat.database_clock import boottime
-from celery_pgbeat.beat.messages import OutgoingJob, Refusal
-from celery_pgbeat.beat.rendering.renderer import MessageBatch
+from celery_pgbeat.beat.send import publisher as publishing
+from celery_pgbeat.beat.send.messages import OutgoingJob, Refusal
+from celery_pgbeat.beat.send.rendering.renderer import MessageBatch
 from tests.harness.outbox import Outbox, app_of, job, jobs, outbox
 
 LOST = ConnectionResetError("the broker is gone")

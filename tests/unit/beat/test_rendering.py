@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from kombu.exceptions import SerializerNotInstalled
 from kombu.serialization import codec, dumps, registry
 
-from celery_pgbeat.beat.rendering import renderer
-from celery_pgbeat.beat.rendering.body import Body
-from celery_pgbeat.beat.rendering.eligibility import comes_from, is_plain_task
-from celery_pgbeat.beat.rendering.message_fields import HEADERS, MessageFields, ReprLimits, fields_in
-from celery_pgbeat.beat.rendering.message_template import MessageTemplate, template_key
-from celery_pgbeat.beat.rendering.redis_writer import _random_uuids
+from celery_pgbeat.beat.send.rendering import renderer
+from celery_pgbeat.beat.send.rendering.body import Body
+from celery_pgbeat.beat.send.rendering.eligibility import comes_from, is_plain_task
+from celery_pgbeat.beat.send.rendering.message_fields import HEADERS, MessageFields, ReprLimits, fields_in
+from celery_pgbeat.beat.send.rendering.message_template import MessageTemplate, template_key
+from celery_pgbeat.beat.send.rendering.redis_writer import _random_uuids
 from tests.harness.outbox import job
 
 ODD = ["'", '"', "\\", "it's", "[{", "\x7f", "\xa0", "\u200b", "\n", "ü", "x" * 40]
@@ -57,7 +57,7 @@ def test_what_is_nested_deeply_is_left_out_as_celery_leaves_it_out(value: Any, l
 
 @pytest.mark.parametrize("value", [[1, "ü"], {"a": [True, None, 1.5]}, []])
 def test_plain_arguments_are_shown_without_asking_celery(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("celery_pgbeat.beat.rendering.message_fields.saferepr")
+    monkeypatch.delattr("celery_pgbeat.beat.send.rendering.message_fields.saferepr")
 
     assert repr(value) == ReprLimits(1024, 3)(json.dumps(value, ensure_ascii=False), value)
 

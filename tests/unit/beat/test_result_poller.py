@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from celery_pgbeat.beat import result_poller
-from celery_pgbeat.beat.result_poller import ANSWERED, PING_EVERY, ResultPoller
+from celery_pgbeat.beat.upkeep import result_poller
+from celery_pgbeat.beat.upkeep.result_poller import ANSWERED, PING_EVERY, ResultPoller
 
 
 class ManualDispatcher:

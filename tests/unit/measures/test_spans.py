@@ -14,10 +14,10 @@ from celery import Celery
 from opentelemetry import trace
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from celery_pgbeat.beat.beat_thread import BeatThread
-from celery_pgbeat.beat.publisher import Publisher
+from celery_pgbeat.beat.loop import BeatThread
 from celery_pgbeat.beat.scheduler import Scheduler
-from celery_pgbeat.beat.tracing_publisher import TracingPublisher
+from celery_pgbeat.beat.send.publisher import Publisher
+from celery_pgbeat.beat.send.tracing_publisher import TracingPublisher
 from celery_pgbeat.errors import MissingExtra
 from celery_pgbeat.measures.instruments import Instruments
 from celery_pgbeat.measures.job_span import JobSpan

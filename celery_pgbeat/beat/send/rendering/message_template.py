@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from celery_pgbeat.beat.messages import JobEntry, OutgoingJob, options_of
-from celery_pgbeat.beat.rendering.body import Body, Clocks
-from celery_pgbeat.beat.rendering.capture import CapturedMessage, NotRenderable, capture
-from celery_pgbeat.beat.rendering.eligibility import SendPath, is_plain_task
-from celery_pgbeat.beat.rendering.message_fields import MessageFields, ReprLimits
-from celery_pgbeat.beat.rendering.writer import Template, Writer
+from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, options_of
+from celery_pgbeat.beat.send.rendering.body import Body, Clocks
+from celery_pgbeat.beat.send.rendering.capture import CapturedMessage, NotRenderable, capture
+from celery_pgbeat.beat.send.rendering.eligibility import SendPath, is_plain_task
+from celery_pgbeat.beat.send.rendering.message_fields import MessageFields, ReprLimits
+from celery_pgbeat.beat.send.rendering.writer import Template, Writer
 
 if TYPE_CHECKING:
-    from celery_pgbeat.beat.broker import Sender
+    from celery_pgbeat.beat.send.broker import Sender
 
 # Of the other job: characters that each writer treats in a way of its own, and more arguments than are shown.
 ODD = "Ünïque \"name\" of 'a' \\ row, 100%, %(id)s"

@@ -36,15 +36,15 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from celery_pgbeat.beat.backfiller import Backfiller
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
-from celery_pgbeat.beat.delivery import Delivery
+from celery_pgbeat.beat.decide.backfiller import Backfiller
+from celery_pgbeat.beat.decide.planner import Planner, problem_of
+from celery_pgbeat.beat.decide.submitter import Submitter
 from celery_pgbeat.beat.log_throttle import LogThrottle
-from celery_pgbeat.beat.messages import OutgoingJob
-from celery_pgbeat.beat.planner import Planner, problem_of
-from celery_pgbeat.beat.publisher import Publisher
-from celery_pgbeat.beat.result_poller import ResultPoller
-from celery_pgbeat.beat.submitter import Submitter
+from celery_pgbeat.beat.send.delivery import Delivery
+from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.beat.send.publisher import Publisher
+from celery_pgbeat.beat.upkeep.result_poller import ResultPoller
 from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.planning import Decision, Due, Postponed, Rules, decide, windows_of
@@ -52,7 +52,7 @@ from celery_pgbeat.postgres.beat_queries import BeatQueries, PendingWork, Recove
 from celery_pgbeat.settings import Settings
 
 if TYPE_CHECKING:
-    from celery_pgbeat.beat.code_schedules import CodeSchedules
+    from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 
 logger = logging.getLogger(__name__)
 

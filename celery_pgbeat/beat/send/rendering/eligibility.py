@@ -17,7 +17,7 @@ from celery.app.routes import MapRoute
 from celery.beat import Scheduler
 from kombu.messaging import Producer
 
-from celery_pgbeat.beat.messages import OutgoingJob
+from celery_pgbeat.beat.send.messages import OutgoingJob
 
 OUR_SCHEDULER = "celery_pgbeat.beat.scheduler"
 # The result backend is told of each message. These need not be: Redis' would subscribe to a result that a beat never

@@ -21,9 +21,9 @@ from amqp.method_framing import frame_writer
 from amqp.serialization import dumps
 
 from celery_pgbeat.beat.database_clock import boottime
-from celery_pgbeat.beat.rendering.capture import CapturedMessage, NotRenderable
-from celery_pgbeat.beat.rendering.eligibility import comes_from
-from celery_pgbeat.beat.rendering.message_fields import (
+from celery_pgbeat.beat.send.rendering.capture import CapturedMessage, NotRenderable
+from celery_pgbeat.beat.send.rendering.eligibility import comes_from
+from celery_pgbeat.beat.send.rendering.message_fields import (
     OUR_HEADER,
     PROPERTIES,
     MessageFields,

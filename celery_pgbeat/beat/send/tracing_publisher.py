@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from celery.app.routes import MapRoute
 
-from celery_pgbeat.beat.broker import Sender
 from celery_pgbeat.beat.database_clock import DatabaseClock
-from celery_pgbeat.beat.messages import JobEntry, OutgoingJob
-from celery_pgbeat.beat.publisher import Published, Publisher
+from celery_pgbeat.beat.send.broker import Sender
+from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob
+from celery_pgbeat.beat.send.publisher import Published, Publisher
 
 if TYPE_CHECKING:
-    from celery_pgbeat.beat.code_schedules import CodeSchedules
+    from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
     from celery_pgbeat.measures.spans import Spans
 
 # What kombu calls a broker, and what OpenTelemetry's conventions do; the rest is called alike.

@@ -27,8 +27,8 @@ from datetime import datetime
 
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.log_throttle import LogThrottle
-from celery_pgbeat.beat.messages import OutgoingJob, Refusal
-from celery_pgbeat.beat.publisher import Published, Publisher
+from celery_pgbeat.beat.send.messages import OutgoingJob, Refusal
+from celery_pgbeat.beat.send.publisher import Published, Publisher
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.threads import LastingThread
 

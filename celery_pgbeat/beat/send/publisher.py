@@ -22,17 +22,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from celery_pgbeat.beat.broker import Broker, Sender
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
-from celery_pgbeat.beat.messages import JobEntry, OutgoingJob, Refusal
-from celery_pgbeat.beat.rendering.eligibility import by_willingness_to_wait
-from celery_pgbeat.beat.rendering.renderer import MessageBatch, Renderer
-from celery_pgbeat.beat.returned import Ended, ended, is_sent, watched
+from celery_pgbeat.beat.send.broker import Broker, Sender
+from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, Refusal
+from celery_pgbeat.beat.send.rendering.eligibility import by_willingness_to_wait
+from celery_pgbeat.beat.send.rendering.renderer import MessageBatch, Renderer
+from celery_pgbeat.beat.send.returned import Ended, ended, is_sent, watched
 from celery_pgbeat.sensitive import error_text
 from celery_pgbeat.shown import one_line
 
 if TYPE_CHECKING:
-    from celery_pgbeat.beat.code_schedules import CodeSchedules
+    from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 
 __all__ = ["Published", "Publisher", "Sender"]
 

@@ -9,17 +9,22 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from celery_pgbeat.beat.messages import OutgoingJob
-from celery_pgbeat.beat.rendering.amqp_writer import AmqpWriter
-from celery_pgbeat.beat.rendering.body import Clocks
-from celery_pgbeat.beat.rendering.capture import NotRenderable
-from celery_pgbeat.beat.rendering.eligibility import SendPath, is_listened_to, send_path
-from celery_pgbeat.beat.rendering.message_template import MessageTemplate, RenderMismatch, build_template, template_key
-from celery_pgbeat.beat.rendering.redis_writer import RedisWriter
-from celery_pgbeat.beat.rendering.writer import Writer
+from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.beat.send.rendering.amqp_writer import AmqpWriter
+from celery_pgbeat.beat.send.rendering.body import Clocks
+from celery_pgbeat.beat.send.rendering.capture import NotRenderable
+from celery_pgbeat.beat.send.rendering.eligibility import SendPath, is_listened_to, send_path
+from celery_pgbeat.beat.send.rendering.message_template import (
+    MessageTemplate,
+    RenderMismatch,
+    build_template,
+    template_key,
+)
+from celery_pgbeat.beat.send.rendering.redis_writer import RedisWriter
+from celery_pgbeat.beat.send.rendering.writer import Writer
 
 if TYPE_CHECKING:
-    from celery_pgbeat.beat.broker import Sender
+    from celery_pgbeat.beat.send.broker import Sender
 
 logger = logging.getLogger(__name__)
 

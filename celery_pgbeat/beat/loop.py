@@ -19,13 +19,13 @@ import random
 import threading
 from collections.abc import Callable
 
-from celery_pgbeat.beat.code_schedules import CodeSchedules
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
-from celery_pgbeat.beat.dispatcher import Dispatcher
+from celery_pgbeat.beat.decide.dispatcher import Dispatcher
 from celery_pgbeat.beat.entries import Entries
-from celery_pgbeat.beat.janitor import Janitor
-from celery_pgbeat.beat.publisher import Publisher, Sender
-from celery_pgbeat.beat.result_poller import ResultPoller
+from celery_pgbeat.beat.send.publisher import Publisher, Sender
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
+from celery_pgbeat.beat.upkeep.janitor import Janitor
+from celery_pgbeat.beat.upkeep.result_poller import ResultPoller
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, SchemaMissing, SchemaTooNew
 from celery_pgbeat.measures.instruments import Instruments
 from celery_pgbeat.node import NodeId
@@ -164,7 +164,7 @@ class BeatThread:
     def _made_publisher(self, sender: Sender) -> Publisher:
         if self._instruments.spans is None:
             return Publisher(sender, self._watch, self._code, self._stopping.is_set, self._ring)
-        from celery_pgbeat.beat.tracing_publisher import TracingPublisher
+        from celery_pgbeat.beat.send.tracing_publisher import TracingPublisher
 
         return TracingPublisher(
             sender, self._watch, self._code, self._stopping.is_set, self._ring, spans=self._instruments.spans

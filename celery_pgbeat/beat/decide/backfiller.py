@@ -14,10 +14,10 @@ from functools import partial
 from uuid import UUID
 
 from celery_pgbeat.beat.database_clock import boottime
-from celery_pgbeat.beat.delivery import Delivery, Order
-from celery_pgbeat.beat.messages import OutgoingJob
-from celery_pgbeat.beat.planner import problem_of
-from celery_pgbeat.beat.submitter import Submitter
+from celery_pgbeat.beat.decide.planner import problem_of
+from celery_pgbeat.beat.decide.submitter import Submitter
+from celery_pgbeat.beat.send.delivery import Delivery, Order
+from celery_pgbeat.beat.send.messages import OutgoingJob
 from celery_pgbeat.planning import NOTHING, BackfillRow, BackfillStep, Rules, range_of
 from celery_pgbeat.planning.due_times import pickup_after
 from celery_pgbeat.postgres.beat_queries import BeatQueries

@@ -12,9 +12,9 @@ from kombu.compression import compress
 from kombu.serialization import dumps, registry
 from kombu.utils import json
 
-from celery_pgbeat.beat.messages import OutgoingJob, arguments_of, delay_of, instant_text
-from celery_pgbeat.beat.rendering.capture import NotRenderable
-from celery_pgbeat.beat.rendering.message_fields import MessageFields, ReprLimits
+from celery_pgbeat.beat.send.messages import OutgoingJob, arguments_of, delay_of, instant_text
+from celery_pgbeat.beat.send.rendering.capture import NotRenderable
+from celery_pgbeat.beat.send.rendering.message_fields import MessageFields, ReprLimits
 
 # A row says the same at each of its ticks. Together some megabytes at most.
 REMEMBERED = 4096  # texts

@@ -16,9 +16,9 @@ from typing import Any
 
 from kombu.utils.json import dumps
 
-from celery_pgbeat.beat.rendering.capture import CapturedMessage, NotRenderable
-from celery_pgbeat.beat.rendering.eligibility import comes_from
-from celery_pgbeat.beat.rendering.message_fields import (
+from celery_pgbeat.beat.send.rendering.capture import CapturedMessage, NotRenderable
+from celery_pgbeat.beat.send.rendering.eligibility import comes_from
+from celery_pgbeat.beat.send.rendering.message_fields import (
     OUR_HEADER,
     PROPERTIES,
     MessageFields,

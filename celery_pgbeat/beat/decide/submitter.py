@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
-from celery_pgbeat.beat.delivery import Delivery, Order
-from celery_pgbeat.beat.messages import OutgoingJob
-from celery_pgbeat.beat.result_poller import ResultPoller
+from celery_pgbeat.beat.send.delivery import Delivery, Order
+from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.beat.upkeep.result_poller import ResultPoller
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.planning import Decision, Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries, Submitted

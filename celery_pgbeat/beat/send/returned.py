@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from celery import signals, states
 from celery.result import EagerResult
 
-from celery_pgbeat.beat.messages import JobEntry
-from celery_pgbeat.beat.rendering.eligibility import comes_from
+from celery_pgbeat.beat.send.messages import JobEntry
+from celery_pgbeat.beat.send.rendering.eligibility import comes_from
 from celery_pgbeat.sensitive import error_text
 
 # What `task_always_eager` has run in the beat ends as it would have in a worker. A task that has ignored or rejected

@@ -24,8 +24,8 @@ from typing import Any
 
 from celery.schedules import crontab
 
-from celery_pgbeat.beat.additions import Added, Additions
 from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.upkeep.additions import Added, Additions
 from celery_pgbeat.declare import Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.entry import Entry, entry_of, entry_of_declaration
 from celery_pgbeat.declare.lazy import has_lazy, storable_arguments

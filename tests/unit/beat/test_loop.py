@@ -11,7 +11,7 @@ import pytest
 from celery import Celery
 from sqlalchemy.exc import OperationalError
 
-from celery_pgbeat.beat.beat_thread import BeatThread
+from celery_pgbeat.beat.loop import BeatThread
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.postgres.database import Database
@@ -70,7 +70,7 @@ def room(turns: ManualDispatcher, waits: list[float], monkeypatch: pytest.Monkey
 def test_a_delivery_that_goes_on_failing_is_told_once_and_its_end_once(
     room: BeatThread, turns: ManualDispatcher, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.beat_thread")
+    caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.loop")
     turns.is_well = False
     turns.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
     for _ in range(5):
@@ -85,7 +85,7 @@ def test_a_delivery_that_goes_on_failing_is_told_once_and_its_end_once(
 def test_the_pause_grows_until_a_delivery_has_gone_well(
     room: BeatThread, turns: ManualDispatcher, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("celery_pgbeat.beat.beat_thread.random.uniform", lambda _low, high: high)
+    monkeypatch.setattr("celery_pgbeat.beat.loop.random.uniform", lambda _low, high: high)
     turns.is_well = False
     turns.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
     for _ in range(5):

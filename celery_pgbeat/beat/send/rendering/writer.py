@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from celery_pgbeat.beat.rendering.capture import CapturedMessage
-from celery_pgbeat.beat.rendering.message_fields import MessageFields
+from celery_pgbeat.beat.send.rendering.capture import CapturedMessage
+from celery_pgbeat.beat.send.rendering.message_fields import MessageFields
 
 
 class Template(Protocol):
