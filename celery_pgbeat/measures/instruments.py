@@ -8,13 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from celery_pgbeat.measures.alarm import Alarm
-from celery_pgbeat.measures.counting import CountingQueries
+from celery_pgbeat.measures.counting import Counting
 from celery_pgbeat.measures.extras import spans_of
 from celery_pgbeat.measures.gauges import Gauges
+from celery_pgbeat.measures.observer import Observer, all_of
 from celery_pgbeat.measures.tally import Tally
-from celery_pgbeat.measures.tracing import TracingCountingQueries, TracingQueries
 from celery_pgbeat.measures.webhook import Webhook
-from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
 
@@ -88,20 +87,16 @@ class Instruments:
             return
         logger.info("Metrics are at http://%s:%d/metrics", host, port, extra={"action": "measure"})
 
-    def store(self, beat: str) -> BeatQueries:
-        """Make the beat's statements; counted and traced, if somebody wants to know."""
-        lease = self._settings.lease
-        if self.spans is None:
-            if self._tally is None:
-                return BeatQueries(self._database, beat, lease)
-            return CountingQueries(self._database, beat, lease, self._tally, self._now)
-        traced: TracingQueries
-        if self._tally is None:
-            traced = TracingQueries(self._database, beat, lease)
-        else:
-            traced = TracingCountingQueries(self._database, beat, lease, self._tally, self._now)
-        traced.spans = self.spans
-        return traced
+    def observer(self, beat: str) -> Observer:
+        """Return what counts and traces this beat's events, as far as the settings ask for it."""
+        observers: list[Observer] = []
+        if self.spans is not None:
+            from celery_pgbeat.measures.tracing import Tracing
+
+            observers.append(Tracing(self.spans, self._app, beat, self._now))
+        if self._tally is not None:
+            observers.append(Counting(self._tally, self._now))
+        return all_of(observers)
 
     def watch(self, beat: str) -> None:
         """Raise alerts on behalf of this beat, if asked to; once the schema is there."""

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context as contexts
 from opentelemetry import propagate, trace
@@ -28,23 +28,14 @@ from opentelemetry.trace import Link, Span, SpanKind, StatusCode
 
 from celery_pgbeat import __version__
 
+if TYPE_CHECKING:
+    from celery_pgbeat.beat.send.messages import OutgoingJob
+
 MOST_OPEN = 8  # ticks: two are under way at a time, further ones wait for a confirm that somebody holds up
 ROOT = Context()  # no parent, whatever is current in the calling thread
 KINDS = {"publish": SpanKind.CLIENT, "job": SpanKind.PRODUCER}
 
 Attributes = dict[str, Any]
-
-
-class Told(Protocol):
-    """What a span tells of a job, and where the headers go by which its trace goes on."""
-
-    id: uuid.UUID
-    periodic_task: str
-    scheduled_for: datetime
-    origin: str
-    run: int
-    task: str
-    trace: Mapping[str, str] | None
 
 
 class Tick:
@@ -166,7 +157,7 @@ class Spans:
                     known.tick.settle(1)
 
     def begin_jobs(
-        self, jobs: Sequence[Told], now: datetime, system: str, destinations: Sequence[str | None]
+        self, jobs: Sequence[OutgoingJob], now: datetime, system: str, destinations: Sequence[str | None]
     ) -> dict[uuid.UUID, Span]:
         """Begin the spans of jobs whose messages are about to be made, and have the messages carry their context."""
         spans: dict[uuid.UUID, Span] = {}

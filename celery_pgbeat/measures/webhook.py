@@ -35,7 +35,7 @@ class Webhook:
         user, at, server = parts.netloc.rpartition("@")
         self._url = parts._replace(netloc=server, fragment="").geturl()
         self._shown = masked_webhook(url)
-        self._headers = {"Content-Type": "application/json", "User-WorkerContext": f"celery-pgbeat/{__version__}"}
+        self._headers = {"Content-Type": "application/json", "User-Agent": f"celery-pgbeat/{__version__}"}
         if at:
             name, _, password = user.partition(":")
             given = f"{unquote(name)}:{unquote(password)}".encode()

@@ -23,7 +23,7 @@ from celery_pgbeat.declare import app_timezone, timing_of
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.testing.declared import StrictCode, app_of
+from celery_pgbeat.testing.declared import app_of, strict_code
 from celery_pgbeat.testing.instants import at, shown
 
 MICROSECOND = timedelta(microseconds=1)
@@ -104,7 +104,7 @@ def upcoming(
     """
     app, begin, end = app_of(source), at(since), at(until)
     settings = Settings.from_mapping(app.conf)
-    code = StrictCode(app, settings)
+    code = strict_code(app, settings).declared
     rules = Rules(
         timezone=app_timezone(app),
         on_time=settings.on_time,

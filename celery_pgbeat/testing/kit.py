@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING
 from celery import Celery
 
 from celery_pgbeat.api import Job, PgBeat
-from celery_pgbeat.declare import app_timezone
+from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.wiring import Wiring
 from celery_pgbeat.declare.span import read_span
-from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.postgres.listen import Wakeup
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.testing.assertions import Assertions
-from celery_pgbeat.testing.declared import StrictCode, app_of
+from celery_pgbeat.testing.declared import app_of, strict_code
 from celery_pgbeat.testing.instants import at as instant_of
-from celery_pgbeat.testing.manual_dispatcher import FixedClock, ManualDispatcher
-from celery_pgbeat.testing.recorder import RecordingPublisher, Refused, Sent
+from celery_pgbeat.testing.recorder import Recorder, Refused, Sent
+from celery_pgbeat.testing.stubs import FixedClock, NullBroker, StubResults
 from celery_pgbeat.testing.temporary_schema import Clock, TemporarySchema
 from celery_pgbeat.worker.guard import StartResult, start_job
 
@@ -115,8 +116,16 @@ class PgBeatTest(Assertions):
             self._place = place
             self.clock = Clock(place, self._begin)
             self._settings = replace(
-                Settings.from_mapping(self.app.conf), url=place.database.url, schema=place.database.schema
+                Settings.from_mapping(self.app.conf),
+                url=place.database.url,
+                schema=place.database.schema,
+                metrics_port=None,
+                opentelemetry=False,
             )
+            self._sender = Scheduler(self.app, lazy=True)
+            self._recorder = Recorder(self.app, self.clock, self._sent, self._refused)
+            self._wakeup = Wakeup(place.database)
+            cleanup.callback(self._wakeup.close)
             self.beat = TestedPgBeat(self.app, self._settings)
             cleanup.callback(self.beat.close)
             self._reports = WorkerQueries(place.database)
@@ -136,20 +145,22 @@ class PgBeatTest(Assertions):
         Raises:
             InvalidPeriodicTask: a declaration is wrong.
         """
-        settings, database = self._settings, self._place.database
-        code = StrictCode(self.app, settings, database)
-        code.sync()
-        store = BeatQueries(database, BEAT, settings.lease)
-        watch = FixedClock(self.clock, settings.dead_after)
-        rules = Rules(
-            timezone=app_timezone(self.app),
-            on_time=settings.on_time,
-            lease=settings.lease,
-            pickup_deadline=settings.pickup_deadline,
-            min_interval=settings.min_interval,
+        wiring = Wiring(
+            self._sender,
+            self._settings,
+            database=self._place.database,
+            clock=FixedClock(self.clock, self._settings.dead_after),
+            code=strict_code(self.app, self._settings, self._place.database),
+            results=StubResults(self.app),
+            wakeup=self._wakeup,
+            broker=NullBroker(self._sender),
         )
-        recorder = RecordingPublisher(self.app, self.clock, watch, code, self._sent, self._refused)
-        self._turns = ManualDispatcher(store, recorder, watch, settings, rules, code, self.app)
+        wiring.code.sync()
+        queries = BeatQueries(self._place.database, BEAT, self._settings.lease)
+        # Looks in each turn: real time decides nothing here.
+        beat = wiring.open(queries, observer=self._recorder, inline=True, look_every=0.0)
+        beat.tracking.workers_track = True
+        self._dispatcher = beat.dispatcher
 
     # Time.
 
@@ -306,7 +317,7 @@ class PgBeatTest(Assertions):
 
     def _turn_until_rest(self) -> None:
         for _ in range(MOST_TURNS):
-            if self._turns.turn() > 0:
+            if self._dispatcher.turn() > 0:
                 return
         raise RuntimeError(f"after {MOST_TURNS} turns there is still something to do at {self.now.isoformat()}")
 

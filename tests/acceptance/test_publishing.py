@@ -53,7 +53,7 @@ def sent(told: Published) -> list[Any]:
 def reachable(outbox: Outbox) -> None:
     """Wait until the broker is connected again; an outage just met makes a publisher pause."""
     until = time.monotonic() + 10
-    while not outbox.publisher.ready():
+    while not outbox.broker.ready():
         assert time.monotonic() < until
         time.sleep(0.05)
 
@@ -76,7 +76,7 @@ def test_a_worker_gets_what_was_rendered(broker_url: str) -> None:
 def test_one_client_of_redis_serves_all_messages_of_a_connection(broker_url: str) -> None:
     with outbox(app_of(broker_url)) as ours:
         ours.publish(jobs(1))
-        channel = ours.publisher._broker.producer.channel
+        channel = ours.broker.producer.channel
 
         assert channel._create_client() is channel._create_client()
 
@@ -269,7 +269,7 @@ def test_a_shape_that_does_not_equal_celerys_own_is_never_rendered_and_is_told_o
     with outbox(app_of(broker_url)) as ours:
         ours.publish(jobs(5))
         ours.publish(jobs(5))
-        ours.publisher.close()
+        ours.broker.close()
         told = ours.publish(jobs(5))
 
     assert (0, 5) == (ours.rendered, len(told.sent))
@@ -346,7 +346,7 @@ def together(door: Proxy) -> Iterator[Outbox]:
     app = app_of(door.url, task_routes=(by_arguments,), broker_transport_options={"socket_timeout": 2})
     with outbox(app) as made:
         made.publish(jobs(1))
-        if not getattr(made.publisher._broker.producer, "supports_batch_publish", False):
+        if not getattr(made.broker.producer, "supports_batch_publish", False):
             pytest.skip("this kombu has no batches")
         yield made
 

@@ -375,7 +375,7 @@ def site_record(name: str, **columns: Any) -> dict[str, Any]:
     """A row as code declares it, complete enough for the table."""
     app = Celery("shop", broker="memory://", set_as_current=False)
     app.conf.update(result_expires=None, beat_schedule={name: entry()})
-    return {**CodeSchedules(app, None, Settings())._code.records[name], **columns}  # type: ignore[arg-type]
+    return {**CodeSchedules(app, None, Settings()).declared.records[name], **columns}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -532,7 +532,7 @@ def task():
 
 for declare in turn([one, two]):
     declare()
-code = CodeSchedules(app, None, Settings())._code
+code = CodeSchedules(app, None, Settings()).declared
 assert {"plain", "lazy", "options", "added", "one", "two", "three"} == set(code.records), code.records
 print(code.hash)
 """
@@ -576,7 +576,7 @@ def test_the_hash_tells_declarations_apart(other: dict[str, Any]) -> None:
     def hash_of(schedule: dict[str, Any]) -> str:
         app = Celery("shop", broker="memory://", set_as_current=False)
         app.conf.update(result_expires=None, beat_schedule=schedule)
-        return CodeSchedules(app, None, Settings())._code.hash  # type: ignore[arg-type]
+        return CodeSchedules(app, None, Settings()).declared.hash  # type: ignore[arg-type]
 
     assert hash_of({"a": entry(1)}) == hash_of({"a": entry(1)})
     assert hash_of({"a": entry(1)}) != hash_of(other)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -23,7 +25,8 @@ def test_days_that_a_stranger_keeps_from_being_made_are_told_and_made_once_he_is
     now = 0.0
     monkeypatch.setattr(janitor, "boottime", lambda: now)
     store = beat(migrated_database)
-    keeper = Janitor(store, Settings(), NodeId.mine())
+    tracking: Any = SimpleNamespace(workers_track=False)
+    keeper = Janitor(store, Settings(), NodeId.mine(), tracking)
     stranger = Session(migrated_database)
     stranger.rows(
         "drop table pgbeat.finished_job_"

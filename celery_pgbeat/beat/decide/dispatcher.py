@@ -1,4 +1,4 @@
-"""One tick, and the order in which it may be killed.
+"""One tick, and what is left to repair if a beat is killed at any point of it.
 
         ┌────────────────────────── pgbeat.periodic_task ──────────────────────────┐
 due ──► │ mark      update … skip locked … returning        (one statement, commits)│
@@ -14,13 +14,13 @@ due ──► │ mark      update … skip locked … returning        (one sta
 
 A beat may be killed or stopped between any two of these:
 
-    after mark      the rows stay marked. When the mark is older than the lease any beat marks them anew and
-                    decides the same occurrence: `next_run_at` has not moved.
-    after submit    the job says pending for a message nobody has. When the lease is over any beat takes the
-                    job over and sends it under the same id. The other order, message first, could run a task
-                    that no row knows of.
-    after publish   the same, but now there are two messages with one id: the worker's guard starts one.
-    after confirm   nothing is left to repair.
+    after mark      The rows stay marked. When the mark is older than the lease, any beat marks them anew and decides
+                    the same occurrence: `next_run_at` has not moved.
+    after submit    The job's row says pending, but no broker has its message. When the lease is over, any beat takes
+                    the job over and sends it under the same id. The other order, message first, could run a task of
+                    which no row knows.
+    after publish   The same, but now there are two messages with one id: the worker's guard starts one of them.
+    after confirm   Nothing is left to repair.
 
 The one invariant: what a stalled beat does late changes nothing. Its submit finds another mark, its confirm finds
 another owner, and it reads its own clock before it publishes: the lease runs from *before* the mark was sent.
@@ -28,27 +28,25 @@ another owner, and it reads its own clock before it publishes: the lease runs fr
 
 from __future__ import annotations
 
-import json
 import logging
-import uuid
+import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.decide.backfiller import Backfiller
-from celery_pgbeat.beat.decide.planner import Planner, problem_of
+from celery_pgbeat.beat.decide.planner import Planner
+from celery_pgbeat.beat.decide.recovery import Recovery
 from celery_pgbeat.beat.decide.submitter import Submitter
 from celery_pgbeat.beat.log_throttle import LogThrottle
+from celery_pgbeat.beat.send.broker import Broker
 from celery_pgbeat.beat.send.delivery import Delivery
-from celery_pgbeat.beat.send.messages import OutgoingJob
-from celery_pgbeat.beat.send.publisher import Publisher
-from celery_pgbeat.beat.upkeep.result_poller import ResultPoller
+from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.errors import DatabaseBusy
-from celery_pgbeat.planning import Decision, Due, Postponed, Rules, decide, windows_of
-from celery_pgbeat.postgres.beat_queries import BeatQueries, PendingWork, Recovered
+from celery_pgbeat.measures.observer import Observer
+from celery_pgbeat.planning import Decision, Due, Postponed, Rules, decide
+from celery_pgbeat.postgres.beat_queries import BeatQueries, PendingWork
 from celery_pgbeat.settings import Settings
 
 if TYPE_CHECKING:
@@ -56,70 +54,93 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FRESH_SHARE = 4  # one part in so many of a batch goes to what has just come due, while a herd is driven
+FRESH_SHARE = 4  # while there is a backlog, one part in so many of a batch is kept for the rows that came due last
 SMALLEST_BATCH = 10
-FIRST_BATCH = 250  # of those that are due together; it doubles while there are more, so that beats that wake share them
+FIRST_BATCH = 250  # of rows that are due together; doubled while there are more, so that beats that wake share them
 LEASE_SHARE = 3  # a batch is as large as can be delivered in one part in so many of its lease: it may wait for another
-AGAIN = 0.05  # seconds until rows that somebody held are tried again, doubled up to the poll
+AGAIN = 0.05  # seconds until locked rows are tried again, doubled up to the poll
 VERDICTS = {  # what is logged of a job that was silent for too long: the level, the action, the text
     "lost": (logging.WARNING, "lose", "Lost job %s of %r: it was silent for too long"),
     "rerun": (logging.WARNING, "rerun", "Job %s of %r runs again: it was silent for too long, and on_lost is 'rerun'"),
     "resend": (logging.INFO, "resend", "Job %s of %r is sent again: no worker started it within its pickup deadline"),
 }
-PROBED_WITHIN = 0.25  # seconds that a turn waits for a probe of the broker: to connect takes less, where it answers
-DECIDED_WITHIN = 0.5  # seconds; a row that takes long to decide delays the others that are due by this, not by a batch
+PROBED_WITHIN = 0.25  # seconds that a turn waits for a probe of the broker; to connect takes less, if it answers
+DECIDED_WITHIN = 0.5  # seconds; a row that takes long to decide delays the other due rows by this, not by a batch
 LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
+
+# When a step is needed, by the pending work that the look has found, and the step, which returns whether it made
+# progress. Progress may have made the next thing due, so the beat looks again at once.
+Step = tuple[Callable[[PendingWork], bool], Callable[[], bool]]
 
 
 class Dispatcher:
-    """Turns what is due into messages, one batch a turn."""
+    """Does what there is to do, one batch a turn. `beat/wiring.py` makes its parts.
+
+    Args:
+        look_every: see `LOOK_EVERY`; 0 to look in each turn.
+        stopwatch: what limits the time for deciding, in seconds.
+    """
 
     def __init__(
         self,
-        store: BeatQueries,
-        publisher: Publisher,
-        outcomes: ResultPoller,
-        watch: DatabaseClock,
+        queries: BeatQueries,
+        broker: Broker,
+        delivery: Delivery,
+        planner: Planner,
+        submitter: Submitter,
+        recovery: Recovery,
+        backfiller: Backfiller,
+        tracking: Tracking,
+        clock: DatabaseClock,
         settings: Settings,
         rules: Rules,
         code: CodeSchedules,
-        stopping: Callable[[], bool] = lambda: False,
-        ring: Callable[[], None] = lambda: None,
-        clock: Callable[[], float] = boottime,
+        throttle: LogThrottle,
+        observer: Observer,
+        look_every: float = LOOK_EVERY,
+        stopwatch: Callable[[], float] = boottime,
     ) -> None:
-        self._store = store
-        self._publisher = publisher
-        self._result_poller = outcomes
-        self._watch = watch
+        self._queries = queries
+        self._broker = broker
+        self._delivery = delivery
+        self._planner = planner
+        self._submitter = submitter
+        self._recovery = recovery
+        self._backfiller = backfiller
+        self._tracking = tracking
+        self._clock = clock
         self._settings = settings
         self._rules = rules
         self._code = code
-        self._stuck = 0.0
-        self._clock = clock
-        self._log_throttle = LogThrottle()
-        self._planner = Planner(store, settings, rules, clock)
-        self._delivery = Delivery(store, publisher, self._log_throttle, stopping, ring, self._database_time)
-        self._submitter = Submitter(store, self._delivery, outcomes, watch, rules)
-        self._backfiller = Backfiller(store, self._delivery, self._submitter, settings, rules)
+        self._throttle = throttle
+        self._observer = observer
+        self._look_every = look_every
+        self._stopwatch = stopwatch
+        self._stuck = 0.0  # seconds of the last pause without progress
         self._ahead = True  # whether there may be jobs that were marked before the clock was set back
-        self._unreported = False  # whether there are jobs that only the result backend can tell of
-        self._asks_at = 0.0  # by the boot-time clock: until then, nobody is asked whose place in a group is free
-        self._looks_at = 0.0  # by the boot-time clock: until then, what is due is marked without a look
+        self._unreported = False  # whether there are jobs whose end only the result backend knows
+        self._ask_at = 0.0  # by the boot-time clock: until then the result backend is not asked about all jobs
+        self._look_at = 0.0  # by the boot-time clock: until then due rows are marked without a look
         self._batch = settings.batch
         self._share = FIRST_BATCH
-        self._herd = False  # more is due than a batch holds
-
-    def _database_time(self) -> datetime:
-        return self._watch.database_time
-
-    @property
-    def workers_track(self) -> bool:
-        """Whether workers announce our tracker, so that silence means "never picked up"."""
-        return self._submitter.workers_track
-
-    @workers_track.setter
-    def workers_track(self, known: bool) -> None:
-        self._submitter.workers_track = known
+        self._backlog = False  # more is due than a batch holds
+        self._steps: Sequence[Step] = (
+            (lambda work: True, delivery.confirm_again),  # noqa: ARG005
+            (lambda work: work.failing, self._pause_failing),
+            (lambda work: work.resumes, lambda: planner.resume(self._batch)),
+            (lambda work: work.unplanned, lambda: planner.plan(self._batch)),
+            (lambda work: work.in_time, lambda: queries.recheck(self._batch) > 0),
+            (lambda work: self._ahead, self._recheck_ahead),  # noqa: ARG005
+            (lambda work: work.lapsed and clock.may_judge, self._judge),
+            (lambda work: work.unreported and boottime() >= self._ask_at, self._finish_by_result),
+            (lambda work: work.admissible, lambda: queries.admit(self._batch) > 0),
+        )
+        self._steps_with_broker: Sequence[Step] = (
+            (lambda work: submitter.has_retries, submitter.submit_again),  # noqa: ARG005
+            (lambda work: work.unsent, lambda: recovery.recover(self._batch, code.lazy_names)),
+            (lambda work: work.due, self._submit_due),
+            (lambda work: work.backfills, lambda: backfiller.turn(code.lazy_names)),
+        )
 
     def turn(self) -> float:
         """Do what there is to do; return the seconds until there may be more (0: at once).
@@ -128,122 +149,101 @@ class Dispatcher:
             DatabaseBusy: Postgres ended a statement in favour of others; the next turn takes a smaller batch.
         """
         try:
-            self.check()
+            self._delivery.check()
             rest = self._turn()
         except BaseException as error:  # the delivery's may be no Exception
-            self._looks_at = 0.0
+            self._look_at = 0.0
             if isinstance(error, DatabaseBusy):
                 self._batch = max(min(self._batch, self._share) // 2, SMALLEST_BATCH)
             raise
         self._batch = min(self._batch + self._batch // 4, self._settings.batch)
         return rest
 
-    @property
-    def is_well(self) -> bool:
-        """Whether the last batch was delivered; what went wrong is raised by the next turn, or by `check`."""
-        return not self._delivery.is_failing
-
-    def check(self) -> None:
-        """Raise what went wrong with the delivery since the last turn, if anything did."""
-        self._delivery.check()
-
-    def finish(self, within: float) -> bool:
-        """Let what is submitted be sent, or given back if the beat is to stop; tell whether that is over in time."""
-        return self._delivery.finish(within)
-
     def _turn(self) -> float:
-        if boottime() < self._looks_at and self._publisher.is_ready_within(PROBED_WITHIN) and self._drain():
+        if boottime() < self._look_at and self._broker.is_ready_within(PROBED_WITHIN) and self._submit_due():
             return 0.0
-        view = self._store.look(self._code.lazy_names)
-        if self._watch.saw(view.now):
-            self._ahead = True
-        self._unreported = view.unreported
-        progress = self._delivery.confirm_again()
-        progress = (self._pause_failing() if view.failing else False) or progress
-        progress = (self._planner.resume(self._batch) if view.resumes else False) or progress
-        progress = (self._planner.plan(self._batch) if view.unplanned else False) or progress
-        progress = self._recheck(view) or progress
-        if view.lapsed and self._watch.may_judge:
-            progress = self._judge() or progress
-        if view.unreported and boottime() >= self._asks_at:
-            self._asks_at = boottime() + self._settings.poll.total_seconds()
-            self._settle()
-        progress = (self._store.admit(self._batch) > 0 if view.admissible else False) or progress
-        if view.due or view.unsent or view.backfills or self._submitter.has_retries:
-            if not self._publisher.is_ready_within(PROBED_WITHIN):
-                return 0.0 if progress else min(self._publisher.probe_in, self._settings.poll.total_seconds())
-            progress = self._submitter.submit_held() or progress
-            progress = (self._recover() if view.unsent else False) or progress
-            progress = (self._drain() if view.due else False) or progress
-            progress = (self._backfiller.turn(self._code.lazy_names) if view.backfills else False) or progress
+        work = self._look()
+        progress = _run(self._steps, work)
+        if work.due or work.unsent or work.backfills or self._submitter.has_retries:
+            if not self._broker.is_ready_within(PROBED_WITHIN):
+                return 0.0 if progress else min(self._broker.probe_in, self._settings.poll.total_seconds())
+            progress = _run(self._steps_with_broker, work) or progress
             if self._submitter.busy is not None:
                 raise self._submitter.busy
-            self._looks_at = boottime() + LOOK_EVERY
-        return self._rest(view, progress)
+            self._look_at = boottime() + self._look_every
+        return self._rest(work, progress)
 
-    def _rest(self, view: PendingWork, progress: bool) -> float:
-        """Return how long nothing will be due, as far as this look could see.
+    def _look(self) -> PendingWork:
+        work = self._queries.look(self._code.lazy_names)
+        self._observer.looked()
+        if self._clock.saw(work.now):
+            self._ahead = True
+        self._unreported = work.unreported
+        return work
 
-        What was done may have made the next thing due, so look again at once. What could not be done, because
-        another transaction locks the rows, is tried again after a pause that grows: it must not become a busy loop, nor
-        make the other rows late.
+    def _rest(self, work: PendingWork, progress: bool) -> float:
+        """Return the seconds until something may be due, as far as this look could see.
+
+        If another transaction locks the rows, the pause grows: the beat must neither loop without a pause nor make the
+        other rows late.
         """
         if progress:
             self._stuck = 0.0
             return 0.0
         rest = self._settings.poll.total_seconds()
-        if (
-            view.due
-            or view.unplanned
-            or view.admissible
-            or view.failing
-            or view.backfills
-            or self._submitter.has_retries
-            or self._delivery.is_unfinished
-        ):
+        is_left = work.due or work.unplanned or work.admissible or work.failing or work.backfills
+        if is_left or self._submitter.has_retries or self._delivery.is_unfinished:
             self._stuck = min(max(self._stuck * 2, AGAIN), rest)
             rest = self._stuck
-        if view.next_run_at is not None and not self._delivery.is_full:  # else nothing can be marked before it rings
-            rest = min(rest, (view.next_run_at - self._watch.database_time).total_seconds())
+        # While a batch waits nothing can be marked; the delivery wakes this thread when it has begun that batch.
+        if work.next_run_at is not None and not self._delivery.is_full:
+            rest = min(rest, (work.next_run_at - self._clock.database_time).total_seconds())
         return max(rest, 0.0)
 
-    def _drain(self) -> bool:
-        """Mark, decide, submit, publish and confirm one batch; tell whether anything was due."""
+    def _submit_due(self) -> bool:
+        """Mark, decide and submit one batch, and have it delivered; return whether anything was due."""
         if not self._delivery.wait_for_place():
             return False
         lease = self._settings.lease.total_seconds()
         lease_ends = boottime() + lease
-        deliverable = max(self._delivery.most_within(lease / LEASE_SHARE), SMALLEST_BATCH)
-        batch = int(min(self._batch, self._share, deliverable))
-        fresh = batch // FRESH_SHARE if self._herd else 0
-        due = self._store.mark(batch, self._code.lazy_names, fresh)
-        self._herd = len(due) >= batch - fresh
-        self._share = min(self._share * 2, self._settings.batch) if self._herd else FIRST_BATCH
+        due = self._mark(lease)
         if self._unreported:
-            self._settle([row.name for row in due])
+            self._tracking.finish_by_result(self._batch, [row.name for row in due])
         decisions, postponed, bad = self._decide(due)
-        self._give_back(due[len(decisions) + len(postponed) + len(bad) :])
+        self._unmark(due[len(decisions) + len(postponed) + len(bad) :])
         if bad:
             self._planner.report(bad)
         if postponed:
-            self._store.postpone(postponed)
+            self._queries.postpone(postponed)
         if decisions:
             self._submitter.submit(decisions, lease_ends)
         return bool(due)
 
+    def _mark(self, lease: float) -> list[Due]:
+        """Mark a batch of due rows; the size follows the backlog, and what the delivery can do within the lease."""
+        deliverable = max(self._delivery.most_within(lease / LEASE_SHARE), SMALLEST_BATCH)
+        batch = int(min(self._batch, self._share, deliverable))
+        newest = batch // FRESH_SHARE if self._backlog else 0
+        began = time.time_ns()
+        due = self._queries.mark(batch, self._code.lazy_names, newest)
+        self._observer.marked(due, began)
+        self._backlog = len(due) >= batch - newest
+        self._share = min(self._share * 2, self._settings.batch) if self._backlog else FIRST_BATCH
+        return due
+
     def _decide(self, due: Sequence[Due]) -> tuple[list[Decision], list[Postponed], list[tuple[Due, Exception]]]:
-        """Decide about marked rows, the first ones if time is up before the last."""
+        """Decide about marked rows; only about the first ones if the time is over before the last."""
         decisions: list[Decision] = []
         postponed: list[Postponed] = []
         bad: list[tuple[Due, Exception]] = []
-        ends = self._clock() + DECIDED_WITHIN
+        ends = self._stopwatch() + DECIDED_WITHIN
         for number, row in enumerate(due):
-            if number and self._clock() >= ends:
+            if number and self._stopwatch() >= ends:
                 break
             try:
                 check_sendable(row.queue, row.options, row.args, row.kwargs)
                 decision = decide(row, self._rules)
-            except Exception as error:  # noqa: BLE001  one bad row stops only itself, and says why
+            except Exception as error:  # noqa: BLE001  one bad row stops only itself, and its problem has the reason
                 bad.append((row, error))
                 continue
             if isinstance(decision, Postponed):
@@ -258,114 +258,53 @@ class Dispatcher:
             refusal = self._settings.refusal(row.task, row.queue, row.options)
             if refusal is not None:
                 decision = decision.refused("not_allowed")
-                if self._log_throttle.is_due(row.name):
+                if self._throttle.is_due(row.name):
                     logger.warning("Skipped %r: %s", row.name, refusal, extra={"action": "skip"})
             decisions.append(decision)
         return decisions, postponed, bad
 
-    def _give_back(self, undecided: Sequence[Due]) -> None:
-        """Take the marks off rows that there was no time for; the next batch is smaller, and a part of it fresh."""
+    def _unmark(self, undecided: Sequence[Due]) -> None:
+        """Unmark rows that there was no time for; the next batch is smaller, and a part of it is what came due last."""
         if undecided:
-            self._store.unmark([row.name for row in undecided])
-            self._share, self._herd = SMALLEST_BATCH, True
-
-    def _recover(self) -> bool:
-        """Take over and send what nobody is sending; tell whether there was any."""
-        if not self._delivery.wait_for_place():
-            return False
-        lease_ends = boottime() + self._settings.lease.total_seconds()
-        recovered = self._store.recover(self._batch, self._settings.on_time, self._code.lazy_names)
-        held = self._hold_back(recovered)
-        orders = []
-        forbidden = []
-        for row in recovered:
-            if row.id in held:
-                continue
-            if row.reason is not None:
-                logger.info(
-                    "Skipped %r for %s: %s",
-                    row.periodic_task,
-                    row.scheduled_for.isoformat(),
-                    row.reason,
-                    extra={"action": "skip"},
-                )
-            elif self._is_forbidden(row):
-                forbidden.append(row.id)
-            else:
-                orders.append((row.id, row.periodic_task, partial(OutgoingJob.recovered, row)))
-        if forbidden:
-            self._store.skip(forbidden, "not_allowed")
-        if orders:
-            logger.info("Recovered %d unsent jobs", len(orders), extra={"action": "recover"})
-            self._delivery.deliver(orders, lease_ends)
-        return bool(recovered)
-
-    def _is_forbidden(self, row: Recovered) -> bool:
-        try:
-            options = json.loads(row.message or "{}")["options"]
-        except (ValueError, LookupError, TypeError, RecursionError):
-            options = None  # what cannot be read is refused as its message is made, and says why
-        return self._settings.refusal(row.task, row.queue, options if isinstance(options, dict) else {}) is not None
-
-    def _hold_back(self, recovered: Sequence[Recovered]) -> set[uuid.UUID]:
-        """Keep back what would start inside a blackout window; return these jobs, and those whose windows are bad."""
-        held: list[tuple[uuid.UUID, datetime]] = []
-        bad: list[tuple[uuid.UUID, str]] = []
-        now = self._watch.database_time
-        for row in recovered:
-            if row.reason is not None or not row.blackout:
-                continue
-            try:
-                windows = windows_of(row.blackout, row.windows, row.timezone or self._rules.timezone)
-                free = now if windows is None else windows.defer(now)
-            except Exception as error:  # noqa: BLE001  one bad row stops only itself, and says why
-                bad.append((row.id, problem_of(error)))
-                continue
-            if free is None:
-                bad.append((row.id, "the blackout windows never leave a free moment from here on"))
-            elif free > now:
-                held.append((row.id, free))
-                logger.info(
-                    "Held %r for %s back to %s, out of a blackout window",
-                    row.periodic_task,
-                    row.scheduled_for.isoformat(),
-                    free.isoformat(),
-                    extra={"action": "hold"},
-                )
-        if held:
-            self._store.hold_back(held)
-        if bad:
-            self._store.refuse(bad)
-        return {job for job, _ in held} | {job for job, _ in bad}
+            self._queries.unmark([row.name for row in undecided])
+            self._share, self._backlog = SMALLEST_BATCH, True
 
     def _pause_failing(self) -> bool:
-        """Pause what has failed too often in a row; tell whether there was any to be had."""
-        found = self._store.pause_failing(self._batch)
+        """Pause rows that have failed too often in a row; return whether there were any that are not locked."""
+        found = self._queries.pause_failing(self._batch)
         for name, reason in found:
             if reason is not None:
                 logger.warning("Paused %r: %s", name, reason, extra={"action": "pause"})
         return bool(found)
 
-    def _settle(self, names: Sequence[str] = ()) -> None:
-        """Ask the result backend about jobs that nobody reports, before they stand in the way or count as silent."""
-        told = self._result_poller.told(self._store.unreported(self._batch, names))
-        if told:
-            self._store.settle(told)
+    def _recheck_ahead(self) -> bool:
+        """Find jobs that were marked before the database's clock was set back; return whether there were any."""
+        found = self._queries.recheck_ahead()
+        self._ahead = False
+        return found > 0
 
-    def _recheck(self, view: PendingWork) -> bool:
-        """Move on the jobs that are in time, find those that the clock has left behind; tell whether there were any."""
-        rechecked = self._store.recheck(self._batch) if view.in_time else 0
-        if self._ahead:
-            rechecked += self._store.recheck_ahead()
-            self._ahead = False
-        return rechecked > 0
+    def _finish_by_result(self) -> bool:
+        """Ask the result backend about all unreported jobs, at most once a poll."""
+        self._ask_at = boottime() + self._settings.poll.total_seconds()
+        self._tracking.finish_by_result(self._batch)
+        return False  # it asks again only after a poll
 
     def _judge(self) -> bool:
-        """Decide about silent jobs; tell whether there were any."""
+        """Decide about silent jobs; return whether there were any."""
         if self._unreported:
-            self._settle()
-        verdicts = self._store.judge(self._batch, self.workers_track)
-        for verdict in verdicts:
-            level, action, what = VERDICTS[verdict.verdict]
-            logger.log(level, what, verdict.id, verdict.periodic_task, extra={"action": action})
-        return bool(verdicts)
+            self._tracking.finish_by_result(self._batch)
+        judged = self._queries.judge(self._batch, self._tracking.workers_track)
+        self._observer.judged(judged)
+        for job in judged:
+            level, action, text = VERDICTS[job.verdict]
+            logger.log(level, text, job.id, job.periodic_task, extra={"action": action})
+        return bool(judged)
+
+
+def _run(steps: Sequence[Step], work: PendingWork) -> bool:
+    """Run the steps that are needed, in their order; return whether any of them made progress."""
+    progress = False
+    for is_needed, step in steps:
+        if is_needed(work):
+            progress = step() or progress
+    return progress

@@ -1,26 +1,28 @@
-"""Submits decisions, and has the jobs delivered that this makes.
+"""Submits decisions, and hands the jobs that this makes to the delivery.
 
-Most occurrences find nothing in their way and take the short statement; what that leaves untouched takes the one that
-knows every overlap policy. What neither could submit is kept, its row held by somebody or Postgres too busy for so
-many at once, and tried again until the lease is over.
+Most occurrences find no other job in their way and take the short statement. What that leaves untouched takes the long
+one, which knows every overlap policy. If another transaction locks a row, or Postgres is too busy, the decisions are
+kept and submitted again in later turns, until their lease is over.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
-from celery_pgbeat.beat.send.delivery import Delivery, Order
-from celery_pgbeat.beat.send.messages import OutgoingJob
-from celery_pgbeat.beat.upkeep.result_poller import ResultPoller
+from celery_pgbeat.beat.send.delivery import Delivery
+from celery_pgbeat.beat.send.orders import Order, order_of_decision
+from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.errors import DatabaseBusy
+from celery_pgbeat.measures.observer import Observer
 from celery_pgbeat.planning import Decision, Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries, Submitted
 
 logger = logging.getLogger(__name__)
+
+Submit = Callable[[list[Decision]], list[Submitted]]
 
 
 @dataclass(slots=True)
@@ -32,116 +34,108 @@ class PendingRetry:
 
 
 class Submitter:
-    """Submits for one beat."""
+    """Submits for one beat.
+
+    Attributes:
+        busy: the error with which Postgres ended a repeated submit of this turn, if it did.
+    """
 
     def __init__(
-        self, store: BeatQueries, delivery: Delivery, outcomes: ResultPoller, watch: DatabaseClock, rules: Rules
+        self,
+        queries: BeatQueries,
+        delivery: Delivery,
+        tracking: Tracking,
+        clock: DatabaseClock,
+        rules: Rules,
+        observer: Observer,
     ) -> None:
-        self._store = store
+        self._queries = queries
         self._delivery = delivery
-        self._result_poller = outcomes
-        self._watch = watch
+        self._tracking = tracking
+        self._clock = clock
         self._rules = rules
+        self._observer = observer
         self._retries: list[PendingRetry] = []
-        self._acts_as = "full"  # what `tracking = full` comes to
-        self.workers_track = False  # whether workers announce our tracker, so that silence means "never picked up"
-        self.busy: DatabaseBusy | None = None  # what Postgres said to the decisions that were held, this turn
+        self.busy: DatabaseBusy | None = None
 
     @property
     def has_retries(self) -> bool:
-        """Whether decisions are held."""
+        """Whether decisions wait to be submitted again."""
         return bool(self._retries)
 
     def submit(self, decisions: list[Decision], lease_ends: float) -> bool:
-        """Submit, and deliver the jobs; tell whether any decision was submitted.
+        """Submit decisions and deliver the jobs; return whether any decision was submitted.
 
         Raises:
-            DatabaseBusy: Postgres ended the statement; the decisions are held, in two halves.
+            DatabaseBusy: Postgres ended the statement; the decisions are kept, in two halves.
         """
-        self._track()
-        rest = self._submit_by(self._free, decisions, lease_ends)
-        left = self._submit_by(self._any, rest, lease_ends) if rest else []
-        self._hold(left, lease_ends)
+        acts_as = self._tracking.full_acts_as()
+        timezone = self._rules.timezone
+
+        def short(some: list[Decision]) -> list[Submitted]:
+            return self._queries.submit_free(some, timezone, acts_as)
+
+        def long(some: list[Decision]) -> list[Submitted]:
+            judging, resending = self._clock.may_judge, self._tracking.workers_track
+            return self._queries.submit(some, timezone, judging, resending=resending, full_acts_as=acts_as)
+
+        left = self._submit(short, decisions, lease_ends)
+        if left:
+            left = self._submit(long, left, lease_ends)
+        if left:
+            self._keep_marked(left, lease_ends)
         return len(left) < len(decisions)
 
-    def full_acts_as(self) -> str:
-        """Return what `tracking = full` comes to now."""
-        self._track()
-        return self._acts_as
+    def submit_again(self) -> bool:
+        """Submit what is kept; return whether any of it was submitted.
 
-    def submit_held(self) -> bool:
-        """Try again what could not be submitted; tell whether anything of it was.
-
-        Where Postgres is too busy for it still, `busy` says so, and the turn goes on with what else there is.
+        If Postgres is still too busy, `busy` has its error, and the turn goes on with its other work.
         """
         self.busy = None
-        held, self._retries = self._retries, []
+        kept, self._retries = self._retries, []
         submitted = False
-        while held and self.busy is None and self._delivery.wait_for_place():
-            one = held.pop(0)
+        while kept and self.busy is None and self._delivery.wait_for_place():
+            one = kept.pop(0)
             try:
                 submitted = (boottime() < one.lease_ends and self.submit(one.decisions, one.lease_ends)) or submitted
             except DatabaseBusy as error:
                 self.busy = error
-        self._retries = held + self._retries
+        self._retries = kept + self._retries
         return submitted
 
-    def _free(self, decisions: list[Decision]) -> list[Submitted]:
-        return self._store.submit_free(decisions, self._rules.timezone, self._acts_as)
-
-    def _any(self, decisions: list[Decision]) -> list[Submitted]:
-        return self._store.submit(
-            decisions,
-            self._rules.timezone,
-            self._watch.may_judge,
-            resending=self.workers_track,
-            full_acts_as=self._acts_as,
-        )
-
-    def _submit_by(
-        self, statement: Callable[[list[Decision]], list[Submitted]], decisions: list[Decision], lease_ends: float
-    ) -> list[Decision]:
-        """Submit by this statement and deliver the jobs; return what it left."""
+    def _submit(self, statement: Submit, decisions: list[Decision], lease_ends: float) -> list[Decision]:
+        """Submit by one statement and deliver the jobs; return the decisions that it left untouched."""
+        answers: list[Submitted] = []
         try:
-            answers = {answer.name: answer for answer in statement(decisions)}
+            with self._observer.submitting(decisions, answers):
+                answers += statement(decisions)
         except DatabaseBusy:
             middle = (len(decisions) + 1) // 2
-            self._retries += [
-                PendingRetry(part, lease_ends) for part in (decisions[:middle], decisions[middle:]) if part
-            ]
+            halves = (decisions[:middle], decisions[middle:])
+            self._retries += [PendingRetry(half, lease_ends) for half in halves if half]
             raise
+        by_name = {answer.name: answer for answer in answers}
         orders: list[Order] = []
-        waiting: list[str] = []
-        left: list[Decision] = []
         for decision in decisions:
-            answer = answers.get(decision.row.name)
+            answer = by_name.get(decision.row.name)
             if answer is None:
-                left.append(decision)
                 continue
             _log(decision, answer)
-            if answer.waits:
-                waiting.append(answer.name)
-            elif answer.made and decision.job is not None:
-                orders.append((decision.job, answer.name, partial(OutgoingJob.decided, decision, self._rules.timezone)))
+            job, scheduled_for = decision.job, decision.scheduled_for
+            if answer.made and not answer.waits and job is not None and scheduled_for is not None:
+                orders.append(order_of_decision(decision, job, scheduled_for, self._rules.timezone))
         self._delivery.deliver(orders, lease_ends)
+        waiting = [answer.name for answer in answers if answer.waits]
         if waiting:
-            self._store.release(waiting)
-        return left
+            self._queries.release(waiting)
+        return [decision for decision in decisions if decision.row.name not in by_name]
 
-    def _hold(self, decisions: Sequence[Decision], lease_ends: float) -> None:
-        """Keep for another try what the submit stepped over because somebody held the row, not what lost its mark."""
-        if decisions:
-            still = self._store.still_marked([decision.row.name for decision in decisions])
-            left = [decision for decision in decisions if decision.row.name in still]
-            if left:
-                self._retries.append(PendingRetry(left, lease_ends))
-
-    def _track(self) -> None:
-        """Ask what `tracking = full` comes to; where nobody reports, what is at the broker is tracked as the rest."""
-        acts_as = self._result_poller.full_acts_as(self.workers_track)
-        if acts_as not in ("full", self._acts_as):
-            self._store.untrack(acts_as)
-        self._acts_as = acts_as
+    def _keep_marked(self, decisions: list[Decision], lease_ends: float) -> None:
+        """Keep the decisions whose rows another transaction locked, but not those that have lost their mark."""
+        still = self._queries.still_marked([decision.row.name for decision in decisions])
+        kept = [decision for decision in decisions if decision.row.name in still]
+        if kept:
+            self._retries.append(PendingRetry(kept, lease_ends))
 
 
 def _log(decision: Decision, answer: Submitted) -> None:

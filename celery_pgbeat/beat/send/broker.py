@@ -1,7 +1,7 @@
-"""The beat's own connection to the broker: made carefully, probed while the broker is away.
+"""The beat's own connection to the broker: made with time-outs, probed while the broker is away.
 
-A broker that hangs takes a connection and says nothing more, for as long as the time-outs last. So the turns have it
-probed in a thread aside, and wait for that no longer than a moment.
+A broker that hangs accepts a connection and then does not answer until the time-outs end. So another thread probes it,
+and a turn waits for the probe only for a moment.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ logger = logging.getLogger(__name__)
 CONNECT_TIMEOUT = 3.0  # seconds for one attempt to reach the broker
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0  # seconds between two probes of a broker that is away
 
-# Where the user has not decided otherwise: without these a frozen Redis blocks a beat for ever, and a RabbitMQ
-# that dies loses every message that it had not confirmed.
+# Used where the user has set nothing else. Without these a frozen Redis blocks a beat for ever, and a RabbitMQ that
+# dies loses every message that it had not confirmed.
 CAUTION: dict[str, dict[str, Any]] = {
     "redis": {"socket_timeout": 5.0, "socket_connect_timeout": CONNECT_TIMEOUT, "socket_keepalive": True},
     "amqp": {"confirm_publish": True, "read_timeout": 10, "write_timeout": 10},
@@ -31,28 +31,29 @@ CAUTION: dict[str, dict[str, Any]] = {
 
 
 class Sender(Protocol):
-    """What publishing needs of Celery's scheduler: others may have wrapped its methods, so they are called there."""
+    """What publishing needs of Celery's scheduler, whose methods other code may have wrapped: so they are called."""
 
     app: Any
     Producer: Any
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        """Send one entry; what went wrong stands on the entry."""
+        """Send one entry; an error is noted on the entry."""
 
     def apply_async(self, entry: Any, producer: Any = None) -> Any:
-        """Send one entry; raises what went wrong."""
+        """Send one entry; raises any error."""
 
 
 class Broker:
-    """One connection, or none; used by the thread that delivers, made there or by a probe.
+    """One connection, or none; the delivery uses it, and it or a probe makes it.
 
     Args:
         sender: Celery's scheduler.
-        on_connect: told of each new connection's producer.
+        on_connect: called with the producer of each new connection.
         on_probed: called at the end of each probe, in its thread.
 
     Attributes:
         producer: None while the broker is away.
+        driver: the driver type of kombu's transport, once there was a connection.
     """
 
     def __init__(
@@ -68,9 +69,10 @@ class Broker:
         self._probe_at = 0.0
         self._changing = threading.RLock()
         self.producer: Any = None
+        self.driver = ""
 
     def is_ready_within(self, seconds: float) -> bool:
-        """Tell whether the broker is there; has it probed if it was away and it is time to, but waits no longer."""
+        """Return whether the broker is there; if it was away, probe it when that is due, and wait only so long."""
         if self._is_connected():
             return True
         if boottime() < self._probe_at:
@@ -79,7 +81,7 @@ class Broker:
         return self._is_connected()
 
     def ready(self) -> bool:
-        """Tell whether the broker is there; probes it if it was away and it is time to, for as long as that takes."""
+        """Return whether the broker is there; if it was away, probe it when that is due, however long that takes."""
         if self._is_connected():
             return True
         with self._changing:
@@ -99,11 +101,11 @@ class Broker:
 
     @property
     def probe_in(self) -> float:
-        """Seconds until the next probe of a broker that is away; while one is under way, the most there may be."""
+        """Seconds until the next probe of a broker that is away; the longest pause while a probe is under way."""
         return LONGEST_PAUSE if self._probing else max(0.0, self._probe_at - boottime())
 
     def lose(self, error: BaseException | str) -> None:
-        """Give the connection up, because of this."""
+        """Drop the connection because of this error."""
         if not self._pause:
             logger.error(
                 "The broker is not usable: %s. Nothing is marked until it is back; other beats may reach it.",
@@ -117,13 +119,13 @@ class Broker:
             self._drop(lambda connection: connection.collect())  # no farewell, which AMQP would wait for
 
     def renew(self) -> None:
-        """Make the connection anew: a refusal may have closed it, or its channel, as AMQP's do."""
+        """Connect again: a refusal may have closed the connection or its channel, as in AMQP."""
         with self._changing:
             self.close()
             self.ready()
 
     def close(self) -> None:
-        """Drop the connection; one that another thread is making ends with the process."""
+        """Close the connection; one that another thread is making ends with the process."""
         if self._changing.acquire(blocking=False):
             try:
                 self._drop(lambda connection: connection.release())
@@ -131,9 +133,9 @@ class Broker:
                 self._changing.release()
 
     def is_connection_error(self, error: BaseException) -> bool:
-        """Tell whether an error leaves open what became of the message."""
-        # For its consumers' sake kombu counts a KeyError among Redis's, and wraps it as those. When a message is made
-        # it is the message's own: a compression that nobody knows, for instance.
+        """Return whether an error leaves it unknown whether the message was sent."""
+        # For its consumers kombu counts a KeyError among Redis's connection errors, and wraps it like them. While a
+        # message is made, it is the message's own error: an unknown compression, for instance.
         inner = error.__cause__ if isinstance(error, OperationalError) else error
         if isinstance(inner, KeyError):
             return False
@@ -144,7 +146,7 @@ class Broker:
         return isinstance(error, known)
 
     def is_refusal(self, error: BaseException) -> bool:
-        """Tell whether the broker has answered, with a no."""
+        """Return whether the broker answered and refused."""
         connection = self._connection
         return connection is not None and isinstance(error, tuple(connection.channel_errors))
 
@@ -171,13 +173,14 @@ class Broker:
     def _connect(self) -> None:
         self.close()
         connection = self._sender.app.connection_for_write(connect_timeout=CONNECT_TIMEOUT)
-        caution = CAUTION.get(connection.transport.driver_type, {})
+        self.driver = str(connection.transport.driver_type)
+        caution = CAUTION.get(self.driver, {})
         connection.transport_options = {**caution, **(connection.transport_options or {})}
         self._connection = connection
         connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=CONNECT_TIMEOUT)
         channel = connection.default_channel  # virtual transports connect with the first channel only
-        if connection.transport.driver_type == "redis":
-            # Else kombu makes a new client for each message, which costs more than the message does.
+        if self.driver == "redis":
+            # Otherwise kombu makes a new client for each message, which costs more than the message.
             channel.Client = lru_cache(channel.Client)
         producer = self._sender.Producer(connection, auto_declare=False)
         self._on_connect(producer)

@@ -19,9 +19,6 @@ from kombu.utils.json import object_hook
 
 from celery_pgbeat.beat.entries import RowEntry, shown_schedule
 from celery_pgbeat.declare.options import CELERY_HEADERS, read_instant
-from celery_pgbeat.declare.sendable import check_sendable
-from celery_pgbeat.planning import BackfillRow, Decision
-from celery_pgbeat.postgres.beat_queries import Recovered
 from celery_pgbeat.sensitive import MASKED, error_text
 
 HEADER = "pgbeat"
@@ -29,13 +26,19 @@ HEADER = "pgbeat"
 PATIENCE = {"max_retries": 3, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
 LONGEST_TIMEOUT = 5.0  # seconds
 _decode = json.JSONDecoder(object_hook=object_hook).decode  # kombu's `loads` without making a decoder for each text
-LONGEST_WINDOW = timedelta(days=36_500)  # a longer one would end later than a datetime can say
 HARD_LIMIT_MARGIN = timedelta(seconds=60)  # a task that ignores the soft limit gets at most this much more
 
 
 @dataclass(slots=True)  # not frozen: a beat makes thousands a second
 class OutgoingJob:
-    """One job to be sent."""
+    """One job to be sent. The fields up to `timezone` are those of an `Order`, in the same order.
+
+    Attributes:
+        options: read from the order's JSON.
+        send_by: the end of its row's `catchup_window`; it is not sent later than that.
+        sends: how often a beat has set out to send it, this time included.
+        trace: headers by which the worker's span joins this job's trace.
+    """
 
     id: uuid.UUID
     periodic_task: str
@@ -47,95 +50,14 @@ class OutgoingJob:
     kwargs: str = field(repr=False)
     queue: str | None
     priority: int | None
-    options: Mapping[str, Any]
     sensitive: bool
     max_run_time: timedelta | None
     schedule: str | None
     timezone: str | None
-    send_by: datetime | None = None  # the end of its row's catchup_window: later than that it is not sent
-    sends: int = 1  # how often a beat has set out to send it, this time included
-    trace: Mapping[str, str] | None = None  # headers by which the worker's span joins this job's trace
-
-    @classmethod
-    def decided(cls, decision: Decision, default_timezone: str) -> OutgoingJob:
-        """Make the job of a decision that was just submitted."""
-        row = decision.row
-        if decision.job is None or decision.scheduled_for is None:
-            raise ValueError(f"the decision about {row.name!r} has no job")
-        return cls(
-            id=decision.job,
-            periodic_task=row.name,
-            scheduled_for=decision.scheduled_for,
-            origin=decision.origin,
-            run=0,
-            task=row.task,
-            args=row.args,
-            kwargs=row.kwargs,
-            queue=row.queue,
-            priority=row.priority,
-            options={} if row.options == "{}" else json.loads(row.options),
-            sensitive=row.sensitive,
-            max_run_time=row.max_run_time,
-            schedule=row.schedule,
-            timezone=row.timezone or default_timezone,
-            send_by=_later(decision.due_at or decision.scheduled_for, row.catchup_window),
-        )
-
-    @classmethod
-    def filled_in(cls, filling: BackfillRow, job: uuid.UUID, scheduled_for: datetime) -> OutgoingJob:
-        """Make the job of an occurrence in a backfill that was just submitted.
-
-        Raises:
-            InvalidPeriodicTask: its row has options that it cannot have.
-        """
-        check_sendable(filling.queue, filling.options, filling.args, filling.kwargs)
-        return cls(
-            id=job,
-            periodic_task=filling.name,
-            scheduled_for=scheduled_for,
-            origin="backfill",
-            run=0,
-            task=filling.task,
-            args=filling.args,
-            kwargs=filling.kwargs,
-            queue=filling.queue,
-            priority=filling.priority,
-            options={} if filling.options == "{}" else json.loads(filling.options),
-            sensitive=filling.sensitive,
-            max_run_time=filling.max_run_time,
-            schedule=filling.schedule,
-            timezone=filling.timezone,
-        )
-
-    @classmethod
-    def recovered(cls, recovered: Recovered) -> OutgoingJob:
-        """Make the job again from its row.
-
-        Raises:
-            InvalidPeriodicTask: it has options that a periodic task cannot have.
-        """
-        message = json.loads(recovered.message or "{}")
-        args, kwargs = json.dumps(message["args"]), json.dumps(message["kwargs"])
-        check_sendable(recovered.queue, json.dumps(message["options"]), args, kwargs)
-        return cls(
-            id=recovered.id,
-            periodic_task=recovered.periodic_task,
-            scheduled_for=recovered.scheduled_for,
-            origin=recovered.origin,
-            run=recovered.run,
-            task=recovered.task,
-            args=args,
-            kwargs=kwargs,
-            queue=recovered.queue,
-            priority=message["priority"],
-            options=message["options"],
-            sensitive=message.get("sensitive", False),  # a beat of an older package does not say
-            max_run_time=recovered.max_run_time,
-            schedule=message["schedule"],
-            timezone=message["timezone"],
-            send_by=_later(recovered.due_at, recovered.catchup_window),
-            sends=recovered.sends,
-        )
+    options: Mapping[str, Any]
+    send_by: datetime | None = None
+    sends: int = 1
+    trace: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +167,3 @@ def delay_of(options: Mapping[str, Any], now: datetime) -> float:
     """Return the seconds until a message with these options may start."""
     eta = options.get("eta")
     return max(0.0, (eta - now).total_seconds()) if isinstance(eta, datetime) else 0.0
-
-
-def _later(instant: datetime | None, span: timedelta | None) -> datetime | None:
-    return None if instant is None or span is None else instant + min(span, LONGEST_WINDOW)

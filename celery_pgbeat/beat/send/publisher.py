@@ -1,16 +1,16 @@
-"""Hand messages to the broker, and be honest about what is not known.
+"""Hands messages to the broker, and reports which of them may or may not have arrived.
 
-An error of the connection means "unknown", never "not sent": such a job is given back and sent again under the
-same id, and the guard drops the second copy.
+An error of the connection means "unknown", never "not sent": the job is given back and sent again under the same id,
+and the worker's guard drops the second copy.
 
-There are three ways, and every message goes the first that is exact for it:
+There are three ways to send a message. Each message takes the first that is exact for it:
 
-    rendered    made from a template that is proven to equal Celery's own message, and written many at once
-    together    made by Celery's own `apply_entry`, and written at once by kombu's batch, where it has one
-    one by one  made by Celery's own `apply_entry`, each with its own answer of the broker
+    rendered    made from a template that is proven to equal Celery's own message; many are written at once
+    together    made by Celery's own `apply_entry`; kombu's batch, where it has one, writes many at once
+    one by one  made by Celery's own `apply_entry`; the broker answers for each
 
-If writing many fails, nobody knows which of them is to blame: they go one by one from then on, until each has been
-sent or has shown that it is the one.
+If writing many at once fails, it is not known which message caused it. From then on these messages go one by one, until
+each has been sent or has proved to be the cause.
 """
 
 from __future__ import annotations
@@ -28,28 +28,32 @@ from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, Refusal
 from celery_pgbeat.beat.send.rendering.eligibility import by_willingness_to_wait
 from celery_pgbeat.beat.send.rendering.renderer import MessageBatch, Renderer
 from celery_pgbeat.beat.send.returned import Ended, ended, is_sent, watched
+from celery_pgbeat.measures.observer import Observer
 from celery_pgbeat.sensitive import error_text
 from celery_pgbeat.shown import one_line
 
 if TYPE_CHECKING:
     from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 
-__all__ = ["Published", "Publisher", "Sender"]
-
 logger = logging.getLogger(__name__)
 celery_logger = logging.getLogger("celery.beat")
 
-BATCH = 250  # messages written at once: what a kill can double
-TOLD_SINGLY = 10  # messages written at once that still get a line each in the log
+BATCH = 250  # messages written at once, and between two confirms: what a kill can double
+LOGGED_SINGLY = 10  # messages written at once that still get one log line each
 SUSPECTS = 10_000  # that are remembered
 COMMANDS = 100 * BATCH  # of a batch of kombu's, which would be written before its end if it had more
 
 
 @dataclass(slots=True)
 class Published:
-    """What became of a batch: taken by the broker (with the seconds until each may start), refused, or neither.
+    """What became of a batch.
 
-    A task's own `apply_async` may also have sent nothing, or have run the task in the beat (`task_always_eager`).
+    Attributes:
+        sent: the broker took the message; with the seconds until each may start.
+        refused: there can be no such message, or the broker refuses it.
+        unsent: not sent, or not known.
+        not_sent: the task's own `apply_async` sent nothing.
+        ended: the task ran in the beat itself (`task_always_eager`).
     """
 
     sent: list[tuple[uuid.UUID, float]] = field(default_factory=list)
@@ -59,12 +63,12 @@ class Published:
     ended: list[Ended] = field(default_factory=list)
 
     def refuse(self, job: OutgoingJob, error: BaseException) -> None:
-        """Note that there can be no such message."""
+        """Note that this job cannot be sent."""
         self.refused.append(Refusal(job.id, job.periodic_task, error, job.sensitive))
 
     @property
     def settled(self) -> set[uuid.UUID]:
-        """The jobs of which no message is to be written."""
+        """The jobs that need no message any more."""
         return {
             *(refusal.job for refusal in self.refused),
             *(job.id for job in self.not_sent),
@@ -73,67 +77,66 @@ class Published:
 
 
 class Abandoned(Exception):
-    """A batch was made and is not to be written."""
+    """A batch was made, and its lease ended before it was written."""
 
 
 class Publisher:
-    """Publishes on a connection of the beat's own."""
+    """Publishes on a connection of the beat's own.
+
+    Args:
+        sender: Celery's scheduler.
+        clock: the database's time.
+        code: what the app's code declares, for arguments that are made late.
+        broker: the connection.
+        renderer: makes the messages that it can make exactly.
+        stopping: whether the beat is to end.
+        observer: measures what is published.
+    """
 
     def __init__(
         self,
         sender: Sender,
-        watch: DatabaseClock,
+        clock: DatabaseClock,
         code: CodeSchedules,
-        stopping: Callable[[], bool] = lambda: False,
-        ring: Callable[[], None] = lambda: None,
+        broker: Broker,
+        renderer: Renderer,
+        stopping: Callable[[], bool],
+        observer: Observer,
     ) -> None:
         self._sender = sender
-        self._watch = watch
+        self._clock = clock
         self._code = code
+        self._broker = broker
+        self._renderer = renderer
         self._stopping = stopping
-        self._renderer = Renderer(sender, lambda name: code.lazy_entry(name) is not None)
-        self._broker = Broker(sender, self._renderer.connect, ring)
+        self._observer = observer
         self._together = True  # until Redis refuses a part of a batch
         self._suspects: dict[uuid.UUID, int] = {}  # 1: was among those that broke the connection; 2: it did, alone
         self._sent_since = False
 
-    def ready(self) -> bool:
-        """Tell whether the broker is there; probes it if it was away and it is time to."""
-        return self._broker.ready()
-
-    def is_ready_within(self, seconds: float) -> bool:
-        """Tell whether the broker is there, and wait no longer for a probe, whose end rings."""
-        return self._broker.is_ready_within(seconds)
-
-    @property
-    def probe_in(self) -> float:
-        """Seconds until the next probe of a broker that is away."""
-        return self._broker.probe_in
-
-    def close(self) -> None:
-        """Drop the connection."""
-        self._broker.close()
-
     def publish(self, jobs: Sequence[OutgoingJob], lease_ends: float) -> Published:
-        """Publish while the lease holds and nobody wants to stop; what cannot be sent is reported, never kept."""
-        answer = Published()
-        for first in range(0, len(jobs), BATCH):
-            queue = deque(self._sorted(jobs[first : first + BATCH]))
+        """Publish up to `BATCH` jobs while the lease holds and no stop is asked for; keep none of them for later."""
+        published = Published()
+        if self._broker.producer is None or not jobs:
+            published.unsent.extend(job.id for job in jobs)
+            return published
+        with self._observer.publishing(jobs, self._broker.driver, published):
+            queue = deque(self._sorted(jobs))
             # Read before each write: a stop may fall between any two.
             while queue and self._broker.producer is not None and boottime() < lease_ends and not self._stopping():
                 item = queue.popleft()
                 if isinstance(item, MessageBatch):
-                    self._publish_parcel(item, answer)
+                    self._publish_rendered(item, published)
                 elif len(item) > 1:
-                    self._publish_together(item, lease_ends, answer)
+                    self._publish_together(item, lease_ends, published)
                 else:
-                    self._publish_one(item[0], answer)
+                    self._publish_one(item[0], published)
             for item in queue:
-                answer.unsent.extend(job.id for job in (item.jobs if isinstance(item, MessageBatch) else item))
-        return answer
+                published.unsent.extend(job.id for job in (item.jobs if isinstance(item, MessageBatch) else item))
+        return published
 
     def _sorted(self, jobs: Sequence[OutgoingJob]) -> list[MessageBatch | list[OutgoingJob]]:
-        """Return what is to be written at once, in this order; suspects alone and last, the worst at the end."""
+        """Return what to write at once, in this order. Suspects go alone and last, the worst at the end."""
         suspects = sorted((job for job in jobs if job.id in self._suspects), key=lambda job: self._suspects[job.id])
         batches, rest = self._rendered([job for job in jobs if job.id not in self._suspects])
         together: list[OutgoingJob] = []
@@ -143,11 +146,11 @@ class Publisher:
         return [*batches, *filter(None, [together]), *([job] for job in (*alone, *suspects))]
 
     def _rendered(self, jobs: Sequence[OutgoingJob]) -> tuple[list[MessageBatch], Sequence[OutgoingJob]]:
-        """Render what can be; where the broker refuses a queue, the plain way will tell whose."""
+        """Render what can be rendered. If the broker refuses a queue, Celery's own way finds out whose."""
         if self._broker.producer is None:
             return [], jobs
         try:
-            return self._renderer.render(jobs, self._watch.database_time)
+            return self._renderer.render(jobs, self._clock.database_time)
         except BaseException as error:
             foreseen = self._broker.is_connection_error(error) or self._broker.is_refusal(error)
             extra = {"action": "publish"}
@@ -155,27 +158,27 @@ class Publisher:
             self._renew_after(error)
             return [], jobs
 
-    def _publish_parcel(self, parcel: MessageBatch, answer: Published) -> None:
-        _tell(parcel.jobs)
+    def _publish_rendered(self, batch: MessageBatch, published: Published) -> None:
+        _log_sending(batch.jobs)
         try:
-            parcel.send()
-        except Exception as error:  # noqa: BLE001  whatever it is: what is not known to be taken is not known
-            self._lose(error, parcel.jobs)
-        for job, delay, taken in zip(parcel.jobs, parcel.delays, parcel.taken, strict=True):
+            batch.send()
+        except Exception as error:  # noqa: BLE001  whatever it is, `taken` has what is known
+            self._lose(error, batch.jobs)
+        for job, delay, taken in zip(batch.jobs, batch.delays, batch.taken, strict=True):
             if taken:
-                answer.sent.append((job.id, delay))
+                published.sent.append((job.id, delay))
                 self._sent_since = True
             else:
-                answer.unsent.append(job.id)
+                published.unsent.append(job.id)
                 self._suspect(job, 1)
 
-    def _publish_together(self, jobs: Sequence[OutgoingJob], lease_ends: float, answer: Published) -> None:
-        """Have Celery make the messages and kombu write them at once."""
+    def _publish_together(self, jobs: Sequence[OutgoingJob], lease_ends: float, published: Published) -> None:
+        """Let Celery make the messages and kombu write them at once."""
         writing = False
         sent: list[JobEntry] = []
         try:
             with self._broker.producer.batch(max_size=COMMANDS):
-                made = self._made(jobs, answer)
+                made = self._made(jobs, published)
                 if boottime() >= lease_ends:
                     raise Abandoned
                 writing = True
@@ -184,23 +187,23 @@ class Publisher:
             logger.warning("The lease ended before %d messages were made", len(jobs), extra={"action": "publish"})
         except Exception as error:  # noqa: BLE001  each transport has errors of its own
             cause = error.__cause__ or error
-            # Of what goes into one batch Redis may take some and refuse others, and kombu does not say which.
+            # Redis may take some messages of a batch and refuse others, and kombu does not report which.
             self._together = not (writing and self._broker.is_refusal(cause))
             for job in jobs:
                 self._suspect(job, 1)
             self._lose(cause, jobs)
-        answer.sent.extend((entry.job.id, entry.delay) for entry in sent)
+        published.sent.extend((entry.job.id, entry.delay) for entry in sent)
         self._sent_since = self._sent_since or bool(sent)
-        known = {entry.job.id for entry in sent} | answer.settled
-        answer.unsent.extend(job.id for job in jobs if job.id not in known)
+        known = {entry.job.id for entry in sent} | published.settled
+        published.unsent.extend(job.id for job in jobs if job.id not in known)
 
-    def _made(self, jobs: Sequence[OutgoingJob], answer: Published) -> list[JobEntry]:
-        """Have messages made that wait in the producer; raises if the connection is lost meanwhile."""
+    def _made(self, jobs: Sequence[OutgoingJob], published: Published) -> list[JobEntry]:
+        """Make messages, which wait in the producer; raises if the connection is lost meanwhile."""
         made: list[JobEntry] = []
         for job in jobs:
             if self._stopping():
                 break
-            entry = self._applied(job, answer)
+            entry = self._applied(job, published)
             if entry is None:
                 continue
             if entry.error is None:
@@ -209,62 +212,62 @@ class Publisher:
                 self._suspect(job, 2)
                 raise entry.error
             else:
-                answer.refuse(job, entry.error)
+                published.refuse(job, entry.error)
         return made
 
-    def _publish_one(self, job: OutgoingJob, answer: Published) -> None:
-        entry = self._applied(job, answer)
+    def _publish_one(self, job: OutgoingJob, published: Published) -> None:
+        entry = self._applied(job, published)
         if entry is None:
             return
         if entry.error is None:
-            answer.sent.append((job.id, entry.delay))
+            published.sent.append((job.id, entry.delay))
             self._suspects.pop(job.id, None)
             self._sent_since = True
         elif self._broker.is_connection_error(entry.error) and not self._is_culprit(job):
             self._suspect(job, 2)
             self._sent_since = False
-            self._broker.lose(_shown(entry.error, [job]))
-            answer.unsent.append(job.id)
+            self._broker.lose(_loggable(entry.error, [job]))
+            published.unsent.append(job.id)
         else:
-            answer.refuse(job, entry.error)
+            published.refuse(job, entry.error)
             self._suspects.pop(job.id, None)
             self._renew_after(entry.error)
 
-    def _applied(self, job: OutgoingJob, answer: Published) -> JobEntry | None:
-        """Have Celery's scheduler, or who wraps it, send a job; what went wrong stands on the entry.
+    def _applied(self, job: OutgoingJob, published: Published) -> JobEntry | None:
+        """Send a job through Celery's scheduler, or through what wraps it; an error is noted on the returned entry.
 
-        Returns None where there is no message: the answer says why.
+        Returns None if there is no message; `published` then has the reason.
         """
         try:
-            now, lazy = self._watch.database_time, self._code.lazy_entry(job.periodic_task)
+            now, lazy = self._clock.database_time, self._code.lazy_entry(job.periodic_task)
             entry = JobEntry(job, self._sender.app, now, lazy)
-        except BaseException as error:  # noqa: BLE001  a row may hold what no message can
-            answer.refuse(job, error)
+        except BaseException as error:  # noqa: BLE001  a row may contain data that cannot become a message
+            published.refuse(job, error)
             return None
         try:
-            with watched(entry):
+            with self._observer.sending(job.id), watched(entry):
                 self._sender.apply_entry(entry, producer=self._broker.producer)
-        except BaseException as error:  # noqa: BLE001  one who wraps the scheduler may raise what it does not note
+        except BaseException as error:  # noqa: BLE001  what wraps the scheduler may raise, and not note it
             entry.error = error
         end = ended(entry)
         if end is not None:
-            answer.ended.append(end)
+            published.ended.append(end)
             return None
         if entry.error is None and not is_sent(entry):
-            answer.not_sent.append(job)
+            published.not_sent.append(job)
             return None
         return entry
 
     def _lose(self, error: BaseException, jobs: Sequence[OutgoingJob]) -> None:
-        """Give the connection up after an error of a batch."""
-        shown = _shown(error, jobs)
+        """Drop the connection after an error of a batch."""
+        loggable = _loggable(error, jobs)
         if self._broker.is_connection_error(error):
             self._sent_since = False
-            self._broker.lose(shown)
+            self._broker.lose(loggable)
         else:
-            trace = shown if isinstance(shown, BaseException) else None
+            trace = loggable if isinstance(loggable, BaseException) else None
             logger.error(
-                "A batch failed; its messages go one by one: %s", shown, exc_info=trace, extra={"action": "publish"}
+                "A batch failed; its messages go one by one: %s", loggable, exc_info=trace, extra={"action": "publish"}
             )
             self._broker.renew()
 
@@ -278,25 +281,25 @@ class Publisher:
             del self._suspects[next(iter(self._suspects))]
 
     def _is_culprit(self, job: OutgoingJob) -> bool:
-        """Tell whether the error is the message's own: a task's `apply_async` may raise a connection error too.
+        """Return whether the error is the message's own: a task's `apply_async` may raise a connection error too.
 
-        It was met once before by this message alone, others have been sent since (it is put last for that), and now it
-        is met again.
+        It is, if this message alone met an error before, others have been sent since (that is why it goes last), and it
+        meets one again.
         """
         return self._suspects.get(job.id) == 2 and self._sent_since
 
 
-def _shown(error: BaseException, jobs: Sequence[OutgoingJob]) -> BaseException | str:
-    """Return what may be told of an error in sending these: Redis' own may quote the command, with messages in it."""
+def _loggable(error: BaseException, jobs: Sequence[OutgoingJob]) -> BaseException | str:
+    """Return what may be logged of an error in sending these: Redis' own may quote the command, with the messages."""
     return error_text(error, sensitive=True) if any(job.sensitive for job in jobs) else error
 
 
-def _tell(jobs: Sequence[OutgoingJob]) -> None:
-    """Log in Celery's words: a line for each message, or one for all if they are many."""
+def _log_sending(jobs: Sequence[OutgoingJob]) -> None:
+    """Log in Celery's words: one line for each message, or one line for all of them if they are many."""
     level = logging.INFO
-    if len(jobs) > TOLD_SINGLY:
+    if len(jobs) > LOGGED_SINGLY:
         level = logging.DEBUG
-        tasks = Counter(job.task for job in jobs).most_common(TOLD_SINGLY)
+        tasks = Counter(job.task for job in jobs).most_common(LOGGED_SINGLY)
         counted = ", ".join(f"{task}: {count}" for task, count in tasks)
         celery_logger.info("Scheduler: Sending %d due tasks (%s)", len(jobs), counted)
     if celery_logger.isEnabledFor(level):

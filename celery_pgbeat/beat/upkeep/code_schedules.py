@@ -83,12 +83,19 @@ class Declared:
 class CodeSchedules:
     """The declarations of one app: `beat_schedule`, `add_periodic_task`, `@beat.periodic_task`, Celery's own.
 
+    Args:
+        app: the Celery app.
+        database: where the rows are.
+        settings: the app's.
+        strict: raise `InvalidPeriodicTask` for a declaration that is wrong, instead of logging it and going on.
+
     Attributes:
         additions: what the beat's own process declares beside them, or instead, through Celery's `Scheduler`.
     """
 
-    def __init__(self, app: Any, database: Database, settings: Settings) -> None:
+    def __init__(self, app: Any, database: Database, settings: Settings, *, strict: bool = False) -> None:
         self._app = app
+        self._strict = strict
         self._settings = settings
         self._manager = f"code:{app.main or '__main__'}"
         self._declarations = CodeSyncQueries(settings.schema, database, self._manager)
@@ -107,21 +114,21 @@ class CodeSchedules:
     @property
     def settled(self) -> bool:
         """Whether the rows are as they should be, and it is not yet time for the next sign of life."""
-        return self._waits and boottime() < self._claim_at and self._code.added is self.additions.current
+        return self._waits and boottime() < self._claim_at and self.declared.added is self.additions.current
 
     @property
     def names(self) -> list[str]:
         """Every name that the code declares."""
-        return self._code.names
+        return self.declared.names
 
     @property
     def lazy_names(self) -> list[str]:
         """The rows whose arguments only a beat with this code can make."""
-        return [name for name in self._code.lazy if name not in self._others]
+        return [name for name in self.declared.lazy if name not in self._others]
 
     def lazy_entry(self, name: str) -> Arguments | None:
         """Return an entry's arguments with their `BeatLazyFunc`, to be evaluated when the message is made."""
-        return None if name in self._others else self._code.lazy.get(name)
+        return None if name in self._others else self.declared.lazy.get(name)
 
     def sync(self) -> None:
         """Say that this declaration has a living beat; where it has come into force, bring the rows to it.
@@ -132,9 +139,9 @@ class CodeSchedules:
         Raises:
             DatabaseUnavailable: Postgres is out of reach.
         """
-        if self._code.added is not self.additions.current:
+        if self.declared.added is not self.additions.current:
             self._read_again()
-        claim = self._declarations.claim(self._code.hash, self._settings.dead_after, self._starting)
+        claim = self._declarations.claim(self.declared.hash, self._settings.dead_after, self._starting)
         self._starting = False
         self._claim_at = boottime() + self._settings.heartbeat_every.total_seconds()
         self._tell_change(claim)
@@ -152,7 +159,7 @@ class CodeSchedules:
 
     def _write(self) -> None:
         """Bring the rows to what the code declares, as far as it is in force."""
-        code, statements = self._code, self._declarations
+        code, statements = self.declared, self._declarations
         new = self._all_or_each(lambda records: statements.declare(code.hash, records, code.running_first))
         self._tell("Declared %s", new, "declare")
         for name, columns in self._amended().items():
@@ -165,7 +172,7 @@ class CodeSchedules:
 
     def _changed_by_others(self) -> frozenset[str]:
         """Return the rows that have lazy arguments in this code and are not as it declares them: they are not its."""
-        code = self._code
+        code = self.declared
         records = [code.records[name] for name in code.lazy if name in code.records]
         if not records:
             return frozenset()
@@ -179,7 +186,7 @@ class CodeSchedules:
         self._overruled = not in_force
         self._overruled_since = boottime()
         message = IN_FORCE_AGAIN if in_force else OVERRULED
-        logger.info(message, self._manager, self._code.hash[:SHOWN_OF_HASH], extra={"action": "claim"})
+        logger.info(message, self._manager, self.declared.hash[:SHOWN_OF_HASH], extra={"action": "claim"})
 
     def _warn_of_random_times(self) -> None:
         """Say once that another declaration has only other times than this one, if both have lived for long."""
@@ -187,7 +194,7 @@ class CodeSchedules:
         if not self._overruled or self._compared or lived <= ROLLING:
             return
         self._compared = True
-        declared, records = self._declarations.declared(), self._code.records
+        declared, records = self._declarations.declared(), self.declared.records
         other = {name: _differing(records[name], declared[name]) for name in records.keys() & declared.keys()}
         moved = sorted(name for name, columns in other.items() if columns)
         if moved and records.keys() == declared.keys() and set().union(*other.values()) <= TIMES:
@@ -195,7 +202,8 @@ class CodeSchedules:
             logger.warning(RANDOM, self._manager, lived.total_seconds() // 60, shown, extra={"action": "claim"})
 
     @property
-    def _code(self) -> Declared:
+    def declared(self) -> Declared:
+        """What the code declares, read at the first use."""
         if self._declared is None:
             self._declared = self._read()
         return self._declared
@@ -267,6 +275,8 @@ class CodeSchedules:
         return definition, lazy
 
     def _refuse(self, name: str, error: Exception, code: Declared) -> None:
+        if self._strict:
+            raise InvalidPeriodicTask(f"the periodic task {name!r} in code is refused: {error}") from error
         code.refused.append(str(name))
         why = str(error) if isinstance(error, (InvalidPeriodicTask, InvalidSchedule)) else repr(error)
         if (str(name), why) not in self._told:
@@ -280,7 +290,7 @@ class CodeSchedules:
         changed: dict[str, list[str]] = {}
 
         def amend(records: Sequence[dict[str, Any]]) -> list[str]:
-            changed.update(self._declarations.amend(self._code.hash, records, defaults))
+            changed.update(self._declarations.amend(self.declared.hash, records, defaults))
             return []
 
         self._all_or_each(amend)
@@ -288,7 +298,7 @@ class CodeSchedules:
 
     def _all_or_each(self, write: Callable[[Sequence[dict[str, Any]]], list[str]]) -> list[str]:
         """Write all records at once; where Postgres refuses one of them, each alone."""
-        records = list(self._code.records.values())
+        records = list(self.declared.records.values())
         try:
             return write(records)
         except InvalidPeriodicTask:
@@ -297,13 +307,13 @@ class CodeSchedules:
                 try:
                     written += write([record])
                 except InvalidPeriodicTask as error:
-                    del self._code.records[record["name"]]
-                    self._refuse(record["name"], error, self._code)
+                    del self.declared.records[record["name"]]
+                    self._refuse(record["name"], error, self.declared)
             return written
 
     def _review(self) -> bool:
         """Tell whether all rows of this code are as it declares them; warn of those that are somebody else's."""
-        code = self._code
+        code = self.declared
         left = self._declarations.behind(list(code.records.values()), code.names)
         for name, manager in left.items():
             if manager == self._manager or (name, manager) in self._told:

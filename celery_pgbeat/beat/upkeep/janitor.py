@@ -1,4 +1,4 @@
-"""Upkeep: signs of life, what dead peers of this host left, the days of the history."""
+"""Heartbeats, what dead beats of this host have left, and the days of the history."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat import __version__
 from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres.beat_queries import BeatQueries
@@ -16,34 +17,34 @@ from celery_pgbeat.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-HOUSEKEEPING_EVERY = 3600.0  # seconds between two looks at the days of the history
-AGAIN_AFTER = 60.0  # seconds, when a lock was not to be had within its 200 ms, or another session had it
-LEFT_TOO_OFTEN = 5  # attempts in a row that found the lock held, before a warning; to make the days takes moments
+DAYS_EVERY = 3600.0  # seconds between two looks at the days of the history
+AGAIN_AFTER = 60.0  # seconds, if the lock was not granted within its 200 ms, or another session holds it
+LEFT_TOO_OFTEN = 5  # attempts in a row that found the lock held, before a warning; making the days takes moments
 
 
 class Janitor:
-    """What a beat does beside the tick, each part when it is time for it."""
+    """Does each part of the upkeep when it is time for it."""
 
-    def __init__(self, store: BeatQueries, settings: Settings, node: NodeId) -> None:
-        self._store = store
+    def __init__(self, queries: BeatQueries, settings: Settings, node: NodeId, tracking: Tracking) -> None:
+        self._queries = queries
         self._settings = settings
         self._node = node
+        self._tracking = tracking
         self._announce_at = 0.0
-        self._housekeeping_at = 0.0
+        self._days_at = 0.0
         self._left_to_others = 0  # attempts in a row that found the lock of make_days() held
-        self.workers_track = False  # whether workers announce our tracker
 
     def start(self) -> None:
-        """Announce this beat, and free at once what dead beats of this host left; never what a live one holds."""
+        """Announce this beat, and release at once what dead beats of this host have left, but nothing of a live one."""
         self._announce()
         dead = [
             peer
-            for peer in self._store.peers(self._node.hostname)
+            for peer in self._queries.peers(self._node.hostname)
             if (node := NodeId.parse(peer)) is not None and node.is_certainly_dead()
         ]
         if dead:
-            marks, jobs = self._store.free(dead)
-            self._store.sign_off(dead)
+            marks, jobs = self._queries.free(dead)
+            self._queries.sign_off(dead)
             logger.info(
                 "Recovered %d marks and %d unsent jobs of %d dead beats of this host",
                 marks,
@@ -53,40 +54,40 @@ class Janitor:
             )
 
     def turn(self) -> None:
-        """Do what is due of the upkeep."""
+        """Do the parts that are due."""
         now = boottime()
         if now >= self._announce_at:
             self._announce()
-            self._store.release()
-            self._store.regroup()
-        if now >= self._housekeeping_at:
-            self._keep_house(now)
+            self._queries.release()
+            self._queries.regroup()
+        if now >= self._days_at:
+            self._make_and_prune_days(now)
 
     @property
     def announces_in(self) -> float:
-        """Seconds until the next sign of life."""
+        """Seconds until the next heartbeat."""
         return max(0.0, self._announce_at - boottime())
 
     def stop(self) -> None:
-        """Hand back every mark and every unsent job, and take this beat off the list."""
-        marks = self._store.unmark()
-        jobs = self._store.give_back()
-        self._store.sign_off([str(self._node)])
+        """Give back every mark and every unsent job, and take this beat off the list."""
+        marks = self._queries.unmark()
+        jobs = self._queries.give_back()
+        self._queries.sign_off([str(self._node)])
         if marks or jobs:
-            logger.info("Handed back %d marks and %d unsent jobs", marks, jobs, extra={"action": "unmark"})
+            logger.info("Gave back %d marks and %d unsent jobs", marks, jobs, extra={"action": "unmark"})
 
     def _announce(self) -> None:
-        self._store.announce(self._node.hostname, os.getpid(), __version__)
-        self.workers_track = self._store.forget_nodes()
+        self._queries.announce(self._node.hostname, os.getpid(), __version__)
+        self._tracking.workers_track = self._queries.forget_nodes()
         self._announce_at = boottime() + self._settings.heartbeat_every.total_seconds()
 
-    def _keep_house(self, now: float) -> None:
+    def _make_and_prune_days(self, now: float) -> None:
         try:
-            made = self._store.make_days()
-            dropped = self._store.prune(self._settings.retention)
+            made = self._queries.make_days()
+            dropped = self._queries.prune(self._settings.retention)
         except (DBAPIError, DatabaseBusy) as error:
             logger.info("The history's days have to wait: %s", error, extra={"action": "prune"})
-            self._housekeeping_at = now + AGAIN_AFTER
+            self._days_at = now + AGAIN_AFTER
             return
         self._left_to_others = self._left_to_others + 1 if made is None else 0
         if self._left_to_others == LEFT_TOO_OFTEN:
@@ -96,6 +97,6 @@ class Janitor:
                 self._left_to_others,
                 extra={"action": "prune"},
             )
-        self._housekeeping_at = now + (AGAIN_AFTER if made is None else HOUSEKEEPING_EVERY)
+        self._days_at = now + (AGAIN_AFTER if made is None else DAYS_EVERY)
         if made or dropped:
             logger.info("Pruned %d days of the history, made %d", dropped, made or 0, extra={"action": "prune"})

@@ -14,8 +14,12 @@ import pytest
 
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.log_throttle import LogThrottle
-from celery_pgbeat.beat.send.delivery import Delivery, Order
+from celery_pgbeat.beat.send.delivery import Delivery
+from celery_pgbeat.beat.send.delivery_thread import DeliveryThread
+from celery_pgbeat.beat.send.orders import Order
 from celery_pgbeat.beat.send.publisher import Published
+from celery_pgbeat.measures.observer import Observer
+from tests.harness.outbox import order
 
 PATIENCE = 10.0  # seconds
 NOW = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -68,7 +72,8 @@ def rung() -> threading.Semaphore:
 @pytest.fixture
 def delivery(gate: Gate, stopping: threading.Event, rung: threading.Semaphore) -> Iterator[Delivery]:
     made: Any = gate
-    yield (line := Delivery(made, made, LogThrottle(), stopping.is_set, rung.release, lambda: NOW))
+    line = DeliveryThread(made, made, LogThrottle(), lambda: NOW, stopping.is_set, Observer(), rung.release)
+    yield line
     for _ in range(10):
         gate.open.release()
     assert line.finish(PATIENCE)
@@ -76,8 +81,7 @@ def delivery(gate: Gate, stopping: threading.Event, rung: threading.Semaphore) -
 
 def batch(send_by: datetime | None = None) -> tuple[uuid.UUID, list[Order]]:
     job = uuid.uuid4()
-    made: Any = SimpleNamespace(id=job, send_by=send_by, periodic_task="row", scheduled_for=NOW)
-    return job, [(job, "row", lambda: made)]
+    return job, [order(job, due_at=send_by, catchup_window=timedelta(0))]
 
 
 def test_batches_go_out_in_their_order_and_each_is_confirmed(gate: Gate, delivery: Delivery) -> None:
@@ -113,7 +117,7 @@ def test_there_is_no_place_while_a_batch_waits_and_the_beat_is_rung_when_there_i
     assert delivery.is_full
 
     assert not delivery.wait_for_place()  # the broker hangs, and the turn goes on
-    monkeypatch.setattr("celery_pgbeat.beat.send.delivery.MOMENT", PATIENCE)
+    monkeypatch.setattr("celery_pgbeat.beat.send.delivery_thread.MOMENT", PATIENCE)
     began = boottime()
     assert not delivery.wait_for_place()  # it has been waited for once
     assert boottime() - began < PATIENCE / 2
@@ -132,7 +136,7 @@ def test_there_is_no_place_while_a_batch_waits_and_the_beat_is_rung_when_there_i
 def test_a_place_that_is_free_within_a_moment_is_waited_for(
     gate: Gate, delivery: Delivery, rung: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("celery_pgbeat.beat.send.delivery.MOMENT", PATIENCE)
+    monkeypatch.setattr("celery_pgbeat.beat.send.delivery_thread.MOMENT", PATIENCE)
     for _ in range(2):
         delivery.deliver(batch()[1], boottime() + PATIENCE)
     opening = threading.Timer(0.1, gate.open.release)

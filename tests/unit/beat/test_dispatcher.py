@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.beat.database_clock import DatabaseClock
-from celery_pgbeat.beat.decide import dispatcher
 from celery_pgbeat.beat.decide.dispatcher import FIRST_BATCH, SMALLEST_BATCH, Dispatcher
+from celery_pgbeat.beat.wiring import Beat
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.planning import Decision, Due
 from celery_pgbeat.postgres.beat_queries import Judged, PendingWork, Submitted
 from celery_pgbeat.settings import Settings
+from tests.unit.beat.parts import opened
 from tests.unit.planning import rows
 
 NOW = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -82,14 +82,18 @@ def table() -> Table:
 
 
 @pytest.fixture
-def beat(table: Table, monkeypatch: pytest.MonkeyPatch) -> Dispatcher:
-    monkeypatch.setattr(dispatcher, "LOOK_EVERY", 60.0)
-    store: Any = table
-    publisher: Any = SimpleNamespace(is_ready_within=lambda _seconds: True)
-    outcomes: Any = SimpleNamespace(full_acts_as=lambda _: "full")
-    code: Any = SimpleNamespace(lazy_names=[])
-    watch = DatabaseClock(timedelta(seconds=30))
-    return Dispatcher(store, publisher, outcomes, watch, Settings(), rows.RULES, code)
+def broker() -> Any:
+    return SimpleNamespace(is_ready_within=lambda _seconds: True)
+
+
+@pytest.fixture
+def parts(table: Table, broker: Any) -> Beat:
+    return opened(table, broker, look_every=60.0)
+
+
+@pytest.fixture
+def beat(parts: Beat) -> Dispatcher:
+    return parts.dispatcher
 
 
 def drive(beat: Dispatcher, table: Table, due: int) -> list[int]:
@@ -107,13 +111,13 @@ def test_a_beat_takes_a_share_of_what_is_due_and_more_while_there_is_more(beat: 
 
 
 def test_no_more_is_taken_on_than_the_broker_takes_in_a_part_of_the_lease(
-    beat: Dispatcher, table: Table, monkeypatch: pytest.MonkeyPatch
+    beat: Dispatcher, parts: Beat, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beat._delivery, "most_within", lambda seconds: seconds * 20)
+    monkeypatch.setattr(parts.delivery, "most_within", lambda seconds: seconds * 20)
 
     assert [100, 100, 100] == drive(beat, table, 300)[:3]
 
-    monkeypatch.setattr(beat._delivery, "most_within", lambda _: 0.2)
+    monkeypatch.setattr(parts.delivery, "most_within", lambda _: 0.2)
     assert [SMALLEST_BATCH] * 3 == drive(beat, table, 30)[:3]
 
 
@@ -148,9 +152,9 @@ def test_jobs_that_are_in_time_are_moved_on_and_looked_at_again_at_once(beat: Di
 
 
 def test_while_a_batch_waits_for_a_broker_that_hangs_nothing_is_marked_and_all_else_goes_on(
-    beat: Dispatcher, table: Table
+    beat: Dispatcher, parts: Beat, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beat._delivery._begun.clear()
+    monkeypatch.setattr(parts.delivery, "wait_for_place", lambda: False)
     table.due, table.in_time = 100, True
 
     assert 0 == beat.turn()  # more of what needs no broker may be there
@@ -160,14 +164,13 @@ def test_while_a_batch_waits_for_a_broker_that_hangs_nothing_is_marked_and_all_e
     assert rests[0] > 0
     assert [] == table.batches
 
-    beat._delivery._begun.set()
+    monkeypatch.undo()
     assert 0 == beat.turn()
     assert [100] == [100 - table.due]
 
 
-def test_what_needs_no_broker_goes_on_at_once_while_that_is_away(beat: Dispatcher, table: Table) -> None:
-    away: Any = SimpleNamespace(is_ready_within=lambda _seconds: False, probe_in=5.0)
-    beat._publisher = away
+def test_what_needs_no_broker_goes_on_at_once_while_that_is_away(beat: Dispatcher, table: Table, broker: Any) -> None:
+    broker.is_ready_within, broker.probe_in = (lambda _seconds: False), 5.0
     table.due, table.in_time = 1, True
 
     assert 0 == beat.turn()

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from celery_pgbeat import planning
-from celery_pgbeat.beat.database_clock import DatabaseClock
 from celery_pgbeat.beat.decide import dispatcher, planner
 from celery_pgbeat.beat.decide.dispatcher import DECIDED_WITHIN, FIRST_BATCH, SMALLEST_BATCH, Dispatcher
 from celery_pgbeat.beat.decide.planner import PLANNED_WITHIN, Planner
 from celery_pgbeat.planning import Decision, Due, Planned, Unplanned
 from celery_pgbeat.postgres.beat_queries import PendingWork, Submitted
 from celery_pgbeat.settings import Settings
+from tests.unit.beat.parts import opened
 from tests.unit.planning import rows
 
 NOW = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -103,11 +102,7 @@ def planner_of(table: Any, clock: Clock) -> Planner:
 
 
 def beat_of(table: Any, clock: Clock) -> Dispatcher:
-    publisher: Any = SimpleNamespace(is_ready_within=lambda _seconds: True)
-    outcomes: Any = SimpleNamespace(full_acts_as=lambda _: "full")
-    code: Any = SimpleNamespace(lazy_names=[])
-    watch = DatabaseClock(timedelta(seconds=30))
-    return Dispatcher(table, publisher, outcomes, watch, Settings(), rows.RULES, code, clock=clock)
+    return opened(table, stopwatch=clock).dispatcher
 
 
 def test_a_turn_ends_its_planning_after_half_a_second_and_the_next_one_goes_on_behind_it(clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""What a beat says of an outage, and what it does with its errors: one line while it lasts, one when it is over."""
+"""What a beat logs of an outage and of its errors: one line while it lasts, one when it is over."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 from celery import Celery
 from sqlalchemy.exc import OperationalError
 
-from celery_pgbeat.beat.loop import BeatThread
+from celery_pgbeat.beat.loop import BeatLoop
 from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.wiring import Wiring
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
@@ -20,11 +21,11 @@ from celery_pgbeat.settings import Settings
 NOWHERE = "postgresql://127.0.0.1:1/nowhere"
 
 
-class ManualDispatcher:
-    """A dispatcher whose delivery goes wrong in the background: what a turn raises is the fault of the one before."""
+class Turns:
+    """A dispatcher and its delivery, which fails in the background: a turn raises the error of an earlier batch."""
 
     def __init__(self) -> None:
-        self.is_well = True
+        self.is_failing = False
         self.faults: list[Exception | None] = []
         self.checked = 0
 
@@ -43,8 +44,8 @@ class ManualDispatcher:
 
 
 @pytest.fixture
-def turns() -> ManualDispatcher:
-    return ManualDispatcher()
+def turns() -> Turns:
+    return Turns()
 
 
 @pytest.fixture
@@ -53,77 +54,76 @@ def waits() -> list[float]:
 
 
 @pytest.fixture
-def room(turns: ManualDispatcher, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Iterator[BeatThread]:
-    app = Celery("room", broker="memory://", set_as_current=False)
+def loop(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Iterator[BeatLoop]:
+    app = Celery("loop", broker="memory://", set_as_current=False)
     app.conf.pgbeat_url = NOWHERE
-    sender: Any = Scheduler(app, lazy=True)
-    made = BeatThread(sender, Settings(url=NOWHERE), 1.0)
-    janitor = SimpleNamespace(turn=lambda: None, stop=lambda: None, workers_track=False)
-    for part, stand_in in (("_dispatcher", turns), ("_janitor", janitor), ("_bell_wait", waits.append)):
+    wiring = Wiring(Scheduler(app, lazy=True), Settings(url=NOWHERE))
+    made = BeatLoop(wiring, 1.0)
+    janitor = SimpleNamespace(turn=lambda: None, stop=lambda: None)
+    parts: Any = SimpleNamespace(janitor=janitor, dispatcher=turns, delivery=turns)
+    for part, stand_in in (("_beat", parts), ("_wait", waits.append)):
         monkeypatch.setattr(made, part, stand_in)
     for step in ("_check_schema", "_sync_code"):
         monkeypatch.setattr(made, step, lambda: None)
     yield made
-    made._wakeup.close()
+    wiring.wakeup.close()
 
 
 def test_a_delivery_that_goes_on_failing_is_told_once_and_its_end_once(
-    room: BeatThread, turns: ManualDispatcher, caplog: pytest.LogCaptureFixture
+    loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.loop")
-    turns.is_well = False
+    turns.is_failing = True
     turns.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
     for _ in range(5):
-        room._guarded(room._turn)
+        loop._guarded(loop._turn)
     assert ["A turn failed; trying again"] == caplog.messages
 
-    turns.is_well = True
-    room._guarded(room._turn)
+    turns.is_failing = False
+    loop._guarded(loop._turn)
     assert ["A turn failed; trying again", "Working again"] == caplog.messages
 
 
 def test_the_pause_grows_until_a_delivery_has_gone_well(
-    room: BeatThread, turns: ManualDispatcher, waits: list[float], monkeypatch: pytest.MonkeyPatch
+    loop: BeatLoop, turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("celery_pgbeat.beat.loop.random.uniform", lambda _low, high: high)
-    turns.is_well = False
+    turns.is_failing = True
     turns.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
     for _ in range(5):
-        room._guarded(room._turn)
+        loop._guarded(loop._turn)
     first, second, third = waits
     assert (first * 2, first * 4) == (second, third)
 
-    turns.is_well = True
-    room._guarded(room._turn)
+    turns.is_failing = False
+    loop._guarded(loop._turn)
     turns.faults = [RuntimeError("no confirm")]
-    room._guarded(room._turn)
+    loop._guarded(loop._turn)
     assert first == waits[-1]
 
 
 def test_what_goes_wrong_with_the_last_delivery_is_told_when_the_beat_stops(
-    room: BeatThread, turns: ManualDispatcher, caplog: pytest.LogCaptureFixture
+    loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
 ) -> None:
-    room._guarded(room._hand_back)
+    loop._guarded(loop._give_back)
 
     assert 1 == turns.checked
     assert ["A turn failed; trying again"] == caplog.messages
 
 
-def test_an_outage_is_told_in_whole_sentences(
-    room: BeatThread, turns: ManualDispatcher, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_outage_is_told_in_whole_sentences(loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture) -> None:
     refused = OperationalError("select", None, Exception("connection refused"), connection_invalidated=True)
     turns.faults = [Database(NOWHERE).translated(refused)]
-    room._guarded(room._turn)
+    loop._guarded(loop._turn)
     (line,) = caplog.messages
     assert line.endswith(" is not usable: connection refused. Nothing is sent meanwhile.")
 
 
 def test_a_statement_that_postgres_ended_is_not_told_as_an_outage(
-    room: BeatThread, turns: ManualDispatcher, caplog: pytest.LogCaptureFixture
+    loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
 ) -> None:
     turns.faults = [DatabaseBusy("Postgres at x ended a statement: canceling statement due to lock timeout.")]
-    room._guarded(room._turn)
+    loop._guarded(loop._turn)
     assert [
         "Postgres at x ended a statement: canceling statement due to lock timeout. It is tried again."
     ] == caplog.messages

@@ -33,7 +33,7 @@ class FakePress:
 @pytest.fixture
 def ours(request: pytest.FixtureRequest) -> Iterator[Outbox]:
     with outbox(app_of("memory://")) as made:
-        assert made.publisher.ready()
+        assert made.broker.ready()
         yield made
 
 
@@ -57,7 +57,7 @@ def parcels(ours: Outbox, monkeypatch: pytest.MonkeyPatch, press: FakePress, siz
             made.append(parcel)
         return made, []
 
-    monkeypatch.setattr(ours.publisher._renderer, "render", render)
+    monkeypatch.setattr(ours.renderer, "render", render)
 
 
 def ids(given: Sequence[OutgoingJob]) -> list[Any]:
@@ -154,7 +154,7 @@ def test_what_cannot_be_rendered_for_a_reason_that_nobody_foresaw_goes_one_by_on
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr(ours.publisher._renderer, "render", broken)
+    monkeypatch.setattr(ours.renderer, "render", broken)
     given = jobs(3)
 
     assert ids(given) == [sent for sent, _ in ours.publish(given).sent]
@@ -205,7 +205,7 @@ def test_a_job_that_may_have_been_sent_before_is_not_given_up_for_what_its_own_m
 ) -> None:
     """The beat before may have died after the message; a lock of the task's own is then that message's."""
     monkeypatch.setattr(Scheduler, "apply_async", lambda *_, **__: None)
-    monkeypatch.setattr(ours.publisher._renderer, "render", lambda given, _now: ([], given))
+    monkeypatch.setattr(ours.renderer, "render", lambda given, _now: ([], given))
 
     answer = ours.publisher.publish([job(sends=sends)], boottime() + 60)
 
@@ -230,7 +230,7 @@ def test_what_apply_async_returns_says_whether_there_is_a_message(
     """A task class of another package may send nothing, and an eager app runs the task here."""
     one = job()
     monkeypatch.setattr(Scheduler, "apply_async", lambda *_, **__: returned(one))
-    monkeypatch.setattr(ours.publisher._renderer, "render", lambda given, _now: ([], given))
+    monkeypatch.setattr(ours.renderer, "render", lambda given, _now: ([], given))
 
     answer = ours.publisher.publish([one], boottime() + 60)
 

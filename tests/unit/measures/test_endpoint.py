@@ -10,8 +10,8 @@ import pytest
 
 from celery_pgbeat.measures.gauges import Reading
 from celery_pgbeat.measures.instruments import Instruments
+from celery_pgbeat.measures.observer import Observer
 from celery_pgbeat.measures.tally import Tally
-from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
 from tests.harness.scrape import free_port, scraped
@@ -120,7 +120,7 @@ def test_who_does_not_ask_for_metrics_pays_nothing_for_them() -> None:
     made = instruments()
     made.start()
 
-    assert BeatQueries is type(made.store("beat-a"))
+    assert Observer is type(made.observer("beat-a"))
     code = "import sys, celery_pgbeat.beat.scheduler; print('prometheus_client' in sys.modules)"
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "False" == seen.stdout.strip()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -14,17 +15,14 @@ from celery import Celery
 from opentelemetry import trace
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from celery_pgbeat.beat.loop import BeatThread
 from celery_pgbeat.beat.scheduler import Scheduler
-from celery_pgbeat.beat.send.publisher import Publisher
-from celery_pgbeat.beat.send.tracing_publisher import TracingPublisher
 from celery_pgbeat.errors import MissingExtra
+from celery_pgbeat.measures.counting import Counting
 from celery_pgbeat.measures.instruments import Instruments
 from celery_pgbeat.measures.job_span import JobSpan
+from celery_pgbeat.measures.observer import Observer, all_of
 from celery_pgbeat.measures.spans import MOST_OPEN, Spans
-from celery_pgbeat.measures.tally import Tally
-from celery_pgbeat.measures.tracing import TracingCountingQueries, TracingQueries
-from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.measures.tracing import Tracing
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.context import WorkerContext
@@ -48,17 +46,8 @@ def instruments(**settings: Any) -> Instruments:
     return Instruments(None, read, Database(NOWHERE), lambda: NOON, lambda: True)
 
 
-def publisher_of(**settings: Any) -> type[Publisher]:
-    app = Celery("room", broker="memory://", set_as_current=False)
-    sender: Any = Scheduler(app, lazy=True)
-    room = BeatThread(sender, Settings.from_mapping({"pgbeat_url": NOWHERE, **settings}), 1.0)
-    room.stop(0)
-    return type(room._publisher)
-
-
 def test_who_does_not_ask_for_spans_pays_nothing_for_them() -> None:
-    assert BeatQueries is type(instruments().store("beat-a"))
-    assert Publisher is publisher_of()
+    assert Observer is type(instruments().observer("beat-a"))
     code = """
 import sys
 from celery import Celery
@@ -68,18 +57,45 @@ from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.context import WorkerContext
 app = Celery("shop", broker="memory://")
 app.conf.pgbeat_url = "postgresql://localhost:1/nowhere"
-assert Scheduler(app)._room._instruments.spans is None
+assert Scheduler(app)._loop.wiring.instruments.spans is None
 assert WorkerContext(app, Settings.from_mapping(app.conf)).job_span is None
-print(sorted(name for name in sys.modules if "opentelemetry" in name or name.endswith("tracing_publisher")))
+print(sorted(name for name in sys.modules if "opentelemetry" in name or name == "celery_pgbeat.measures.tracing"))
 """
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "[]" == seen.stdout.strip()
 
 
-def test_who_asks_for_spans_has_its_statements_and_its_messages_traced() -> None:
-    assert TracingQueries is type(instruments(**ON).store("beat-a"))
-    assert TracingCountingQueries is type(instruments(pgbeat_metrics_port=1, **ON).store("beat-a"))
-    assert TracingPublisher is publisher_of(**ON)
+def test_who_asks_for_spans_has_its_events_traced_and_counted_as_well() -> None:
+    assert Tracing is type(instruments(**ON).observer("beat-a"))
+    both = instruments(pgbeat_metrics_port=1, **ON).observer("beat-a")
+
+    assert type(both) not in (Tracing, Counting)
+
+
+def test_each_event_reaches_every_observer_and_surrounds_it_once() -> None:
+    class Noting(Observer):
+        def __init__(self) -> None:
+            self.noted: list[str] = []
+
+        def looked(self) -> None:
+            self.noted.append("looked")
+
+        @contextmanager
+        def sending(self, job: uuid.UUID) -> Iterator[None]:
+            del job
+            self.noted.append("before")
+            yield
+            self.noted.append("after")
+
+    several = Noting(), Noting()
+    together = all_of(several)
+
+    together.looked()
+    with together.sending(uuid.uuid4()):
+        several[0].noted.append("sent")
+    together.judged([])
+
+    assert [["looked", "before", "sent", "after"], ["looked", "before", "after"]] == [one.noted for one in several]
 
 
 @pytest.mark.parametrize("module", ["spans", "job_span"])
@@ -246,13 +262,6 @@ def test_a_worker_tells_the_current_span_whose_job_it_is_and_that_it_is_dropped(
 def test_a_worker_where_nobody_traces_is_not_disturbed() -> None:
     JobSpan().describe({"job": "7"})
     JobSpan().drop("duplicate")
-
-
-def test_traced_statements_are_counted_too() -> None:
-    made = instruments(pgbeat_metrics_port=1, **ON).store("beat-a")
-
-    assert isinstance(made, TracingCountingQueries)
-    assert isinstance(made._tally, Tally)
 
 
 def tick_span(seen: Exported) -> Any:
