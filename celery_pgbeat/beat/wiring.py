@@ -86,13 +86,9 @@ class Wiring:
         self.clock = clock or DatabaseClock(settings.dead_after)
         self.code = code or CodeSchedules(app, self.database, settings)
         self.entries = Entries(app, self.database, self.code)
-        self.results = results or ResultPoller(app, patience=settings.heartbeat_every.total_seconds() / 2)
+        self.results = results or ResultPoller(app, wait=settings.heartbeat_every.total_seconds() / 2)
         self.instruments = Instruments(
-            app,
-            settings,
-            self.database,
-            now=lambda: self.clock.database_time,
-            may_judge=lambda: self.clock.may_judge,
+            app, settings, self.database, now=lambda: self.clock.database_time, may_judge=lambda: self.clock.may_judge
         )
         self.wakeup = wakeup or Wakeup(self.database)  # opens sockets, so it comes after all that may raise
         self._sender = sender

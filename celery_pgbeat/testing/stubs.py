@@ -38,7 +38,7 @@ class StubResults(ResultPoller):
         del workers_track
         return "full"
 
-    def told(self, jobs: Sequence[uuid.UUID]) -> list[tuple[uuid.UUID, str]]:
+    def final_states(self, jobs: Sequence[uuid.UUID]) -> list[tuple[uuid.UUID, str]]:
         """Return nothing."""
         del jobs
         return []

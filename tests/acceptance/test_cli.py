@@ -205,7 +205,7 @@ def test_what_vanished_from_the_code_is_kept_paused_and_rows_of_sql_are_not_touc
 
     shown = {found["name"]: (found["enabled"], found["paused_by"]) for found in answer(cluster.database, "list")}
     assert shown == {"d24": (False, "code:probe"), "stays": (True, None), "sql": (True, None)}
-    assert "Paused 'd24', which the code declares no more" in second.log
+    assert "Paused 'd24', which the code no longer declares" in second.log
 
 
 def test_restarts_neither_run_a_yearly_task_nor_keep_an_interval_from_running(cluster: Cluster) -> None:

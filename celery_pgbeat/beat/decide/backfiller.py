@@ -11,6 +11,7 @@ A step is bounded, so the ticks do not wait for it. The next turn makes the next
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from uuid import UUID
 
 from celery_pgbeat.beat.database_clock import boottime
@@ -28,17 +29,17 @@ logger = logging.getLogger(__name__)
 MOST_TRIED = 10  # backfills in one turn whose rows other transactions lock
 
 
+@dataclass(eq=False, repr=False)
 class Backfiller:
     """Makes the steps of backfills, for one beat."""
 
-    def __init__(
-        self, queries: BeatQueries, delivery: Delivery, tracking: Tracking, settings: Settings, rules: Rules
-    ) -> None:
-        self._queries = queries
-        self._delivery = delivery
-        self._tracking = tracking
-        self._settings = settings
-        self._rules = rules
+    _queries: BeatQueries
+    _delivery: Delivery
+    _tracking: Tracking
+    _settings: Settings
+    _rules: Rules
+
+    def __post_init__(self) -> None:
         self._left: set[UUID] = set()  # backfills whose rows were locked: those behind them come first
 
     def turn(self, lazy_names: list[str]) -> bool:
@@ -63,7 +64,7 @@ class Backfiller:
             if problem is not None:
                 return self._end(row, problem)
             span = range_of(row, row.since, row.until, row.mode, self._rules)
-        except Exception as error:  # noqa: BLE001  one bad row stops only itself, and says why
+        except Exception as error:  # noqa: BLE001  one bad row stops only itself, and its backfill has the reason
             return self._end(row, problem_of(error))
         history = NOTHING
         if span.asks_history:

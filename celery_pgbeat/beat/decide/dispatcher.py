@@ -31,6 +31,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
@@ -73,6 +74,7 @@ LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds mor
 Step = tuple[Callable[[PendingWork], bool], Callable[[], bool]]
 
 
+@dataclass(eq=False, repr=False)
 class Dispatcher:
     """Does what there is to do, one batch a turn. `beat/wiring.py` makes its parts.
 
@@ -81,65 +83,48 @@ class Dispatcher:
         stopwatch: what limits the time for deciding, in seconds.
     """
 
-    def __init__(
-        self,
-        queries: BeatQueries,
-        broker: Broker,
-        delivery: Delivery,
-        planner: Planner,
-        submitter: Submitter,
-        recovery: Recovery,
-        backfiller: Backfiller,
-        tracking: Tracking,
-        clock: DatabaseClock,
-        settings: Settings,
-        rules: Rules,
-        code: CodeSchedules,
-        throttle: LogThrottle,
-        observer: Observer,
-        look_every: float = LOOK_EVERY,
-        stopwatch: Callable[[], float] = boottime,
-    ) -> None:
-        self._queries = queries
-        self._broker = broker
-        self._delivery = delivery
-        self._planner = planner
-        self._submitter = submitter
-        self._recovery = recovery
-        self._backfiller = backfiller
-        self._tracking = tracking
-        self._clock = clock
-        self._settings = settings
-        self._rules = rules
-        self._code = code
-        self._throttle = throttle
-        self._observer = observer
-        self._look_every = look_every
-        self._stopwatch = stopwatch
+    _queries: BeatQueries
+    _broker: Broker
+    _delivery: Delivery
+    _planner: Planner
+    _submitter: Submitter
+    _recovery: Recovery
+    _backfiller: Backfiller
+    _tracking: Tracking
+    _clock: DatabaseClock
+    _settings: Settings
+    _rules: Rules
+    _code: CodeSchedules
+    _throttle: LogThrottle
+    _observer: Observer
+    _look_every: float = LOOK_EVERY
+    _stopwatch: Callable[[], float] = boottime
+
+    def __post_init__(self) -> None:
         self._stuck = 0.0  # seconds of the last pause without progress
         self._ahead = True  # whether there may be jobs that were marked before the clock was set back
         self._unreported = False  # whether there are jobs whose end only the result backend knows
         self._ask_at = 0.0  # by the boot-time clock: until then the result backend is not asked about all jobs
         self._look_at = 0.0  # by the boot-time clock: until then due rows are marked without a look
-        self._batch = settings.batch
+        self._batch = self._settings.batch
         self._share = FIRST_BATCH
         self._backlog = False  # more is due than a batch holds
         self._steps: Sequence[Step] = (
-            (lambda work: True, delivery.confirm_again),  # noqa: ARG005
+            (lambda _: True, self._delivery.confirm_again),
             (lambda work: work.failing, self._pause_failing),
-            (lambda work: work.resumes, lambda: planner.resume(self._batch)),
-            (lambda work: work.unplanned, lambda: planner.plan(self._batch)),
-            (lambda work: work.in_time, lambda: queries.recheck(self._batch) > 0),
-            (lambda work: self._ahead, self._recheck_ahead),  # noqa: ARG005
-            (lambda work: work.lapsed and clock.may_judge, self._judge),
+            (lambda work: work.resumes, lambda: self._planner.resume(self._batch)),
+            (lambda work: work.unplanned, lambda: self._planner.plan(self._batch)),
+            (lambda work: work.in_time, lambda: self._queries.recheck(self._batch) > 0),
+            (lambda _: self._ahead, self._recheck_ahead),
+            (lambda work: work.lapsed and self._clock.may_judge, self._judge),
             (lambda work: work.unreported and boottime() >= self._ask_at, self._finish_by_result),
-            (lambda work: work.admissible, lambda: queries.admit(self._batch) > 0),
+            (lambda work: work.admissible, lambda: self._queries.admit(self._batch) > 0),
         )
         self._steps_with_broker: Sequence[Step] = (
-            (lambda work: submitter.has_retries, submitter.submit_again),  # noqa: ARG005
-            (lambda work: work.unsent, lambda: recovery.recover(self._batch, code.lazy_names)),
+            (lambda _: self._submitter.has_retries, self._submitter.submit_again),
+            (lambda work: work.unsent, lambda: self._recovery.recover(self._batch, self._code.lazy_names)),
             (lambda work: work.due, self._submit_due),
-            (lambda work: work.backfills, lambda: backfiller.turn(code.lazy_names)),
+            (lambda work: work.backfills, lambda: self._backfiller.turn(self._code.lazy_names)),
         )
 
     def turn(self) -> float:

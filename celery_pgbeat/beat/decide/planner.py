@@ -1,7 +1,8 @@
-"""Brings each row its next run: rows that are new, edited, or whose pause is over.
+"""Plans the next run of rows that are new, edited, or whose pause is over.
 
-Two beats that plan one row reach the same answer, and the fence of `plan.sql` lets one of them write it. What cannot be
-planned says why in its column, unless the schema is newer than this package: then a newer beat may understand the row.
+Two beats that plan the same row get the same result, and the fence of `plan.sql` lets one of them write it. If a row
+cannot be planned, its column `problem` gets the reason. If the schema is newer than this package, the row is left
+alone: a newer beat may understand it.
 """
 
 from __future__ import annotations
@@ -18,38 +19,38 @@ from celery_pgbeat.shown import one_line
 
 logger = logging.getLogger(__name__)
 
-PLANNED_WITHIN = 0.5  # seconds; expensive rows delay what is due by this and one row more, the rest has the next turns
-LONGEST_PROBLEM = 500  # characters; a text of a row may be quoted in it
-FORESEEN = (InvalidSchedule, InvalidPeriodicTask)  # what a row may be: their texts say it all
+PLANNED_WITHIN = 0.5  # seconds; slow rows delay due rows by this and one row more; the next turns plan the rest
+LONGEST_PROBLEM = 500  # characters; it may quote a text of the row
+FORESEEN = (InvalidSchedule, InvalidPeriodicTask)  # their texts explain the problem without a traceback
 
 
 class Planner:
-    """Plans what this beat finds unplanned, up to a batch or half a second at a time."""
+    """Plans unplanned rows: at most a batch, and at most half a second, at a time."""
 
     def __init__(
-        self, store: BeatQueries, settings: Settings, rules: Rules, clock: Callable[[], float] = boottime
+        self, queries: BeatQueries, settings: Settings, rules: Rules, clock: Callable[[], float] = boottime
     ) -> None:
-        self._store = store
+        self._queries = queries
         self._settings = settings
         self._rules = rules
         self._clock = clock
         self._planned_up_to = ""
-        self._left: set[str] = set()  # rows that this beat could not plan and did not write so
+        self._left: set[str] = set()  # rows that this beat cannot plan, and leaves to newer beats
 
     def resume(self, batch: int) -> bool:
-        """Resume rows whose pause is over; tell whether any was."""
-        names = self._store.resume_due(batch)
+        """Resume rows whose pause is over; return whether there were any."""
+        names = self._queries.resume_due(batch)
         for name in names:
             logger.info("Resumed %r: its pause is over", name, extra={"action": "resume"})
         return bool(names)
 
     def plan(self, batch: int) -> bool:
-        """Plan rows that are new, edited or resumed; tell whether any was.
+        """Plan rows that are new, edited or resumed; return whether any was planned.
 
-        Reading goes on behind the last name that was planned, and begins anew after the last one of all: rows that
-        another transaction holds, or that take long, must not stand before those behind them.
+        Each call continues after the last name that was planned, and starts again after the last name of all. So rows
+        that another transaction locks, or that take long, do not delay the rows behind them for ever.
         """
-        rows = self._store.unplanned(batch, self._planned_up_to)
+        rows = self._queries.unplanned(batch, self._planned_up_to)
         ends = self._clock() + PLANNED_WITHIN
         is_end = len(rows) < batch
         answers: list[Planned] = []
@@ -60,7 +61,7 @@ class Planner:
                 break
             try:
                 answers.append(plan(row, self._rules))
-            except Exception as error:  # noqa: BLE001  one bad row stops only itself, and says why
+            except Exception as error:  # noqa: BLE001  one bad row stops only itself, and its problem has the reason
                 errors[row.name] = error
                 answers.append(
                     Planned(
@@ -74,17 +75,17 @@ class Planner:
                     )
                 )
         self._planned_up_to = "" if is_end else answers[-1].name
-        stored = self._store.plan(answers, self._rules.timezone) if answers else []
-        self._tell(errors, {name for name, _, _ in stored})
+        stored = self._queries.plan(answers, self._rules.timezone) if answers else []
+        self._log(errors, {name for name, _, _ in stored})
         return bool(stored)
 
     def report(self, bad: Sequence[tuple[Due, Exception]]) -> None:
-        """Write down why marked rows cannot be planned."""
-        written = self._store.report_problem([(row, problem_of(error)) for row, error in bad])
-        self._tell({row.name: error for row, error in bad}, written)
+        """Store why marked rows cannot be planned."""
+        written = self._queries.report_problem([(row, problem_of(error)) for row, error in bad])
+        self._log({row.name: error for row, error in bad}, written)
 
-    def _tell(self, errors: Mapping[str, Exception], written: Collection[str]) -> None:
-        """Log, once a row, what was written down, and what was not and is left to other beats."""
+    def _log(self, errors: Mapping[str, Exception], written: Collection[str]) -> None:
+        """Log the problems that were stored, and once for each row those that are left to newer beats."""
         for name, error in errors.items():
             if name in written:
                 self._left.discard(name)
@@ -94,9 +95,14 @@ class Planner:
                 )
             elif name not in self._left:
                 self._left.add(name)
-                logger.info("Left %r to other beats: %s", name, problem_of(error), extra={"action": "plan"})
+                logger.info(
+                    "Cannot plan %r with this version; a newer beat may: %s",
+                    name,
+                    problem_of(error),
+                    extra={"action": "plan"},
+                )
 
 
 def problem_of(error: Exception) -> str:
-    """Return an error as the column `problem` has it: one line that is not too long."""
+    """Return the text of an error for the column `problem`: one line of limited length."""
     return one_line(str(error) if isinstance(error, FORESEEN) else f"{type(error).__name__}: {error}", LONGEST_PROBLEM)

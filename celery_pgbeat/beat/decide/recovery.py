@@ -10,6 +10,7 @@ import logging
 import time
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
@@ -24,24 +25,16 @@ from celery_pgbeat.settings import Settings
 logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False)
 class Recovery:
     """Recovers jobs for one beat."""
 
-    def __init__(
-        self,
-        queries: BeatQueries,
-        delivery: Delivery,
-        clock: DatabaseClock,
-        settings: Settings,
-        rules: Rules,
-        observer: Observer,
-    ) -> None:
-        self._queries = queries
-        self._delivery = delivery
-        self._clock = clock
-        self._settings = settings
-        self._rules = rules
-        self._observer = observer
+    _queries: BeatQueries
+    _delivery: Delivery
+    _clock: DatabaseClock
+    _settings: Settings
+    _rules: Rules
+    _observer: Observer
 
     def recover(self, batch: int, lazy_names: Sequence[str]) -> bool:
         """Take over and send up to `batch` jobs; return whether there were any."""

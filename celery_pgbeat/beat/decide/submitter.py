@@ -33,6 +33,7 @@ class PendingRetry:
     lease_ends: float
 
 
+@dataclass(eq=False, repr=False)
 class Submitter:
     """Submits for one beat.
 
@@ -40,21 +41,14 @@ class Submitter:
         busy: the error with which Postgres ended a repeated submit of this turn, if it did.
     """
 
-    def __init__(
-        self,
-        queries: BeatQueries,
-        delivery: Delivery,
-        tracking: Tracking,
-        clock: DatabaseClock,
-        rules: Rules,
-        observer: Observer,
-    ) -> None:
-        self._queries = queries
-        self._delivery = delivery
-        self._tracking = tracking
-        self._clock = clock
-        self._rules = rules
-        self._observer = observer
+    _queries: BeatQueries
+    _delivery: Delivery
+    _tracking: Tracking
+    _clock: DatabaseClock
+    _rules: Rules
+    _observer: Observer
+
+    def __post_init__(self) -> None:
         self._retries: list[PendingRetry] = []
         self.busy: DatabaseBusy | None = None
 

@@ -77,7 +77,7 @@ class Broker:
             return True
         if boottime() < self._probe_at:
             return False
-        self._prober.ask(self._probe, seconds)
+        self._prober.call(self._probe, seconds)
         return self._is_connected()
 
     def ready(self) -> bool:

@@ -34,24 +34,18 @@ class Unconfirmed:
     lease_ends: float
 
 
+@dataclass(eq=False, repr=False)
 class Delivery:
     """Delivers each batch at once, in the thread that asks for it."""
 
-    def __init__(
-        self,
-        queries: BeatQueries,
-        publisher: Publisher,
-        throttle: LogThrottle,
-        now: Callable[[], datetime],
-        stopping: Callable[[], bool],
-        observer: Observer,
-    ) -> None:
-        self._queries = queries
-        self._publisher = publisher
-        self._throttle = throttle
-        self._now = now  # by the database's clock
-        self._stopping = stopping
-        self._observer = observer
+    _queries: BeatQueries
+    _publisher: Publisher
+    _throttle: LogThrottle
+    _now: Callable[[], datetime]  # by the database's clock
+    _stopping: Callable[[], bool]
+    _observer: Observer
+
+    def __post_init__(self) -> None:
         self._seconds_each = 0.0  # that a message of the last batch took
         self._unconfirmed: deque[Unconfirmed] = deque()
 

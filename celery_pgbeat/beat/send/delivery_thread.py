@@ -14,19 +14,16 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from dataclasses import dataclass
 
-from celery_pgbeat.beat.log_throttle import LogThrottle
 from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.orders import Order
-from celery_pgbeat.beat.send.publisher import Publisher
-from celery_pgbeat.measures.observer import Observer
-from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.threads import LastingThread
 
 MOMENT = 0.1  # seconds that a turn waits for a place: usually the batch before is begun by then
 
 
+@dataclass(eq=False, repr=False)
 class DeliveryThread(Delivery):
     """Delivers batches in the order of their submits; an error is raised in the next turn.
 
@@ -34,18 +31,10 @@ class DeliveryThread(Delivery):
         wake: ends the wait of the thread that makes the turns.
     """
 
-    def __init__(
-        self,
-        queries: BeatQueries,
-        publisher: Publisher,
-        throttle: LogThrottle,
-        now: Callable[[], datetime],
-        stopping: Callable[[], bool],
-        observer: Observer,
-        wake: Callable[[], None],
-    ) -> None:
-        super().__init__(queries, publisher, throttle, now, stopping, observer)
-        self._wake = wake
+    _wake: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._batches: queue.SimpleQueue[tuple[Sequence[Order], float] | None] = queue.SimpleQueue()
         self._begun = threading.Event()  # set when every batch has been begun, so that another one may wait
         self._begun.set()

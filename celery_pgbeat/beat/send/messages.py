@@ -1,6 +1,6 @@
-"""From a job to what Celery's own `apply_async` is called with.
+"""From a job to the arguments of Celery's own `apply_async`.
 
-Everything a message needs is in the job: an edit of the periodic task after the submit changes nothing.
+The job has everything that its message needs, so an edit of the periodic task after the submit changes nothing.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from celery_pgbeat.declare.options import CELERY_HEADERS, read_instant
 from celery_pgbeat.sensitive import MASKED, error_text
 
 HEADER = "pgbeat"
-# A row's own wishes must not hold up the beat and with it all other rows.
-PATIENCE = {"max_retries": 3, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
+# A row's own options must not block the beat, because that would delay every other row.
+RETRY_POLICY = {"max_retries": 3, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
 LONGEST_TIMEOUT = 5.0  # seconds
 _decode = json.JSONDecoder(object_hook=object_hook).decode  # kombu's `loads` without making a decoder for each text
-HARD_LIMIT_MARGIN = timedelta(seconds=60)  # a task that ignores the soft limit gets at most this much more
+HARD_LIMIT_MARGIN = timedelta(seconds=60)  # a task that ignores the soft limit has at most this much longer
 
 
 @dataclass(slots=True)  # not frozen: a beat makes thousands a second
@@ -62,7 +62,7 @@ class OutgoingJob:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A job of which there can be no message, or that the broker does not take, and why."""
+    """A job whose message cannot be made, or that the broker refuses, and why."""
 
     job: uuid.UUID
     periodic_task: str
@@ -71,12 +71,12 @@ class Refusal:
 
     @property
     def reason(self) -> str:
-        """The error in one line; only its class where its text might quote a sensitive argument."""
+        """The error in one line; only its class if its text might quote a sensitive argument."""
         return error_text(self.error, self.sensitive)
 
 
 class JobEntry(RowEntry):
-    """A job in the shape that Celery's scheduler, and whatever wraps it, expects of an entry."""
+    """A job as an entry, which Celery's scheduler and whatever wraps it expect."""
 
     def __init__(self, job: OutgoingJob, app: Celery, now: datetime, lazy: tuple[Any, Any] | None = None) -> None:
         self.app = app
@@ -90,38 +90,38 @@ class JobEntry(RowEntry):
         self.total_run_count = 0
         self.delay = delay_of(self.options, now)  # seconds until the message may start
         self.error: BaseException | None = None
-        self.is_published = False  # whether a message was, as far as that was watched
-        self.has_returned = False  # whether the task's `apply_async` has, and no wrapper has kept it to itself
+        self.is_published = False  # whether a message was published, if that was watched
+        self.has_returned = False  # whether the result of the task's `apply_async` arrived here
         self.returned: Any = None
 
     @property
     def schedule(self) -> BaseSchedule:
-        """The schedule, for those who describe entries (monitors)."""
+        """The schedule, for monitors."""
         job = self.job
         return shown_schedule(job.schedule, job.timezone, job.periodic_task, job.scheduled_for, self.app)
 
 
 def arguments_of(args: str, kwargs: str) -> tuple[Any, Any]:
-    """Read args and kwargs from JSON; Celery's types in them become what they stand for."""
+    """Read args and kwargs from JSON, and Celery's types in them."""
     return _decode(args), _decode(kwargs)
 
 
 def instant_text(instant: datetime) -> str:
-    """Write an instant as our header has it."""
+    """Write an instant for our header."""
     return (instant if instant.tzinfo is timezone.utc else instant.astimezone(timezone.utc)).isoformat()
 
 
 def options_of(job: OutgoingJob, now: datetime) -> dict[str, Any]:
     """Return the options for `apply_async`; spans become instants by the database's clock.
 
-    Headers that are Celery's own are left out: one of them could call another task than the one that was allowed.
-    What Celery shows of the arguments of a sensitive row is our mask, whatever the row's own options say.
+    Celery's own headers are left out: one of them could call another task than the one that was allowed. For the
+    arguments of a sensitive row Celery shows our mask, whatever the row's own options say.
     """
     options = dict(job.options)
     options["task_id"] = str(job.id)
     options.setdefault("retry", False)
     if options["retry"]:
-        options["retry_policy"] = {**(options.get("retry_policy") or {}), **PATIENCE}
+        options["retry_policy"] = {**(options.get("retry_policy") or {}), **RETRY_POLICY}
     for name in ("timeout", "confirm_timeout"):
         if options.get(name) is not None:
             options[name] = min(float(options[name]), LONGEST_TIMEOUT)
@@ -146,7 +146,7 @@ def options_of(job: OutgoingJob, now: datetime) -> dict[str, Any]:
         options.update(MASKED)
     headers = {name: value for name, value in (options.get("headers") or {}).items() if name not in CELERY_HEADERS}
     if job.trace:
-        headers.pop("tracestate", None)  # a row's own would be said of our trace
+        headers.pop("tracestate", None)  # the row's own would be read as part of our trace
         headers.update(job.trace)
     options["headers"] = {
         **headers,

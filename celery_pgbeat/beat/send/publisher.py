@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.send.broker import Broker, Sender
 from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, Refusal
-from celery_pgbeat.beat.send.rendering.eligibility import by_willingness_to_wait
+from celery_pgbeat.beat.send.rendering.eligibility import split_by_batchable
 from celery_pgbeat.beat.send.rendering.renderer import MessageBatch, Renderer
 from celery_pgbeat.beat.send.returned import Ended, ended, is_sent, watched
 from celery_pgbeat.measures.observer import Observer
@@ -80,36 +80,19 @@ class Abandoned(Exception):
     """A batch was made, and its lease ended before it was written."""
 
 
+@dataclass(eq=False, repr=False)
 class Publisher:
-    """Publishes on a connection of the beat's own.
+    """Publishes on a connection of the beat's own."""
 
-    Args:
-        sender: Celery's scheduler.
-        clock: the database's time.
-        code: what the app's code declares, for arguments that are made late.
-        broker: the connection.
-        renderer: makes the messages that it can make exactly.
-        stopping: whether the beat is to end.
-        observer: measures what is published.
-    """
+    _sender: Sender
+    _clock: DatabaseClock
+    _code: CodeSchedules
+    _broker: Broker
+    _renderer: Renderer
+    _stopping: Callable[[], bool]
+    _observer: Observer
 
-    def __init__(
-        self,
-        sender: Sender,
-        clock: DatabaseClock,
-        code: CodeSchedules,
-        broker: Broker,
-        renderer: Renderer,
-        stopping: Callable[[], bool],
-        observer: Observer,
-    ) -> None:
-        self._sender = sender
-        self._clock = clock
-        self._code = code
-        self._broker = broker
-        self._renderer = renderer
-        self._stopping = stopping
-        self._observer = observer
+    def __post_init__(self) -> None:
         self._together = True  # until Redis refuses a part of a batch
         self._suspects: dict[uuid.UUID, int] = {}  # 1: was among those that broke the connection; 2: it did, alone
         self._sent_since = False
@@ -142,7 +125,7 @@ class Publisher:
         together: list[OutgoingJob] = []
         alone = rest
         if len(rest) > 1 and self._together and getattr(self._broker.producer, "supports_batch_publish", False):
-            together, alone = by_willingness_to_wait(self._sender, rest)
+            together, alone = split_by_batchable(self._sender, rest)
         return [*batches, *filter(None, [together]), *([job] for job in (*alone, *suspects))]
 
     def _rendered(self, jobs: Sequence[OutgoingJob]) -> tuple[list[MessageBatch], Sequence[OutgoingJob]]:

@@ -1,10 +1,9 @@
-"""What a task's `apply_async` has returned says whether there is a message at all.
+"""Finds out from what a task's `apply_async` returned whether there is a message at all.
 
 Celery's own returns a result with the job's id. A task class of another package may send nothing and return something
-else: the result of a task that is under way already (celery-singleton), a rejected one (celery-once), or None (a hook
-after the commit). A job without a message would stand in the way of its row until its pickup deadline. Such a hook may
-also send at once, where there is no transaction, and return None all the same: so a message that was published counts
-as one, whatever was returned.
+else: the result of a task that already runs (celery-singleton), a rejected one (celery-once), or None (a hook after the
+commit). A job without a message would block its row until its pickup deadline. Such a hook may also send at once, if
+there is no transaction, and return None nevertheless. So a message that was published counts, whatever was returned.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from celery_pgbeat.beat.send.messages import JobEntry
 from celery_pgbeat.beat.send.rendering.eligibility import comes_from
 from celery_pgbeat.sensitive import error_text
 
-# What `task_always_eager` has run in the beat ends as it would have in a worker. A task that has ignored or rejected
-# its own message has come to its end without a result.
+# A task that `task_always_eager` ran in the beat ends as it would in a worker. A task that ignores or rejects its own
+# message ends without a result.
 FINAL = {
     states.SUCCESS: "succeeded",
     states.FAILURE: "failed",
@@ -42,7 +41,7 @@ class Ended(NamedTuple):
 
 @contextmanager
 def watched(entry: JobEntry) -> Iterator[None]:
-    """Note on an entry whether a message of its job is published, where its task has its own `apply_async`."""
+    """Note on an entry whether a message of its job is published, if its task has its own `apply_async`."""
     task = entry.app.tasks.get(entry.task)
     if task is None or comes_from(task.apply_async, "celery.app.task"):
         yield
@@ -61,17 +60,17 @@ def watched(entry: JobEntry) -> Iterator[None]:
 
 
 def is_sent(entry: JobEntry) -> bool:
-    """Tell whether a message of this job was sent, as far as what was returned says.
+    """Return whether a message of this job was sent, by what `apply_async` returned.
 
-    Where a wrapper of the scheduler has kept that to itself, it counts as sent, as it did before anything was raised.
-    So does a job that a beat has set out to send before: the message that was found to be queued may be its own.
+    If a wrapper of the scheduler did not pass the result on, the job counts as sent. So does a job that a beat has set
+    out to send before: the message that `apply_async` found in the queue may be its own.
     """
     its_own = _is_its_own(entry) and not isinstance(entry.returned, EagerResult)
     return not entry.has_returned or entry.is_published or its_own or entry.job.sends > 1
 
 
 def ended(entry: JobEntry) -> Ended | None:
-    """Return how a job has ended that ran in the beat itself, None for one that has not."""
+    """Return how a job ended that ran in the beat itself; None if it did not run here."""
     if entry.is_published:
         return None
     if not isinstance(entry.returned, EagerResult):
@@ -90,6 +89,6 @@ def _is_its_own(entry: JobEntry) -> bool:
 
 
 def _propagates(entry: JobEntry) -> bool:
-    """Tell whether an error is one of a task that ran here: under `task_eager_propagates` its body's comes out."""
+    """Return whether an error comes from a task that ran here: `task_eager_propagates` lets it out."""
     conf: Any = entry.app.conf
     return isinstance(entry.error, Exception) and conf.task_always_eager and conf.task_eager_propagates

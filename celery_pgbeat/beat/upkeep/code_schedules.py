@@ -1,14 +1,14 @@
-"""Rows as the code declares them: synced by difference, so that code and operators can both have their say.
+"""Brings the rows to what the app's code declares, by difference, so that operators can edit them too.
 
-What code last declared is kept beside each row. Only what *code* changed since is written: an operator's pause or
-edit stands until code changes that very column, and a beat that starts again with equal code writes nothing. A row
-that code declares no more is paused, never deleted. Each step is one statement that another beat may do at the same
-moment: what one has done the other finds done.
+Each row keeps what code declared last. Only what *code* has changed since is written: an operator's pause or edit stays
+until code changes that same column, and a beat that starts again with equal code writes nothing. A row that code no
+longer declares is paused, never deleted. Each step is one statement. If another beat runs it at the same time, the
+second of them finds the work done.
 
-While beats of several versions work side by side, the declaration that was first seen last is in force, and the others
-change nothing. With each sign of life a beat says that its declaration has a living beat (`claim.sql`); that decides,
-by the database's clock, which one is in force, and each write is fenced by it. So the beats of the version before take
-over when those of the newer one have been silent for `pgbeat_dead_after`: a roll-back.
+While beats of several versions run side by side, the declaration that was first seen last is in force, and the others
+change nothing. With each heartbeat a beat records that its declaration has a living beat (`claim.sql`). That decides,
+by the database's clock, which declaration is in force, and each write is fenced by it. So the beats of the version
+before take over when those of the newer version have been silent for `pgbeat_dead_after`: a roll-back.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from celery_pgbeat.settings import Settings
 logger = logging.getLogger(__name__)
 
 CLEANUP = "celery.backend_cleanup"
-NAMED_AT_MOST = 10  # names in one log line; of more only the number is told
+NAMED_AT_MOST = 10  # names in one log line; if there are more, their number is logged
 
 WITHDRAWN = (
-    "Paused %s, which the code declares no more. Remove it with unschedule, or set managed_by to 'sql' and resume it"
+    "Paused %s, which the code no longer declares. Remove it with unschedule, or set managed_by to 'sql' and resume it"
 )
 
 OVERRULED = (
-    "Another declaration of %s is in force, that of a beat which came later; this one (%s) changes no row while such a "
-    "beat lives"
+    "Another declaration of %s is in force, that of a beat which started later; this one (%s) changes no row while "
+    "such a beat is alive"
 )
 IN_FORCE_AGAIN = "The declaration of %s that this beat has (%s) is in force again"
 SHOWN_OF_HASH = 12  # digits in a log line
 
 TIMES = {"schedule", "timezone", "anchor", "start_at", "end_at", "jitter"}
-# Two versions of the code that live side by side for longer than this are no rolling deploy.
+# Two versions of the code that run side by side for longer than this are no rolling deploy.
 ROLLING = timedelta(minutes=5)
 RANDOM = (
-    "Beats of %s have lived side by side for %d minutes whose code differs in nothing but the times of %s. Are they "
-    "random at import? Then each start of a beat moves them. In the place of random, write H in a cron text (a time "
-    "fixed by the row's name), or jitter"
+    "Beats of %s have run side by side for %d minutes, and their code differs only in the times of %s. Are these times "
+    "random at import? Then each start of a beat moves them. Instead of random, write H in a cron text (a time fixed "
+    "by the row's name), or use jitter"
 )
 
 Arguments = tuple[Any, Any]
@@ -65,18 +65,18 @@ Arguments = tuple[Any, Any]
 
 @dataclass(slots=True)
 class Declared:
-    """What the code of an app says, read once."""
+    """What the code of an app declares, read once."""
 
     records: dict[str, dict[str, Any]]
     running_first: list[str]
     lazy: dict[str, Arguments]
     refused: list[str]
-    added: Added = field(default_factory=Added)  # what the beat's own process had added when this was read
+    added: Added = field(default_factory=Added)  # what the beat's own process had added by then
     hash: str = ""
 
     @property
     def names(self) -> list[str]:
-        """Every name that the code knows, those refused included: their rows stay as they are."""
+        """Every name in the code, also those that were refused: their rows stay as they are."""
         return [*self.records, *self.refused]
 
 
@@ -90,7 +90,7 @@ class CodeSchedules:
         strict: raise `InvalidPeriodicTask` for a declaration that is wrong, instead of logging it and going on.
 
     Attributes:
-        additions: what the beat's own process declares beside them, or instead, through Celery's `Scheduler`.
+        additions: what the beat's own process declares in addition, or instead, through Celery's `Scheduler`.
     """
 
     def __init__(self, app: Any, database: Database, settings: Settings, *, strict: bool = False) -> None:
@@ -101,19 +101,19 @@ class CodeSchedules:
         self._declarations = CodeSyncQueries(settings.schema, database, self._manager)
         self.additions = Additions()
         self._declared: Declared | None = None
-        self._told: set[tuple[str, str]] = set()
+        self._logged: set[tuple[str, str]] = set()
         self._starting = True
         self._overruled = False
         self._overruled_since = 0.0
-        self._compared = False  # with the declaration in force, once
-        self._synced: int | None = None  # the revision in force that the rows were brought to
-        self._waits = False  # until its next sign of life there is nothing to do
+        self._compared = False  # whether this declaration was compared with the one in force
+        self._synced: int | None = None  # the revision in force when the rows were brought to it
+        self._waits = False  # whether there is nothing to do until the next heartbeat
         self._claim_at = 0.0
-        self._others: frozenset[str] = frozenset()  # lazy here, and not as this code declares them
+        self._others: frozenset[str] = frozenset()  # lazy rows that are not as this code declares them
 
     @property
     def settled(self) -> bool:
-        """Whether the rows are as they should be, and it is not yet time for the next sign of life."""
+        """Whether the rows are as declared, and the next heartbeat is not due yet."""
         return self._waits and boottime() < self._claim_at and self.declared.added is self.additions.current
 
     @property
@@ -131,10 +131,10 @@ class CodeSchedules:
         return None if name in self._others else self.declared.lazy.get(name)
 
     def sync(self) -> None:
-        """Say that this declaration has a living beat; where it has come into force, bring the rows to it.
+        """Record that this declaration has a living beat; if it has come into force, bring the rows to it.
 
-        Where that could not be finished `settled` stays False: come again. It is False again, too, when it is time for
-        the next sign of life.
+        If that could not be finished, `settled` stays False: call this again. It is also False when the next heartbeat
+        is due.
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach.
@@ -144,7 +144,7 @@ class CodeSchedules:
         claim = self._declarations.claim(self.declared.hash, self._settings.dead_after, self._starting)
         self._starting = False
         self._claim_at = boottime() + self._settings.heartbeat_every.total_seconds()
-        self._tell_change(claim)
+        self._log_change(claim)
         if claim.revision is None:
             self._synced = None
             self._others = self._changed_by_others()
@@ -158,27 +158,27 @@ class CodeSchedules:
             self._others = frozenset()
 
     def _write(self) -> None:
-        """Bring the rows to what the code declares, as far as it is in force."""
+        """Bring the rows to what the code declares; each statement checks that it is still in force."""
         code, statements = self.declared, self._declarations
         new = self._all_or_each(lambda records: statements.declare(code.hash, records, code.running_first))
-        self._tell("Declared %s", new, "declare")
+        self._log("Declared %s", new, "declare")
         for name, columns in self._amended().items():
             if columns:
                 logger.info("Changed %r as the code did: %s", name, ", ".join(columns), extra={"action": "amend"})
         back = statements.restore(code.hash, list(code.records))
-        self._tell("Resumed %s, which the code declares again", back, "restore")
+        self._log("Resumed %s, which the code declares again", back, "restore")
         gone = statements.withdraw(code.hash, code.names, f"no longer declared by {self._manager}")
-        self._tell(WITHDRAWN, gone, "withdraw", logging.WARNING)
+        self._log(WITHDRAWN, gone, "withdraw", logging.WARNING)
 
     def _changed_by_others(self) -> frozenset[str]:
-        """Return the rows that have lazy arguments in this code and are not as it declares them: they are not its."""
+        """Return the rows with lazy arguments in this code that other code has changed since."""
         code = self.declared
         records = [code.records[name] for name in code.lazy if name in code.records]
         if not records:
             return frozenset()
         return frozenset(self._declarations.behind(records, code.names)) & code.lazy.keys()
 
-    def _tell_change(self, claim: Claim) -> None:
+    def _log_change(self, claim: Claim) -> None:
         """Log that another declaration has come into force instead of this one, or this one again."""
         in_force = claim.revision is not None
         if in_force != self._overruled or not (in_force or claim.overruled):
@@ -189,9 +189,9 @@ class CodeSchedules:
         logger.info(message, self._manager, self.declared.hash[:SHOWN_OF_HASH], extra={"action": "claim"})
 
     def _warn_of_random_times(self) -> None:
-        """Say once that another declaration has only other times than this one, if both have lived for long."""
-        lived = timedelta(seconds=boottime() - self._overruled_since)
-        if not self._overruled or self._compared or lived <= ROLLING:
+        """Warn once if another declaration differs only in times, and both have had beats for long."""
+        alive_for = timedelta(seconds=boottime() - self._overruled_since)
+        if not self._overruled or self._compared or alive_for <= ROLLING:
             return
         self._compared = True
         declared, records = self._declarations.declared(), self.declared.records
@@ -199,7 +199,7 @@ class CodeSchedules:
         moved = sorted(name for name, columns in other.items() if columns)
         if moved and records.keys() == declared.keys() and set().union(*other.values()) <= TIMES:
             shown = ", ".join(map(repr, moved[:NAMED_AT_MOST])) + (", …" if len(moved) > NAMED_AT_MOST else "")
-            logger.warning(RANDOM, self._manager, lived.total_seconds() // 60, shown, extra={"action": "claim"})
+            logger.warning(RANDOM, self._manager, alive_for.total_seconds() // 60, shown, extra={"action": "claim"})
 
     @property
     def declared(self) -> Declared:
@@ -209,7 +209,7 @@ class CodeSchedules:
         return self._declared
 
     def _read_again(self) -> None:
-        """Read what this process has come to declare: as if a beat started with new code."""
+        """Read the declarations again, as a beat does that starts with new code."""
         self._declared = self._read()
         self._starting = True
         self._synced = None
@@ -229,7 +229,7 @@ class CodeSchedules:
                 del record["managed_by"]
                 if code.records.get(entry.name, record) != record:
                     raise InvalidPeriodicTask("declared twice in code, differently; the first one is in force")
-            except Exception as error:  # noqa: BLE001  an object of the user's may raise anything; the others go on
+            except Exception as error:  # noqa: BLE001  a user's object may raise anything; the others go on
                 self._refuse(name, error, code)
                 continue
             code.records[entry.name] = record
@@ -241,7 +241,7 @@ class CodeSchedules:
         return code
 
     def _entries(self, added: Added) -> Iterator[tuple[str, Callable[[], Entry]]]:
-        """Yield what the code declares, by a name for messages and still unread: each may be wrong alone."""
+        """Yield what the code declares: a name for messages, and what reads it. Each may be wrong alone."""
         schedule = dict(added.to(self._app.conf.beat_schedule or {}))
         for name, given in schedule.items():
             yield name, partial(entry_of, name, given)
@@ -253,10 +253,10 @@ class CodeSchedules:
             yield CLEANUP, partial(Entry, CLEANUP, CLEANUP, crontab(minute=0, hour=4), {"options": options})
 
     def _needs_cleanup(self) -> bool:
-        """Tell, by Celery's own rule, whether results have to be cleaned up."""
+        """Return, by Celery's own rule, whether results have to be cleaned up."""
         try:
             return bool(self._app.conf.result_expires and not self._app.backend.supports_autoexpire)
-        except Exception:  # a backend may raise anything when it is loaded, and schedules do not need it
+        except Exception:  # a backend may raise anything when it is loaded; schedules do not need it
             logger.exception("The result backend cannot be used; %r is not scheduled", CLEANUP)
             return False
 
@@ -279,8 +279,8 @@ class CodeSchedules:
             raise InvalidPeriodicTask(f"the periodic task {name!r} in code is refused: {error}") from error
         code.refused.append(str(name))
         why = str(error) if isinstance(error, (InvalidPeriodicTask, InvalidSchedule)) else repr(error)
-        if (str(name), why) not in self._told:
-            self._told.add((str(name), why))
+        if (str(name), why) not in self._logged:
+            self._logged.add((str(name), why))
             logger.error(
                 "The periodic task %r in code is refused, the others go on: %s", name, why, extra={"action": "refuse"}
             )
@@ -297,7 +297,7 @@ class CodeSchedules:
         return changed
 
     def _all_or_each(self, write: Callable[[Sequence[dict[str, Any]]], list[str]]) -> list[str]:
-        """Write all records at once; where Postgres refuses one of them, each alone."""
+        """Write all records at once; if Postgres refuses one of them, write each alone."""
         records = list(self.declared.records.values())
         try:
             return write(records)
@@ -312,17 +312,17 @@ class CodeSchedules:
             return written
 
     def _review(self) -> bool:
-        """Tell whether all rows of this code are as it declares them; warn of those that are somebody else's."""
+        """Return whether all rows of this code are as declared; warn of those that have another manager."""
         code = self.declared
         left = self._declarations.behind(list(code.records.values()), code.names)
         for name, manager in left.items():
-            if manager == self._manager or (name, manager) in self._told:
+            if manager == self._manager or (name, manager) in self._logged:
                 continue
-            self._told.add((name, manager))
+            self._logged.add((name, manager))
             code.lazy.pop(name, None)
             logger.warning(
-                "%r is declared in code, but its row is managed by %r and stays as it is. Rename one of them, or hand "
-                "the row over: update %s.periodic_task set managed_by = '%s' where name = '%s'",
+                "%r is declared in code, but its row is managed by %r and stays as it is. Rename one of them, or give "
+                "the row to the code: update %s.periodic_task set managed_by = '%s' where name = '%s'",
                 name,
                 manager,
                 self._settings.schema,
@@ -332,7 +332,7 @@ class CodeSchedules:
             )
         return self._manager not in left.values()
 
-    def _tell(self, message: str, names: Sequence[str], action: str, level: int = logging.INFO) -> None:
+    def _log(self, message: str, names: Sequence[str], action: str, level: int = logging.INFO) -> None:
         if len(names) > NAMED_AT_MOST:
             logger.log(level, message, f"{len(names)} periodic tasks", extra={"action": action})
             return
@@ -341,7 +341,7 @@ class CodeSchedules:
 
 
 def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
-    """Return the columns of which two declarations say different things."""
+    """Return the columns in which two declarations differ."""
     return {column for column in one.keys() | other.keys() if one.get(column) != other.get(column)}
 
 
@@ -352,9 +352,9 @@ def _is_cron(definition: Definition) -> bool:
 
 
 def _hash_of(code: Declared) -> str:
-    """Return what two beats have in common whose code declares the same, whatever process, order or Python it is.
+    """Return a hash that is equal for two beats whose code declares the same, whatever process, order or Python it is.
 
-    What is refused is no part of it: it may have no name of its own, and nobody else can tell what it would have been.
+    Refused declarations are not part of it: they may have no name, and no other beat knows what they would have been.
     """
-    said = {"records": code.records, "running_first": sorted(code.running_first)}
-    return hashlib.sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    declared = {"records": code.records, "running_first": sorted(code.running_first)}
+    return hashlib.sha256(json.dumps(declared, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

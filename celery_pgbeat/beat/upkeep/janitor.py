@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import dataclass
 
 from sqlalchemy.exc import DBAPIError
 
@@ -22,14 +23,16 @@ AGAIN_AFTER = 60.0  # seconds, if the lock was not granted within its 200 ms, or
 LEFT_TOO_OFTEN = 5  # attempts in a row that found the lock held, before a warning; making the days takes moments
 
 
+@dataclass(eq=False, repr=False)
 class Janitor:
     """Does each part of the upkeep when it is time for it."""
 
-    def __init__(self, queries: BeatQueries, settings: Settings, node: NodeId, tracking: Tracking) -> None:
-        self._queries = queries
-        self._settings = settings
-        self._node = node
-        self._tracking = tracking
+    _queries: BeatQueries
+    _settings: Settings
+    _node: NodeId
+    _tracking: Tracking
+
+    def __post_init__(self) -> None:
         self._announce_at = 0.0
         self._days_at = 0.0
         self._left_to_others = 0  # attempts in a row that found the lock of make_days() held

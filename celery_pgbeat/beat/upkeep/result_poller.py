@@ -1,7 +1,7 @@
-"""Jobs on which no worker reports: what `tracking = full` comes to there, and what the result backend tells.
+"""For jobs on which no worker reports: pings the workers, and reads final states from the result backend.
 
-Both are asked in threads of their own: a broker or a backend that hangs holds up no beat. The invariant: nobody is
-waited for longer than `PATIENCE`, or than the beat's signs of life allow; what is not known by then is not known.
+Each has a thread of its own, so a broker or a backend that hangs does not delay the beat. The invariant: a turn waits
+at most `LONGEST_WAIT`, and never so long that the heartbeat is late. What has not arrived by then is not used.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from celery_pgbeat.beat.timed_call import TimedCall
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 2.0  # seconds that a turn waits for the result backend
-PING_EVERY = 10.0  # seconds between two pings of the workers, while none of them has announced the tracker
+LONGEST_WAIT = 2.0  # seconds that a turn waits for the result backend
+PING_EVERY = 10.0  # seconds between two pings of the workers, while none of them announces the tracker
 PING_TIMEOUT = 1.0  # seconds that workers have to answer
 CONNECT_TIMEOUT = 3.0
-ANSWERED = 2  # pings in a row: a worker that is starting answers before it has announced its tracker
+ANSWERED = 2  # pings in a row: a starting worker answers before it announces its tracker
 FINAL = {states.SUCCESS: "succeeded", states.FAILURE: "failed", states.REVOKED: "revoked"}
 
-Told = list[tuple[uuid.UUID, str]]
+FinalStates = list[tuple[uuid.UUID, str]]
 
 
 class ResultPoller:
-    """What this beat knows of jobs beyond what the workers report."""
+    """Finds out about jobs what no worker reports."""
 
-    def __init__(self, app: Any, patience: float = PATIENCE) -> None:
+    def __init__(self, app: Any, wait: float = LONGEST_WAIT) -> None:
         self._app = app
-        self._patience = min(patience, PATIENCE)
+        self._wait = min(wait, LONGEST_WAIT)
         self._workers = TimedCall("pgbeat-ping")
         self._backend = TimedCall("pgbeat-results")
-        self._ping_at = boottime() + PING_EVERY  # workers that start with the beat have their time
+        self._ping_at = boottime() + PING_EVERY  # workers that start together with the beat need time
         self._answered = 0
         self._warned = False
 
     def full_acts_as(self, workers_track: bool) -> str:
-        """Return what `tracking = full` comes to: `full`, unless workers answer and none of them reports."""
+        """Return what `tracking = full` means: `full`, unless workers answer and none of them reports."""
         if workers_track:
             self._answered = 0
             return "full"
         if boottime() >= self._ping_at and self._app.conf.worker_enable_remote_control:
             self._ping_at = boottime() + PING_EVERY
-            self._workers.ask(self._ping, within=0.0)
+            self._workers.call(self._ping, within=0.0)
         if self._answered < ANSWERED:
             return "full"
         acts_as = "send" if isinstance(self._app.backend, DisabledBackend) else "result"
@@ -62,19 +62,19 @@ class ResultPoller:
             )
         return acts_as
 
-    def told(self, jobs: Sequence[uuid.UUID]) -> Told:
-        """Ask the result backend about jobs; return those that have ended, each with its final state."""
-        told: Told = []
+    def final_states(self, jobs: Sequence[uuid.UUID]) -> FinalStates:
+        """Ask the result backend about jobs; return those that have ended, with their final states."""
+        found: FinalStates = []
         if jobs and not isinstance(self._app.backend, DisabledBackend):
-            self._backend.ask(lambda: self._ask_backend(jobs, told), self._patience)
-        return list(told)
+            self._backend.call(lambda: self._ask_backend(jobs, found), self._wait)
+        return list(found)  # a copy: the thread may still add to it
 
-    def _ask_backend(self, jobs: Sequence[uuid.UUID], told: Told) -> None:
+    def _ask_backend(self, jobs: Sequence[uuid.UUID], found: FinalStates) -> None:
         try:
             for job in jobs:
                 state = FINAL.get(self._app.backend.get_state(str(job)))
                 if state is not None:
-                    told.append((job, state))
+                    found.append((job, state))
         except Exception as error:  # noqa: BLE001  each backend has errors of its own; busy_until frees the jobs
             logger.warning("The result backend does not answer: %s", error, extra={"action": "track"})
 

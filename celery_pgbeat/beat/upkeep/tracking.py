@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from celery_pgbeat.beat.upkeep.result_poller import ResultPoller
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 
 
+@dataclass(eq=False, repr=False)
 class Tracking:
     """What this beat knows of the workers' reports.
 
@@ -16,9 +18,10 @@ class Tracking:
             it with each heartbeat.
     """
 
-    def __init__(self, queries: BeatQueries, results: ResultPoller) -> None:
-        self._queries = queries
-        self._results = results
+    _queries: BeatQueries
+    _results: ResultPoller
+
+    def __post_init__(self) -> None:
         self._acts_as = "full"
         self.workers_track = False
 
@@ -35,6 +38,6 @@ class Tracking:
 
     def finish_by_result(self, batch: int, names: Sequence[str] = ()) -> None:
         """Read the final states of unreported jobs from the result backend: before they block a row or are judged."""
-        found = self._results.told(self._queries.unreported(batch, names))
+        found = self._results.final_states(self._queries.unreported(batch, names))
         if found:
             self._queries.settle(found)

@@ -69,7 +69,7 @@ def content(serializer: str) -> Body:
 
 @given(st.lists(VALUES, max_size=3), st.dictionaries(TEXTS, VALUES, max_size=3))
 def test_a_body_is_serialized_as_kombu_serializes_it(args: list[Any], kwargs: dict[str, Any]) -> None:
-    said = content("json").say(json.dumps(args, ensure_ascii=False), json.dumps(kwargs, ensure_ascii=False))
+    said = content("json").encode(json.dumps(args, ensure_ascii=False), json.dumps(kwargs, ensure_ascii=False))
 
     assert dumps((args or (), kwargs, None), serializer="json")[2] == said.body
 
@@ -77,9 +77,9 @@ def test_a_body_is_serialized_as_kombu_serializes_it(args: list[Any], kwargs: di
 def test_what_somebody_has_put_in_the_place_of_kombus_json_serializes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry._encoders, "json", codec("application/json", "utf-8", lambda _: "theirs"))
 
-    assert "theirs" == content("json").say("[]", "{}").body
+    assert "theirs" == content("json").encode("[]", "{}").body
     with pytest.raises(SerializerNotInstalled, match="unheard-of"):
-        content("unheard-of").say("[]", "{}")
+        content("unheard-of").encode("[]", "{}")
 
 
 def test_a_place_where_something_else_stands_is_left_as_it_is() -> None:

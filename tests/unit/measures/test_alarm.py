@@ -66,7 +66,7 @@ def test_an_alert_is_a_line_at_error_a_signal_and_a_post(caplog: pytest.LogCaptu
 
     alert_signal.connect(hear)
     try:
-        alarm(webhook=webhook).tell([LATE, DEAD])
+        alarm(webhook=webhook).report([LATE, DEAD])
     finally:
         alert_signal.disconnect(hear)
 
@@ -104,7 +104,7 @@ def test_a_listener_that_fails_keeps_no_other_from_hearing(caplog: pytest.LogCap
 
     alert_signal.connect(fail)
     try:
-        alarm(webhook=webhook).tell([LATE])
+        alarm(webhook=webhook).report([LATE])
     finally:
         alert_signal.disconnect(fail)
 
@@ -114,7 +114,7 @@ def test_a_listener_that_fails_keeps_no_other_from_hearing(caplog: pytest.LogCap
 def test_where_nothing_is_to_be_told_nobody_is_posted_to() -> None:
     webhook = Kept()
 
-    alarm(webhook=webhook).tell([])
+    alarm(webhook=webhook).report([])
 
     assert [] == webhook.messages
 

@@ -1,7 +1,7 @@
-"""Messages for RabbitMQ: py-amqp's frames, with gaps, written in one go; then the broker's answer to each is awaited.
+"""Messages for RabbitMQ: py-amqp's frames with placeholders, written at once; then it waits for the broker's answers.
 
-The channel is the writer's own and does nothing else: the broker counts what is published on it from 1, and its answers
-name the count.
+The writer has a channel of its own for this alone: the broker counts what is published on it from 1, and its answers
+contain the count.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from celery_pgbeat.beat.send.rendering.message_fields import (
     placeholder,
 )
 
-CONFIRMED_WITHIN = 10.0  # seconds for the answers to a batch, where `read_timeout` says nothing else
+CONFIRMED_WITHIN = 10.0  # seconds for the answers to a batch, unless `read_timeout` is set
 
 _METHODS = {
     "prepare_message": "kombu.transport.pyamqp",
@@ -48,7 +48,7 @@ _AROUND = 8  # bytes of a frame beside its content
 
 @dataclass(frozen=True, slots=True)
 class AmqpTemplate:
-    """The frames of a message: the method's is always the same, the header's has gaps (`%`-formatted)."""
+    """The frames of a message: the method's is always the same, the header's has placeholders (`%`-formatted)."""
 
     channel: int
     frame_max: int
@@ -61,7 +61,7 @@ class AmqpTemplate:
     place: str = ""  # one channel for all
 
     def render(self, fields: MessageFields) -> bytes:
-        """Fill the gaps."""
+        """Fill in the placeholders."""
         body = fields.body.encode(self.encoding) if isinstance(fields.body, str) else fields.body
         gaps = {
             b"id": _text(fields.id),
@@ -89,10 +89,10 @@ class AmqpTemplate:
 
 
 class AmqpWriter:
-    """Writes frames on a channel of its own, and waits for the confirms of a batch together."""
+    """Writes frames on a channel of its own, and waits for all confirms of a batch together."""
 
     def __init__(self, connection: Any) -> None:
-        self._patience = connection.transport_options.get("read_timeout") or CONFIRMED_WITHIN
+        self._answer_timeout = connection.transport_options.get("read_timeout") or CONFIRMED_WITHIN
         self._published = 0
         self._waiting: dict[int, int] = {}  # the broker's number of a message -> its place in the batch
         self._taken: list[bool | None] = []
@@ -103,7 +103,7 @@ class AmqpWriter:
 
     @staticmethod
     def fits(connection: Any) -> bool:
-        """Tell whether this is kombu's own AMQP transport, untouched, and confirms are wanted."""
+        """Return whether this is kombu's own AMQP transport, unpatched, and confirms are wanted."""
         channel = connection.default_channel
         return (
             f"{type(channel).__module__}.{type(channel).__qualname__}" == "kombu.transport.pyamqp.Channel"
@@ -140,7 +140,7 @@ class AmqpWriter:
         )
 
     def differs(self, template: Any, captured: CapturedMessage, fields: MessageFields) -> bool:
-        """Tell whether the frames are, byte for byte, those that py-amqp writes."""
+        """Return whether the frames differ in any byte from those that py-amqp writes."""
         written = bytearray()
         connection = SimpleNamespace(frame_max=self.channel.connection.frame_max, bytes_sent=0)
         write = frame_writer(connection, SimpleNamespace(write=written.extend))
@@ -154,13 +154,13 @@ class AmqpWriter:
         if connection is None:
             raise RecoverableConnectionError("the connection is closed")
         with contextlib.suppress(socket.timeout):
-            connection.drain_events(timeout=0)  # a broker that has closed the connection has said so
+            connection.drain_events(timeout=0)  # if the broker has closed the connection, this raises
         self._taken = taken
         self._waiting = {self._published + place + 1: place for place in range(len(messages))}
         self._published += len(messages)
         connection.transport.write(b"".join(messages))
         connection.bytes_sent += len(messages)
-        until = boottime() + self._patience
+        until = boottime() + self._answer_timeout
         while self._waiting:
             connection.drain_events(timeout=max(until - boottime(), 0.001))
 
@@ -177,7 +177,7 @@ class AmqpWriter:
 
 
 def _around_headers(properties: Mapping[str, Any], places: Mapping[str, str]) -> tuple[bytes, bytes]:
-    """Return the properties in front of the headers, with the flags of all, and those behind them."""
+    """Return the properties before the headers, with the flags of all, and those behind the headers."""
     flags, before, after = 0, b"", b""
     for number, (name, kind) in enumerate(Message.PROPERTIES):
         value = properties.get(name)

@@ -1,4 +1,4 @@
-"""From a job to the fields of its message: what Celery does between `apply_async` and the channel, of what is left."""
+"""From a job to the fields of its message: what Celery does for each message between `apply_async` and the channel."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from celery_pgbeat.beat.send.messages import OutgoingJob, arguments_of, delay_of
 from celery_pgbeat.beat.send.rendering.capture import NotRenderable
 from celery_pgbeat.beat.send.rendering.message_fields import MessageFields, ReprLimits
 
-# A row says the same at each of its ticks. Together some megabytes at most.
+# A row has the same arguments at each of its ticks. All of this takes some megabytes at most.
 REMEMBERED = 4096  # texts
 REMEMBERED_UP_TO = 1000  # characters of each
 
 
 class Clocks(NamedTuple):
-    """One instant, as the database's clock tells it and as the app's does."""
+    """One instant, by the database's clock and by the app's."""
 
     database: datetime
     app: datetime
 
 
 class EncodedArguments(NamedTuple):
-    """What a message says of the arguments."""
+    """The arguments in a message."""
 
     body: str | bytes
     argsrepr: str
@@ -38,12 +38,12 @@ class EncodedArguments(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
-    """What the messages of one template say.
+    """What the bodies of one template have in common.
 
     Attributes:
         check: raises for arguments that do not fit the task, as `apply_async` does.
         embed: the third part of the body.
-        eta: where the options name an instant.
+        eta: if the options name an instant.
     """
 
     check: Callable[..., Any] | None
@@ -57,13 +57,13 @@ class Body:
     show_kwargs: ReprLimits
 
     def fields(self, job: OutgoingJob, clocks: Clocks) -> MessageFields:
-        """Return what this job's message says.
+        """Return the fields of this job's message.
 
         Raises:
-            Exception: what `apply_async` would raise, or would log.
+            Exception: whatever `apply_async` would raise or log.
         """
         short = len(job.args) + len(job.kwargs) <= REMEMBERED_UP_TO
-        said = _remembered(self, job.args, job.kwargs) if short else self.say(job.args, job.kwargs)
+        encoded = _remembered(self, job.args, job.kwargs) if short else self.encode(job.args, job.kwargs)
         expires = expiration = None
         if self.expires_after is not None:
             expires_at = clocks.database + self.expires_after
@@ -75,17 +75,17 @@ class Body:
             id=str(job.id),
             periodic_task=job.periodic_task,
             scheduled_for=instant_text(job.scheduled_for),
-            body=said.body,
-            argsrepr=said.argsrepr,
-            kwargsrepr=said.kwargsrepr,
+            body=encoded.body,
+            argsrepr=encoded.argsrepr,
+            kwargsrepr=encoded.kwargsrepr,
             eta=None if self.countdown is None else (clocks.database + self.countdown).isoformat(),
             expires=expires,
             expiration=expiration,
             trace=job.trace,
         )
 
-    def say(self, args_text: str, kwargs_text: str) -> EncodedArguments:
-        """Return what is said of arguments in JSON: the same for the same text."""
+    def encode(self, args_text: str, kwargs_text: str) -> EncodedArguments:
+        """Encode arguments from their JSON: the result depends only on the texts."""
         args, kwargs = arguments_of(args_text, kwargs_text)
         if self.check is not None:
             self.check(*args, **kwargs)
@@ -104,7 +104,7 @@ class Body:
 
 
 def _serialized(body: Any, serializer: str | None) -> str | bytes:
-    """Serialize as kombu does; where JSON is still kombu's own, without the long way to its encoder."""
+    """Serialize as kombu does; if its JSON encoder is not replaced, call that directly."""
     registered = registry._encoders.get(serializer)
     if registered is not None and registered.encoder is json.dumps:
         return _encode(body)
@@ -113,4 +113,4 @@ def _serialized(body: Any, serializer: str | None) -> str | bytes:
 
 
 _encode = json.JSONEncoder().encode
-_remembered = lru_cache(maxsize=REMEMBERED)(Body.say)
+_remembered = lru_cache(maxsize=REMEMBERED)(Body.encode)

@@ -1,6 +1,6 @@
-"""A message as Celery itself would send it, caught where it is handed to the channel.
+"""Captures a message as Celery itself would send it, where kombu hands it to the channel.
 
-Nothing is sent and no queue is declared: everything above the channel is Celery's and kombu's own code.
+Nothing is sent and no queue is declared. Everything above the channel is Celery's and kombu's own code.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from kombu.messaging import Producer
 
 
 class NotRenderable(Exception):
-    """These messages cannot be rendered so that they equal Celery's own; says why."""
+    """These messages cannot be rendered equal to Celery's own; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedMessage:
-    """What the channel was given, and what it was made of.
+    """What the channel was given, and what that was made of.
 
     Attributes:
         message: what the channel's `prepare_message` made.
@@ -36,16 +36,16 @@ class CapturedMessage:
 
 
 def capture(send: Callable[[Producer], Any], channel: Any) -> CapturedMessage:
-    """Have one message sent to a producer that keeps it.
+    """Send one message to a producer that keeps it.
 
     Raises:
-        NotRenderable: it was none, or more than one, or the first try does not end it.
+        NotRenderable: the task sends no message, several, or retries its publish.
     """
     producer = _RecordingProducer(channel)
     send(producer)
-    if len(producer.asked) != 1 or len(producer.caught) != 1:
-        raise NotRenderable(f"one job makes {len(producer.asked)} messages")
-    (body, options), (message, target) = producer.asked[0], producer.caught[0]
+    if len(producer.published) != 1 or len(producer.caught) != 1:
+        raise NotRenderable(f"one job makes {len(producer.published)} messages")
+    (body, options), (message, target) = producer.published[0], producer.caught[0]
     if options.get("retry"):
         raise NotRenderable("its sending is tried again by kombu")
     return CapturedMessage(message, target, body, options, tuple(producer.declared))
@@ -53,13 +53,13 @@ def capture(send: Callable[[Producer], Any], channel: Any) -> CapturedMessage:
 
 class _RecordingProducer(Producer):
     def __init__(self, channel: Any) -> None:
-        self.asked: list[tuple[Any, dict[str, Any]]] = []
+        self.published: list[tuple[Any, dict[str, Any]]] = []
         self.caught: list[tuple[Any, dict[str, Any]]] = []
         self.declared: list[Any] = []
         super().__init__(_RecordingChannel(channel, self.caught), auto_declare=False)
 
     def publish(self, body: Any, *args: Any, **options: Any) -> Any:
-        self.asked.append((body, options))
+        self.published.append((body, options))
         return super().publish(body, *args, **options)
 
     def maybe_declare(self, entity: Any, *_args: Any, **_policy: Any) -> None:
@@ -67,7 +67,7 @@ class _RecordingProducer(Producer):
 
 
 class _RecordingChannel:
-    """A channel that keeps what it should publish, and is the real one in everything else."""
+    """A channel that keeps what it should publish, and passes everything else on to the real one."""
 
     def __init__(self, channel: Any, caught: list[tuple[Any, dict[str, Any]]]) -> None:
         self._channel = channel

@@ -1,8 +1,8 @@
-"""Whether the path from `apply_entry` to the channel is Celery's and kombu's own all along.
+"""Checks whether Celery's send path, from `apply_entry` to the channel, is unpatched.
 
 A function on this path that is wrapped (by Sentry, a tracer, a subclass, a test's fault) must be called for each
-message; so must a handler of a signal. Then no message is rendered. A function is known by the module whose globals
-it runs in, which `functools.wraps` cannot copy.
+message, and so must a handler of a signal. Then no message is rendered. A function is recognised by the module of its
+globals, which `functools.wraps` cannot copy.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from kombu.messaging import Producer
 from celery_pgbeat.beat.send.messages import OutgoingJob
 
 OUR_SCHEDULER = "celery_pgbeat.beat.scheduler"
-# The result backend is told of each message. These need not be: Redis' would subscribe to a result that a beat never
-# reads, and end that when the result object is gone. (RPC's declares the queue for the answers: it has to be told.)
+# Celery calls the result backend for each message. For these it need not: Redis' would subscribe to a result that a
+# beat never reads, and end that when the result object is gone. (RPC's declares the queue for the answers: it is
+# needed.)
 IDLE_BACKENDS = frozenset({"celery.backends.base", "celery.backends.redis"})
 
 BEFORE = ("before_task_publish",)
-AFTER = ("after_task_publish", "task_sent")  # the second is there for old code only
+AFTER = ("after_task_publish", "task_sent")  # the second exists for old code only
 
 
 class SendPath(NamedTuple):
-    """What a rendered message depends on beyond its key; when one of these is another, templates are made anew."""
+    """What a rendered message depends on besides its key; if any of these changes, templates are made anew."""
 
     process: int
     reply_to: str
@@ -43,7 +44,7 @@ class SendPath(NamedTuple):
 
 
 def is_untouched(scheduler: Any) -> bool:
-    """Tell whether every function on the path is the one that we know, and no running task claims its calls."""
+    """Return whether every function on the path is unpatched, and no running task would be the parent of the call."""
     app = scheduler.app
     return (
         all(comes_from(function, module) for function, module in _functions(scheduler, app, app.amqp))
@@ -53,7 +54,7 @@ def is_untouched(scheduler: Any) -> bool:
 
 
 def send_path(scheduler: Any) -> SendPath | None:
-    """Return the send path of this scheduler's messages, None where a message is not known from its job alone."""
+    """Return the send path of this scheduler's messages, None if a message depends on more than its job."""
     app = scheduler.app
     amqp, conf = app.amqp, app.conf
     if not is_untouched(scheduler) or conf.task_send_sent_event:
@@ -93,7 +94,7 @@ def _functions(scheduler: Any, app: Celery, amqp: Any) -> Iterable[tuple[Any, st
 
 
 def is_plain_task(task: Any) -> bool:
-    """Tell whether a registered task is sent by Celery's own `apply_async`, with nothing of its own."""
+    """Return whether a registered task is sent by Celery's own `apply_async`, and overrides nothing of it."""
     return (
         all(
             comes_from(getattr(task, name), "celery.app.task")
@@ -105,25 +106,26 @@ def is_plain_task(task: Any) -> bool:
 
 
 def is_listened_to(task: str, names: Iterable[str] = BEFORE + AFTER) -> bool:
-    """Tell whether anybody wants to hear of each message of this task."""
-    heard = (getattr(signals, name, None) for name in names)
-    return any(signal is not None and signal.receivers and signal.has_listeners(task) for signal in heard)
+    """Return whether a signal handler is called for each message of this task."""
+    sent_signals = (getattr(signals, name, None) for name in names)
+    return any(signal is not None and signal.receivers and signal.has_listeners(task) for signal in sent_signals)
 
 
-def by_willingness_to_wait(scheduler: Any, jobs: Iterable[OutgoingJob]) -> tuple[list[OutgoingJob], list[OutgoingJob]]:
-    """Return the jobs of which nobody minds that they are written a moment after Celery has sent them, and the others.
+def split_by_batchable(scheduler: Any, jobs: Iterable[OutgoingJob]) -> tuple[list[OutgoingJob], list[OutgoingJob]]:
+    """Split jobs into those that may be written in a batch, a moment after Celery has sent them, and the others.
 
-    Nobody has wrapped a function, nobody is told that a message was sent, and no wish of the row's own would be lost.
+    They may be if no function on the path is wrapped, no handler is called after a message was sent, and the row does
+    not ask for retries.
     """
-    willing: list[OutgoingJob] = []
+    batchable: list[OutgoingJob] = []
     others: list[OutgoingJob] = []
     untouched, tasks = is_untouched(scheduler), scheduler.app.tasks
     for job in jobs:
         task = tasks.get(job.task)
         plain = task is None or is_plain_task(task)
-        waits = untouched and plain and not job.options.get("retry") and not is_listened_to(job.task, AFTER)
-        (willing if waits else others).append(job)
-    return willing, others
+        fits = untouched and plain and not job.options.get("retry") and not is_listened_to(job.task, AFTER)
+        (batchable if fits else others).append(job)
+    return batchable, others
 
 
 def comes_from(function: Any, module: str) -> bool:

@@ -24,7 +24,7 @@ class MessageFields(NamedTuple):
     trace: Mapping[str, str] | None = None  # headers, whose names are part of the key
 
 
-# Where they stand. A place is rendered only if the captured message holds the field's very value there.
+# Where they are in a message. A place is rendered only if the captured message has the field's value there.
 PROPERTIES = {"correlation_id": "id", "expiration": "expiration"}
 HEADERS = {
     "id": "id",
@@ -48,19 +48,19 @@ def fields_in(table: dict[str, Any], places: dict[str, str], fields: MessageFiel
 
 
 def headers_in(table: dict[str, Any], fields: MessageFields) -> dict[str, str]:
-    """Return which headers of a message are to be rendered, and from which field or gap."""
+    """Return which headers of a message are to be rendered, and from which field or placeholder."""
     trace = enumerate((fields.trace or {}).items())
     ours = {name: placeholder(place) for place, (name, value) in trace if table.get(name) == value}
     return {**fields_in(table, HEADERS, fields), **ours}
 
 
 def placeholder(place: int) -> str:
-    """Return the name of the gap for a header of the trace, by its place among those."""
+    """Return the name of the placeholder for a header of the trace, by its position among those."""
     return f"trace {place}"
 
 
 class ReprLimits(NamedTuple):
-    """How Celery shows arguments to people: `saferepr` with an app's limits."""
+    """The limits of an app for `saferepr`, by which Celery shows arguments to people."""
 
     longest: int | None
     levels: int
@@ -68,9 +68,9 @@ class ReprLimits(NamedTuple):
     def __call__(self, text: str, value: Any) -> str:
         """Return what `saferepr` returns for a value that was read from this JSON text.
 
-        It takes 10 us even for `[1]`. Where there is nothing to escape, to shorten or to leave out, `repr` says the
-        same: numbers, true, false and null are shown alike, and a string of printable characters without a quote or a
-        backslash stands between two apostrophes.
+        That takes 10 us even for `[1]`. If there is nothing to escape, to shorten or to leave out, `repr` returns the
+        same: both show numbers, true, false and null alike, and put a string of printable characters without a quote or
+        a backslash between two apostrophes.
         """
         if text.isprintable() and not _SHOWN_OTHERWISE(text) and text.count("[") + text.count("{") <= self.levels:
             shown = repr(value)

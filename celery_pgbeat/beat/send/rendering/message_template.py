@@ -1,7 +1,7 @@
-"""What the messages of jobs have in common: a template, made of one of Celery's own messages.
+"""Makes and proves the template of messages, from one of Celery's own messages.
 
-A template is made of one message that Celery made of a job, and proven by a second one, of a job that has nothing in
-common with the first but its key. If what we render is not equal to both, the template is not used.
+A template is made from the message that Celery makes of one job, and proven with a second job that has only the key in
+common with the first. If what we render is not equal to both of Celery's messages, the template is not used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from celery_pgbeat.beat.send.rendering.writer import Template, Writer
 if TYPE_CHECKING:
     from celery_pgbeat.beat.send.broker import Sender
 
-# Of the other job: characters that each writer treats in a way of its own, and more arguments than are shown.
+# For the second job: characters that each writer treats differently, and more arguments than are shown.
 ODD = "Ünïque \"name\" of 'a' \\ row, 100%, %(id)s"
 ARGS = [ODD, 1.5, None, True, -1, [[[[1]]], {}]]
 KWARGS = {"k'ey": {"deep": {"deeper": {"deepest": ODD}}}, "long": ODD * 99}
@@ -38,7 +38,7 @@ class MessageTemplate:
     """How to make the messages of all jobs that have `template_key` in common.
 
     Attributes:
-        task: the registered task; None where the app knows it by its name only.
+        task: the registered task; None if the app knows only its name.
         declared: the queues and exchanges that must exist.
     """
 
@@ -48,7 +48,7 @@ class MessageTemplate:
     declared: tuple[Any, ...]
 
     def render(self, job: OutgoingJob, clocks: Clocks) -> Any:
-        """Return a job's message as its writer writes it."""
+        """Return a job's message in the form that its writer writes."""
         return self.template.render(self.body.fields(job, clocks))
 
 
@@ -60,7 +60,7 @@ def template_key(job: OutgoingJob) -> Hashable:
 
 
 def build_template(sender: Sender, writer: Writer, path: SendPath, job: OutgoingJob, clocks: Clocks) -> MessageTemplate:
-    """Make the template of a job, and prove it.
+    """Make the template for a job, and prove it.
 
     Raises:
         NotRenderable: messages of this kind cannot be rendered.
@@ -69,20 +69,20 @@ def build_template(sender: Sender, writer: Writer, path: SendPath, job: Outgoing
     task = sender.app.tasks.get(job.task)
     if task is not None and not is_plain_task(task):
         raise NotRenderable("its task is sent in a way of its own")
-    captured = _recorded(sender, writer, job, clocks)
+    captured = _captured(sender, writer, job, clocks)
     body = _body(task, captured, path, job, clocks)
     fields = _with_expiration(body.fields(job, clocks), captured, clocks, sender.app)
     template = writer.template(captured, fields)
     _prove(writer, template, captured, fields)
 
     other, later = _other(job), clocks._replace(database=clocks.database + timedelta(hours=25, microseconds=1))
-    captured = _recorded(sender if task is None else _unchecking(sender, job.task, task), writer, other, later)
+    captured = _captured(sender if task is None else _unchecking(sender, job.task, task), writer, other, later)
     fields = _with_expiration(replace(body, check=None).fields(other, later), captured, later, sender.app)
     _prove(writer, template, captured, fields)
     return MessageTemplate(task, body, template, captured.declared)
 
 
-def _recorded(sender: Sender, writer: Writer, job: OutgoingJob, clocks: Clocks) -> CapturedMessage:
+def _captured(sender: Sender, writer: Writer, job: OutgoingJob, clocks: Clocks) -> CapturedMessage:
     entry = JobEntry(job, sender.app, clocks.database)
     return capture(lambda producer: sender.apply_async(entry, producer=producer), writer.channel)
 
@@ -128,7 +128,7 @@ def _with_expiration(fields: MessageFields, captured: CapturedMessage, clocks: C
 
 
 def _other(job: OutgoingJob) -> OutgoingJob:
-    """Return a job that has nothing in common with this one but its key."""
+    """Return a job that has only the key in common with this one."""
     return replace(
         job,
         id=uuid.uuid4(),

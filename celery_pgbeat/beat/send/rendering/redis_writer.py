@@ -1,6 +1,6 @@
-"""Messages for Redis: the JSON text that kombu pushes, with gaps, and one LPUSH for each queue and batch.
+"""Messages for Redis: the JSON text that kombu pushes, with placeholders, and one LPUSH for each queue and batch.
 
-LPUSH of many values is one command: Redis takes all of them or none.
+An LPUSH of many values is one command: Redis takes all of them or none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from celery_pgbeat.beat.send.rendering.message_fields import (
 )
 
 _REDIS, _VIRTUAL = "kombu.transport.redis", "kombu.transport.virtual.base"
-# What decides about the text and where it goes.
+# The methods that decide the text and its key.
 _METHODS = {
     "basic_publish": _VIRTUAL,
     "prepare_message": _VIRTUAL,
@@ -39,7 +39,7 @@ _METHODS = {
     "_put": _REDIS,
     "_q_for_pri": _REDIS,
 }
-# With one of these redis-py writes a command again whose answer it has not seen.
+# With one of these redis-py writes a command again if it has not got its answer.
 _REPLAYING = ("retry_on_timeout", "retry_on_error", "retry")
 
 
@@ -53,7 +53,7 @@ class RedisTemplate:
     delivery_tags: Iterator[str]
 
     def render(self, fields: MessageFields) -> str:
-        """Fill the gaps."""
+        """Fill in the placeholders."""
         body, _ = self.channel.encode_body(fields.body, self.channel.body_encoding)
         return self.text % _gaps(fields, body, next(self.delivery_tags))
 
@@ -67,7 +67,7 @@ class RedisWriter:
 
     @staticmethod
     def fits(connection: Any) -> bool:
-        """Tell whether this is kombu's own Redis transport, untouched, and no command is ever sent twice."""
+        """Return whether this is kombu's own Redis transport, unpatched, and no command is ever sent twice."""
         channel = connection.default_channel
         return (
             f"{type(channel).__module__}.{type(channel).__qualname__}" == f"{_REDIS}.Channel"
@@ -93,7 +93,7 @@ class RedisWriter:
         return RedisTemplate(key, text, self.channel, self._delivery_tags)
 
     def differs(self, template: Any, captured: CapturedMessage, fields: MessageFields) -> bool:
-        """Tell whether key and text are, byte for byte, what kombu pushes, but for the random delivery tag."""
+        """Return whether key or text differs in any byte from what kombu pushes, except the random delivery tag."""
         key, text = self._pushed(captured)
         body, _ = self.channel.encode_body(fields.body, self.channel.body_encoding)
         tag = json.loads(text)["properties"]["delivery_tag"]
@@ -128,7 +128,7 @@ class _Catcher:
 
 @contextmanager
 def _catching(channel: Any, pushed: list[tuple[str, str]]) -> Iterator[None]:
-    """Have the channel, which nobody else uses, push to a list for a moment."""
+    """Make the channel, which no other thread uses, push to a list for a moment."""
 
     @contextmanager
     def catcher(_client: Any = None) -> Iterator[_Catcher]:
@@ -142,7 +142,7 @@ def _catching(channel: Any, pushed: list[tuple[str, str]]) -> Iterator[None]:
 
 
 def _random_uuids() -> Iterator[str]:
-    """Give random texts of the shape of `uuid4`, a tenth as dear: randomness comes in blocks."""
+    """Yield random texts of the form of `uuid4` at a tenth of its cost: randomness is read in blocks."""
     while True:
         block = os.urandom(16 * 100).hex()
         for start in range(0, len(block), 32):

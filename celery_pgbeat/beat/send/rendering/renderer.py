@@ -1,4 +1,4 @@
-"""Jobs in, batches for the broker out; what cannot be rendered exactly is handed back, to go Celery's own way."""
+"""Makes batches for the broker from jobs; returns the jobs that cannot be rendered exactly, to go Celery's own way."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MessageBatch:
     """Messages that are written to the broker at once.
 
     Attributes:
-        taken: for each job whether the broker has taken its message; None while nobody knows.
+        taken: for each job whether the broker has taken its message; None while that is not known.
     """
 
     writer: Writer
@@ -48,7 +48,7 @@ class MessageBatch:
     taken: list[bool | None] = field(default_factory=list)
 
     def add(self, job: OutgoingJob, delay: float, message: Any) -> None:
-        """Put one more in."""
+        """Add one message."""
         self.jobs.append(job)
         self.delays.append(delay)
         self.messages.append(message)
@@ -60,16 +60,16 @@ class MessageBatch:
 
 
 class Renderer:
-    """Renders for one beat; each connection has a writer of its own, and templates are built anew for it.
+    """Renders for one beat; each connection has a writer of its own, and its own templates.
 
-    Any thread may connect, one thread renders: a new connection is noted, and taken up with the next rendering.
+    Any thread may connect, one thread renders: a new connection is noted, and used from the next rendering on.
     """
 
     def __init__(self, sender: Sender, is_lazy: Callable[[str], bool]) -> None:
         self._sender = sender
         self._is_lazy = is_lazy
         self._connected: tuple[Any, Writer | None] = (None, None)  # a producer and its writer
-        self._producer: Any = None  # the one for which the templates were built
+        self._producer: Any = None  # the producer for which the templates were built
         self._send_path: SendPath | None = None
         self._templates: OrderedDict[Hashable, MessageTemplate | Exception | int] = OrderedDict()
 
@@ -78,12 +78,12 @@ class Renderer:
         self._connected = (producer, _writer_for(producer.connection))
 
     def render(self, jobs: Sequence[OutgoingJob], now: datetime) -> tuple[list[MessageBatch], list[OutgoingJob]]:
-        """Return what to write, and the jobs that go the plain way.
+        """Return what to write, and the jobs that go Celery's own way.
 
         Raises:
             Exception: the connection is lost, or the broker refuses a queue.
         """
-        writer = self._taken_up()
+        writer = self._current_writer()
         current = None if writer is None else send_path(self._sender)
         if writer is None or current is None:
             return [], list(jobs)
@@ -107,7 +107,7 @@ class Renderer:
                 continue
             try:
                 message = template.render(job, clocks)
-            except Exception:  # noqa: BLE001  the plain way will say what is wrong with it
+            except Exception:  # noqa: BLE001  Celery's own way will raise it again
                 plain.append(job)
                 continue
             place = template.template.place
@@ -116,8 +116,8 @@ class Renderer:
             batches[place].add(job, template.body.delay(clocks), message)
         return list(batches.values()), plain
 
-    def _taken_up(self) -> Writer | None:
-        """Return the writer of the connection there is; what was built for another one is dropped."""
+    def _current_writer(self) -> Writer | None:
+        """Return the writer of the current connection; drop the templates of another one."""
         producer, writer = self._connected
         if producer is not self._producer:
             self._producer = producer
@@ -129,7 +129,7 @@ class Renderer:
     def _templates_of(
         self, keyed: Sequence[tuple[Hashable, OutgoingJob]], writer: Writer, current: SendPath, clocks: Clocks
     ) -> dict[Hashable, MessageTemplate | None]:
-        """Return the templates that can be used now, each with its queues declared."""
+        """Return the templates that can be used now, after declaring their queues."""
         counts = Counter(key for key, _ in keyed)
         templates: dict[Hashable, MessageTemplate | None] = {}
         declared: set[int] = set()
@@ -156,7 +156,7 @@ class Renderer:
     def _known(
         self, key: Hashable, job: OutgoingJob, count: int, writer: Writer, current: SendPath, clocks: Clocks
     ) -> MessageTemplate | None:
-        """Return a template, built now if there have been enough of its jobs."""
+        """Return the template, built now if there were enough jobs for it."""
         known = self._templates.get(key, 0)
         if isinstance(known, MessageTemplate) and known.task is not self._sender.app.tasks.get(job.task):
             known = WORTH_A_TEMPLATE

@@ -1,4 +1,4 @@
-"""What a renderer asks of the part that knows one kind of broker."""
+"""What the renderer needs of a writer, which knows one kind of broker."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from celery_pgbeat.beat.send.rendering.message_fields import MessageFields
 
 
 class Template(Protocol):
-    """A message with gaps where the fields belong."""
+    """A message with placeholders for the fields."""
 
     @property
     def place(self) -> str:
-        """Return where it is written to: what goes to one place is written at once."""
+        """Where it is written to; messages for one place are written at once."""
 
     def render(self, fields: MessageFields) -> Any:
-        """Fill the gaps."""
+        """Fill in the placeholders."""
 
 
 class Writer(Protocol):
-    """Makes templates in the form in which its broker takes messages, and writes what was made of them."""
+    """Makes templates in the form that its broker takes, and writes the messages."""
 
     channel: Any
 
     def template(self, captured: CapturedMessage, fields: MessageFields) -> Template:
-        """Make a template of a message; raises `NotRenderable` where this broker needs more than a template."""
+        """Make a template of a message; raises `NotRenderable` if this broker needs more than a template."""
 
     def differs(self, template: Template, captured: CapturedMessage, fields: MessageFields) -> bool:
-        """Tell whether the template renders anything else than kombu itself would write."""
+        """Return whether the template renders anything else than kombu itself would write."""
 
     def write(self, place: str, messages: Sequence[Any], taken: list[bool | None]) -> None:
-        """Write messages at once; note of each whether the broker took it, as soon as that is known."""
+        """Write messages at once; note in `taken` whether the broker took each, as soon as that is known."""
