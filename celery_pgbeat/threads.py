@@ -79,7 +79,7 @@ class LastingThread:
         return True
 
     def join(self, within: float) -> bool:
-        """Wait for its end; return whether it has ended within so many seconds, or never ran."""
+        """Wait for its end; return whether it has ended in that time, or never ran."""
         if self._thread is not None:
             self._thread.join(within)
         return not self.is_alive

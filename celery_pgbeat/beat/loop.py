@@ -77,7 +77,7 @@ class BeatLoop:
                 return
 
     def stop(self, within: float) -> None:
-        """Give everything back; a turn under way has so many seconds to end first."""
+        """Give everything back; a turn under way has `within` seconds to end first."""
         self._stopping.set()
         self.wiring.wakeup.notify()
         self._asked.release()

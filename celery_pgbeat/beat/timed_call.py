@@ -17,7 +17,7 @@ class TimedCall:
         self._thread: threading.Thread | None = None
 
     def call(self, function: Callable[[], None], within: float) -> bool:
-        """Call, and wait so many seconds; return whether it ended. While one call runs, another is refused."""
+        """Call, and wait up to `within` seconds; return whether it ended. While a call runs, another is refused."""
         if self._thread is not None and self._thread.is_alive():
             return False
         self._thread = threading.Thread(target=self._run, args=(function,), name=self._name, daemon=True)

@@ -29,7 +29,7 @@ from celery_pgbeat.threads import LastingThread
 logger = logging.getLogger(__name__)
 
 MOST = 100  # overdue periodic tasks with an alert at a time
-SHARE = 20  # checking takes at most one part in so many of the time: slow checks are made less often
+SHARE = 20  # checking takes at most a twentieth of the time: slow checks are made less often
 REMIND_EVERY = 60.0  # seconds between two log lines about a check that fails
 STEP = 2.0  # seconds by which the database's clock may differ from what the beat assumes
 STOP_WITHIN = 0.5  # seconds that an alert which is being posted has when the beat stops

@@ -15,7 +15,7 @@ from celery_pgbeat.postgres.database import Database
 logger = logging.getLogger(__name__)
 
 KEPT = 5.0  # seconds that a reading is good for
-SHARE = 20  # reading takes at most one part in so many of the time: slow readings are made less often
+SHARE = 20  # reading takes at most a twentieth of the time: slow readings are made less often
 MOST = 10_000  # due or overdue rows that are counted at most
 
 

@@ -61,7 +61,7 @@ class Observer:
         """Jobs past their deadline were judged."""
 
     def refused(self, jobs: Sequence[uuid.UUID], lost: int) -> None:
-        """Jobs were recorded as refused; for so many of them it was the third time, and they are lost."""
+        """Jobs were recorded as refused; for `lost` of them it was the third time."""
 
     def skipped(self, jobs: Sequence[uuid.UUID], reason: str, count: int) -> None:
         """Jobs were recorded as skipped: `count` of them, those that this beat still held."""

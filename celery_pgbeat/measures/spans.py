@@ -59,7 +59,7 @@ class Tick:
         self.settle(0)
 
     def settle(self, jobs: int) -> None:
-        """Note that so many jobs are settled; the last one ends the tick."""
+        """Note that a number of jobs are settled; the last one ends the tick."""
         self.unsettled -= jobs
         if self._turn_is_over and not self.unsettled:
             self.end()

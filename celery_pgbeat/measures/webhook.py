@@ -62,7 +62,7 @@ class Webhook:
         self._waiting.put(message)
 
     def stop(self, within: float) -> None:
-        """Post what waits, each message once, for at most so many seconds."""
+        """Post what waits, each message once, for at most `within` seconds."""
         self._stopping.set()
         if self._thread.is_alive:
             self._waiting.put(None)

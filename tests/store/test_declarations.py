@@ -586,7 +586,7 @@ def at_random(minute: int, **more: Any) -> dict[str, Any]:
     return {f"job-{number:02}": {**entry(), "schedule": crontab(minute=minute), **more} for number in range(12)}
 
 
-RANDOM = "Are they random at import?"
+RANDOM = "Are these times random at import?"
 
 
 @pytest.mark.parametrize(
@@ -621,4 +621,4 @@ def test_beats_that_live_side_by_side_and_differ_in_nothing_but_times_are_told_s
     assert told == len(warnings)
     if told:
         assert "the times of 'job-00', 'job-01', 'job-02'" in warnings[0]
-        assert "'job-09', …. Are they" in warnings[0]
+        assert "'job-09', …. Are these times" in warnings[0]

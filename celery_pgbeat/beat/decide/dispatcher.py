@@ -16,7 +16,7 @@ A beat may be killed or stopped between any two of these:
 
     after mark      The rows stay marked. When the mark is older than the lease, any beat marks them anew and decides
                     the same occurrence: `next_run_at` has not moved.
-    after submit    The job's row says pending, but no broker has its message. When the lease is over, any beat takes
+    after submit    The job's row is pending, but no broker has its message. When the lease is over, any beat takes
                     the job over and sends it under the same id. The other order, message first, could run a task of
                     which no row knows.
     after publish   The same, but now there are two messages with one id: the worker's guard starts one of them.
@@ -55,10 +55,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FRESH_SHARE = 4  # while there is a backlog, one part in so many of a batch is kept for the rows that came due last
+FRESH_SHARE = 4  # while there is a backlog, a quarter of each batch is reserved for the newest due rows
 SMALLEST_BATCH = 10
 FIRST_BATCH = 250  # of rows that are due together; doubled while there are more, so that beats that wake share them
-LEASE_SHARE = 3  # a batch is as large as can be delivered in one part in so many of its lease: it may wait for another
+LEASE_SHARE = 3  # a batch is as large as can be delivered in a third of its lease: it may wait for another one
 AGAIN = 0.05  # seconds until locked rows are tried again, doubled up to the poll
 VERDICTS = {  # what is logged of a job that was silent for too long: the level, the action, the text
     "lost": (logging.WARNING, "lose", "Lost job %s of %r: it was silent for too long"),

@@ -76,7 +76,7 @@ class Delivery:
         """Raise the error of an earlier batch, if there was one."""
 
     def finish(self, within: float) -> bool:
-        """Deliver what waits; return whether that was done within so many seconds."""
+        """Deliver what waits; return whether that was done in that time."""
         del within
         return True
 

@@ -89,7 +89,7 @@ class DeliveryThread(Delivery):
             raise error
 
     def finish(self, within: float) -> bool:
-        """End the thread when it has delivered what waits; return whether it has ended within so many seconds."""
+        """End the thread when it has delivered what waits; return whether it has ended in that time."""
         if self._thread.is_alive:
             self._batches.put(None)
         return self._thread.join(within)

@@ -104,13 +104,13 @@ def drive(beat: Dispatcher, table: Table, due: int) -> list[int]:
     return table.batches
 
 
-def test_a_beat_takes_a_share_of_what_is_due_and_more_while_there_is_more(beat: Dispatcher, table: Table) -> None:
+def test_a_batch_is_small_at_first_and_grows_while_there_is_a_backlog(beat: Dispatcher, table: Table) -> None:
     assert [FIRST_BATCH, 500, 1000, 1000] == drive(beat, table, 2600)[:4]
 
     assert FIRST_BATCH == drive(beat, table, 1)[0]
 
 
-def test_no_more_is_taken_on_than_the_broker_takes_in_a_part_of_the_lease(
+def test_a_batch_is_no_larger_than_the_broker_takes_in_a_part_of_the_lease(
     beat: Dispatcher, parts: Beat, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parts.delivery, "most_within", lambda seconds: seconds * 20)
@@ -130,7 +130,7 @@ def test_a_busy_postgres_gets_smaller_batches(beat: Dispatcher, table: Table) ->
     assert [250, 125, 62, 31, 15, 10, 10, 10] == table.batches
 
 
-def test_what_cannot_be_paused_because_somebody_holds_it_is_tried_again_ever_more_slowly(
+def test_a_pause_of_locked_rows_is_tried_again_after_growing_waits(
     beat: Dispatcher, table: Table, caplog: pytest.LogCaptureFixture
 ) -> None:
     table.failing, table.paused = True, [[], [], [], [("row-1", "3 failed jobs in a row"), ("row-2", None)], []]
@@ -142,7 +142,7 @@ def test_what_cannot_be_paused_because_somebody_holds_it_is_tried_again_ever_mor
     ]
 
 
-def test_jobs_that_are_in_time_are_moved_on_and_looked_at_again_at_once(beat: Dispatcher, table: Table) -> None:
+def test_after_a_recheck_of_jobs_in_time_the_beat_looks_again_at_once(beat: Dispatcher, table: Table) -> None:
     beat.turn()
     table.in_time, table.rechecks = True, []
 
@@ -151,7 +151,7 @@ def test_jobs_that_are_in_time_are_moved_on_and_looked_at_again_at_once(beat: Di
     assert beat.turn() > 0
 
 
-def test_while_a_batch_waits_for_a_broker_that_hangs_nothing_is_marked_and_all_else_goes_on(
+def test_while_a_batch_waits_for_a_broker_that_hangs_nothing_is_marked_and_other_steps_go_on(
     beat: Dispatcher, parts: Beat, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parts.delivery, "wait_for_place", lambda: False)
@@ -169,7 +169,7 @@ def test_while_a_batch_waits_for_a_broker_that_hangs_nothing_is_marked_and_all_e
     assert [100] == [100 - table.due]
 
 
-def test_what_needs_no_broker_goes_on_at_once_while_that_is_away(beat: Dispatcher, table: Table, broker: Any) -> None:
+def test_steps_that_need_no_broker_go_on_while_it_is_away(beat: Dispatcher, table: Table, broker: Any) -> None:
     broker.is_ready_within, broker.probe_in = (lambda _seconds: False), 5.0
     table.due, table.in_time = 1, True
 
@@ -178,7 +178,7 @@ def test_what_needs_no_broker_goes_on_at_once_while_that_is_away(beat: Dispatche
     assert [] == table.batches
 
 
-def test_jobs_of_the_future_are_looked_for_at_the_start_and_when_the_clock_goes_back(
+def test_jobs_marked_in_the_future_are_searched_at_the_start_and_when_the_clock_is_set_back(
     beat: Dispatcher, table: Table
 ) -> None:
     beat.turn()
@@ -191,13 +191,13 @@ def test_jobs_of_the_future_are_looked_for_at_the_start_and_when_the_clock_goes_
     assert ["ahead", "ahead"] == table.rechecks
 
 
-def test_what_has_lapsed_makes_no_busy_loop_of_a_beat_that_may_not_judge_yet(beat: Dispatcher, table: Table) -> None:
+def test_lapsed_jobs_cause_no_busy_loop_while_a_beat_may_not_judge_yet(beat: Dispatcher, table: Table) -> None:
     table.lapsed = True
 
     assert [1.0, 1.0] == [beat.turn(), beat.turn()]
 
 
-def test_the_log_says_what_became_of_a_job_that_was_silent(
+def test_each_verdict_about_a_silent_job_has_its_own_log_line(
     beat: Dispatcher, table: Table, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.decide.dispatcher")

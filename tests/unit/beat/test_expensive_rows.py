@@ -118,7 +118,7 @@ def test_a_turn_ends_its_planning_after_half_a_second_and_the_next_one_goes_on_b
     assert table.unplanned_names == left[len(left) - len(table.unplanned_names) :]
 
 
-def test_a_row_that_takes_longer_than_that_is_planned_all_the_same(clock: Clock) -> None:
+def test_a_row_that_takes_longer_than_half_a_second_is_planned_nevertheless(clock: Clock) -> None:
     clock.expensive = 60.0
     table = Table(AN_AUTHORS[:3])
     beat = planner_of(table, clock)
@@ -154,7 +154,7 @@ def test_rows_that_there_was_no_time_to_decide_are_given_back_at_once(clock: Clo
     assert [] == table.marked, "no row waits for the end of its lease"
 
 
-def test_the_batch_after_that_is_small_and_a_part_of_it_is_what_has_just_come_due(clock: Clock) -> None:
+def test_after_a_batch_that_took_too_long_the_next_is_small_and_takes_some_of_the_newest_rows(clock: Clock) -> None:
     table = Table(AN_AUTHORS)
     table.unplanned_names = []
     beat = beat_of(table, clock)

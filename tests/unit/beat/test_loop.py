@@ -69,7 +69,7 @@ def loop(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> I
     wiring.wakeup.close()
 
 
-def test_a_delivery_that_goes_on_failing_is_told_once_and_its_end_once(
+def test_a_delivery_that_keeps_failing_is_logged_once_and_its_recovery_once(
     loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.loop")
@@ -84,7 +84,7 @@ def test_a_delivery_that_goes_on_failing_is_told_once_and_its_end_once(
     assert ["A turn failed; trying again", "Working again"] == caplog.messages
 
 
-def test_the_pause_grows_until_a_delivery_has_gone_well(
+def test_the_pause_grows_until_a_delivery_has_succeeded(
     loop: BeatLoop, turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("celery_pgbeat.beat.loop.random.uniform", lambda _low, high: high)
@@ -102,7 +102,7 @@ def test_the_pause_grows_until_a_delivery_has_gone_well(
     assert first == waits[-1]
 
 
-def test_what_goes_wrong_with_the_last_delivery_is_told_when_the_beat_stops(
+def test_an_error_of_the_last_delivery_is_logged_when_the_beat_stops(
     loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
 ) -> None:
     loop._guarded(loop._give_back)
@@ -111,7 +111,7 @@ def test_what_goes_wrong_with_the_last_delivery_is_told_when_the_beat_stops(
     assert ["A turn failed; trying again"] == caplog.messages
 
 
-def test_an_outage_is_told_in_whole_sentences(loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_outage_is_logged_in_whole_sentences(loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture) -> None:
     refused = OperationalError("select", None, Exception("connection refused"), connection_invalidated=True)
     turns.faults = [Database(NOWHERE).translated(refused)]
     loop._guarded(loop._turn)
@@ -119,7 +119,7 @@ def test_an_outage_is_told_in_whole_sentences(loop: BeatLoop, turns: Turns, capl
     assert line.endswith(" is not usable: connection refused. Nothing is sent meanwhile.")
 
 
-def test_a_statement_that_postgres_ended_is_not_told_as_an_outage(
+def test_a_statement_that_postgres_ended_is_not_logged_as_an_outage(
     loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
 ) -> None:
     turns.faults = [DatabaseBusy("Postgres at x ended a statement: canceling statement due to lock timeout.")]

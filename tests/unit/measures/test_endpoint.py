@@ -116,7 +116,7 @@ def test_without_the_extra_a_beat_says_how_to_get_it_and_goes_on(
     assert "pip install 'celery-pgbeat[prometheus]'" in caplog.text
 
 
-def test_who_does_not_ask_for_metrics_pays_nothing_for_them() -> None:
+def test_without_the_setting_metrics_cost_nothing() -> None:
     made = instruments()
     made.start()
 

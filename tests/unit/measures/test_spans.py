@@ -46,7 +46,7 @@ def instruments(**settings: Any) -> Instruments:
     return Instruments(None, read, Database(NOWHERE), lambda: NOON, lambda: True)
 
 
-def test_who_does_not_ask_for_spans_pays_nothing_for_them() -> None:
+def test_without_the_setting_spans_cost_nothing() -> None:
     assert Observer is type(instruments().observer("beat-a"))
     code = """
 import sys
@@ -65,7 +65,7 @@ print(sorted(name for name in sys.modules if "opentelemetry" in name or name == 
     assert "[]" == seen.stdout.strip()
 
 
-def test_who_asks_for_spans_has_its_events_traced_and_counted_as_well() -> None:
+def test_with_the_settings_events_are_traced_and_counted() -> None:
     assert Tracing is type(instruments(**ON).observer("beat-a"))
     both = instruments(pgbeat_metrics_port=1, **ON).observer("beat-a")
 
@@ -139,7 +139,7 @@ def test_a_tick_without_jobs_ends_with_its_turn(seen: Exported) -> None:
     assert {"due": 1, "jobs": 0} == counts(tick_span(seen))
 
 
-def test_what_no_delivery_ever_ends_is_ended_by_newer_ticks_and_by_the_end_of_the_beat(seen: Exported) -> None:
+def test_a_tick_that_is_never_settled_is_ended_by_newer_ticks_or_by_the_end_of_the_beat(seen: Exported) -> None:
     spans = Spans()
     for n in range(MOST_OPEN + 1):
         spans.submitted(spans.begin("tick", "mark", 1, NOON + n * SECOND, {"due": 1}), {uuid.UUID(int=n): NOON})
@@ -153,7 +153,7 @@ def test_what_no_delivery_ever_ends_is_ended_by_newer_ticks_and_by_the_end_of_th
     assert MOST_OPEN + 1 == len(seen.named("pgbeat tick"))
 
 
-def test_a_phase_that_fails_tells_the_type_of_the_error_and_not_its_text(seen: Exported) -> None:
+def test_a_failed_phase_has_the_type_of_the_error_and_not_its_text(seen: Exported) -> None:
     spans = Spans()
     tick = spans.begin("tick", "mark", 1, NOON, {"due": 1})
 
@@ -165,7 +165,7 @@ def test_a_phase_that_fails_tells_the_type_of_the_error_and_not_its_text(seen: E
     assert (False, None, ()) == (failed.status.is_ok, failed.status.description, tuple(failed.events))
 
 
-def test_a_job_begins_a_trace_of_its_own_that_links_to_its_tick_and_goes_on_in_the_message(seen: Exported) -> None:
+def test_a_job_has_a_trace_of_its_own_that_links_to_its_tick_and_continues_in_the_message(seen: Exported) -> None:
     spans = Spans()
     given = job(args='["s3cret"]', kwargs='{"key": "s3cret"}', options={"headers": {"token": "s3cret"}})
     tick = spans.begin("tick", "mark", 1, NOON, {"due": 1})
@@ -202,7 +202,7 @@ def test_a_job_begins_a_trace_of_its_own_that_links_to_its_tick_and_goes_on_in_t
     assert "s3cret" not in "".join(each.to_json() for each in seen.spans)
 
 
-def test_a_job_tells_what_became_of_its_message(seen: Exported) -> None:
+def test_the_span_of_a_job_has_the_outcome_of_its_message(seen: Exported) -> None:
     spans = Spans()
     sent, unsent, refused = given = jobs(3)
 
@@ -214,7 +214,7 @@ def test_a_job_tells_what_became_of_its_message(seen: Exported) -> None:
     assert "s3cret" not in "".join(each.to_json() for each in seen.spans)
 
 
-def test_what_no_sampler_wants_is_nowhere_but_in_the_message_which_says_so() -> None:
+def test_an_unsampled_job_has_no_span_and_its_message_carries_the_flag() -> None:
     with exported(ALWAYS_OFF) as seen:
         spans, given = Spans(), job()
         tick = spans.begin("tick", "mark", 1, NOON, {"due": 1})
@@ -240,7 +240,7 @@ def test_without_an_sdk_there_are_no_spans_and_no_headers() -> None:
     assert given.trace is None
 
 
-def test_a_worker_tells_the_current_span_whose_job_it_is_and_that_it_is_dropped(seen: Exported) -> None:
+def test_a_worker_adds_the_job_and_why_it_is_dropped_to_the_current_span(seen: Exported) -> None:
     header = {
         "job": "7",
         "periodic_task": "x" * 1000,
@@ -259,7 +259,7 @@ def test_a_worker_tells_the_current_span_whose_job_it_is_and_that_it_is_dropped(
     assert ("7", 250, 2, "duplicate") == (told["job"], len(told["periodic_task"]), told["run"], told["dropped"])
 
 
-def test_a_worker_where_nobody_traces_is_not_disturbed() -> None:
+def test_a_worker_without_a_span_goes_on() -> None:
     JobSpan().describe({"job": "7"})
     JobSpan().drop("duplicate")
 
