@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from benchmarks.ground import Ground, length_of, wait_for
 from benchmarks.messages import Ways, jobs
 from benchmarks.rows import announce_worker, far, insert, set_due, soon
-from celery_pgbeat.beat.rendering.renderer import MessageBatch
+from celery_pgbeat.beat.send.rendering.renderer import MessageBatch
 from celery_pgbeat.planning import Decision, Due
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database

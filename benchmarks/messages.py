@@ -22,10 +22,12 @@ from kombu import Connection
 from benchmarks.ground import BROKERS, QUEUE, Ground
 from benchmarks.results import Figure
 from celery_pgbeat.beat.database_clock import boottime
-from celery_pgbeat.beat.messages import OutgoingJob
-from celery_pgbeat.beat.publisher import BATCH, Publisher
-from celery_pgbeat.beat.rendering.renderer import MessageBatch
 from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.send.broker import Broker
+from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.beat.send.publisher import BATCH, Publisher
+from celery_pgbeat.beat.send.rendering.renderer import MessageBatch, Renderer
+from celery_pgbeat.measures.observer import Observer
 
 ROUNDS = 5
 TASKS = ("shop.report", "shop.poll", "shop.clean")
@@ -92,10 +94,20 @@ class Ways:
         self.url = url
         app = with_tasks(Celery("benchmark", broker=url, set_as_current=False))
         app.conf.pgbeat_url = "postgresql://127.0.0.1:1/nowhere"
-        self.publisher = Publisher(Scheduler(app, lazy=True), Watch(), Code())  # type: ignore[arg-type]
+        sender = Scheduler(app, lazy=True)
+        self.renderer = Renderer(sender, lambda _name: False)
+        self.broker = Broker(sender, self.renderer.connect)
+        self.publisher = Publisher(
+            sender,
+            Watch(),  # type: ignore[arg-type]
+            Code(),  # type: ignore[arg-type]
+            self.broker,
+            self.renderer,
+            lambda: False,
+            Observer(),
+        )
         self.empty()
-        self.publisher.ready()
-        self.renderer = self.publisher._renderer
+        self.broker.ready()
         self.rendered(BATCH)
 
     def empty(self) -> None:
@@ -106,7 +118,7 @@ class Ways:
 
     def close(self) -> None:
         """Leave nothing behind."""
-        self.publisher.close()
+        self.broker.close()
         with Connection(self.url) as connection, connection.channel() as channel:
             channel.queue_delete(QUEUE)
 
@@ -188,7 +200,7 @@ def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
 
 def _broker(kind: str, url: str) -> list[Figure]:
     ways = Ways(url)
-    batches = getattr(ways.publisher._broker.producer, "supports_batch_publish", False)
+    batches = getattr(ways.broker.producer, "supports_batch_publish", False)
     few = FEW if batches else FEW // 3
     found = {"the broker's limit": measure(ways.limit, MANY, ways.empty)}
     found["rendered"] = measure(ways.rendered, MANY, ways.empty)

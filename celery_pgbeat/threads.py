@@ -1,8 +1,9 @@
 """Threads that must not end before they are asked to.
 
-Python prints nothing when a SystemExit ends a thread, and what waits for such a thread waits for ever. A time limit, a
-cancelled coroutine or a user's own `sys.exit` may raise one anywhere. So each thread of a beat that is to last notes
-what ended it, and another thread starts it again: the turns look after all the others, Celery's thread after the turns.
+Python prints nothing when a SystemExit ends a thread, and whatever waits for such a thread waits for ever. A time
+limit, a cancelled coroutine or a user's own `sys.exit` may raise one anywhere. So each lasting thread of a beat keeps
+the error that ended it, and another thread starts it again: the turns check all other threads, and Celery's thread
+checks the turns.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ PAUSE = 1.0  # seconds between two starts: a thread that ends at once must not b
 
 
 class LastingThread:
-    """Runs something until that returns; what raises instead has ended too early.
+    """Runs a function until it returns; if the function raises, the thread has ended too early.
 
     Args:
-        run: what the thread does; it returns when it is asked to end.
+        run: the function; it returns when it is asked to end.
         name: of the thread.
-        thread: one that runs already, in place of the first.
+        thread: a thread that runs already, in place of the first one.
     """
 
     def __init__(self, run: Callable[[], None], name: str, thread: threading.Thread | None = None) -> None:
@@ -32,14 +33,14 @@ class LastingThread:
         self._thread = thread
         self._returned = False
         self._error: BaseException | None = None
-        self._told = False
+        self._logged = False
         self._started_at = float("-inf")
         if thread is not None:
             thread.name = name
 
     @property
     def is_started(self) -> bool:
-        """Whether it was started, however it has fared since."""
+        """Whether it was ever started."""
         return self._thread is not None
 
     @property
@@ -49,22 +50,22 @@ class LastingThread:
 
     @property
     def has_ended_early(self) -> bool:
-        """Whether it was started and has ended without having been asked to."""
+        """Whether it was started and has ended without being asked to."""
         return self.is_started and not self.is_alive and not self._returned
 
     def start(self) -> None:
         """Start it."""
-        self._returned, self._error, self._told = False, None, False
+        self._returned, self._error, self._logged = False, None, False
         self._started_at = time.monotonic()
         self._thread = threading.Thread(target=self._main, name=self._name, daemon=True)
         self._thread.start()
 
     def mend(self) -> bool:
-        """Log that it has ended too early, if it has, and start it again; tell whether it was started."""
+        """If it has ended too early, log that and start it again; return whether it was started."""
         if not self.has_ended_early:
             return False
-        if not self._told:
-            self._told = True
+        if not self._logged:
+            self._logged = True
             logger.error(
                 "The thread %s ended without being asked to: %r. It is started again.",
                 self._name,
@@ -78,7 +79,7 @@ class LastingThread:
         return True
 
     def join(self, within: float) -> bool:
-        """Wait for its end; tell whether it came within so many seconds, or it never ran."""
+        """Wait for its end; return whether it has ended in that time, or never ran."""
         if self._thread is not None:
             self._thread.join(within)
         return not self.is_alive
@@ -87,5 +88,5 @@ class LastingThread:
         try:
             self._run()
             self._returned = True
-        except BaseException as error:  # noqa: BLE001  logged by who mends it
+        except BaseException as error:  # noqa: BLE001  `mend` logs it
             self._error = error

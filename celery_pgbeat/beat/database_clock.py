@@ -1,7 +1,7 @@
-"""This beat's own clock, and what it may conclude from the database's.
+"""The beat's own clock, and the database's clock as the beat knows it.
 
-The database's clock decides what is due. The beat's own clock, which nobody can set and which goes on while the
-machine sleeps, only limits what the beat still believes.
+The database's clock decides what is due. The beat's own clock cannot be set and goes on while the machine sleeps; it
+limits how long the beat may rely on a lease or on what it has read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from datetime import datetime, timedelta, timezone
 
-STEP = timedelta(seconds=2)  # the two clocks may part by this between two looks before it counts as a step
+STEP = timedelta(seconds=2)  # if the two clocks differ by more between two looks, one of them was set
 _BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -19,10 +19,10 @@ def boottime() -> float:
 
 
 class DatabaseClock:
-    """How long this beat has seen the database without a break, and what time it is there.
+    """The database's time, and how long this beat has been in contact with the database without a break.
 
-    Silence of a worker is only counted while it was listened to: after an outage of the database, or a step of
-    its clock, every worker looks dead, so judging starts anew.
+    After an outage of the database, or a step of its clock, every worker looks dead. So the beat judges workers only
+    after it has been in contact for `dead_after`.
     """
 
     def __init__(self, dead_after: timedelta) -> None:
@@ -32,7 +32,7 @@ class DatabaseClock:
         self._last: tuple[float, datetime] | None = None
 
     def saw(self, now: datetime) -> bool:
-        """Note that the database answered and that this was its time; tell whether its clock was set back."""
+        """Note that the database answered with this time; return whether its clock was set back."""
         mine = boottime()
         set_back = False
         if self._last is not None:
@@ -46,18 +46,18 @@ class DatabaseClock:
         return set_back
 
     def lost(self) -> None:
-        """Note that the database did not answer; its time goes on, as far as this beat can tell."""
+        """Note that the database did not answer. `database_time` goes on by the beat's own clock."""
         self._since = None
 
     @property
     def may_judge(self) -> bool:
-        """Whether silence can be held against a node now."""
-        since = self._since  # read once: another thread may be asking while this one notes an outage
+        """Whether this beat has been in contact for long enough to judge silent nodes."""
+        since = self._since  # read once: another thread may note an outage meanwhile
         return since is not None and boottime() - since >= self._dead_after.total_seconds()
 
     @property
     def database_time(self) -> datetime:
-        """The database's time as this beat can tell it; the node's own clock before the first answer."""
+        """The database's time, estimated from the last answer; the node's own clock before the first answer."""
         last = self._last
         if last is None:
             return datetime.now(timezone.utc)

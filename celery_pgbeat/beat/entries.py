@@ -1,7 +1,8 @@
-"""The rows as Celery's entries: what `Scheduler.schedule` is, for monitors, health checks and `beat_init` handlers.
+"""The rows as Celery's entries: the value of `Scheduler.schedule`, for monitors, health checks and `beat_init`
+handlers.
 
-Reading is lazy and limited. Our own tick never comes here: a million rows must cost it nothing. Writing declares, as
-`beat_schedule` does: the rows follow when the beat brings them to what its code declares.
+Rows are read when an entry is asked for, and only up to a limit. The tick never uses this: a million rows must cost it
+nothing. Writing an entry declares it, as `beat_schedule` does: the beat then brings the row to what its code declares.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from celery.beat import ScheduleEntry
 from celery.schedules import BaseSchedule, crontab, maybe_schedule, schedule
 from sqlalchemy.exc import DBAPIError
 
-from celery_pgbeat.beat.code_schedules import CodeSchedules
 from celery_pgbeat.beat.row_schedule import RowSchedule
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.declare import app_timezone, timing_of
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.errors import InvalidPeriodicTask, PgBeatError, SchemaMissing
@@ -29,7 +30,7 @@ from celery_pgbeat.schedules import Schedule, parse
 
 logger = logging.getLogger(__name__)
 
-LIMIT = 1000  # entries that one iteration shows at most
+LIMIT = 1000  # rows that one iteration shows at most
 SHOWN = ("task", "schedule", "args", "kwargs", "options", "relative", "last_run_at", "total_run_count")
 
 
@@ -47,10 +48,10 @@ class RowEntry(ScheduleEntry):
 
 
 class Entries(MutableMapping[str, ScheduleEntry]):
-    """A mapping from name to entry: the enabled rows, and what was added here and is no row yet.
+    """A mapping from name to entry: the enabled rows, and entries that were added here and are no rows yet.
 
-    An entry that is set is declared by the app's code, one that is deleted is not any more. Rows that the code does not
-    declare are only shown.
+    Setting an entry declares it, deleting it withdraws the declaration. Rows that the code does not declare are only
+    shown.
     """
 
     def __init__(self, app: Celery, database: Database, code: CodeSchedules) -> None:
@@ -80,13 +81,13 @@ class Entries(MutableMapping[str, ScheduleEntry]):
             if name not in self:
                 raise KeyError(name)
             raise InvalidPeriodicTask(
-                f"{name!r} is a row that the code of this app does not declare: take it out with "
+                f"{name!r} is a row that the code of this app does not declare: remove it with "
                 f"beat.unschedule({name!r}), or in SQL"
             )
         self._code.additions.remove(name)
 
     def update(self, *others: Any, **named: Any) -> None:
-        """Declare entries beside the others."""
+        """Declare entries in addition to the others."""
         self._code.additions.add(_declarable(dict(*others, **named)))
 
     def replace(self, entries: Mapping[str, Any]) -> None:
@@ -94,11 +95,11 @@ class Entries(MutableMapping[str, ScheduleEntry]):
         self._code.additions.replace(_declarable(entries))
 
     def clear(self) -> None:
-        """Declare nothing of `beat_schedule` any more."""
+        """Withdraw every entry of `beat_schedule`."""
         self.replace({})
 
     def _rows(self, name: str | None, limit: int) -> Sequence[Any]:
-        """Read rows; there are none before the first turn of the first beat, which makes the schema."""
+        """Read rows; there are none before the first beat has made the schema in its first turn."""
         try:
             return self._database.run("entries", name=name, limit=limit)
         except DBAPIError:
@@ -140,15 +141,15 @@ def _arguments(args: str, kwargs: str) -> tuple[Any, Any]:
 
 
 def entry_of_given(name: str, given: Any, app: Celery, kind: type[ScheduleEntry] = ScheduleEntry) -> ScheduleEntry:
-    """Return what was declared as an entry of Celery's, as far as it is one.
+    """Return what was declared as an entry of Celery's, as far as it can be one.
 
-    What is wrong with it is told when the beat reads it: an entry in `beat_schedule` is not refused any sooner.
+    A wrong value is logged when the beat reads the entry, as it is for an entry in `beat_schedule`.
     """
     if isinstance(given, ScheduleEntry):
         given.app = app
         return given
-    said = given if isinstance(given, Mapping) else {}
-    fields = {key: said[key] for key in SHOWN if key in said}
+    values = given if isinstance(given, Mapping) else {}
+    fields = {key: values[key] for key in SHOWN if key in values}
     when = fields.get("schedule")
     if when is not None and not isinstance(when, (int, float, timedelta, BaseSchedule)):
         fields["schedule"] = _described(when, name, app)
@@ -156,7 +157,7 @@ def entry_of_given(name: str, given: Any, app: Celery, kind: type[ScheduleEntry]
 
 
 def _described(when: Any, name: str, app: Celery) -> BaseSchedule:
-    """Return the schedule of Celery's that is nearest to one of ours."""
+    """Return the schedule of Celery's that comes nearest to one of ours."""
     try:
         timing = timing_of(when, app_timezone(app))
     except PgBeatError:
@@ -165,7 +166,7 @@ def _described(when: Any, name: str, app: Celery) -> BaseSchedule:
 
 
 def _declarable(entries: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the entries, unless one only shows a row: its schedule may be just the nearest that Celery knows.
+    """Return the entries, unless one only shows a row: its schedule may only come near to the row's.
 
     Raises:
         InvalidPeriodicTask: one was read from a row; names it.
@@ -180,21 +181,21 @@ def _declarable(entries: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def shown_schedule(text: str | None, zone: str | None, name: str, instant: datetime, app: Celery) -> BaseSchedule:
-    """Return Celery's own schedule where it has one that says the same, else ours.
+    """Return Celery's own schedule if it has an equal one, otherwise ours.
 
-    For those who describe entries to people; never used to decide when anything runs.
+    Monitors show it. It never decides when anything runs.
     """
     if text is None:
         return RowSchedule(None, None, app)
     try:
         parsed = parse(text, zone or "UTC", name=name, anchor=instant)
-    except PgBeatError:  # the column problem says why
+    except PgBeatError:  # the column `problem` has the reason
         return RowSchedule(text, None, app)
     return celery_schedule(parsed, instant, app) or RowSchedule(text, parsed, app)
 
 
 def celery_schedule(parsed: Schedule, instant: datetime, app: Celery) -> BaseSchedule | None:
-    """Return the Celery schedule that describes this one best, or None where Celery has nothing like it."""
+    """Return the Celery schedule that describes this one best, or None if Celery has nothing like it."""
     if parsed.kind_info.celery_class == "schedule":
         first = parsed.next(instant)
         return None if first is None else maybe_schedule(schedule(first - instant, app=app), app=app)

@@ -1,4 +1,4 @@
-"""What is wrong with a row may be wrong each second; the log hears of it once a minute."""
+"""Limits the log lines about one row: what is wrong with it may be wrong each second."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import threading
 
 from celery_pgbeat.beat.database_clock import boottime
 
-EVERY = 60.0  # seconds between two complaints about one row
+EVERY = 60.0  # seconds between two lines about one row
 MOST = 10_000  # rows that are remembered
 
 
 class LogThrottle:
-    """Remembers which rows were complained of lately, for all threads of a beat.
+    """Remembers the rows that were logged in the last minute, for all threads of a beat.
 
     Example:
-        >>> complaints = LogThrottle()
-        >>> [complaints.is_due("report"), complaints.is_due("report"), complaints.is_due("mail")]
+        >>> throttle = LogThrottle()
+        >>> [throttle.is_due("report"), throttle.is_due("report"), throttle.is_due("mail")]
         [True, False, True]
     """
 
@@ -24,7 +24,7 @@ class LogThrottle:
         self._lock = threading.Lock()
 
     def is_due(self, name: str) -> bool:
-        """Tell whether nothing was said about a row for a while, and take it as said now."""
+        """Return whether a line about a row may be logged; if so, it counts as logged now."""
         now = boottime()
         with self._lock:
             if now - self._made_at.get(name, float("-inf")) < EVERY:

@@ -1,4 +1,4 @@
-"""A schedule of ours as Celery's monitors read one, where Celery has no class of its own for it."""
+"""A schedule of ours for Celery's monitors, for which Celery has no class of its own."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from celery.schedules import BaseSchedule, schedstate
 
 from celery_pgbeat.schedules import Schedule
 
-AGAIN = timedelta(days=1)  # until when what never runs is worth another look
+AGAIN = timedelta(days=1)  # the estimate for a row that never runs: monitors look again in a day
 
 
 class RowSchedule(BaseSchedule):
     """A calendar, RRULE or solar schedule, six fields of cron, an interval of the calendar, or none at all.
 
-    Shows its text, and answers what monitors ask. Beats never ask it.
+    Shows its text and implements the methods that monitors call. Beats never use it.
 
     Attributes:
         text: the schedule as the row has it; None for a row that only runs when triggered.
-        parsed: the same, parsed; None where there is nothing to parse or it cannot be read.
+        parsed: the same, parsed; None if there is no text or it cannot be parsed.
     """
 
     def __init__(self, text: str | None, parsed: Schedule | None, app: Any = None) -> None:

@@ -1,9 +1,8 @@
 """The class that `celery beat` loads: Celery's Scheduler contract on the outside, our tick on the inside.
 
-Everything that speaks to Postgres or to the broker runs in one thread of the scheduler's own, the beat_thread;
-Celery's thread only asks for a turn and waits for it. Celery calls `close()` from its signal handler in the middle
-of whatever `tick()` is doing: here that is a wait, so nothing is ever entered twice, and the turn under way may
-finish its batch before everything is handed back.
+A thread of the scheduler's own (`loop.py`) talks to Postgres. Celery's thread only asks for a turn and waits for it.
+Celery calls `close()` from its signal handler in the middle of whatever `tick()` is doing. Here that is a wait, so
+nothing is entered twice, and the turn under way may finish its batch before everything is given back.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from typing import Any
 
 from celery import beat
 
-from celery_pgbeat.beat.beat_thread import BeatThread
 from celery_pgbeat.beat.entries import Entries, entry_of_given
-from celery_pgbeat.beat.messages import JobEntry
+from celery_pgbeat.beat.loop import BeatLoop
+from celery_pgbeat.beat.send.messages import JobEntry
+from celery_pgbeat.beat.wiring import Wiring
 from celery_pgbeat.errors import PgBeatError, SchedulerNotSetUp
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.settings import Settings
@@ -37,11 +37,11 @@ class Scheduler(beat.Scheduler):
     max_interval = 5
 
     def __init__(self, app: Any, *args: Any, **kwargs: Any) -> None:
-        self._room: BeatThread | None = None
+        self._loop: BeatLoop | None = None
         super().__init__(app, *args, **kwargs)
 
     def setup_schedule(self) -> None:
-        """Read the settings; a wrong one ends the start here, by name. Nothing connects yet.
+        """Read the settings; a wrong one ends the start here, with its name. Nothing connects yet.
 
         Raises:
             InvalidSetting: a setting is wrong or `pgbeat_url` is missing.
@@ -50,23 +50,23 @@ class Scheduler(beat.Scheduler):
         """
         settings = Settings.from_mapping(self.app.conf)
         normalise_url(settings.required_url)
-        self._room = BeatThread(self, settings, float(self.max_interval))
+        self._loop = BeatLoop(Wiring(self, settings), float(self.max_interval))
 
     def tick(self, *_args: Any, **_kwargs: Any) -> float:
         """Run one turn and wait for what comes next: a notification, the next run, or the poll.
 
-        The wait is in here because nothing could end Celery's own sleep. So the answer is always 0, "again at
-        once", but after a stop.
+        The wait is in here because nothing could end Celery's own sleep. So this returns 0, "again at once", except
+        after a stop.
         """
-        room = self._room
-        if room is None or room.stopped:
+        loop = self._loop
+        if loop is None or loop.stopped:
             return float(self.max_interval)
-        room.turn()
+        loop.turn()
         return 0.0
 
     def get_schedule(self) -> Mapping[str, Any]:
         """Return the enabled rows as entries, read when looked at; empty for a lazy instance."""
-        return {} if self._room is None else self._room.entries
+        return {} if self._loop is None else self._loop.wiring.entries
 
     def set_schedule(self, schedule: Mapping[str, Any]) -> None:
         """Declare these entries instead of those of `beat_schedule`.
@@ -82,8 +82,8 @@ class Scheduler(beat.Scheduler):
     def add(self, *, name: str, **kwargs: Any) -> Any:
         """Declare an entry, as one in `beat_schedule`, and return it; the row follows with the beat's next turn.
 
-        Every beat of the app has to declare the same, in `beat_init` or in `setup_schedule`. An entry that is wrong is
-        refused alone, in the log.
+        Every beat of the app has to declare the same, in `beat_init` or in `setup_schedule`. A wrong entry is refused
+        alone, in the log.
 
         Args:
             name: the row's name.
@@ -96,7 +96,7 @@ class Scheduler(beat.Scheduler):
         return self._maybe_entry(name, kwargs)
 
     def update_from_dict(self, dict_: Mapping[str, Any]) -> None:
-        """Declare entries beside the others; one that is wrong is refused alone, in the log.
+        """Declare entries in addition to the others; a wrong one is refused alone, in the log.
 
         Raises:
             SchedulerNotSetUp: the scheduler is lazy.
@@ -105,9 +105,9 @@ class Scheduler(beat.Scheduler):
         self._entries.update(dict_)
 
     def merge_inplace(self, b: Mapping[str, Any]) -> None:
-        """Declare just these entries in the place of `beat_schedule`; those that it has beside them are withdrawn.
+        """Declare only these entries in place of `beat_schedule`; its other entries are withdrawn.
 
-        Rows that are not from `beat_schedule` stay, and those of `@beat.periodic_task`.
+        Rows that are not from `beat_schedule`, and those of `@beat.periodic_task`, stay.
 
         Raises:
             SchedulerNotSetUp: the scheduler is lazy.
@@ -119,7 +119,7 @@ class Scheduler(beat.Scheduler):
         """Do nothing: Celery's own entry is declared with the others, by Celery's rule."""
 
     def reserve(self, entry: Any) -> Any:
-        """Return the entry as it is after a run. The row is left alone: only a tick moves its next run."""
+        """Return the entry as it is after a run. The row does not change: only a tick moves its next run."""
         return next(entry)
 
     def _maybe_entry(self, name: str, entry: Any) -> Any:
@@ -127,20 +127,20 @@ class Scheduler(beat.Scheduler):
 
     @property
     def _entries(self) -> Entries:
-        if self._room is None:
+        if self._loop is None:
             raise SchedulerNotSetUp(
                 f"This {type(self).__name__} is lazy, or its setup_schedule() has not called super().setup_schedule(): "
                 f"it declares nothing. Use app.add_periodic_task(), or beat.schedule()"
             )
-        return self._room.entries
+        return self._loop.wiring.entries
 
     def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
-        """Send an entry as Celery does; note on that of a job what was returned, and what went wrong.
+        """Send an entry as Celery does; note on the entry of a job what was returned or raised.
 
-        An entry that is no job of ours is sent beside the rows and runs untracked: `beat.trigger()` makes a job.
+        An entry that is no job of ours is sent apart from the rows and runs untracked: `beat.trigger()` makes a job.
 
-        To raise it would have `apply_entry` write a traceback to the log for each occurrence of a row that cannot be
-        sent, and tell nobody else.
+        The error is not raised here: `apply_entry` would write a traceback to the log for each occurrence of a row that
+        cannot be sent, and pass it on to nothing else.
         """
         if not isinstance(entry, JobEntry):
             return super().apply_async(entry, producer=producer, advance=advance, **kwargs)
@@ -148,8 +148,8 @@ class Scheduler(beat.Scheduler):
             entry.returned = super().apply_async(entry, producer=producer, advance=False, **kwargs)
             entry.has_returned = True
             return entry.returned
-        except Exception as error:  # noqa: BLE001  told by who reads it off the entry
-            # Celery wraps what happened; the cause is what tells a broken connection from a refusal.
+        except Exception as error:  # noqa: BLE001  the publisher reads it off the entry
+            # Celery wraps the error; the cause shows whether it is a broken connection or a refusal.
             entry.error = error.__cause__ or error.__context__ or error
             return None
         except BaseException as error:  # noqa: BLE001  likewise: a task's own sys.exit() must not end the beat's thread
@@ -157,19 +157,19 @@ class Scheduler(beat.Scheduler):
             return None
 
     def close(self) -> None:
-        """Hand back every mark and unsent job, then do as Celery does: `sync()`, and release `connection`.
+        """Give back every mark and unsent job, then do as Celery does: `sync()`, and release `connection`.
 
-        Safe in a signal handler, and as often as anybody likes.
+        Safe in a signal handler, and to call any number of times.
         """
         try:
-            if self._room is not None:
-                self._room.stop(STOP_WITHIN)
+            if self._loop is not None:
+                self._loop.stop(STOP_WITHIN)
         finally:
             super().close()
 
     @property
     def info(self) -> str:
-        """What the banner says; without a password, and without an error whatever the settings are."""
+        """The text of the banner: without a password, and without raising, whatever the settings are."""
         try:
             settings = Settings.from_mapping(self.app.conf)
             url = masked(normalise_url(settings.required_url))

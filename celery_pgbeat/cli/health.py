@@ -121,7 +121,7 @@ def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) ->
 
 def _of_the_broker(app: Any) -> Check:
     """Connect as a beat does, with the same time-outs."""
-    from celery_pgbeat.beat.broker import CAUTION, CONNECT_TIMEOUT
+    from celery_pgbeat.beat.send.broker import CAUTION, CONNECT_TIMEOUT
 
     if app is None:
         raise click.UsageError("The check of the broker needs an app: celery -A app pgbeat health --broker")

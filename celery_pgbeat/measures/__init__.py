@@ -1,6 +1,6 @@
-"""What a beat tells of how it is doing: alerts, metrics for Prometheus, spans of OpenTelemetry.
+"""What a beat reports about itself: alerts, metrics for Prometheus, spans of OpenTelemetry.
 
-In threads of its own, on connections that it shares with nobody who is making a turn: whoever measures, scrapes or
-listens slowly makes no tick late. Only spans are noted where things happen, and exported by the user's SDK. The
-invariant: without this room the beat does just the same.
+Counts and spans are made of a beat's events (`observer.py`). Everything that takes time has threads and connections of
+its own, so a slow scrape or webhook makes no tick late; the user's SDK exports the spans. The invariant: without this
+package the beat does just the same.
 """

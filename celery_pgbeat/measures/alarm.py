@@ -1,12 +1,12 @@
-"""Raises an alert for what is overdue and for each dead beat: one in the whole cluster, by the beat that sees it first.
+"""Raises alerts for overdue rows and for dead beats: one in the whole cluster, by the beat that sees it first.
 
-A thread of its own looks with each sign of life. What is raised is a row of the table `alert`, and the statement that
-writes the row is the one that tells whose it is to say so: in the log, by the signal, to the webhook. The row goes when
-it is over, so the next time is another episode.
+A thread of its own checks with each heartbeat. An alert is a row of the table `alert`. The statement that inserts the
+row returns it to one beat, which reports it: in the log, by the signal, to the webhook. When the cause is over the row
+is deleted, so the next time is a new alert.
 
-A beat looks only after it has itself seen the database without a break for `pgbeat_dead_after`. After an outage, or a
-step of the database's clock, everything looks late and everybody dead, for the moment that it takes to catch up. A step
-that the turns have not seen yet is seen by the statement: it is told what time the beat takes it to be.
+A beat checks only after it has been in contact with the database without a break for `pgbeat_dead_after`. After an
+outage, or a step of the database's clock, every row looks late and every beat dead until they have caught up. The turns
+may not have noticed a step yet. So the statement compares the database's time with the time that the beat assumes.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from celery_pgbeat.threads import LastingThread
 logger = logging.getLogger(__name__)
 
 MOST = 100  # overdue periodic tasks with an alert at a time
-SHARE = 20  # looking may take one part in so many of the time: what is slow to look at is looked at less often
-REMIND_EVERY = 60.0  # seconds between two log lines about a look that fails
-STEP = 2.0  # seconds by which the database's clock may be off what the beat takes for its time
-STOP_WITHIN = 0.5  # seconds that an alert on its way gets when the beat stops
+SHARE = 20  # checking takes at most a twentieth of the time: slow checks are made less often
+REMIND_EVERY = 60.0  # seconds between two log lines about a check that fails
+STEP = 2.0  # seconds by which the database's clock may differ from what the beat assumes
+STOP_WITHIN = 0.5  # seconds that an alert which is being posted has when the beat stops
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One episode: what is overdue, or which beat is dead, since when and why."""
+    """What is overdue or which beat is dead, since when, and why."""
 
     kind: str
     name: str
@@ -61,10 +61,10 @@ class Alarm:
         app: the Celery app, the sender of the signal.
         after: how long overdue is too long.
         dead_after: how long a beat may be silent.
-        every: how often to look.
-        may_judge: whether silence can be held against anybody now.
-        now: the database's time, as the beat can tell it.
-        webhook: who is told besides; None for nobody.
+        every: how often to check.
+        may_judge: whether the beat has been in contact for long enough to judge silent nodes.
+        now: the database's time, as the beat assumes it.
+        webhook: where alerts are posted too; None for nowhere.
     """
 
     def __init__(
@@ -94,25 +94,25 @@ class Alarm:
         self._remind_at = 0.0
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start to check."""
         if self._webhook is not None:
             self._webhook.start()
         self._thread.start()
 
     def mend(self) -> None:
-        """Start again what has ended too early."""
+        """Start again each thread that has ended too early."""
         self._thread.mend()
         if self._webhook is not None:
             self._webhook.mend()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         self._stopping.set()
         if self._webhook is not None:
             self._webhook.stop(STOP_WITHIN)
 
     def look(self) -> list[Alert]:
-        """Raise what is to be raised, end what is over; return the alerts that are this beat's to tell.
+        """Raise new alerts and end those that are over; return the alerts that this beat has to report.
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach.
@@ -135,8 +135,8 @@ class Alarm:
                 logger.info("Over: %s", _subject(alert), extra={"action": "alert"})
         return raised
 
-    def tell(self, alerts: Sequence[Alert]) -> None:
-        """Say it to the log, to who has connected to the signal, and to the webhook."""
+    def report(self, alerts: Sequence[Alert]) -> None:
+        """Report alerts: in the log, by the signal, and to the webhook."""
         for alert in alerts:
             logger.error("%s", alert, extra={"action": "alert"})
             alert_signal.send(
@@ -160,11 +160,11 @@ class Alarm:
     def _guarded(self) -> None:
         try:
             if self._may_judge():
-                self.tell(self.look())
+                self.report(self.look())
         except DatabaseUnavailable as error:
-            # The turns speak of the outage; this is a word for who wonders why there is no alert.
-            logger.debug("Nobody can look for what is overdue: %s", error, extra={"action": "alert"})
-        except BaseException as error:  # noqa: BLE001  whatever is wrong with alerts, the beat goes on
+            # The turns log the outage; this line explains why there is no alert.
+            logger.debug("Cannot look for what is overdue: %s", error, extra={"action": "alert"})
+        except BaseException as error:  # noqa: BLE001  an error of the alerts must not stop the beat
             if time.monotonic() >= self._remind_at:
                 self._remind_at = time.monotonic() + REMIND_EVERY
                 logger.warning("Cannot look for what is overdue: %s", error, extra={"action": "alert"})

@@ -19,7 +19,7 @@ COUNTERS = {
     "recovered": "Unsent jobs taken over: given back, triggered, or left by a dead beat.",
     "lost": "Jobs given up: silent for too long, or refused three times.",
 }
-# States that are always told: a series that comes and goes is no base for an alert.
+# States that are always reported: an alert needs a series that does not come and go.
 STATES = ("pending", "sent", "running", "retrying", "buffered")
 
 
@@ -31,7 +31,7 @@ class BeatMetrics(Collector):
         self._gauges = gauges
 
     def describe(self) -> Iterable[Metric]:
-        """Name nothing in advance: to collect would ask the database, which is not there yet."""
+        """Name no metrics in advance: collecting would read the database, which may not be there yet."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -79,7 +79,7 @@ class Endpoint:
     """A server of metrics, in a thread.
 
     Raises:
-        OSError: the address cannot be had.
+        OSError: the address cannot be used.
     """
 
     def __init__(self, host: str, port: int, tally: Tally, gauges: Gauges) -> None:
@@ -89,11 +89,11 @@ class Endpoint:
         self._thread = LastingThread(self._server.serve_forever, "pgbeat-metrics", thread)
 
     def mend(self) -> None:
-        """Serve on if the thread has ended too early."""
+        """Serve again if the thread has ended too early."""
         self._thread.mend()
 
     def close(self) -> None:
-        """Serve no more."""
+        """Stop serving."""
         if self._thread.is_alive:
             self._server.shutdown()
         self._server.server_close()

@@ -1,4 +1,4 @@
-"""Loads what needs the extra `opentelemetry`, where `pgbeat_opentelemetry` asks for it; else none of it is imported."""
+"""Imports what needs the extra `opentelemetry`, but only if `pgbeat_opentelemetry` asks for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def spans_of(settings: Settings) -> Spans | None:
-    """Return the spans of a beat, None where nobody wants them.
+    """Return the spans of a beat, None if they are not wanted.
 
     Raises:
         MissingExtra: the extra is not installed.

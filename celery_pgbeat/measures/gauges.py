@@ -1,4 +1,4 @@
-"""How things stand in the whole cluster, read when somebody asks, and not more often than it is worth."""
+"""The state of the whole cluster, read from the database when a scrape asks for it, but not too often."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from celery_pgbeat.postgres.database import Database
 logger = logging.getLogger(__name__)
 
 KEPT = 5.0  # seconds that a reading is good for
-SHARE = 20  # reading may take one part in so many of the time: what is slow to read is read less often
-MOST = 10_000  # rows that are due or overdue: that many are counted, and no more
+SHARE = 20  # reading takes at most a twentieth of the time: slow readings are made less often
+MOST = 10_000  # due or overdue rows that are counted at most
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How things stood: rows that are due or overdue (at most 10,000 of each), jobs by state, beats, alerts."""
+    """The numbers of due and overdue rows (at most 10,000 each), of jobs by state, of beats and of alerts."""
 
     due: int
     overdue: int
@@ -31,7 +31,7 @@ class Reading:
 
 
 class Gauges:
-    """Reads for one beat; whoever asks while another one is asking waits for that answer."""
+    """Reads for one beat; while one scrape reads, others wait for its result."""
 
     def __init__(self, database: Database, dead_after: timedelta) -> None:
         self._database = database
@@ -41,7 +41,7 @@ class Gauges:
         self._good_until = 0.0
 
     def read(self) -> Reading | None:
-        """Return how things stand, None where the database does not tell."""
+        """Return the state of the cluster, None if it cannot be read."""
         with self._lock:
             if time.monotonic() >= self._good_until:
                 began = time.monotonic()
@@ -54,7 +54,7 @@ class Gauges:
             (row,) = self._database.run("read_gauges", most=MOST, dead_after=self._dead_after.total_seconds())
         except DatabaseUnavailable:
             return None
-        except Exception as error:  # noqa: BLE001  no schema yet, or no right to read it: there is nothing to tell
+        except Exception as error:  # noqa: BLE001  no schema yet, or no right to read it
             logger.debug("The gauges cannot be read: %s", error, extra={"action": "measure"})
             return None
         return Reading(row.due, row.overdue, json.loads(row.active), row.beats, row.alerts)

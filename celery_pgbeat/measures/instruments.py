@@ -1,4 +1,4 @@
-"""A beat's instruments, as the settings ask for them; what is not asked for costs nothing."""
+"""A beat's metrics, alerts and spans, as the settings ask for them; what is not asked for costs nothing."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from celery_pgbeat.measures.alarm import Alarm
-from celery_pgbeat.measures.counting import CountingQueries
+from celery_pgbeat.measures.counting import Counting
 from celery_pgbeat.measures.extras import spans_of
 from celery_pgbeat.measures.gauges import Gauges
+from celery_pgbeat.measures.observer import Observer, all_of
 from celery_pgbeat.measures.tally import Tally
-from celery_pgbeat.measures.tracing import TracingCountingQueries, TracingQueries
 from celery_pgbeat.measures.webhook import Webhook
-from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
 
@@ -25,17 +24,17 @@ logger = logging.getLogger(__name__)
 
 
 class Instruments:
-    """Counts, serves and raises alerts for one beat.
+    """Makes, starts and stops what measures one beat.
 
     Args:
         app: the Celery app, the sender of the signal.
-        settings: what is asked for.
+        settings: which of them are wanted.
         database: the beat's.
-        now: the database's time, as the beat can tell it.
-        may_judge: whether the beat has seen the database for long enough to hold silence against anybody.
+        now: the database's time, as the beat knows it.
+        may_judge: whether the beat has been in contact with the database for long enough to judge silent nodes.
 
     Attributes:
-        spans: of OpenTelemetry; None where nobody wants them.
+        spans: of OpenTelemetry; None if they are not wanted.
 
     Raises:
         MissingExtra: an extra that the settings ask for is not installed.
@@ -60,7 +59,7 @@ class Instruments:
         self._endpoint: Endpoint | None = None
 
     def start(self) -> None:
-        """Serve the metrics, if asked to: from before the database is there, for its absence is one of them."""
+        """Serve the metrics if they are wanted. This comes before the database: its absence is one of them."""
         port = self._settings.metrics_port
         if self._tally is None or port is None or self._endpoint is not None:
             return
@@ -88,23 +87,19 @@ class Instruments:
             return
         logger.info("Metrics are at http://%s:%d/metrics", host, port, extra={"action": "measure"})
 
-    def store(self, beat: str) -> BeatQueries:
-        """Make the beat's statements; counted and traced, if somebody wants to know."""
-        lease = self._settings.lease
-        if self.spans is None:
-            if self._tally is None:
-                return BeatQueries(self._database, beat, lease)
-            return CountingQueries(self._database, beat, lease, self._tally, self._now)
-        traced: TracingQueries
-        if self._tally is None:
-            traced = TracingQueries(self._database, beat, lease)
-        else:
-            traced = TracingCountingQueries(self._database, beat, lease, self._tally, self._now)
-        traced.spans = self.spans
-        return traced
+    def observer(self, beat: str) -> Observer:
+        """Return what counts and traces this beat's events, as far as the settings ask for it."""
+        observers: list[Observer] = []
+        if self.spans is not None:
+            from celery_pgbeat.measures.tracing import Tracing
+
+            observers.append(Tracing(self.spans, self._app, beat, self._now))
+        if self._tally is not None:
+            observers.append(Counting(self._tally, self._now))
+        return all_of(observers)
 
     def watch(self, beat: str) -> None:
-        """Raise alerts on behalf of this beat, if asked to; once the schema is there."""
+        """Start to raise alerts for this beat if they are wanted; the schema has to exist."""
         after = self._settings.alert_after
         if after is None or self._alarm is not None:
             return
@@ -123,18 +118,18 @@ class Instruments:
         self._alarm.start()
 
     def turned(self, *, broker_up: bool) -> None:
-        """Note the end of a turn that went well, and whether nothing waited for the broker in it."""
+        """Note the end of a turn that succeeded, and whether the broker could be reached."""
         if self._tally is not None:
             self._tally.turned(broker_up=broker_up)
 
     def mend(self) -> None:
-        """Start again each thread of theirs that has ended too early."""
+        """Start again each of their threads that has ended too early."""
         for part in (self._alarm, self._endpoint):
             if part is not None:
                 part.mend()
 
     def stop(self) -> None:
-        """End what was started; an alert that is on its way gets a moment to arrive."""
+        """Stop what was started; an alert that is being posted gets a moment to arrive."""
         if self._alarm is not None:
             self._alarm.stop()
         if self._endpoint is not None:

@@ -1,11 +1,11 @@
-"""What a beat does, as spans of OpenTelemetry. With `job_span.py` the only file that knows its API, which is an extra.
+"""The spans of OpenTelemetry for what a beat does. Only the modules with spans import its API, which is an extra.
 
-A *tick* is a trace: a span for the batch, and in it one for each phase, with counts. A *job* is a trace of its own: its
-first span says what was decided and links to the tick, and its context travels in the message, so that what the worker
-does belongs to it. With all jobs of a tick in one trace a batch would be more than a backend shows, and a sampler would
-take all of it or nothing.
+A *tick* is a trace: a span for the batch, and in it one span for each phase, with counts. A *job* is a trace of its
+own: its first span has the decision and links to the tick, and its message carries its context, so that the worker's
+spans belong to it. If all jobs of a tick were in one trace, a batch would be more than a backend shows, and a sampler
+would keep all of it or nothing.
 
-Two threads work on a tick, and no context is taken from either: a tick is known by the instant of its mark, or by its
+Two threads work on a tick, so no context is taken from a thread: a tick is found by the instant of its mark, or by its
 jobs.
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context as contexts
 from opentelemetry import propagate, trace
@@ -28,23 +28,14 @@ from opentelemetry.trace import Link, Span, SpanKind, StatusCode
 
 from celery_pgbeat import __version__
 
-MOST_OPEN = 8  # ticks: two are under way at a time, further ones wait for a confirm that somebody holds up
+if TYPE_CHECKING:
+    from celery_pgbeat.beat.send.messages import OutgoingJob
+
+MOST_OPEN = 8  # ticks: two are under way at a time, more only while rows are locked at their confirm
 ROOT = Context()  # no parent, whatever is current in the calling thread
 KINDS = {"publish": SpanKind.CLIENT, "job": SpanKind.PRODUCER}
 
 Attributes = dict[str, Any]
-
-
-class Told(Protocol):
-    """What a span tells of a job, and where the headers go by which its trace goes on."""
-
-    id: uuid.UUID
-    periodic_task: str
-    scheduled_for: datetime
-    origin: str
-    run: int
-    task: str
-    trace: Mapping[str, str] | None
 
 
 class Tick:
@@ -63,12 +54,12 @@ class Tick:
         self._span: Span | None = span
 
     def turn_is_over(self) -> None:
-        """Note that its turn does nothing more for it."""
+        """Note that its turn has done all it does for it."""
         self._turn_is_over = True
         self.settle(0)
 
     def settle(self, jobs: int) -> None:
-        """Note that it is known what became of so many jobs; with the last of them it ends."""
+        """Note that a number of jobs are settled; the last one ends the tick."""
         self.unsettled -= jobs
         if self._turn_is_over and not self.unsettled:
             self.end()
@@ -85,7 +76,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """A submitted job of which nobody knows yet what became: its tick, and when it was due where that is known."""
+    """A submitted job that is not settled yet: its tick, and when it was due if that is known."""
 
     tick: Tick
     due_at: datetime | None
@@ -102,7 +93,7 @@ class Spans:
         self._unsettled: dict[uuid.UUID, Unsettled] = {}
 
     def begin(self, name: str, phase: str, began: int, marked_at: datetime | None, counts: Attributes) -> Tick:
-        """Begin a tick with its first phase, which is over: before that nobody knew that there was anything to do."""
+        """Begin a tick with its first phase, which is over: only its result showed that there is anything to do."""
         span = self._tracer.start_span(f"pgbeat {name}", ROOT, attributes=_named(counts), start_time=began)
         tick = Tick(span, marked_at)
         tick.planned_from = time.time_ns()
@@ -115,7 +106,7 @@ class Spans:
         return tick
 
     def turn_over(self) -> None:
-        """Note that the turn goes on to something else than the tick that it has begun."""
+        """Note that the turn has finished with the tick that it began."""
         with self._lock:
             tick, self._turns = self._turns, None
             if tick is not None:
@@ -131,14 +122,14 @@ class Spans:
         return None if known is None else known.tick
 
     def planned(self, tick: Tick | None, counts: Attributes) -> None:
-        """Note the end of the planning; what was held and is submitted again was planned before."""
+        """Note the end of the planning; decisions that are submitted again were planned before."""
         if tick is not None and tick.planned_from is not None:
             began, tick.planned_from = tick.planned_from, None
             self._phase(tick, "plan", began, time.time_ns(), counts)
 
     @contextmanager
     def phase(self, tick: Tick | None, name: str, counts: Attributes) -> Iterator[Attributes]:
-        """Make a phase of what is done in the block, which may add counts."""
+        """Make a phase of the block, which may add counts."""
         began, error = time.time_ns(), None
         try:
             yield counts
@@ -158,7 +149,7 @@ class Spans:
             self._unsettled.update((job, Unsettled(tick, due_at)) for job, due_at in jobs.items())
 
     def settle(self, jobs: Iterable[uuid.UUID]) -> None:
-        """Note that it is known of jobs what became of them."""
+        """Note that these jobs are settled."""
         with self._lock:
             for job in jobs:
                 known = self._unsettled.pop(job, None)
@@ -166,13 +157,13 @@ class Spans:
                     known.tick.settle(1)
 
     def begin_jobs(
-        self, jobs: Sequence[Told], now: datetime, system: str, destinations: Sequence[str | None]
+        self, jobs: Sequence[OutgoingJob], now: datetime, system: str, destinations: Sequence[str | None]
     ) -> dict[uuid.UUID, Span]:
-        """Begin the spans of jobs whose messages are about to be made, and have the messages carry their context."""
+        """Begin the spans of jobs whose messages are about to be made, and put their context into the messages."""
         spans: dict[uuid.UUID, Span] = {}
         for job, destination in zip(jobs, destinations, strict=True):
             known = self._unsettled.get(job.id)
-            attributes: Attributes = {  # what a sampler may decide by
+            attributes: Attributes = {  # a sampler may use these
                 "messaging.system": system,
                 "messaging.operation.type": "create",
                 "messaging.operation.name": "create",
@@ -204,7 +195,7 @@ class Spans:
     def end_jobs(
         self, spans: Mapping[uuid.UUID, Span], sent: Collection[uuid.UUID], errors: Mapping[uuid.UUID, BaseException]
     ) -> None:
-        """End the spans of jobs, each with what became of its message."""
+        """End the spans of jobs, each with the outcome of its message."""
         for job, span in spans.items():
             if not span.is_recording():
                 continue
@@ -217,7 +208,7 @@ class Spans:
 
     @contextmanager
     def current(self, span: Span | None) -> Iterator[None]:
-        """Have a span be the parent of what others make in the block: whoever else traces the sending."""
+        """Make a span the parent of spans that other code makes in the block, if it traces the sending."""
         token = contexts.attach(ROOT if span is None else trace.set_span_in_context(span, ROOT))
         try:
             yield
@@ -225,7 +216,7 @@ class Spans:
             contexts.detach(token)
 
     def close(self) -> None:
-        """End what is open."""
+        """End all open spans."""
         with self._lock:
             while self._open:
                 self._give_up(self._open.popleft())
@@ -251,11 +242,11 @@ class Spans:
 
 
 def _named(counts: Attributes) -> Attributes:
-    """Give counts our prefix, but for names that are somebody else's."""
+    """Give counts our prefix, except names that have a prefix."""
     return {name if "." in name else f"celery_pgbeat.{name}": value for name, value in counts.items()}
 
 
 def _blame(span: Span, error: BaseException) -> None:
-    """Tell the type of an error, never its text: that may repeat arguments."""
+    """Note the type of an error, never its text: that may quote arguments."""
     span.set_attribute("error.type", type(error).__qualname__)
     span.set_status(StatusCode.ERROR)

@@ -1,6 +1,6 @@
 """What one beat has counted since it started.
 
-Two of its threads count, by the batch, and a third one reads.
+Two of its threads count, once for each batch, and a third one reads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 30
 
 
 class Lateness:
-    """How many jobs were late by how much."""
+    """A histogram of how late jobs were sent."""
 
     def __init__(self) -> None:
         self._counts = [0] * (len(BOUNDS) + 1)
@@ -29,12 +29,12 @@ class Lateness:
             self.total += late
 
     def buckets(self) -> list[tuple[str, int]]:
-        """Return each upper bound, as Prometheus writes it, with how many were not later than that."""
-        told, sum_ = [], 0
+        """Return each upper bound, as Prometheus writes it, and the number of jobs that were not later than that."""
+        buckets, sum_ = [], 0
         for bound, count in zip((*BOUNDS, None), self._counts, strict=True):
             sum_ += count
-            told.append(("+Inf" if bound is None else str(bound), sum_))
-        return told
+            buckets.append(("+Inf" if bound is None else str(bound), sum_))
+        return buckets
 
 
 class Tally:
@@ -76,12 +76,12 @@ class Tally:
         self._turned_at, self.broker_up = time.monotonic(), broker_up
 
     def counts(self) -> Counter[str]:
-        """Return what was counted; 0 for what was not."""
+        """Return all counts; one that was never added to is 0."""
         with self._lock:
             return Counter(self._counts)
 
     def skipped(self) -> Counter[str]:
-        """Return what was skipped, by the reason."""
+        """Return the skipped occurrences, by the reason."""
         with self._lock:
             return Counter(self._skipped)
 
@@ -91,5 +91,5 @@ class Tally:
             return self._lateness.buckets(), self._lateness.total
 
     def since_turn(self) -> float | None:
-        """Return the seconds since the last turn that went well; None before the first."""
+        """Return the seconds since the last turn that succeeded; None before the first."""
         return None if self._turned_at is None else time.monotonic() - self._turned_at

@@ -1,128 +1,140 @@
-"""The beats' statements as the phases of a tick: mark, plan, submit, confirm, and what else becomes of its jobs."""
+"""The spans of one beat's ticks and messages, made of its events.
+
+If other code traces the sending too, as opentelemetry-instrumentation-celery does where it is switched on in a beat,
+its span is a child of the job's, and the message carries its context instead: one trace in any case.
+"""
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from celery_pgbeat.measures.counting import CountingQueries
-from celery_pgbeat.planning import Decision, Due
-from celery_pgbeat.postgres.beat_queries import BeatQueries, Confirmed, PendingWork, Recovered, Submitted
+from celery.app.routes import MapRoute
+
+from celery_pgbeat.measures.observer import Observer
+from celery_pgbeat.measures.spans import Spans
 
 if TYPE_CHECKING:
-    from celery_pgbeat.measures.spans import Spans
+    from celery_pgbeat.beat.send.messages import OutgoingJob
+    from celery_pgbeat.beat.send.publisher import Published
+    from celery_pgbeat.planning import Decision, Due
+    from celery_pgbeat.postgres.beat_queries import Recovered, Submitted
+
+# Brokers that OpenTelemetry's conventions call otherwise than kombu does.
+SYSTEMS = {"amqp": "rabbitmq", "sqs": "aws_sqs", "gcpubsub": "gcp_pubsub", "azureservicebus": "servicebus"}
+ROUTED = 1000  # tasks whose queue is remembered
 
 
-class TracingQueries(BeatQueries):
-    """The statements on behalf of one beat; each that has something to do with a tick is a span in it.
+class Tracing(Observer):
+    """Traces one beat.
 
-    Attributes:
-        spans: the beat's, given by who makes the store.
+    Args:
+        spans: the beat's.
+        app: the Celery app, for the queue that a task is routed to.
+        beat: the beat's id.
+        now: the database's time, as the beat knows it.
     """
 
-    spans: Spans
+    def __init__(self, spans: Spans, app: Any, beat: str, now: Callable[[], datetime]) -> None:
+        self._spans = spans
+        self._app = app
+        self._beat = beat
+        self._now = now
+        self._of_jobs: dict[uuid.UUID, Any] = {}
+        self._routed = lru_cache(ROUTED)(self._queue_of_task)
 
-    def look(self, lazy_names: Sequence[str] = ()) -> PendingWork:
-        """Look as the store does; the tick before it has been submitted."""
-        self.spans.turn_over()
-        return super().look(lazy_names)
+    def looked(self) -> None:
+        """End the turn's part in the tick before."""
+        self._spans.turn_over()
 
-    def mark(self, batch: int, lazy_names: Sequence[str] = (), fresh: int = 0) -> list[Due]:
-        """Mark as the store does, and begin a tick if anything is due."""
-        self.spans.turn_over()
-        began = time.time_ns()
-        due = super().mark(batch, lazy_names, fresh)
+    def marked(self, due: Sequence[Due], began: int) -> None:
+        """Begin a tick if anything is due."""
+        self._spans.turn_over()
         if due:
-            self.spans.begin("tick", "mark", began, due[0].marked_at, {"beat": self.beat, "due": len(due)})
-        return due
+            self._spans.begin("tick", "mark", began, due[0].marked_at, {"beat": self._beat, "due": len(due)})
 
-    def submit_free(
-        self, decisions: Sequence[Decision], default_timezone: str, full_acts_as: str = "full"
-    ) -> list[Submitted]:
-        """Submit as the store does, as a phase."""
-        submit = super().submit_free
-        return self._submitting(decisions, lambda: submit(decisions, default_timezone, full_acts_as))
-
-    def submit(
-        self,
-        decisions: Sequence[Decision],
-        default_timezone: str,
-        judging: bool,
-        resending: bool,
-        full_acts_as: str = "full",
-    ) -> list[Submitted]:
-        """Submit as the store does, as a phase."""
-        submit = super().submit
-        return self._submitting(
-            decisions, lambda: submit(decisions, default_timezone, judging, resending, full_acts_as)
-        )
-
-    def confirm(self, sent: Sequence[tuple[uuid.UUID, float]]) -> Confirmed:
-        """Confirm as the store does, as a phase; what somebody held is confirmed again."""
-        tick = self.spans.tick_of(sent[0][0]) if sent else None
-        with self.spans.phase(tick, "confirm", {"jobs": len(sent)}) as counts:
-            confirmed = super().confirm(sent)
-            counts["held"] = len(confirmed.held)
-        self.spans.settle(job for job, _ in sent if job not in confirmed.held)
-        return confirmed
-
-    def refuse(self, refused: Sequence[tuple[uuid.UUID, str]]) -> list[uuid.UUID]:
-        """Refuse as the store does."""
-        lost = super().refuse(refused)
-        self.spans.settle(job for job, _ in refused)
-        return lost
-
-    def skip(self, jobs: Sequence[uuid.UUID], reason: str) -> int:
-        """Skip as the store does."""
-        skipped = super().skip(jobs, reason)
-        self.spans.settle(jobs)
-        return skipped
-
-    def finish_eager(self, ended: Sequence[tuple[uuid.UUID, str, str | None]]) -> int:
-        """Finish as the store does."""
-        finished = super().finish_eager(ended)
-        self.spans.settle(job for job, _, _ in ended)
-        return finished
-
-    def hold_back(self, held: Sequence[tuple[uuid.UUID, datetime]]) -> int:
-        """Hold back as the store does."""
-        count = super().hold_back(held)
-        self.spans.settle(job for job, _ in held)
-        return count
-
-    def give_back(self, jobs: Iterable[uuid.UUID] | None = None, late: bool = False) -> int:
-        """Give back as the store does."""
-        given = None if jobs is None else list(jobs)
-        count = super().give_back(given, late)
-        self.spans.settle(given or ())
-        return count
-
-    def recover(self, batch: int, on_time: timedelta, lazy_names: Sequence[str] = ()) -> list[Recovered]:
-        """Recover as the store does, and begin a trace of it if there was anything."""
-        self.spans.turn_over()
-        began = time.time_ns()
-        recovered = super().recover(batch, on_time, lazy_names)
-        if recovered:
-            jobs: dict[uuid.UUID, datetime | None] = {row.id: None for row in recovered if row.reason is None}
-            counts = {"beat": self.beat, "recovered": len(jobs), "skipped": len(recovered) - len(jobs)}
-            self.spans.submitted(self.spans.begin("recover", "recover", began, None, counts), jobs)
-        return recovered
-
-    def _submitting(self, decisions: Sequence[Decision], statement: Callable[[], list[Submitted]]) -> list[Submitted]:
-        tick = self.spans.tick_at(decisions[0].row.marked_at) if decisions else None
-        self.spans.planned(tick, {"decisions": len(decisions)})
-        with self.spans.phase(tick, "submit", {"decisions": len(decisions)}) as counts:
-            answers = statement()
+    @contextmanager
+    def submitting(self, decisions: Sequence[Decision], answers: list[Submitted]) -> Iterator[None]:
+        """Make a phase of a submit, and one of the planning before it."""
+        tick = self._spans.tick_at(decisions[0].row.marked_at) if decisions else None
+        self._spans.planned(tick, {"decisions": len(decisions)})
+        with self._spans.phase(tick, "submit", {"decisions": len(decisions)}) as counts:
+            yield
             made = {answer.name for answer in answers if answer.made and not answer.waits}
             counts["jobs"] = len(made)
             counts["submitted"] = len(answers)
         jobs = {one.job: one.due_at for one in decisions if one.job is not None and one.row.name in made}
-        self.spans.submitted(tick, jobs)
-        return answers
+        self._spans.submitted(tick, jobs)
 
+    @contextmanager
+    def publishing(self, jobs: Sequence[OutgoingJob], driver: str, published: Published) -> Iterator[None]:
+        """Make a phase of the publish, and a span for each job, whose context its message carries."""
+        system = SYSTEMS.get(driver, driver)
+        self._of_jobs = self._spans.begin_jobs(jobs, self._now(), system, [self._queue_of(job) for job in jobs])
+        counts = {
+            "messaging.system": system,
+            "messaging.operation.type": "send",
+            "messaging.operation.name": "publish",
+            "messaging.batch.message_count": len(jobs),
+        }
+        try:
+            with self._spans.phase(self._spans.tick_of(jobs[0].id), "publish", counts) as counts:
+                yield
+                counts.update(sent=len(published.sent), refused=len(published.refused), unsent=len(published.unsent))
+        finally:
+            errors = {refusal.job: refusal.error for refusal in published.refused}
+            self._spans.end_jobs(self._of_jobs, {job for job, _ in published.sent}, errors)
+            self._of_jobs = {}
 
-class TracingCountingQueries(TracingQueries, CountingQueries):
-    """Both."""
+    def sending(self, job: uuid.UUID) -> AbstractContextManager[None]:
+        """Make the job's span the parent of what other code traces meanwhile."""
+        return self._spans.current(self._of_jobs.get(job))
+
+    @contextmanager
+    def confirming(self, sent: Sequence[tuple[uuid.UUID, float]], held: set[uuid.UUID]) -> Iterator[None]:
+        """Make a phase of a confirm; jobs whose rows were locked stay unsettled."""
+        tick = self._spans.tick_of(sent[0][0]) if sent else None
+        with self._spans.phase(tick, "confirm", {"jobs": len(sent)}) as counts:
+            yield
+            counts["held"] = len(held)
+        self._spans.settle(job for job, _ in sent if job not in held)
+
+    def recovered(self, rows: Sequence[Recovered], began: int) -> None:
+        """Begin a trace if any job was taken over."""
+        self._spans.turn_over()
+        if rows:
+            jobs: dict[uuid.UUID, datetime | None] = {row.id: None for row in rows if row.reason is None}
+            counts = {"beat": self._beat, "recovered": len(jobs), "skipped": len(rows) - len(jobs)}
+            self._spans.submitted(self._spans.begin("recover", "recover", began, None, counts), jobs)
+
+    def refused(self, jobs: Sequence[uuid.UUID], lost: int) -> None:
+        """Settle these jobs."""
+        del lost
+        self._spans.settle(jobs)
+
+    def skipped(self, jobs: Sequence[uuid.UUID], reason: str, count: int) -> None:
+        """Settle these jobs."""
+        del reason, count
+        self._spans.settle(jobs)
+
+    def settled(self, jobs: Sequence[uuid.UUID]) -> None:
+        """Settle these jobs."""
+        self._spans.settle(jobs)
+
+    def _queue_of(self, job: OutgoingJob) -> str | None:
+        """Return the queue that a job goes to, None where that is not known from its row and its task's name."""
+        if job.options and ("exchange" in job.options or "routing_key" in job.options):
+            return None
+        return job.queue or self._routed(job.task)
+
+    def _queue_of_task(self, name: str) -> str | None:
+        router, task = self._app.amqp.router, self._app.tasks.get(name)
+        if not all(type(route) is MapRoute for route in router.routes):  # others look at the arguments
+            return None
+        wishes = {wish: getattr(task, wish, None) for wish in ("queue", "exchange", "routing_key")}
+        route = router.route({wish: value for wish, value in wishes.items() if value}, name)
+        return getattr(route.get("queue"), "name", None)

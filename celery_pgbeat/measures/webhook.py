@@ -1,4 +1,4 @@
-"""Posts alerts as JSON, in a thread of its own: a server that hangs holds up nothing but the next post."""
+"""Posts alerts as JSON, in a thread of its own: a server that hangs delays only the next post."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
 
-TIMEOUT = 5.0  # seconds to connect, again to send, and again until the answer is there
+TIMEOUT = 5.0  # seconds to connect, again to send, and again for the answer
 PAUSES = (1.0, 5.0, 30.0)  # seconds before each further attempt
 MOST_WAITING = 100  # messages; further ones are dropped
 
@@ -35,7 +35,7 @@ class Webhook:
         user, at, server = parts.netloc.rpartition("@")
         self._url = parts._replace(netloc=server, fragment="").geturl()
         self._shown = masked_webhook(url)
-        self._headers = {"Content-Type": "application/json", "User-WorkerContext": f"celery-pgbeat/{__version__}"}
+        self._headers = {"Content-Type": "application/json", "User-Agent": f"celery-pgbeat/{__version__}"}
         if at:
             name, _, password = user.partition(":")
             given = f"{unquote(name)}:{unquote(password)}".encode()
@@ -47,22 +47,22 @@ class Webhook:
         self._thread = LastingThread(self._run, "pgbeat-webhook")
 
     def start(self) -> None:
-        """Begin to post."""
+        """Start to post."""
         self._thread.start()
 
     def mend(self) -> None:
-        """Post on if the thread has ended too early."""
+        """Start the thread again if it has ended too early."""
         self._thread.mend()
 
     def post(self, message: Mapping[str, Any]) -> None:
-        """Have a message posted; returns at once."""
+        """Queue a message to be posted; returns at once."""
         if self._waiting.qsize() >= MOST_WAITING:
             logger.warning("%s is so slow that an alert is dropped", self._shown, extra={"action": "alert"})
             return
         self._waiting.put(message)
 
     def stop(self, within: float) -> None:
-        """Post what waits, without a second attempt at anything, but for no longer than so many seconds."""
+        """Post what waits, each message once, for at most `within` seconds."""
         self._stopping.set()
         if self._thread.is_alive:
             self._waiting.put(None)
@@ -77,7 +77,7 @@ class Webhook:
             try:
                 self._send(body)
                 return
-            except Exception as error:  # noqa: BLE001  refused, unreachable, no HTTP at all: it is told and that is all
+            except Exception as error:  # noqa: BLE001  refused, unreachable, no HTTP at all: it is only logged
                 reason = _reason(error)
             if pause is None or self._stopping.wait(pause):
                 break
@@ -90,17 +90,17 @@ class Webhook:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Takes a redirect as a refusal: a password is not for the next server, and a POST would arrive there as a GET."""
+    """Treats a redirect as a refusal: the next server must not get the password, and would get a GET."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Follow none."""
+        """Follow no redirect."""
 
 
 class _Impatient(HTTPConnection):
-    """Hangs up on a server that has not answered in time; the timeout of a socket is that of each byte."""
+    """Closes the connection to a server that does not answer in time; a socket's timeout is for each byte."""
 
     def getresponse(self) -> HTTPResponse:
-        """Return the answer, up to its body."""
+        """Return the answer without its body."""
         over = threading.Event()
         watch = threading.Timer(TIMEOUT, self._hang_up, [over])
         watch.daemon = True
@@ -109,7 +109,7 @@ class _Impatient(HTTPConnection):
             response = super().getresponse()
         finally:
             watch.cancel()
-        if over.is_set():  # what had come by then may look like an answer
+        if over.is_set():  # the part that arrived before may look like an answer
             response.close()
             raise TimeoutError(f"no answer within {TIMEOUT:g} s")
         return response
@@ -117,7 +117,7 @@ class _Impatient(HTTPConnection):
     def _hang_up(self, over: threading.Event) -> None:
         over.set()
         with suppress(OSError):
-            socket.socket.shutdown(self.sock, socket.SHUT_RDWR)  # past TLS, whose farewell would wait for the server
+            socket.socket.shutdown(self.sock, socket.SHUT_RDWR)  # below TLS, whose goodbye would wait for the server
 
 
 class _ImpatientOverTls(_Impatient, HTTPSConnection):

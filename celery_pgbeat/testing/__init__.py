@@ -1,15 +1,15 @@
-"""THE TESTING KIT, for the tests of those who use this package.
+"""The testing kit, for the tests of apps that use this package.
 
-Two ways to ask an app's schedules what they will do:
+There are two ways to find out what an app's schedules will do:
 
-    upcoming     told from the code alone, in milliseconds: when does this app send what, on this DST night?
+    upcoming     from the code alone, in milliseconds: when does this app send what, on this DST night?
     PgBeatTest   one real beat on a real Postgres, moved by hand: what is sent, skipped, caught up, given up?
 
-What it may not do: decide anything itself. What is due, what stands in the way and what a message says is answered by
-the beat's own dispatcher, by Postgres, and by Celery up to its `send_task`. The invariant: a test that does the same
-at the same set times sees the same, to the ids of the jobs.
+The kit decides nothing itself. The beat's own dispatcher, Postgres, and Celery up to its `send_task` decide what is
+due, what blocks a job and what a message contains. The invariant: a test that does the same at the same set times gets
+the same result, including the ids of the jobs.
 
-Nothing of the product imports this room.
+No other package imports this one.
 
 Example:
     >>> from celery import Celery

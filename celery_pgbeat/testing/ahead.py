@@ -1,7 +1,7 @@
-"""What an app will send, told from its code alone: no database, no broker, no clock.
+"""What an app will send, computed from its code alone: no database, no broker, no clock.
 
-The declarations are read by the beat's own reader and planned by the planner that foresees the runs of a row. What
-only happens, an outage, a job in the way, an operator's edit, is not in it: that is for `PgBeatTest`.
+The beat's own code reads the declarations and plans the runs. It does not know of an outage, a job that blocks its row
+or an operator's edit: that is for `PgBeatTest`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from celery_pgbeat.declare import app_timezone, timing_of
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.testing.declared import StrictCode, app_of
+from celery_pgbeat.testing.declared import app_of, strict_code
 from celery_pgbeat.testing.instants import at, shown
 
 MICROSECOND = timedelta(microseconds=1)
-MOST = 10_000  # runs in one answer; who asks for more has mistaken a year for a day
+MOST = 10_000  # runs in one result; more is probably a mistake, such as a year instead of a day
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Run:
         due_at: when it is sent, in UTC: with jitter, outside the blackout windows.
         scheduled_for: the occurrence behind it, in UTC; None for the first run of `run_on_start`.
         timezone: the zone whose clocks the row follows.
-        note: what moved it, or what a change of the clocks does to it; None where nothing does.
+        note: what moved it, or what a change of the clocks does to it; None for neither.
     """
 
     periodic_task: str
@@ -69,11 +69,11 @@ def upcoming(
     windows: Mapping[str, str | Sequence[str]] | None = None,
     limit: int = MOST,
 ) -> list[Run]:
-    """Tell what an app that was deployed at `since` sends until `until` (inclusive), the earliest first.
+    """Return what an app that was deployed at `since` sends until `until` (inclusive), the earliest first.
 
-    All that its code declares counts: `beat_schedule`, `add_periodic_task`, `@beat.periodic_task`, and what Celery adds
-    itself (`celery.backend_cleanup`). The first run of a row is the next occurrence after its definition, and there
-    the grid of an interval begins.
+    Everything that its code declares counts: `beat_schedule`, `add_periodic_task`, `@beat.periodic_task`, and what
+    Celery adds itself (`celery.backend_cleanup`). The first run of a row is the next occurrence after its definition,
+    and there the grid of an interval begins.
 
     Args:
         source: the app, or its PgBeat.
@@ -81,7 +81,7 @@ def upcoming(
         until: see `at`.
         name: only runs of this row.
         windows: the texts of named blackout windows that rows refer to; the real ones are in the database.
-        limit: more runs than that are an error, not a long wait.
+        limit: more runs than this are an error, not a long wait.
 
     Raises:
         InvalidPeriodicTask: a declaration is wrong: a beat would refuse it, log it and go on.
@@ -104,7 +104,7 @@ def upcoming(
     """
     app, begin, end = app_of(source), at(since), at(until)
     settings = Settings.from_mapping(app.conf)
-    code = StrictCode(app, settings)
+    code = strict_code(app, settings).declared
     rules = Rules(
         timezone=app_timezone(app),
         on_time=settings.on_time,
@@ -129,14 +129,14 @@ def upcoming(
 def occurrences(
     schedule: Any, since: datetime | str, until: datetime | str, *, timezone: str = "UTC", limit: int = MOST
 ) -> list[datetime]:
-    """Tell the occurrences of a schedule alone after `since`, up to and with `until`, in UTC.
+    """Return the occurrences of a schedule alone after `since`, up to and including `until`, in UTC.
 
     Args:
-        schedule: whatever may be declared: `cron(...)`, `every(...)`, text, a timedelta, Celery's `crontab`.
+        schedule: anything that may be declared: `cron(...)`, `every(...)`, text, a timedelta, Celery's `crontab`.
         since: see `at`; the grid of an interval begins here, unless it has an anchor.
         until: see `at`.
         timezone: of a schedule that has none of its own.
-        limit: more than that are an error, not a long wait.
+        limit: more than this are an error, not a long wait.
 
     Raises:
         InvalidSchedule: the schedule or the zone is wrong; names the field and the value.
@@ -165,7 +165,7 @@ def _runs(
     windows: Mapping[str, Any],
     rules: Rules,
 ) -> Iterator[Run]:
-    """Iterate over the runs of a declared row, as it is just after it was declared."""
+    """Iterate over the runs of a row as it is just after its declaration."""
     instants = {column: record[column] and at(record[column]) for column in ("anchor", "start_at", "end_at")}
     row = {
         **record,

@@ -1,4 +1,4 @@
-"""What a test claims about what was sent, and what is said when it is not so."""
+"""The assertions of the kit about what was sent and skipped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIELDS = ("task", "args", "kwargs", "queue", "origin", "run", "id")
 
 
 class Assertions(ABC):
-    """The claims; who makes them says what was sent, skipped and refused so far."""
+    """The assertions; `PgBeatTest` has what was sent, skipped and refused so far."""
 
     beat: PgBeat
 
@@ -31,7 +31,7 @@ class Assertions(ABC):
     @property
     @abstractmethod
     def sent(self) -> Sequence[Sent]:
-        """All that was sent so far, in its order."""
+        """All messages sent so far, in their order."""
 
     @property
     @abstractmethod
@@ -41,7 +41,7 @@ class Assertions(ABC):
     @property
     @abstractmethod
     def skipped(self) -> Sequence[Job]:
-        """What was recorded and never sent, with the reason; the oldest first."""
+        """What was recorded as skipped, with the reason; the oldest first."""
 
     def assert_sent(
         self,
@@ -52,17 +52,17 @@ class Assertions(ABC):
         times: int | None = None,
         **values: Any,
     ) -> list[Sent]:
-        """Claim that a row was sent, at least once; return what was.
+        """Assert that a row was sent, at least once; return the messages.
 
         Args:
             name: of the row.
             at: at exactly these instants, whenever they were due; see `celery_pgbeat.testing.at`.
-            scheduled_for: for exactly these occurrences, whenever they went out.
-            times: exactly so often.
+            scheduled_for: for exactly these occurrences, whenever they were sent.
+            times: exactly this number of times.
             **values: count only what was sent with these: `task`, `args`, `kwargs`, `queue`, `origin`, or any option.
 
         Raises:
-            AssertionError: it was not so; says what is known of the row.
+            AssertionError: that is not the case; shows what is known of the row.
             UnknownPeriodicTask: there is no such row; suggests a near name.
             TypeError: no message has such a value; suggests a near name.
 
@@ -88,14 +88,14 @@ class Assertions(ABC):
         return found
 
     def assert_not_sent(self, name: str, **values: Any) -> None:
-        """Claim that a row was never sent.
+        """Assert that a row was never sent.
 
         Args:
             name: of the row.
             **values: count only what was sent with these, as for `assert_sent`.
 
         Raises:
-            AssertionError: it was; says when.
+            AssertionError: it was sent; shows when.
             UnknownPeriodicTask: there is no such row; suggests a near name.
             TypeError: no message has such a value; suggests a near name.
 
@@ -108,7 +108,7 @@ class Assertions(ABC):
     def assert_skipped(
         self, name: str, *, reason: str | None = None, scheduled_for: Sequence[datetime | str] | None = None
     ) -> list[Job]:
-        """Claim that occurrences of a row were skipped, at least one; return their records.
+        """Assert that occurrences of a row were skipped, at least one; return their records.
 
         Args:
             name: of the row.
@@ -116,7 +116,7 @@ class Assertions(ABC):
             scheduled_for: exactly these; of several that were recorded together the first.
 
         Raises:
-            AssertionError: it was not so; says what is known of the row.
+            AssertionError: that is not the case; shows what is known of the row.
             UnknownPeriodicTask: there is no such row; suggests a near name.
 
         Example:
@@ -137,7 +137,7 @@ class Assertions(ABC):
         return found
 
     def _row(self, name: str) -> PeriodicTask | None:
-        """Return the row; None if it was there once. A claim about a name that never was would hold by its typo."""
+        """Return the row; None if it is gone. A name that never existed raises: it may be a typo."""
         try:
             return self.beat.get(name)
         except UnknownPeriodicTask:

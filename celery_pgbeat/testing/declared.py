@@ -1,43 +1,25 @@
-"""What an app's code declares, read as a beat reads it, but strictly: what a beat only logs is an error here."""
+"""What an app's code declares, read as a beat reads it; but what a beat only logs is an error here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, cast
+from typing import cast
 
 from celery import Celery
 
 from celery_pgbeat.api import PgBeat
-from celery_pgbeat.beat.code_schedules import CodeSchedules
-from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
 
 
-class StrictCode(CodeSchedules):
-    """The declarations of one app; without a database they can only be read."""
+def strict_code(app: Celery, settings: Settings, database: Database | None = None) -> CodeSchedules:
+    """Return the declarations of an app; without a database they can only be read.
 
-    def __init__(self, app: Celery, settings: Settings, database: Database | None = None) -> None:
-        super().__init__(app, cast(Database, database), settings)
-        # As a starting beat does: a task module that nobody has imported has declared nothing.
-        app.loader.import_default_modules()
-
-    @property
-    def records(self) -> Mapping[str, Mapping[str, Any]]:
-        """The columns of each row, as JSON has them.
-
-        Raises:
-            InvalidPeriodicTask: a declaration is wrong.
-        """
-        return self._code.records
-
-    @property
-    def running_first(self) -> Sequence[str]:
-        """The rows that run at once when they are new."""
-        return self._code.running_first
-
-    def _refuse(self, name: str, error: Exception, *_: Any) -> NoReturn:
-        raise InvalidPeriodicTask(f"the periodic task {name!r} in code is refused: {error}") from error
+    A declaration that a beat would log and leave out raises `InvalidPeriodicTask` when it is read.
+    """
+    # As in a starting beat: a task module that is not imported has declared nothing.
+    app.loader.import_default_modules()
+    return CodeSchedules(app, cast(Database, database), settings, strict=True)
 
 
 def app_of(source: Celery | PgBeat) -> Celery:

@@ -1,4 +1,4 @@
-"""What a failed claim says: the difference first, then what else is known that may explain it."""
+"""The text of a failed assertion: the difference first, then what is known that may explain it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHOWN = 8  # of each kind, in one message
 
 
 def differ(wanted: Sequence[datetime], got: Sequence[datetime], zone: str | None) -> list[str]:
-    """Return lines that tell what is missing and what is unexpected; none if the two have the same instants."""
+    """Return lines with what is missing and what is unexpected; none if the two have the same instants."""
     missing, unexpected = Counter(wanted) - Counter(got), Counter(got) - Counter(wanted)
     return [
         *_lines("missing", (shown(instant, zone) for instant in sorted(missing.elements()))),

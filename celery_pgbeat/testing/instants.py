@@ -1,4 +1,4 @@
-"""Instants as a test writes them, and as its failures show them."""
+"""Instants as a test writes them and as failures show them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def at(when: datetime | str) -> datetime:
 
     Args:
         when: an aware datetime; ISO 8601 with an offset or `Z`; or a date-time and the zone whose clocks show it.
-            Where they show it twice the first time is meant: write the offset for the second.
+            If they show it twice, this is the first time: write the offset for the second.
 
     Raises:
-        ValueError: it is no instant, has no zone, or no clock in that zone ever shows it.
+        ValueError: it is no instant, has no zone, or the clocks of that zone never show it.
         InvalidSchedule: there is no such zone.
 
     Example:

@@ -1,4 +1,4 @@
-"""`PgBeatTest`: an app's beat on a real Postgres, by a clock that is set, with a list in the place of the broker."""
+"""`PgBeatTest`: an app's beat on a real Postgres, with a clock that is set and a list in place of the broker."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING
 from celery import Celery
 
 from celery_pgbeat.api import Job, PgBeat
-from celery_pgbeat.declare import app_timezone
+from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.wiring import Wiring
 from celery_pgbeat.declare.span import read_span
-from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.postgres.listen import Wakeup
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.testing.assertions import Assertions
-from celery_pgbeat.testing.declared import StrictCode, app_of
+from celery_pgbeat.testing.declared import app_of, strict_code
 from celery_pgbeat.testing.instants import at as instant_of
-from celery_pgbeat.testing.manual_dispatcher import FixedClock, ManualDispatcher
-from celery_pgbeat.testing.recorder import RecordingPublisher, Refused, Sent
+from celery_pgbeat.testing.recorder import Recorder, Refused, Sent
+from celery_pgbeat.testing.stubs import FixedClock, NullBroker, StubResults
 from celery_pgbeat.testing.temporary_schema import Clock, TemporarySchema
 from celery_pgbeat.worker.start.guard import StartResult, start_job
 
@@ -31,16 +32,16 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 BEAT, WORKER = "pgbeat-test", "pgbeat-test-worker"
-MOST_INSTANTS = 10_000  # that one `run_until` ticks at: some minutes of a machine's time
-MOST_TURNS = 10_000  # at one instant, each of which gets on with a whole batch
+MOST_INSTANTS = 10_000  # at which one `run_until` ticks: some minutes of a machine's time
+MOST_TURNS = 10_000  # at one instant; each of them handles a whole batch
 MOST_JOBS = 10_000  # read at once
-FOREVER = timedelta(days=36_500)  # that a worker is believed which is not said to have died
+FOREVER = timedelta(days=36_500)  # how long a worker counts as alive unless the test lets it die
 AFTER_HARD_LIMIT = timedelta(seconds=30)
 ENDS = ("succeeded", "failed", "revoked")
 
 
 class TestedPgBeat(PgBeat):
-    """The app's Python door, opened on the test's schema; the app's own configuration stays as it is."""
+    """The app's Python API on the test's schema; the app's own configuration does not change."""
 
     def __init__(self, app: Celery, settings: Settings) -> None:
         super().__init__()
@@ -51,20 +52,20 @@ class TestedPgBeat(PgBeat):
 class PgBeatTest(Assertions):
     """One beat of an app, to be moved by hand.
 
-    It works in a schema of its own, which it makes and drops; the schema of the app, and its broker, are never touched.
-    The rows are those that the app's code declares, at the instant `now`, and what the test adds through `beat`.
+    It makes and drops a schema of its own, and never touches the schema of the app or its broker. The rows are those
+    that the app's code declares, at the instant `now`, and those that the test adds through `beat`.
 
     Args:
         source: the Celery app, or its PgBeat.
         url: a Postgres on which a schema may be made, `postgresql://user@host/database`; None starts a private server
             for this test alone (`pip install 'celery-pgbeat[demo]'`), which takes a second or two.
         now: what the clock shows at first, see `at`; None for the real time.
-        finishing: whether each job succeeds as soon as it is sent. If not it is in the way of the next ones until
-            `finish` is called, or, where nobody calls `start`, until it has been given up.
-        schema: its name, where your own SQL says one (`pgbeat`); it must not exist. None for a unique name.
+        finishing: whether each job succeeds as soon as it is sent. If not, it blocks the next ones until `finish` is
+            called, or, if `start` is not called either, until it is given up.
+        schema: its name, if your own SQL contains one (`pgbeat`); it must not exist. None for a unique name.
 
     Attributes:
-        beat: the Python door to the rows: `schedule`, `pause`, `trigger`, `jobs`, …
+        beat: the Python API to the rows: `schedule`, `pause`, `trigger`, `jobs`, …
         clock: sets the time without a tick, as if no beat ran: for outages.
 
     Raises:
@@ -105,7 +106,7 @@ class PgBeatTest(Assertions):
         return f"PgBeatTest({self.app.main!r}, now={shown.isoformat()!r})"
 
     def __enter__(self) -> Self:
-        """Make the schema and declare what the code says."""
+        """Make the schema and the rows that the code declares."""
         with ExitStack() as cleanup:
             place = TemporarySchema(self._url or _private_server(cleanup), self._schema)
             cleanup.callback(place.database.close)
@@ -115,8 +116,16 @@ class PgBeatTest(Assertions):
             self._place = place
             self.clock = Clock(place, self._begin)
             self._settings = replace(
-                Settings.from_mapping(self.app.conf), url=place.database.url, schema=place.database.schema
+                Settings.from_mapping(self.app.conf),
+                url=place.database.url,
+                schema=place.database.schema,
+                metrics_port=None,
+                opentelemetry=False,
             )
+            self._sender = Scheduler(self.app, lazy=True)
+            self._recorder = Recorder(self.app, self.clock, self._sent, self._refused)
+            self._wakeup = Wakeup(place.database)
+            cleanup.callback(self._wakeup.close)
             self.beat = TestedPgBeat(self.app, self._settings)
             cleanup.callback(self.beat.close)
             self._reports = WorkerQueries(place.database)
@@ -131,25 +140,27 @@ class PgBeatTest(Assertions):
         self._cleanup.close()
 
     def sync(self) -> None:
-        """Read the code again and bring the rows to it, as a beat does that starts with new code.
+        """Read the code again and bring the rows to it, as a beat does when it starts with new code.
 
         Raises:
             InvalidPeriodicTask: a declaration is wrong.
         """
-        settings, database = self._settings, self._place.database
-        code = StrictCode(self.app, settings, database)
-        code.sync()
-        store = BeatQueries(database, BEAT, settings.lease)
-        watch = FixedClock(self.clock, settings.dead_after)
-        rules = Rules(
-            timezone=app_timezone(self.app),
-            on_time=settings.on_time,
-            lease=settings.lease,
-            pickup_deadline=settings.pickup_deadline,
-            min_interval=settings.min_interval,
+        wiring = Wiring(
+            self._sender,
+            self._settings,
+            database=self._place.database,
+            clock=FixedClock(self.clock, self._settings.dead_after),
+            code=strict_code(self.app, self._settings, self._place.database),
+            results=StubResults(self.app),
+            wakeup=self._wakeup,
+            broker=NullBroker(self._sender),
         )
-        recorder = RecordingPublisher(self.app, self.clock, watch, code, self._sent, self._refused)
-        self._turns = ManualDispatcher(store, recorder, watch, settings, rules, code, self.app)
+        wiring.code.sync()
+        queries = BeatQueries(self._place.database, BEAT, self._settings.lease)
+        # Looks in each turn: real time decides nothing here.
+        beat = wiring.open(queries, observer=self._recorder, inline=True, look_every=0.0)
+        beat.tracking.workers_track = True
+        self._dispatcher = beat.dispatcher
 
     # Time.
 
@@ -165,7 +176,7 @@ class PgBeatTest(Assertions):
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach.
-            RuntimeError: there is no end of what is to be done at this instant.
+            RuntimeError: the beat does not come to rest at this instant.
 
         Example:
             >>> kit.clock.set("2026-12-08T03:00Z")
@@ -180,7 +191,7 @@ class PgBeatTest(Assertions):
             if not fresh or not self._finishing:
                 return self._sent[before:]
             done += len(fresh)
-            for sent in fresh:  # which may let the next one go that waits
+            for sent in fresh:  # this may release the next job
                 self._succeed(sent)
 
     def advance(self, span: timedelta | float | str) -> list[Sent]:
@@ -227,16 +238,16 @@ class PgBeatTest(Assertions):
             f"pass at once, or look ahead with `upcoming`"
         )
 
-    # What workers would say.
+    # What workers would report.
 
     def start(self, job: Sent | uuid.UUID, *, worker_dies: bool = False) -> bool:
-        """Have a worker start a job; tell whether its guard lets it.
+        """Let a worker start a job; return whether its guard allows it.
 
-        It does not where the job has started or ended already, and drops it where the `min_gap` is not over.
+        It does not if the job has started or ended already, and it drops the job if the `min_gap` is not over.
 
         Args:
             job: what was sent, or its id.
-            worker_dies: have the worker fall silent at once: `pgbeat_dead_after` later `on_lost` decides.
+            worker_dies: let the worker be silent from then on: `pgbeat_dead_after` later `on_lost` decides.
 
         Raises:
             LookupError: there is no such job.
@@ -258,7 +269,7 @@ class PgBeatTest(Assertions):
         return True
 
     def finish(self, job: Sent | uuid.UUID, state: str = "succeeded", error: str | None = None) -> None:
-        """Have a job end; one that has not started starts first.
+        """Let a job end; if it has not started, it starts first.
 
         Args:
             job: what was sent, or its id.
@@ -287,17 +298,17 @@ class PgBeatTest(Assertions):
 
     @property
     def sent(self) -> Sequence[Sent]:
-        """All that was sent so far, in its order."""
+        """All messages sent so far, in their order."""
         return tuple(self._sent)
 
     @property
     def refused(self) -> Sequence[Refused]:
-        """All that could not be sent: arguments that the task does not take or nobody can write, an unknown queue."""
+        """All that could not be sent: arguments that are wrong or cannot be serialized, an unknown queue."""
         return tuple(self._refused)
 
     @property
     def skipped(self) -> Sequence[Job]:
-        """What was recorded and never sent, with the reason; the oldest first."""
+        """What was recorded as skipped, with the reason; the oldest first."""
         return self.beat.jobs(state="skipped", limit=MOST_JOBS)[::-1]
 
     def jobs(self, name: str | None = None) -> Sequence[Job]:
@@ -306,18 +317,18 @@ class PgBeatTest(Assertions):
 
     def _turn_until_rest(self) -> None:
         for _ in range(MOST_TURNS):
-            if self._turns.turn() > 0:
+            if self._dispatcher.turn() > 0:
                 return
         raise RuntimeError(f"after {MOST_TURNS} turns there is still something to do at {self.now.isoformat()}")
 
     def _succeed(self, sent: Sent) -> None:
-        """Have a job run and succeed, if its guard lets it."""
+        """Let a job run and succeed, if its guard allows it."""
         start = Start(sent.id, sent.run, 0, uuid.uuid4(), WORKER)
         if start_job(self._reports, start, FOREVER) is StartResult.STARTED:
             self._reports.finish(start, "succeeded")
 
     def _longest_run(self, job: uuid.UUID) -> timedelta:
-        """Return how long a worker is believed that is not said to have died."""
+        """Return how long a worker counts as alive that the test does not let die."""
         limits = [sent.options.get("time_limit") for sent in self._sent if sent.id == job]
         return timedelta(seconds=float(limits[-1])) + AFTER_HARD_LIMIT if limits and limits[-1] else FOREVER
 

@@ -1,8 +1,8 @@
-"""Publishing into a list: all of the way to the broker but the last step, which is Celery's own `send_task`.
+"""Publishing into a list: the whole way to the broker except the last step, Celery's own `send_task`.
 
-So a job's options are made by the beat, arguments that are made late (`BeatLazyFunc`) are, the task class's
-`apply_async` is called, its signature is checked and its routes are followed. What happens only in a message that is
-written does not: no signal `before_task_publish`, nothing asked of the result backend.
+So the beat makes a job's options and its late arguments (`BeatLazyFunc`), calls the task class's `apply_async`, checks
+the signature and follows the routes. What Celery does only while it writes a message does not happen: it sends no
+signal `before_task_publish`, and does not ask the result backend.
 """
 
 from __future__ import annotations
@@ -18,15 +18,12 @@ from uuid import UUID
 from celery import Celery
 from kombu.serialization import dumps
 
-from celery_pgbeat.beat.broker import Broker
-from celery_pgbeat.beat.code_schedules import CodeSchedules
-from celery_pgbeat.beat.database_clock import DatabaseClock
-from celery_pgbeat.beat.messages import HEADER, OutgoingJob
-from celery_pgbeat.beat.publisher import Published, Publisher
-from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.send.messages import HEADER, OutgoingJob
+from celery_pgbeat.beat.send.publisher import Published
+from celery_pgbeat.measures.observer import Observer
 from celery_pgbeat.testing.temporary_schema import Clock
 
-# What Celery hands on beside the message's options.
+# What Celery passes to `send_task` besides the message's options.
 NO_OPTIONS = ("connection", "producer", "result_cls", "router", "task_id", "task_type")
 
 
@@ -66,58 +63,26 @@ class Refused:
     error: BaseException
 
 
-class NullBroker(Broker):
-    """The broker, always there; whatever goes wrong is the message's own fault."""
+class Recorder(Observer):
+    """Observes what a beat publishes: keeps the messages of the jobs, so that none leaves the app, and the refusals."""
 
-    def __init__(self, sender: Scheduler) -> None:
-        super().__init__(sender, lambda _: None)
-        self.producer = object()
-
-    def ready(self) -> bool:
-        """Tell that it is there."""
-        return True
-
-    def is_ready_within(self, seconds: float) -> bool:
-        """Tell that it is ready, at once."""
-        del seconds
-        return self.ready()
-
-    def is_connection_error(self, error: BaseException) -> bool:
-        """Tell that there is no connection that could fail."""
-        del error
-        return False
-
-
-class RecordingPublisher(Publisher):
-    """The beat's publisher, with two lists in the place of the broker."""
-
-    def __init__(
-        self,
-        app: Celery,
-        clock: Clock,
-        watch: DatabaseClock,
-        code: CodeSchedules,
-        sent: list[Sent],
-        refused: list[Refused],
-    ) -> None:
-        sender = Scheduler(app, lazy=True)
-        super().__init__(sender, watch, code)
-        self._broker = NullBroker(sender)
+    def __init__(self, app: Celery, clock: Clock, sent: list[Sent], refused: list[Refused]) -> None:
         self._app = app
         self._clock = clock
         self._sent = sent
         self._refused = refused
 
-    def publish(self, jobs: Sequence[OutgoingJob], lease_ends: float) -> Published:
+    @contextmanager
+    def publishing(self, jobs: Sequence[OutgoingJob], driver: str, published: Published) -> Iterator[None]:
         """Record what would be sent, and why something could not be."""
+        del jobs, driver
         with self._recording():
-            answer = super().publish(jobs, lease_ends)
-        self._refused += [Refused(refusal.periodic_task, refusal.job, refusal.error) for refusal in answer.refused]
-        return answer
+            yield
+        self._refused += [Refused(refusal.periodic_task, refusal.job, refusal.error) for refusal in published.refused]
 
     @contextmanager
     def _recording(self) -> Iterator[None]:
-        """Stand in the way of what leaves the app, and of tests that run tasks in place of sending them."""
+        """Replace the app's `send_task`, also in tests that run tasks in place of sending them."""
         conf, eager = self._app.conf, self._app.conf.task_always_eager
         if eager:
             conf.task_always_eager = False
@@ -131,7 +96,7 @@ class RecordingPublisher(Publisher):
     def _send_task(self, really: Any) -> Any:
         def send_task(name: str, args: Any = None, kwargs: Any = None, *rest: Any, **options: Any) -> Any:
             ours = (options.get("headers") or {}).get(HEADER)
-            if ours is None:  # sent by somebody's own `apply_async`, beside the job
+            if ours is None:  # sent by the task's own `apply_async`, in addition to the job
                 return really(name, args, kwargs, *rest, **options)
             self._record(name, list(args or ()), dict(kwargs or {}), ours, options)
             return (options.get("result_cls") or self._app.AsyncResult)(options["task_id"])
@@ -143,8 +108,8 @@ class RecordingPublisher(Publisher):
     ) -> None:
         serializer = options.get("serializer") or self._app.conf.task_serializer
         dumps((args, kwargs), serializer)  # type: ignore[no-untyped-call]
-        said = {name: value for name, value in options.items() if value is not None and name not in NO_OPTIONS}
-        routed = self._app.amqp.router.route(dict(said), task, args, kwargs, options.get("task_type"))
+        given = {name: value for name, value in options.items() if value is not None and name not in NO_OPTIONS}
+        routed = self._app.amqp.router.route(dict(given), task, args, kwargs, options.get("task_type"))
         queue = routed.pop("queue", None)
         self._sent.append(
             Sent(

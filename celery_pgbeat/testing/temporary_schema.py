@@ -1,7 +1,7 @@
 """A schema of the test's own, and the clock in it.
 
-`now()` of the schema, the one seam through which all that Postgres decides asks for the time, reads a table there. It
-stays a stable function, or no index on `next_run_at` could serve it.
+All statements and functions ask `now()` of the schema for the time. Here it reads a table. It stays a stable function,
+otherwise no index on `next_run_at` could be used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ as $$ select at from {schema}.test_clock $$
 """
 _SET = "update {schema}.test_clock set at = %(now)s"
 _DROP = "drop schema if exists {schema} cascade"
-# The first instant at which a beat would find something to do: a run, the end of a pause, of a lease, of a patience.
+# The first instant at which a beat would find something to do: a run, the end of a pause, of a lease, of a deadline.
 # The last two are over when their instant has passed.
 _NEXT = """
 select least(
@@ -47,7 +47,7 @@ select least(
 
 
 class TemporarySchema:
-    """A schema that was not there before, and will not be there afterwards; of a unique name unless one is given."""
+    """A schema that the test makes and drops; it has a unique name unless one is given."""
 
     def __init__(self, url: str, schema: str | None = None) -> None:
         self.database = Database(url, schema or f"{PREFIX}{os.getpid()}_{secrets.token_hex(4)}")
@@ -56,7 +56,7 @@ class TemporarySchema:
         """Make the schema, empty.
 
         Raises:
-            ValueError: there is one already, and it is not for a test to drop.
+            ValueError: it exists already, and a test must not drop it.
             DatabaseUnavailable: Postgres is out of reach.
         """
         if self._execute(_EXISTS, schema=self.database.schema) is not None:
@@ -78,7 +78,7 @@ class TemporarySchema:
         self._execute(_SET, now=now)
 
     def next_event(self) -> datetime | None:
-        """Return the first instant after now at which there will be something to do; None if there is none."""
+        """Return the first instant after now at which a beat will have something to do; None if there is none."""
         found: datetime | None = self._execute(_NEXT)
         return None if found is None else found.astimezone(timezone.utc)
 
@@ -92,7 +92,7 @@ class TemporarySchema:
 
 
 class Clock:
-    """The clock of one schema, in Postgres and in Python: it stands still until it is set."""
+    """The clock of one schema, in Postgres and in Python: it does not move until it is set."""
 
     def __init__(self, place: TemporarySchema, now: datetime) -> None:
         self._place = place
@@ -107,7 +107,7 @@ class Clock:
         return self._now
 
     def set(self, when: datetime | str) -> None:
-        """Set it, and do nothing else: as if no beat had run meanwhile.
+        """Set it, and do nothing else: as if no beat ran meanwhile.
 
         Args:
             when: see `at`.
@@ -122,7 +122,7 @@ class Clock:
         self._now = instant
 
     def advance(self, span: timedelta | float | str) -> None:
-        """Set it on, and do nothing else.
+        """Set it forward, and do nothing else.
 
         Args:
             span: a timedelta, seconds, or text such as `1h30m`.

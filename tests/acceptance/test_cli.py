@@ -205,7 +205,7 @@ def test_a_row_removed_from_the_code_is_paused_and_rows_of_sql_are_not_touched(c
 
     shown = {found["name"]: (found["enabled"], found["paused_by"]) for found in answer(cluster.database, "list")}
     assert shown == {"d24": (False, "code:probe"), "stays": (True, None), "sql": (True, None)}
-    assert "Paused 'd24', which the code declares no more" in second.log
+    assert "Paused 'd24', which the code no longer declares" in second.log
 
 
 def test_restarts_of_a_beat_neither_run_a_yearly_task_nor_postpone_an_interval(cluster: Cluster) -> None:

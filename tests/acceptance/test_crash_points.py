@@ -173,7 +173,9 @@ def test_p2_a_beat_killed_between_two_writes_of_a_batch_repeats_only_unconfirmed
         cluster.database,
         "update pgbeat.periodic_task set queue = case when right(name, 1)::int % 2 = 1 then 'odd' else 'even' end",
     )
-    doomed = cluster.beat(inject=[Fault("celery_pgbeat.beat.rendering.renderer:MessageBatch.send", "kill", call=4)])
+    doomed = cluster.beat(
+        inject=[Fault("celery_pgbeat.beat.send.rendering.renderer:MessageBatch.send", "kill", call=4)]
+    )
     planned = "select count(next_run_at) as rows from pgbeat.periodic_task"
     eventually(lambda: rows == sql(cluster.database, planned)[0]["rows"], 20, "planned")
     sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now()")

@@ -13,10 +13,10 @@ import redis
 from celery import signals
 from kombu import Connection, Queue
 
-from celery_pgbeat.beat.messages import OutgoingJob
-from celery_pgbeat.beat.publisher import BATCH, Published
-from celery_pgbeat.beat.rendering import body
-from celery_pgbeat.beat.rendering.renderer import MessageBatch
+from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.beat.send.publisher import BATCH, Published
+from celery_pgbeat.beat.send.rendering import body
+from celery_pgbeat.beat.send.rendering.renderer import MessageBatch
 from tests.harness import broker
 from tests.harness.broker import both_brokers
 from tests.harness.outbox import Outbox, app_of, job, jobs, outbox, taken_from
@@ -53,7 +53,7 @@ def sent(told: Published) -> list[Any]:
 def reachable(outbox: Outbox) -> None:
     """Wait until the broker is connected again; an outage just met makes a publisher pause."""
     until = time.monotonic() + 10
-    while not outbox.publisher.ready():
+    while not outbox.broker.ready():
         assert time.monotonic() < until
         time.sleep(0.05)
 
@@ -76,7 +76,7 @@ def test_a_worker_runs_rendered_messages(broker_url: str) -> None:
 def test_one_redis_client_writes_all_messages_of_a_connection(broker_url: str) -> None:
     with outbox(app_of(broker_url)) as ours:
         ours.publish(jobs(1))
-        channel = ours.publisher._broker.producer.channel
+        channel = ours.broker.producer.channel
 
         assert channel._create_client() is channel._create_client()
 
@@ -269,7 +269,7 @@ def test_a_template_that_differs_from_celerys_message_is_not_used_and_is_logged_
     with outbox(app_of(broker_url)) as ours:
         ours.publish(jobs(5))
         ours.publish(jobs(5))
-        ours.publisher.close()
+        ours.broker.close()
         told = ours.publish(jobs(5))
 
     assert (0, 5) == (ours.rendered, len(told.sent))
@@ -346,7 +346,7 @@ def together(door: Proxy) -> Iterator[Outbox]:
     app = app_of(door.url, task_routes=(by_arguments,), broker_transport_options={"socket_timeout": 2})
     with outbox(app) as made:
         made.publish(jobs(1))
-        if not getattr(made.publisher._broker.producer, "supports_batch_publish", False):
+        if not getattr(made.broker.producer, "supports_batch_publish", False):
             pytest.skip("this kombu has no batches")
         yield made
 

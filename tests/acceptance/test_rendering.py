@@ -22,8 +22,8 @@ from kombu import Exchange, Producer, Queue
 from kombu.common import Broadcast
 from kombu.utils.imports import symbol_by_name
 
-from celery_pgbeat.beat.messages import OutgoingJob
 from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.send.messages import OutgoingJob
 from tests.harness.broker import both_brokers
 from tests.harness.outbox import Code, app_of, job, jobs, outbox, taken_from
 
@@ -523,7 +523,7 @@ def test_other_transports_get_celerys_own_messages() -> None:
         connection.default_channel.queue_purge("celery")  # the queues of this transport belong to the process
     with outbox(app) as ours:
         told = ours.publish(jobs(5, queue="apart"))
-        channel = ours.publisher._broker.producer.channel
+        channel = ours.broker.producer.channel
         found = [channel.basic_get("apart", no_ack=True) for _ in range(5)]
 
     assert (0, 5) == (ours.rendered, len(told.sent))

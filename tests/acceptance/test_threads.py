@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from celery_pgbeat.beat.beat_thread import BeatThread
+from celery_pgbeat.beat.loop import BeatLoop
 from celery_pgbeat.beat.scheduler import Scheduler
 from tests.harness.processes import Cluster
 from tests.harness.rows import insert, insert_many, jobs, sql
@@ -75,10 +75,10 @@ class Beat:
         self._ticks.start()
 
     @property
-    def room(self) -> BeatThread:
-        room = self.scheduler._room
-        assert room is not None
-        return room
+    def loop(self) -> BeatLoop:
+        loop = self.scheduler._loop
+        assert loop is not None
+        return loop
 
     def close(self) -> None:
         self._ended.set()
@@ -112,7 +112,7 @@ def strike(beat: Beat, name: str) -> None:
         assert time.monotonic() < until, f"{name} does not end"
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(victim.ident), ctypes.py_object(SystemExit))
         if name == "pgbeat-webhook":  # it waits in C for something to post
-            webhook: Any = beat.room._instruments._alarm
+            webhook: Any = beat.loop.wiring.instruments._alarm
             webhook._webhook.post({})
         victim.join(0.2)
 
@@ -146,15 +146,15 @@ def test_the_thread_that_runs_the_turns_is_started_again_by_celerys_next_tick(
 ) -> None:
     caplog.set_level(logging.ERROR, logger="celery_pgbeat.threads")
     works_on(migrated_database, beat)
-    guarded, struck = BeatThread._guarded, threading.Event()
+    guarded, struck = BeatLoop._guarded, threading.Event()
 
-    def end_once(self: BeatThread, step: Any) -> None:
+    def end_once(self: BeatLoop, step: Any) -> None:
         if struck.is_set():
             return guarded(self, step)
         struck.set()
         raise SystemExit
 
-    monkeypatch.setattr(BeatThread, "_guarded", end_once)
+    monkeypatch.setattr(BeatLoop, "_guarded", end_once)
     assert struck.wait(20)
 
     works_on(migrated_database, beat)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from celery_pgbeat.api import importing
-from celery_pgbeat.beat import dispatcher, entries, log_throttle, planner
+from celery_pgbeat.beat import entries, log_throttle
+from celery_pgbeat.beat.decide import dispatcher, planner
 from celery_pgbeat.cli import output
 from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.measures import alarm, counting, gauges, webhook

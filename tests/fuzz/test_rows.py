@@ -14,7 +14,7 @@ import pytest
 
 from celery_pgbeat import PgBeat
 from celery_pgbeat.api.importing import Importer
-from celery_pgbeat.beat.planner import LONGEST_PROBLEM, Planner
+from celery_pgbeat.beat.decide.planner import LONGEST_PROBLEM, Planner
 from celery_pgbeat.declare import KNOWN_OPTIONS
 from celery_pgbeat.declare.columns import READERS
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule

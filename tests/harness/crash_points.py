@@ -20,7 +20,7 @@ TICK = {
     "mark": f"{_STORE}.mark",
     "submit_free": f"{_STORE}.submit_free",
     "submit": f"{_STORE}.submit",
-    "publish": "celery_pgbeat.beat.publisher:Publisher.publish",
+    "publish": "celery_pgbeat.beat.send.publisher:Publisher.publish",
     "confirm": f"{_STORE}.confirm",
 }
 PLANNING = {

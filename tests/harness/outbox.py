@@ -15,34 +15,44 @@ from kombu import Connection
 from kombu.exceptions import ChannelError
 
 from celery_pgbeat.beat.database_clock import boottime
-from celery_pgbeat.beat.messages import OutgoingJob
-from celery_pgbeat.beat.publisher import Published, Publisher
 from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.send.broker import Broker
+from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.beat.send.orders import Order
+from celery_pgbeat.beat.send.publisher import BATCH, Published, Publisher
+from celery_pgbeat.beat.send.rendering.renderer import Renderer
+from celery_pgbeat.measures.observer import Observer
 
 SOON = datetime(2030, 1, 1, 12, tzinfo=timezone.utc)  # later than any node's clock, so that nothing has expired
 LEASE = 60.0  # seconds
 
 
+# What an order and a job have in common here: `shop.probe`, due at noon.
+PROBE: dict[str, Any] = {
+    "periodic_task": "nightly",
+    "scheduled_for": datetime(2026, 12, 7, 12, tzinfo=timezone.utc),
+    "origin": "schedule",
+    "run": 0,
+    "task": "shop.probe",
+    "args": "[1]",
+    "kwargs": '{"a": "ü"}',
+    "queue": None,
+    "priority": None,
+    "sensitive": False,
+    "max_run_time": None,
+    "schedule": "*/5 * * * *",
+    "timezone": "Europe/Berlin",
+}
+
+
 def job(**changes: Any) -> OutgoingJob:
     """Make a job of `shop.probe` that was due at noon."""
-    values: dict[str, Any] = {
-        "id": uuid.uuid4(),
-        "periodic_task": "nightly",
-        "scheduled_for": datetime(2026, 12, 7, 12, tzinfo=timezone.utc),
-        "origin": "schedule",
-        "run": 0,
-        "task": "shop.probe",
-        "args": "[1]",
-        "kwargs": '{"a": "ü"}',
-        "queue": None,
-        "priority": None,
-        "options": {},
-        "sensitive": False,
-        "max_run_time": None,
-        "schedule": "*/5 * * * *",
-        "timezone": "Europe/Berlin",
-    }
-    return OutgoingJob(**{**values, **changes})
+    return OutgoingJob(**{"id": uuid.uuid4(), **PROBE, "options": {}, **changes})
+
+
+def order(job_id: uuid.UUID, **changes: Any) -> Order:
+    """Make the order of such a job."""
+    return Order(job_id, **{**PROBE, **changes})
 
 
 def jobs(count: int, **changes: Any) -> list[OutgoingJob]:
@@ -82,20 +92,31 @@ class Outbox:
         self.code = code or Code()
         self.stopping = False
         self.rendered = 0
+        sender = scheduler or Scheduler(app, lazy=True)
+        self.renderer = Renderer(sender, lambda name: self.code.lazy_entry(name) is not None)
+        self.broker = Broker(sender, self.renderer.connect)
         self.publisher = Publisher(
-            scheduler or Scheduler(app, lazy=True),
+            sender,
             DatabaseClock(),  # type: ignore[arg-type]
             self.code,  # type: ignore[arg-type]
+            self.broker,
+            self.renderer,
             lambda: self.stopping,
+            Observer(),
         )
-        self._render = self.publisher._renderer.render
-        self.publisher._renderer.render = self._nothing if plainly else self._counted  # type: ignore[method-assign]
+        self._render = self.renderer.render
+        self.renderer.render = self._nothing if plainly else self._counted  # type: ignore[method-assign]
         self.publisher._together = not plainly
 
     def publish(self, given: Sequence[OutgoingJob], lease: float = LEASE) -> Published:
         """Publish with a lease of this many seconds."""
-        assert self.publisher.ready()
-        return self.publisher.publish(given, boottime() + lease)
+        assert self.broker.ready()
+        lease_ends, published = boottime() + lease, Published()
+        for first in range(0, len(given), BATCH):
+            batch = self.publisher.publish(given[first : first + BATCH], lease_ends)
+            for kind in ("sent", "refused", "unsent", "not_sent", "ended"):
+                getattr(published, kind).extend(getattr(batch, kind))
+        return published
 
     def _counted(self, given: Sequence[OutgoingJob], now: datetime) -> Any:
         parcels, rest = self._render(given, now)
@@ -113,7 +134,7 @@ def outbox(app: Celery, **arguments: Any) -> Iterator[Outbox]:
     try:
         yield made
     finally:
-        made.publisher.close()
+        made.broker.close()
 
 
 def app_of(broker: str, **settings: Any) -> Celery:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.beat.backfiller import Backfiller
+from celery_pgbeat.beat.decide.backfiller import Backfiller
 from celery_pgbeat.planning import BackfillRow, BackfillStep, Rules
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
@@ -46,9 +46,9 @@ def active(store: BeatQueries) -> list[tuple[str, str]]:
 @pytest.fixture
 def backfiller(store: BeatQueries) -> Backfiller:
     delivery: Any = SimpleNamespace(wait_for_place=lambda: True, deliver=lambda *_: None)
-    submitter: Any = SimpleNamespace(full_acts_as=lambda: "full")
+    tracking: Any = SimpleNamespace(full_acts_as=lambda: "full")
     rules = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
-    return Backfiller(store, delivery, submitter, Settings(), rules)
+    return Backfiller(store, delivery, tracking, Settings(), rules)
 
 
 def hourly(store: BeatQueries, name: str, **columns: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.beat.backfiller import Backfiller
+from celery_pgbeat.beat.decide.backfiller import Backfiller
 from celery_pgbeat.planning import BackfillRow, BackfillStep, Rules, range_of
 from celery_pgbeat.postgres.beat_queries import MOST_RECALLED, BeatQueries
 from celery_pgbeat.postgres.statements import statement
@@ -64,14 +64,14 @@ class Desk:
         self.store = store
         self.sent: list[uuid.UUID] = []
         delivery: Any = SimpleNamespace(wait_for_place=lambda: True, deliver=self._deliver)
-        submitter: Any = SimpleNamespace(full_acts_as=lambda: "full")
-        self._backfiller = Backfiller(store, delivery, submitter, Settings(**settings), RULES)
+        tracking: Any = SimpleNamespace(full_acts_as=lambda: "full")
+        self._backfiller = Backfiller(store, delivery, tracking, Settings(**settings), RULES)
 
     def turn(self) -> bool:
         return self._backfiller.turn([])
 
     def _deliver(self, orders: Any, _lease_ends: float) -> None:
-        self.sent += [make().id for _, _, make in orders]
+        self.sent += [order.id for order in orders]
 
 
 @pytest.fixture

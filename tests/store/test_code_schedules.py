@@ -17,7 +17,7 @@ from celery.schedules import BaseSchedule, crontab
 from celery.signals import import_modules
 
 from celery_pgbeat import PgBeat, cron, every
-from celery_pgbeat.beat.code_schedules import CodeSchedules
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.declare import declarations_of
 from celery_pgbeat.errors import DatabaseUnavailable, InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.postgres.database import Database
@@ -309,7 +309,7 @@ def test_a_declaration_that_vanishes_pauses_its_row_and_says_so(
     gone, kept = rows(database)["a"], rows(database)["b"]
     assert (gone.enabled, gone.paused_by, gone.pause_reason) == (False, "code:shop", "no longer declared by code:shop")
     assert kept.enabled
-    assert "Paused 'a', which the code declares no more" in caplog.text
+    assert "Paused 'a', which the code no longer declares" in caplog.text
 
 
 def test_a_declaration_that_returns_resumes_its_row(database: Database) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
-from celery_pgbeat.beat.dispatcher import Dispatcher
-from celery_pgbeat.beat.publisher import Published
-from celery_pgbeat.planning import Rules
+from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.send.publisher import Published
+from celery_pgbeat.beat.wiring import Wiring
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.settings import Settings
+from tests.harness.outbox import app_of, order
 from tests.harness.ticks import beat, decided, jobs, make_due, submit
 from tests.harness.transactions import Transaction
 
@@ -50,20 +49,18 @@ def test_what_was_sent_while_somebody_held_its_job_is_confirmed_in_the_next_turn
     store: BeatQueries, migrated_database: str, job: UUID, lease: float, state: str
 ) -> None:
     settings = Settings.from_mapping({"pgbeat_url": migrated_database})
-    parts: dict[str, Any] = {
-        "publisher": Sends(),
-        "outcomes": None,
-        "watch": DatabaseClock(settings.dead_after),
-        "code": SimpleNamespace(lazy_names=[]),
-    }
-    rules = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
-    dispatcher = Dispatcher(store, settings=settings, rules=rules, **parts)
+    app = app_of("memory://")
+    wiring = Wiring(Scheduler(app, lazy=True), settings)
+    publisher: Any = Sends()
+    made = wiring.open(store, publisher=publisher, inline=True)
     other = Transaction(migrated_database)
     other.execute("select from pgbeat.active_job for update")
 
-    dispatcher._delivery._deliver([(job, "a", lambda: SimpleNamespace(id=job, send_by=None))], boottime() + lease)  # type: ignore[arg-type,return-value]
+    made.delivery.deliver([order(job, periodic_task="a")], boottime() + lease)
     assert ["pending"] == [found["state"] for found in jobs(store)]
     other.rollback()
-    dispatcher.turn()
+    made.dispatcher.turn()
+    wiring.wakeup.close()
+    wiring.database.close()
 
     assert [state] == [found["state"] for found in jobs(store)]

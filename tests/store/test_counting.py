@@ -1,148 +1,149 @@
-"""What a beat counts is what its statements answered."""
+"""What a beat counts is what its statements returned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from celery_pgbeat.measures.counting import CountingQueries
+from celery_pgbeat.beat.send.messages import Refusal
+from celery_pgbeat.beat.send.publisher import Published
+from celery_pgbeat.measures.counting import Counting
 from celery_pgbeat.measures.tally import Tally
 from celery_pgbeat.planning import Skipped
-from celery_pgbeat.postgres.beat_queries import BeatQueries
-from celery_pgbeat.postgres.database import Database
 from tests.harness.jobs import make_job
-from tests.harness.ticks import LEASE, beat, decided, make_due
+from tests.harness.outbox import job as outgoing
+from tests.harness.ticks import beat, decided, make_due
+from tests.store.observed import Observed
 
 SECOND = timedelta(seconds=1)
 
 
-@dataclass
-class Counted:
-    """A store that counts, what it counts, and by how much its beat's clock is ahead."""
+class Counted(Observed):
+    """A beat that counts, what it counts, and by how much its clock is ahead."""
 
-    store: CountingQueries
-    tally: Tally
-    ahead: timedelta = timedelta(0)
+    def __init__(self, url: str) -> None:
+        self.tally = Tally()
+        self.ahead = timedelta(0)
+        super().__init__(beat(url), Counting(self.tally, lambda: datetime.now(timezone.utc) + self.ahead))
 
 
 @pytest.fixture
-def counted(migrated_database: str) -> Counted:
-    tally = Tally()
-    store = CountingQueries(
-        Database(migrated_database), "beat-a", LEASE, tally, lambda: datetime.now(timezone.utc) + made.ahead
-    )
-    made = Counted(store, tally)
-    return made
+def counted(migrated_database: str) -> Iterator[Counted]:
+    made = Counted(migrated_database)
+    yield made
+    made.close()
 
 
-def submit_free(store: BeatQueries) -> None:
-    store.submit_free([decided(row) for row in store.mark(10)], "UTC")
+def submit_free(beat: Observed) -> None:
+    beat.submit_free([decided(row) for row in beat.mark()])
 
 
-def submit(store: BeatQueries) -> None:
-    store.submit([decided(row) for row in store.mark(10)], "UTC", judging=True, resending=True)
+def submit(beat: Observed) -> None:
+    beat.submit([decided(row) for row in beat.mark()])
 
 
 @pytest.mark.parametrize("how", [submit_free, submit])
 def test_what_is_confirmed_counts_as_sent_with_how_late_it_was(
-    counted: Counted, how: Callable[[BeatQueries], None]
+    counted: Counted, how: Callable[[Observed], None]
 ) -> None:
-    make_due(counted.store, "a")
-    make_due(counted.store, "b")
-    how(counted.store)
+    make_due(counted.queries, "a")
+    make_due(counted.queries, "b")
+    how(counted)
     assert 0 == counted.tally.counts()["sent"]
-    rows = counted.store.database.execute("select id from pgbeat.active_job")
 
     counted.ahead = 20 * SECOND
-    counted.store.confirm([(row.id, 0.0) for row in rows])
+    counted.deliver(counted.jobs())
 
     buckets, total = counted.tally.lateness()
     assert (2, 0, 2) == (counted.tally.counts()["sent"], dict(buckets)["10.0"], dict(buckets)["+Inf"])
     assert 39 < total < 60
 
 
-def test_what_somebody_held_is_counted_when_it_is_confirmed_again(counted: Counted, migrated_database: str) -> None:
-    make_due(counted.store, "a")
-    submit_free(counted.store)
-    (row,) = counted.store.database.execute("select id from pgbeat.active_job")
+def test_a_job_whose_row_is_locked_is_counted_when_it_is_confirmed_again(
+    counted: Counted, migrated_database: str
+) -> None:
+    make_due(counted.queries, "a")
+    submit_free(counted)
     with (
         beat(migrated_database, "other")
         .database.engine.execution_options(isolation_level="READ COMMITTED")
         .begin() as holding
     ):
         holding.exec_driver_sql("select from pgbeat.active_job for update")
-        assert {row.id} == counted.store.confirm([(row.id, 0.0)]).held
+        counted.deliver(counted.jobs())
+        assert counted.beat.delivery.is_unfinished
     assert 0 == counted.tally.counts()["sent"]
 
-    counted.store.confirm([(row.id, 0.0)])
+    assert counted.beat.delivery.confirm_again()
 
     assert (1, 1) == (counted.tally.counts()["sent"], counted.tally.lateness()[0][-1][1])
 
 
-def test_a_job_in_the_way_and_what_is_passed_over_count_as_skipped(counted: Counted) -> None:
-    make_due(counted.store, "a")
-    make_job(counted.store.database, periodic_task="a", state="running", exclusive=True)
-    (row,) = counted.store.mark(10)
-    passed = Skipped(row.next_run_at - 3 * SECOND, row.next_run_at - SECOND, 3, "too_late")
+def test_a_job_in_the_way_and_occurrences_that_are_left_out_count_as_skipped(counted: Counted) -> None:
+    make_due(counted.queries, "a")
+    make_job(counted.queries.database, periodic_task="a", state="running", exclusive=True)
+    (row,) = counted.mark()
+    skipped = Skipped(row.next_run_at - 3 * SECOND, row.next_run_at - SECOND, 3, "too_late")
 
-    counted.store.submit([decided(row, skipped=passed)], "UTC", judging=True, resending=True)
+    counted.submit([decided(row, skipped=skipped)])
 
     assert {"overlap": 1, "too_late": 3} == counted.tally.skipped()
 
 
 def test_what_was_taken_from_this_beat_is_not_counted(counted: Counted) -> None:
-    make_due(counted.store, "a")
-    (row,) = counted.store.mark(10)
-    counted.store.unmark()
+    make_due(counted.queries, "a")
+    (row,) = counted.mark()
+    counted.queries.unmark()
 
-    counted.store.submit([decided(row)], "UTC", judging=True, resending=True)
+    counted.submit([decided(row)])
 
     assert not counted.tally.skipped()
 
 
 def test_a_refusal_is_counted_and_the_third_one_loses_the_job(counted: Counted) -> None:
-    make_due(counted.store, "a")
-    submit_free(counted.store)
-    (row,) = counted.store.database.execute("select id from pgbeat.active_job")
+    make_due(counted.queries, "a")
+    submit_free(counted)
+    (job,) = counted.jobs()
+    counted.published = Published(refused=[Refusal(job, "a", ValueError("no such exchange"))])
 
     for _ in range(3):
-        counted.store.refuse([(row.id, "no such exchange")])
+        counted.deliver([job])
 
     assert (3, 1) == (counted.tally.counts()["refused"], counted.tally.counts()["lost"])
 
 
 def test_what_is_taken_over_counts_as_recovered_or_skipped(counted: Counted) -> None:
-    make_due(counted.store, "a")
-    make_due(counted.store, "gone")
-    submit_free(counted.store)
-    counted.store.give_back()
-    counted.store.database.execute("delete from pgbeat.periodic_task where name = 'gone'")
+    make_due(counted.queries, "a")
+    make_due(counted.queries, "gone")
+    submit_free(counted)
+    counted.queries.give_back()
+    counted.queries.database.execute("delete from pgbeat.periodic_task where name = 'gone'")
 
-    counted.store.recover(10, on_time=32 * SECOND)
+    counted.beat.dispatcher.turn()
 
     assert (1, {"deleted": 1}) == (counted.tally.counts()["recovered"], counted.tally.skipped())
 
 
 def test_a_silent_job_that_is_given_up_counts_as_lost(counted: Counted) -> None:
-    make_job(counted.store.database, periodic_task="marked", state="running", on_lost="give_up")
-    make_job(counted.store.database, periodic_task="again", state="running", on_lost="rerun")
-    counted.store.database.execute(
+    make_job(counted.queries.database, periodic_task="marked", state="running", on_lost="give_up")
+    make_job(counted.queries.database, periodic_task="again", state="running", on_lost="rerun")
+    counted.queries.database.execute(
         "update pgbeat.active_job set check_at = 'epoch', busy_until = pgbeat.now() - interval '1 hour'"
     )
 
-    counted.store.judge(10, resending=True)
+    counted.beat.dispatcher.turn()
 
     assert 1 == counted.tally.counts()["lost"]
 
 
-def test_jobs_that_are_not_allowed_count_as_skipped(counted: Counted) -> None:
-    make_due(counted.store, "a")
-    submit_free(counted.store)
-    (row,) = counted.store.database.execute("select id from pgbeat.active_job")
+def test_jobs_of_which_no_message_was_sent_count_as_skipped(counted: Counted) -> None:
+    make_due(counted.queries, "a")
+    submit_free(counted)
+    (job,) = counted.jobs()
+    counted.published = Published(not_sent=[outgoing(id=job)])
 
-    counted.store.skip([row.id], "not_allowed")
+    counted.deliver([job])
 
-    assert {"not_allowed": 1} == counted.tally.skipped()
+    assert {"not_sent": 1} == counted.tally.skipped()

@@ -18,8 +18,8 @@ from celery import Celery
 from celery.beat import BeatLazyFunc
 from celery.schedules import crontab
 
-from celery_pgbeat.beat import code_schedules
-from celery_pgbeat.beat.code_schedules import CodeSchedules, Declared, _hash_of
+from celery_pgbeat.beat.upkeep import code_schedules
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules, Declared, _hash_of
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.code_sync_queries import CodeSyncQueries
@@ -375,7 +375,7 @@ def site_record(name: str, **columns: Any) -> dict[str, Any]:
     """A row as code declares it, complete enough for the table."""
     app = Celery("shop", broker="memory://", set_as_current=False)
     app.conf.update(result_expires=None, beat_schedule={name: entry()})
-    return {**CodeSchedules(app, None, Settings())._code.records[name], **columns}  # type: ignore[arg-type]
+    return {**CodeSchedules(app, None, Settings()).declared.records[name], **columns}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -501,7 +501,7 @@ from celery import Celery
 from celery.beat import BeatLazyFunc
 from celery.schedules import crontab
 from celery_pgbeat import PgBeat, cron
-from celery_pgbeat.beat.code_schedules import CodeSchedules
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.settings import Settings
 
 turn = reversed if "reversed" in sys.argv else list
@@ -532,7 +532,7 @@ def task():
 
 for declare in turn([one, two]):
     declare()
-code = CodeSchedules(app, None, Settings())._code
+code = CodeSchedules(app, None, Settings()).declared
 assert {"plain", "lazy", "options", "added", "one", "two", "three"} == set(code.records), code.records
 print(code.hash)
 """
@@ -576,7 +576,7 @@ def test_the_hash_tells_declarations_apart(other: dict[str, Any]) -> None:
     def hash_of(schedule: dict[str, Any]) -> str:
         app = Celery("shop", broker="memory://", set_as_current=False)
         app.conf.update(result_expires=None, beat_schedule=schedule)
-        return CodeSchedules(app, None, Settings())._code.hash  # type: ignore[arg-type]
+        return CodeSchedules(app, None, Settings()).declared.hash  # type: ignore[arg-type]
 
     assert hash_of({"a": entry(1)}) == hash_of({"a": entry(1)})
     assert hash_of({"a": entry(1)}) != hash_of(other)
@@ -586,7 +586,7 @@ def at_random(minute: int, **more: Any) -> dict[str, Any]:
     return {f"job-{number:02}": {**entry(), "schedule": crontab(minute=minute), **more} for number in range(12)}
 
 
-RANDOM = "Are they random at import?"
+RANDOM = "Are these times random at import?"
 
 
 @pytest.mark.parametrize(
@@ -621,4 +621,4 @@ def test_beats_that_live_side_by_side_and_differ_in_nothing_but_times_are_told_s
     assert told == len(warnings)
     if told:
         assert "the times of 'job-00', 'job-01', 'job-02'" in warnings[0]
-        assert "'job-09', …. Are they" in warnings[0]
+        assert "'job-09', …. Are these times" in warnings[0]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from celery_pgbeat.beat import janitor
-from celery_pgbeat.beat.janitor import AGAIN_AFTER, LEFT_TOO_OFTEN, Janitor
+from celery_pgbeat.beat.upkeep import janitor
+from celery_pgbeat.beat.upkeep.janitor import AGAIN_AFTER, LEFT_TOO_OFTEN, Janitor
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.settings import Settings
 from tests.harness.session import Session
@@ -23,7 +25,8 @@ def test_days_that_a_stranger_keeps_from_being_made_are_told_and_made_once_he_is
     now = 0.0
     monkeypatch.setattr(janitor, "boottime", lambda: now)
     store = beat(migrated_database)
-    keeper = Janitor(store, Settings(), NodeId.mine())
+    tracking: Any = SimpleNamespace(workers_track=False)
+    keeper = Janitor(store, Settings(), NodeId.mine(), tracking)
     stranger = Session(migrated_database)
     stranger.rows(
         "drop table pgbeat.finished_job_"

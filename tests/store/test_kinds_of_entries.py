@@ -20,7 +20,7 @@ from celery.schedules import crontab, schedule
 from kombu import Exchange, Queue
 from kombu.serialization import register, unregister
 
-from celery_pgbeat.beat.code_schedules import CodeSchedules
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.testing import PgBeatTest

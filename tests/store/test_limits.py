@@ -15,9 +15,9 @@ from celery_pgbeat import PgBeat
 from celery_pgbeat.api import importing
 from celery_pgbeat.api.importing import Importer
 from celery_pgbeat.beat import entries
-from celery_pgbeat.beat.code_schedules import CodeSchedules
+from celery_pgbeat.beat.decide.planner import LONGEST_PROBLEM, problem_of
 from celery_pgbeat.beat.entries import Entries
-from celery_pgbeat.beat.planner import LONGEST_PROBLEM, problem_of
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.cli import output
 from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule

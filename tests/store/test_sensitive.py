@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from celery_pgbeat import PgBeat
-from celery_pgbeat.beat.messages import OutgoingJob
+from celery_pgbeat.beat.send.orders import order_of_recovered, outgoing_job
 from celery_pgbeat.cli import main
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.redaction import MASK
@@ -90,7 +90,7 @@ def test_a_submitted_job_carries_it_even_after_its_row_has_changed(migrated_data
     session.rows("update pgbeat.periodic_task set sensitive = false")
     session.rows("update pgbeat.active_job set marked_at = null, marked_by = null, check_at = default")
 
-    jobs = [OutgoingJob.recovered(recovered) for recovered in store.recover(10, HOUR)]
+    jobs = [outgoing_job(order_of_recovered(recovered)) for recovered in store.recover(10, HOUR)]
 
     assert [True] == [job.sensitive for job in jobs]
 

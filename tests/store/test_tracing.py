@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
+from datetime import datetime, timezone
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 
+from celery_pgbeat.beat.send.messages import Refusal
+from celery_pgbeat.beat.send.publisher import Published
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.measures.spans import Spans
-from celery_pgbeat.measures.tracing import TracingQueries
+from celery_pgbeat.measures.tracing import Tracing
 from celery_pgbeat.planning import Skipped
 from celery_pgbeat.postgres.beat_queries import Submitted
-from celery_pgbeat.postgres.database import Database
 from tests.harness.exported import Exported, counts, exported
 from tests.harness.jobs import make_job
-from tests.harness.ticks import LEASE, beat, decided, make_due
+from tests.harness.outbox import app_of, job
+from tests.harness.ticks import beat, decided, make_due
+from tests.store.observed import Observed
 from tests.store.test_counting import SECOND, submit, submit_free
+
+
+class Traced(Observed):
+    """A beat that is traced."""
+
+    def __init__(self, url: str) -> None:
+        self.spans = Spans()
+        super().__init__(
+            beat(url), Tracing(self.spans, app_of("memory://"), "beat-a", lambda: datetime.now(timezone.utc))
+        )
 
 
 @pytest.fixture
@@ -27,14 +40,11 @@ def seen() -> Iterator[Exported]:
 
 
 @pytest.fixture
-def store(migrated_database: str, seen: Exported) -> TracingQueries:
-    made = TracingQueries(Database(migrated_database), "beat-a", LEASE)
-    made.spans = Spans()
-    return made
-
-
-def sent(store: TracingQueries) -> list[tuple[uuid.UUID, float]]:
-    return [(row.id, 0.0) for row in store.database.execute("select id from pgbeat.active_job order by id")]
+def store(migrated_database: str, seen: Exported) -> Iterator[Traced]:
+    del seen  # exports before the first span
+    made = Traced(migrated_database)
+    yield made
+    made.close()
 
 
 def phases(seen: Exported) -> list[ReadableSpan]:
@@ -44,22 +54,21 @@ def phases(seen: Exported) -> list[ReadableSpan]:
     return sorted(inside, key=lambda span: span.start_time or 0)
 
 
-def test_a_look_that_finds_nothing_due_is_no_tick(store: TracingQueries, seen: Exported) -> None:
+def test_a_look_that_finds_nothing_due_is_no_tick(store: Traced, seen: Exported) -> None:
     store.look()
-    store.mark(10)
-    store.recover(10, 32 * SECOND)
-    store.look()
+    store.mark()
+    store.beat.dispatcher.turn()
 
     assert [] == seen.spans
 
 
-def test_a_tick_is_its_phases_with_their_counts(store: TracingQueries, seen: Exported) -> None:
-    make_due(store, "a")
-    make_due(store, "b")
+def test_a_tick_is_its_phases_with_their_counts(store: Traced, seen: Exported) -> None:
+    make_due(store.queries, "a")
+    make_due(store.queries, "b")
 
     submit_free(store)
     store.look()
-    store.confirm(sent(store))
+    store.deliver(store.jobs())
 
     assert [
         ("pgbeat mark", {"beat": "beat-a", "due": 2}),
@@ -73,18 +82,16 @@ def test_a_tick_is_its_phases_with_their_counts(store: TracingQueries, seen: Exp
     assert 1 == len({span.context.trace_id for span in seen.spans})
 
 
-def test_a_second_submit_of_what_was_held_is_a_second_phase_of_the_same_tick(
-    store: TracingQueries, seen: Exported
-) -> None:
-    make_due(store, "a")
-    make_job(store.database, periodic_task="a", state="running", exclusive=True)
-    (row,) = store.mark(10)
-    passed = Skipped(row.next_run_at - 3 * SECOND, row.next_run_at - SECOND, 3, "too_late")
-    decision = decided(row, skipped=passed)
+def test_a_second_submit_of_what_was_held_is_a_second_phase_of_the_same_tick(store: Traced, seen: Exported) -> None:
+    make_due(store.queries, "a")
+    make_job(store.queries.database, periodic_task="a", state="running", exclusive=True)
+    (row,) = store.mark()
+    skipped = Skipped(row.next_run_at - 3 * SECOND, row.next_run_at - SECOND, 3, "too_late")
+    decision = decided(row, skipped=skipped)
 
-    store.submit_free([decision], "UTC")
+    store.submit_free([decision])
     store.look()
-    store.submit([decision], "UTC", judging=True, resending=True)
+    store.submit([decision])
 
     named = [(span.name, counts(span)) for span in phases(seen)][2:]
     assert [
@@ -94,17 +101,17 @@ def test_a_second_submit_of_what_was_held_is_a_second_phase_of_the_same_tick(
 
 
 def test_a_submit_that_fails_is_a_phase_with_an_error(
-    store: TracingQueries, seen: Exported, monkeypatch: pytest.MonkeyPatch
+    store: Traced, seen: Exported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(*_: object, **__: object) -> list[Submitted]:
         raise DatabaseBusy("a time-out")
 
-    make_due(store, "a")
-    rows = store.mark(10)
-    monkeypatch.setattr(store, "_run", busy)
+    make_due(store.queries, "a")
+    rows = store.mark()
+    monkeypatch.setattr(store.queries, "submit_free", busy)
 
     with pytest.raises(DatabaseBusy):
-        store.submit_free([decided(row) for row in rows], "UTC")
+        store.submit_free([decided(row) for row in rows])
 
     assert {"celery_pgbeat.decisions": 1, "error.type": "DatabaseBusy"} == dict(
         seen.one("pgbeat submit").attributes or {}
@@ -112,51 +119,50 @@ def test_a_submit_that_fails_is_a_phase_with_an_error(
 
 
 def test_what_somebody_held_keeps_its_tick_open_until_it_is_confirmed_again(
-    store: TracingQueries, seen: Exported, migrated_database: str
+    store: Traced, seen: Exported, migrated_database: str
 ) -> None:
-    make_due(store, "a")
+    make_due(store.queries, "a")
     submit(store)
-    jobs = sent(store)
     other = beat(migrated_database, "other").database.engine
     with other.execution_options(isolation_level="READ COMMITTED").begin() as holding:
         holding.exec_driver_sql("select from pgbeat.active_job for update")
-        store.confirm(jobs)
+        store.deliver(store.jobs())
     store.look()
     assert [] == seen.named("pgbeat tick")
 
-    store.confirm(jobs)
+    store.beat.delivery.confirm_again()
 
     assert [1, 0] == [counts(span)["held"] for span in phases(seen) if span.name == "pgbeat confirm"]
 
 
-@pytest.mark.parametrize("how", ["refuse", "give_back", "skip"])
-def test_a_job_that_is_not_sent_keeps_no_tick_open(store: TracingQueries, seen: Exported, how: str) -> None:
-    make_due(store, "a")
+@pytest.mark.parametrize("how", ["refused", "unsent", "not_sent"])
+def test_a_job_that_is_not_sent_keeps_no_tick_open(store: Traced, seen: Exported, how: str) -> None:
+    make_due(store.queries, "a")
     submit_free(store)
     store.look()
-    ((job, _),) = sent(store)
+    (one,) = store.jobs()
+    store.published = {
+        "refused": Published(refused=[Refusal(one, "a", ValueError("no such exchange"))]),
+        "unsent": Published(unsent=[one]),
+        "not_sent": Published(not_sent=[job(id=one)]),
+    }[how]
 
-    if how == "refuse":
-        store.refuse([(job, "no such exchange")])
-    elif how == "skip":
-        store.skip([job], "not_allowed")
-    else:
-        store.give_back([job])
+    store.deliver([one])
 
     assert {"beat": "beat-a", "due": 1, "jobs": 1} == counts(seen.one("pgbeat tick"))
 
 
-def test_what_is_taken_over_is_a_trace_of_its_own(store: TracingQueries, seen: Exported) -> None:
-    make_due(store, "a")
+def test_what_is_taken_over_is_a_trace_of_its_own(store: Traced, seen: Exported) -> None:
+    make_due(store.queries, "a")
     submit_free(store)
-    store.give_back()
-    first = store.spans.tick_of(sent(store)[0][0])
+    store.queries.give_back()
 
-    (row,) = store.recover(10, 32 * SECOND)
-    assert store.spans.tick_of(row.id) not in (None, first)
-    store.confirm([(row.id, 0.0)])
-    store.mark(10)
+    store.beat.dispatcher.turn()
+    store.look()
 
     assert {"beat": "beat-a", "recovered": 1, "skipped": 0, "jobs": 1} == counts(
         next(span for span in seen.named("pgbeat recover") if span.parent is None)
     )
+    confirm = seen.one("pgbeat confirm")
+    assert confirm.parent is not None
+    assert "pgbeat recover" in [span.name for span in seen.spans if span.context.span_id == confirm.parent.span_id]

@@ -20,7 +20,8 @@ from click.testing import CliRunner
 from celery_pgbeat.api.exchange import EMPTY, differences, line_of
 from celery_pgbeat.api.rows import PeriodicTask
 from celery_pgbeat.beat.entries import RowEntry
-from celery_pgbeat.beat.messages import JobEntry, OutgoingJob, Refusal, options_of
+from celery_pgbeat.beat.send.messages import JobEntry, Refusal, options_of
+from celery_pgbeat.beat.send.orders import order_of_recovered, outgoing_job
 from celery_pgbeat.cli import main
 from celery_pgbeat.cli.output import row_as_dict
 from celery_pgbeat.declare import define
@@ -81,7 +82,7 @@ def test_a_job_that_was_taken_over_is_as_sensitive_as_it_was_made() -> None:
     )
 
     of_an_older_beat, ours = (
-        OutgoingJob.recovered(replace(given, message=json.dumps({**message, **more})))
+        outgoing_job(order_of_recovered(replace(given, message=json.dumps({**message, **more}))))
         for more in ({}, {"sensitive": True})
     )
 
@@ -252,7 +253,7 @@ def test_celery_makes_the_messages_of_retries_with_the_mask() -> None:
 def test_a_shape_that_cannot_be_learnt_is_told_without_the_error_of_a_sensitive_job(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from celery_pgbeat.beat.rendering import renderer
+    from celery_pgbeat.beat.send.rendering import renderer
 
     monkeypatch.setattr(renderer, "build_template", partial(_leak))
     caplog.set_level(logging.DEBUG)
@@ -273,7 +274,7 @@ def test_an_error_of_a_batch_that_holds_a_sensitive_message_is_told_by_its_class
     for sensitive in (False, True):
         caplog.clear()
         with outbox(app_of("memory://")) as ours:
-            ours.publisher.ready()
+            ours.broker.ready()
             ours.publisher._lose(error, [job(), job(sensitive=sensitive)])
 
         assert type(error).__name__ in caplog.text or not sensitive

@@ -44,13 +44,13 @@ def dues(app: Celery, since: str = NOON, until: str = NEXT_NOON, **rest: Any) ->
         datetime(2026, 3, 29, 3, tzinfo=timezone(timedelta(hours=2))),
     ],
 )
-def test_an_instant_is_written_as_its_writer_thinks_of_it(written: datetime | str) -> None:
+def test_an_instant_may_be_written_in_several_ways(written: datetime | str) -> None:
     read = at(written)
 
     assert (datetime(2026, 3, 29, 1, tzinfo=timezone.utc), timezone.utc) == (read, read.tzinfo)
 
 
-def test_of_a_reading_that_is_there_twice_the_first_is_meant_and_an_offset_says_the_second() -> None:
+def test_of_a_wall_time_that_occurs_twice_the_first_is_taken_unless_an_offset_is_given() -> None:
     assert at("2026-10-25T02:30+02:00") == at("2026-10-25 02:30 Europe/Berlin")
     assert timedelta(hours=1) == at("2026-10-25T02:30+01:00") - at("2026-10-25 02:30 Europe/Berlin")
 
@@ -66,12 +66,12 @@ def test_of_a_reading_that_is_there_twice_the_first_is_meant_and_an_offset_says_
         ("2026-03-29 03:00 Europe/Berlim", "Europe/Berlim"),
     ],
 )
-def test_what_is_no_instant_says_why(written: datetime | str, reason: str) -> None:
+def test_an_invalid_instant_is_refused_with_the_reason(written: datetime | str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         at(written)
 
 
-def test_a_nightly_run_in_the_gap_of_spring_goes_out_right_after_it_and_says_so() -> None:
+def test_a_nightly_run_in_the_spring_gap_is_sent_right_after_it_with_a_note() -> None:
     app = shop({"nightly": entry(crontab(minute=30, hour=2))}, timezone="Europe/Berlin")
 
     (run,) = upcoming(app, NOON, NEXT_NOON)
@@ -83,7 +83,7 @@ def test_a_nightly_run_in_the_gap_of_spring_goes_out_right_after_it_and_says_so(
     assert str(run).startswith("nightly at Sun 2026-03-29 03:00:00+02:00 (the clocks go forward")
 
 
-def test_all_doors_of_declaration_count_and_the_earliest_comes_first() -> None:
+def test_all_ways_of_declaring_count_and_the_earliest_run_comes_first() -> None:
     app = shop({"late": entry(cron("0 9 * * *"))})
     beat = PgBeat(app)
 
@@ -123,7 +123,7 @@ def test_a_row_that_runs_when_it_is_new_runs_first_at_the_deployment() -> None:
     assert [None, at("2026-03-28T13:00Z")] == [run.scheduled_for for run in runs]
 
 
-def test_bounds_windows_and_jitter_are_in_it() -> None:
+def test_bounds_windows_and_jitter_are_respected() -> None:
     app = shop(
         {
             "ends": entry("0 * * * *", end_at=datetime(2026, 3, 28, 14, tzinfo=timezone.utc)),
@@ -164,7 +164,7 @@ def test_a_name_that_the_code_does_not_declare_is_an_error_and_not_an_empty_list
         upcoming(shop({"nightly": entry("@daily")}), NOON, NEXT_NOON, name="nigthly")
 
 
-def test_more_runs_than_anybody_compares_are_an_error() -> None:
+def test_more_runs_than_the_limit_are_an_error() -> None:
     app = shop({"poll": entry(every("1s"))})
 
     assert 10 == len(upcoming(app, NOON, "2026-03-28T12:00:10Z", limit=10))
@@ -175,7 +175,7 @@ def test_more_runs_than_anybody_compares_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("source", [PgBeat(url="postgresql://localhost/shop"), "shop"])
-def test_what_has_no_app_is_refused(source: Any) -> None:
+def test_a_source_without_an_app_is_refused(source: Any) -> None:
     with pytest.raises(TypeError, match="is no Celery app"):
         upcoming(source, NOON, NEXT_NOON)
 
@@ -183,7 +183,7 @@ def test_what_has_no_app_is_refused(source: Any) -> None:
 @pytest.mark.parametrize(
     "schedule", [crontab(minute="*/20"), cron("*/20 * * * *"), every("20m"), timedelta(minutes=20)]
 )
-def test_a_schedule_alone_tells_its_occurrences(schedule: Any) -> None:
+def test_occurrences_of_a_schedule_alone(schedule: Any) -> None:
     found = occurrences(schedule, NOON, "2026-03-28T12:40Z")
 
     assert [at("2026-03-28T12:20Z"), at("2026-03-28T12:40Z")] == found

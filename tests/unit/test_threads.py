@@ -67,7 +67,7 @@ def test_a_thread_that_returns_has_ended_as_it_was_asked_to(
     assert [] == caplog.records
 
 
-def test_a_thread_that_ends_at_once_is_logged_once_and_rests_before_it_starts_again(
+def test_a_thread_that_ends_at_once_is_logged_once_and_pauses_before_it_starts_again(
     work: Work, thread: LastingThread, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(threads, "PAUSE", 1000.0)

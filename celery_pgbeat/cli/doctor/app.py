@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from celery_pgbeat.beat.broker import CAUTION, CONNECT_TIMEOUT
+from celery_pgbeat.beat.send.broker import CAUTION, CONNECT_TIMEOUT
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
 from celery_pgbeat.cli.output import number
 from celery_pgbeat.postgres.admin_queries import AdminQueries

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from kombu.exceptions import OperationalError
 
-from celery_pgbeat.beat import broker as brokers
-from celery_pgbeat.beat.broker import Broker
 from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.send import broker as brokers
+from celery_pgbeat.beat.send.broker import Broker
 from tests.harness.outbox import app_of
 
 
@@ -33,7 +33,7 @@ def test_a_broker_that_is_away_is_probed_at_once_and_then_after_pauses_that_grow
     assert [0.0, 0.5, 1.0, 2.0, 4.0, 5.0] == pauses
 
 
-def test_a_broker_that_is_away_is_told_once_and_its_return_too(
+def test_a_broker_that_is_away_is_logged_once_and_its_return_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     connect = Broker._connect
@@ -50,7 +50,7 @@ def test_a_broker_that_is_away_is_told_once_and_its_return_too(
     assert 1 == caplog.text.count("The broker is back")
 
 
-def test_whoever_renders_is_told_of_each_connection() -> None:
+def test_the_renderer_gets_each_new_connection() -> None:
     told: list[Any] = []
     here = broker("memory://", told)
 
@@ -63,7 +63,7 @@ def test_whoever_renders_is_told_of_each_connection() -> None:
     assert here.producer is None
 
 
-def test_caution_is_taken_only_where_the_user_has_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timeouts_are_set_only_where_the_user_has_set_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(brokers.CAUTION, "memory", {"socket_timeout": 5.0, "socket_keepalive": True})
     app = app_of("memory://", broker_transport_options={"socket_timeout": 1.0})
     here = Broker(Scheduler(app, lazy=True), lambda _producer: None)
@@ -73,7 +73,7 @@ def test_caution_is_taken_only_where_the_user_has_not_decided(monkeypatch: pytes
     here.close()
 
 
-def test_what_a_message_names_and_nobody_knows_is_no_error_of_the_connection() -> None:
+def test_an_unknown_name_in_a_message_is_no_connection_error() -> None:
     """Redis's connection errors have a KeyError among them, which kombu passes on in its own class."""
     raised = OperationalError("'by hand'")
     raised.__cause__ = KeyError("by hand")
@@ -83,7 +83,7 @@ def test_what_a_message_names_and_nobody_knows_is_no_error_of_the_connection() -
     assert broker("redis://").is_connection_error(OperationalError("away"))
 
 
-def test_a_probe_that_hangs_is_waited_for_no_longer_than_a_moment_and_its_end_rings(
+def test_a_turn_waits_only_a_moment_for_a_probe_that_hangs_and_is_woken_at_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     connect, hanging, answered, rung = Broker._connect, threading.Event(), threading.Event(), threading.Semaphore(0)

@@ -36,7 +36,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     return Time(monkeypatch)
 
 
-def test_a_beat_judges_only_after_it_has_listened_for_dead_after(time: Time) -> None:
+def test_a_beat_judges_only_after_it_was_in_contact_for_dead_after(time: Time) -> None:
     watch = DatabaseClock(DEAD_AFTER)
     time.passes(watch, 30)
     assert not watch.may_judge
@@ -46,7 +46,7 @@ def test_a_beat_judges_only_after_it_has_listened_for_dead_after(time: Time) -> 
 
 
 @pytest.mark.parametrize("step", [3.0, -3.0, 3600.0, -3600.0])
-def test_after_a_step_of_the_databases_clock_judging_starts_anew(time: Time, step: float) -> None:
+def test_after_a_step_of_the_databases_clock_a_beat_waits_again_before_it_judges(time: Time, step: float) -> None:
     watch = DatabaseClock(DEAD_AFTER)
     time.passes(watch, 40, step=step)
     assert not watch.may_judge
@@ -65,7 +65,7 @@ def test_a_beat_sees_that_the_databases_clock_was_set_back(time: Time, step: flo
     assert watch.saw(time.database + timedelta(seconds=60 + step)) is set_back
 
 
-def test_after_an_outage_judging_starts_anew(time: Time) -> None:
+def test_after_an_outage_a_beat_waits_again_before_it_judges(time: Time) -> None:
     watch = DatabaseClock(DEAD_AFTER)
     time.passes(watch, 40)
     watch.lost()
@@ -74,7 +74,7 @@ def test_after_an_outage_judging_starts_anew(time: Time) -> None:
     assert not watch.may_judge
 
 
-def test_a_beat_that_was_stopped_has_not_listened_meanwhile(time: Time) -> None:
+def test_the_time_that_a_beat_was_stopped_is_no_contact(time: Time) -> None:
     watch = DatabaseClock(DEAD_AFTER)
     time.passes(watch, 40)
     time.boot += 60
@@ -101,7 +101,7 @@ def test_the_databases_time_goes_on_while_it_does_not_answer(time: Time) -> None
     assert time.database + timedelta(seconds=7.5) == watch.database_time
 
 
-def test_an_outage_that_is_noted_while_another_thread_asks_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_thread_may_note_an_outage_while_another_reads_may_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = DatabaseClock(DEAD_AFTER)
     watch.saw(NOON)
 

@@ -13,9 +13,13 @@ from typing import Any
 import pytest
 
 from celery_pgbeat.beat.database_clock import boottime
-from celery_pgbeat.beat.delivery import Delivery, Order
 from celery_pgbeat.beat.log_throttle import LogThrottle
-from celery_pgbeat.beat.publisher import Published
+from celery_pgbeat.beat.send.delivery import Delivery
+from celery_pgbeat.beat.send.delivery_thread import DeliveryThread
+from celery_pgbeat.beat.send.orders import Order
+from celery_pgbeat.beat.send.publisher import Published
+from celery_pgbeat.measures.observer import Observer
+from tests.harness.outbox import order
 
 PATIENCE = 10.0  # seconds
 NOW = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -68,7 +72,8 @@ def rung() -> threading.Semaphore:
 @pytest.fixture
 def delivery(gate: Gate, stopping: threading.Event, rung: threading.Semaphore) -> Iterator[Delivery]:
     made: Any = gate
-    yield (line := Delivery(made, made, LogThrottle(), stopping.is_set, rung.release, lambda: NOW))
+    line = DeliveryThread(made, made, LogThrottle(), lambda: NOW, stopping.is_set, Observer(), rung.release)
+    yield line
     for _ in range(10):
         gate.open.release()
     assert line.finish(PATIENCE)
@@ -76,11 +81,10 @@ def delivery(gate: Gate, stopping: threading.Event, rung: threading.Semaphore) -
 
 def batch(send_by: datetime | None = None) -> tuple[uuid.UUID, list[Order]]:
     job = uuid.uuid4()
-    made: Any = SimpleNamespace(id=job, send_by=send_by, periodic_task="row", scheduled_for=NOW)
-    return job, [(job, "row", lambda: made)]
+    return job, [order(job, due_at=send_by, catchup_window=timedelta(0))]
 
 
-def test_batches_go_out_in_their_order_and_each_is_confirmed(gate: Gate, delivery: Delivery) -> None:
+def test_batches_are_sent_in_order_and_each_is_confirmed(gate: Gate, delivery: Delivery) -> None:
     made = [batch() for _ in range(3)]
     for _, orders in made:
         delivery.deliver(orders, boottime() + PATIENCE)
@@ -90,9 +94,7 @@ def test_batches_go_out_in_their_order_and_each_is_confirmed(gate: Gate, deliver
     assert [("confirm", [job], False) for job, _ in made] == gate.told
 
 
-def test_what_has_become_too_late_for_its_catchup_window_is_recorded_and_not_sent(
-    gate: Gate, delivery: Delivery
-) -> None:
+def test_a_job_that_is_later_than_its_catchup_window_is_skipped_and_not_sent(gate: Gate, delivery: Delivery) -> None:
     (late, first), (fresh, second) = batch(NOW - timedelta(microseconds=1)), batch(NOW)
 
     delivery.deliver(first + second, boottime() + PATIENCE)
@@ -102,7 +104,7 @@ def test_what_has_become_too_late_for_its_catchup_window_is_recorded_and_not_sen
     assert [("too_late", [late], False), ("confirm", [fresh], False)] == gate.told
 
 
-def test_there_is_no_place_while_a_batch_waits_and_the_beat_is_rung_when_there_is_one(
+def test_there_is_no_place_while_a_batch_waits_and_the_turns_are_woken_when_there_is_one(
     gate: Gate, delivery: Delivery, rung: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert delivery.wait_for_place()
@@ -113,7 +115,7 @@ def test_there_is_no_place_while_a_batch_waits_and_the_beat_is_rung_when_there_i
     assert delivery.is_full
 
     assert not delivery.wait_for_place()  # the broker hangs, and the turn goes on
-    monkeypatch.setattr("celery_pgbeat.beat.delivery.MOMENT", PATIENCE)
+    monkeypatch.setattr("celery_pgbeat.beat.send.delivery_thread.MOMENT", PATIENCE)
     began = boottime()
     assert not delivery.wait_for_place()  # it has been waited for once
     assert boottime() - began < PATIENCE / 2
@@ -129,10 +131,10 @@ def test_there_is_no_place_while_a_batch_waits_and_the_beat_is_rung_when_there_i
     assert not rung.acquire(blocking=False)  # it rings for a turn that found no place, and for nothing else
 
 
-def test_a_place_that_is_free_within_a_moment_is_waited_for(
+def test_a_turn_waits_for_a_place_that_becomes_free_within_a_moment(
     gate: Gate, delivery: Delivery, rung: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("celery_pgbeat.beat.delivery.MOMENT", PATIENCE)
+    monkeypatch.setattr("celery_pgbeat.beat.send.delivery_thread.MOMENT", PATIENCE)
     for _ in range(2):
         delivery.deliver(batch()[1], boottime() + PATIENCE)
     opening = threading.Timer(0.1, gate.open.release)
@@ -149,9 +151,7 @@ def test_there_is_no_place_at_the_end_of_the_beat(delivery: Delivery, stopping: 
     assert not delivery.wait_for_place()
 
 
-def test_what_goes_wrong_is_raised_once_where_the_turns_are_made_and_the_next_batch_goes_out(
-    gate: Gate, delivery: Delivery
-) -> None:
+def test_an_error_is_raised_once_in_the_next_turn_and_the_next_batch_is_sent(gate: Gate, delivery: Delivery) -> None:
     gate.error = RuntimeError("the database is away")
     delivery.deliver(batch()[1], boottime() + PATIENCE)
     gate.open.release()
@@ -172,7 +172,7 @@ def test_what_goes_wrong_is_raised_once_where_the_turns_are_made_and_the_next_ba
 
 
 @pytest.mark.parametrize(("lease", "late"), [(PATIENCE, False), (0.0, True)])
-def test_what_is_not_sent_is_given_back_and_told_late_when_its_lease_is_over(
+def test_an_unsent_job_is_given_back_and_counts_as_late_if_its_lease_is_over(
     gate: Gate, delivery: Delivery, lease: float, late: bool
 ) -> None:
     gate.sends = False
@@ -184,11 +184,11 @@ def test_what_is_not_sent_is_given_back_and_told_late_when_its_lease_is_over(
     assert [("give back", [job], late)] == gate.told
 
 
-def test_as_much_is_taken_on_as_the_broker_takes_in_the_time(
+def test_the_delivery_estimates_how_many_messages_it_can_send_in_a_time(
     gate: Gate, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert math.inf == delivery.most_within(5.0)
-    monkeypatch.setattr("celery_pgbeat.beat.delivery.boottime", iter([100.0, 100.5]).__next__)
+    monkeypatch.setattr("celery_pgbeat.beat.send.delivery.boottime", iter([100.0, 100.5]).__next__)
     delivery.deliver(batch()[1] + batch()[1], 200.0)
     gate.open.release()
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from celery_pgbeat.beat import dispatcher
-from celery_pgbeat.beat.database_clock import DatabaseClock
-from celery_pgbeat.beat.dispatcher import FIRST_BATCH, SMALLEST_BATCH, Dispatcher
+from celery_pgbeat.beat.decide.dispatcher import FIRST_BATCH, SMALLEST_BATCH, Dispatcher
+from celery_pgbeat.beat.wiring import Beat
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.planning import Decision, Due
 from celery_pgbeat.postgres.beat_queries import Judged, PendingWork, Submitted
 from celery_pgbeat.settings import Settings
+from tests.unit.beat.parts import opened
 from tests.unit.planning import rows
 
 NOW = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -82,14 +82,18 @@ def table() -> Table:
 
 
 @pytest.fixture
-def beat(table: Table, monkeypatch: pytest.MonkeyPatch) -> Dispatcher:
-    monkeypatch.setattr(dispatcher, "LOOK_EVERY", 60.0)
-    store: Any = table
-    publisher: Any = SimpleNamespace(is_ready_within=lambda _seconds: True)
-    outcomes: Any = SimpleNamespace(full_acts_as=lambda _: "full")
-    code: Any = SimpleNamespace(lazy_names=[])
-    watch = DatabaseClock(timedelta(seconds=30))
-    return Dispatcher(store, publisher, outcomes, watch, Settings(), rows.RULES, code)
+def broker() -> Any:
+    return SimpleNamespace(is_ready_within=lambda _seconds: True)
+
+
+@pytest.fixture
+def parts(table: Table, broker: Any) -> Beat:
+    return opened(table, broker, look_every=60.0)
+
+
+@pytest.fixture
+def beat(parts: Beat) -> Dispatcher:
+    return parts.dispatcher
 
 
 def drive(beat: Dispatcher, table: Table, due: int) -> list[int]:
@@ -100,20 +104,20 @@ def drive(beat: Dispatcher, table: Table, due: int) -> list[int]:
     return table.batches
 
 
-def test_a_beat_takes_a_share_of_what_is_due_and_more_while_there_is_more(beat: Dispatcher, table: Table) -> None:
+def test_a_batch_is_small_at_first_and_grows_while_there_is_a_backlog(beat: Dispatcher, table: Table) -> None:
     assert [FIRST_BATCH, 500, 1000, 1000] == drive(beat, table, 2600)[:4]
 
     assert FIRST_BATCH == drive(beat, table, 1)[0]
 
 
-def test_no_more_is_taken_on_than_the_broker_takes_in_a_part_of_the_lease(
-    beat: Dispatcher, table: Table, monkeypatch: pytest.MonkeyPatch
+def test_a_batch_is_no_larger_than_the_broker_takes_in_a_part_of_the_lease(
+    beat: Dispatcher, parts: Beat, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beat._delivery, "most_within", lambda seconds: seconds * 20)
+    monkeypatch.setattr(parts.delivery, "most_within", lambda seconds: seconds * 20)
 
     assert [100, 100, 100] == drive(beat, table, 300)[:3]
 
-    monkeypatch.setattr(beat._delivery, "most_within", lambda _: 0.2)
+    monkeypatch.setattr(parts.delivery, "most_within", lambda _: 0.2)
     assert [SMALLEST_BATCH] * 3 == drive(beat, table, 30)[:3]
 
 
@@ -126,7 +130,7 @@ def test_a_busy_postgres_gets_smaller_batches(beat: Dispatcher, table: Table) ->
     assert [250, 125, 62, 31, 15, 10, 10, 10] == table.batches
 
 
-def test_what_cannot_be_paused_because_somebody_holds_it_is_tried_again_ever_more_slowly(
+def test_a_pause_of_locked_rows_is_tried_again_after_growing_waits(
     beat: Dispatcher, table: Table, caplog: pytest.LogCaptureFixture
 ) -> None:
     table.failing, table.paused = True, [[], [], [], [("row-1", "3 failed jobs in a row"), ("row-2", None)], []]
@@ -138,7 +142,7 @@ def test_what_cannot_be_paused_because_somebody_holds_it_is_tried_again_ever_mor
     ]
 
 
-def test_jobs_that_are_in_time_are_moved_on_and_looked_at_again_at_once(beat: Dispatcher, table: Table) -> None:
+def test_after_a_recheck_of_jobs_in_time_the_beat_looks_again_at_once(beat: Dispatcher, table: Table) -> None:
     beat.turn()
     table.in_time, table.rechecks = True, []
 
@@ -147,10 +151,10 @@ def test_jobs_that_are_in_time_are_moved_on_and_looked_at_again_at_once(beat: Di
     assert beat.turn() > 0
 
 
-def test_while_a_batch_waits_for_a_broker_that_hangs_nothing_is_marked_and_all_else_goes_on(
-    beat: Dispatcher, table: Table
+def test_while_a_batch_waits_for_a_broker_that_hangs_nothing_is_marked_and_other_steps_go_on(
+    beat: Dispatcher, parts: Beat, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beat._delivery._begun.clear()
+    monkeypatch.setattr(parts.delivery, "wait_for_place", lambda: False)
     table.due, table.in_time = 100, True
 
     assert 0 == beat.turn()  # more of what needs no broker may be there
@@ -160,14 +164,13 @@ def test_while_a_batch_waits_for_a_broker_that_hangs_nothing_is_marked_and_all_e
     assert rests[0] > 0
     assert [] == table.batches
 
-    beat._delivery._begun.set()
+    monkeypatch.undo()
     assert 0 == beat.turn()
     assert [100] == [100 - table.due]
 
 
-def test_what_needs_no_broker_goes_on_at_once_while_that_is_away(beat: Dispatcher, table: Table) -> None:
-    away: Any = SimpleNamespace(is_ready_within=lambda _seconds: False, probe_in=5.0)
-    beat._publisher = away
+def test_steps_that_need_no_broker_go_on_while_it_is_away(beat: Dispatcher, table: Table, broker: Any) -> None:
+    broker.is_ready_within, broker.probe_in = (lambda _seconds: False), 5.0
     table.due, table.in_time = 1, True
 
     assert 0 == beat.turn()
@@ -175,7 +178,7 @@ def test_what_needs_no_broker_goes_on_at_once_while_that_is_away(beat: Dispatche
     assert [] == table.batches
 
 
-def test_jobs_of_the_future_are_looked_for_at_the_start_and_when_the_clock_goes_back(
+def test_jobs_marked_in_the_future_are_searched_at_the_start_and_when_the_clock_is_set_back(
     beat: Dispatcher, table: Table
 ) -> None:
     beat.turn()
@@ -188,16 +191,16 @@ def test_jobs_of_the_future_are_looked_for_at_the_start_and_when_the_clock_goes_
     assert ["ahead", "ahead"] == table.rechecks
 
 
-def test_what_has_lapsed_makes_no_busy_loop_of_a_beat_that_may_not_judge_yet(beat: Dispatcher, table: Table) -> None:
+def test_lapsed_jobs_cause_no_busy_loop_while_a_beat_may_not_judge_yet(beat: Dispatcher, table: Table) -> None:
     table.lapsed = True
 
     assert [1.0, 1.0] == [beat.turn(), beat.turn()]
 
 
-def test_the_log_says_what_became_of_a_job_that_was_silent(
+def test_each_verdict_about_a_silent_job_has_its_own_log_line(
     beat: Dispatcher, table: Table, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.dispatcher")
+    caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.decide.dispatcher")
     job = uuid.uuid4()
     verdicts = [Judged(job, "row", verdict) for verdict in ("lost", "rerun", "resend")]
     monkeypatch.setattr(table, "judge", lambda *_: verdicts, raising=False)

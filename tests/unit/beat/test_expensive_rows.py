@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from celery_pgbeat import planning
-from celery_pgbeat.beat import dispatcher, planner
-from celery_pgbeat.beat.database_clock import DatabaseClock
-from celery_pgbeat.beat.dispatcher import DECIDED_WITHIN, FIRST_BATCH, SMALLEST_BATCH, Dispatcher
-from celery_pgbeat.beat.planner import PLANNED_WITHIN, Planner
+from celery_pgbeat.beat.decide import dispatcher, planner
+from celery_pgbeat.beat.decide.dispatcher import DECIDED_WITHIN, FIRST_BATCH, SMALLEST_BATCH, Dispatcher
+from celery_pgbeat.beat.decide.planner import PLANNED_WITHIN, Planner
 from celery_pgbeat.planning import Decision, Due, Planned, Unplanned
 from celery_pgbeat.postgres.beat_queries import PendingWork, Submitted
 from celery_pgbeat.settings import Settings
+from tests.unit.beat.parts import opened
 from tests.unit.planning import rows
 
 NOW = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -103,11 +102,7 @@ def planner_of(table: Any, clock: Clock) -> Planner:
 
 
 def beat_of(table: Any, clock: Clock) -> Dispatcher:
-    publisher: Any = SimpleNamespace(is_ready_within=lambda _seconds: True)
-    outcomes: Any = SimpleNamespace(full_acts_as=lambda _: "full")
-    code: Any = SimpleNamespace(lazy_names=[])
-    watch = DatabaseClock(timedelta(seconds=30))
-    return Dispatcher(table, publisher, outcomes, watch, Settings(), rows.RULES, code, clock=clock)
+    return opened(table, stopwatch=clock).dispatcher
 
 
 def test_a_turn_ends_its_planning_after_half_a_second_and_the_next_one_goes_on_behind_it(clock: Clock) -> None:
@@ -123,7 +118,7 @@ def test_a_turn_ends_its_planning_after_half_a_second_and_the_next_one_goes_on_b
     assert table.unplanned_names == left[len(left) - len(table.unplanned_names) :]
 
 
-def test_a_row_that_takes_longer_than_that_is_planned_all_the_same(clock: Clock) -> None:
+def test_a_row_that_takes_longer_than_half_a_second_is_planned_nevertheless(clock: Clock) -> None:
     clock.expensive = 60.0
     table = Table(AN_AUTHORS[:3])
     beat = planner_of(table, clock)
@@ -159,7 +154,7 @@ def test_rows_that_there_was_no_time_to_decide_are_given_back_at_once(clock: Clo
     assert [] == table.marked, "no row waits for the end of its lease"
 
 
-def test_the_batch_after_that_is_small_and_a_part_of_it_is_what_has_just_come_due(clock: Clock) -> None:
+def test_after_a_batch_that_took_too_long_the_next_is_small_and_takes_some_of_the_newest_rows(clock: Clock) -> None:
     table = Table(AN_AUTHORS)
     table.unplanned_names = []
     beat = beat_of(table, clock)

@@ -6,7 +6,7 @@ from celery_pgbeat.beat import log_throttle as module
 from celery_pgbeat.beat.log_throttle import EVERY, LogThrottle
 
 
-def test_each_row_is_complained_of_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_row_is_logged_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(module, "boottime", lambda: now[0])
     complaints = LogThrottle()

@@ -6,7 +6,7 @@ from typing import Any
 
 from celery import Celery
 
-from celery_pgbeat.beat.messages import JobEntry, OutgoingJob, delay_of, options_of
+from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, delay_of, options_of
 from tests.harness import outbox
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -22,7 +22,7 @@ def test_headers_that_are_celerys_own_never_come_from_a_row() -> None:
     assert {"tenant", "periodic_task_name", "pgbeat"} == set(options["headers"])
 
 
-def test_the_headers_name_the_periodic_task_the_job_and_the_instant_beside_the_rows_own() -> None:
+def test_our_headers_are_added_to_the_rows_own() -> None:
     headers = options_of(job(options={"headers": {"tenant": "x"}}), NOON)["headers"]
 
     assert {
@@ -53,7 +53,7 @@ def test_spans_become_instants_by_the_databases_clock() -> None:
     assert delay_of(options, NOON) == 5.0
 
 
-def test_the_timebox_is_a_soft_limit_and_a_hard_one_at_most_a_minute_above() -> None:
+def test_max_run_time_is_a_soft_limit_and_a_hard_one_at_most_a_minute_above() -> None:
     short = options_of(job(max_run_time=timedelta(seconds=5)), NOON)
     long = options_of(job(max_run_time=timedelta(minutes=30)), NOON)
 
@@ -81,7 +81,7 @@ def test_monitors_find_the_schedule_as_one_of_celerys_own() -> None:
     assert "<schedule: 0 0 L * *>" == repr(JobEntry(job(schedule="0 0 L * *"), app, NOON).schedule)
 
 
-def test_a_rows_own_wishes_cannot_hold_up_the_beat() -> None:
+def test_a_rows_own_options_cannot_block_the_beat() -> None:
     wished = {"retry": True, "retry_policy": {"max_retries": 10**6, "interval_max": 3600}, "timeout": 3600}
 
     options = options_of(job(options=wished), NOON)

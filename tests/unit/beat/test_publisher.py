@@ -7,17 +7,17 @@ import pytest
 from celery.beat import Scheduler
 from celery.result import AsyncResult, EagerResult
 
-from celery_pgbeat.beat import publisher as publishing
 from celery_pgbeat.beat.database_clock import boottime
-from celery_pgbeat.beat.messages import OutgoingJob, Refusal
-from celery_pgbeat.beat.rendering.renderer import MessageBatch
+from celery_pgbeat.beat.send import publisher as publishing
+from celery_pgbeat.beat.send.messages import OutgoingJob, Refusal
+from celery_pgbeat.beat.send.rendering.renderer import MessageBatch
 from tests.harness.outbox import Outbox, app_of, job, jobs, outbox
 
 LOST = ConnectionResetError("the broker is gone")
 
 
-class FakePress:
-    """A broker of which a test says what it does with a parcel."""
+class FakeWriter:
+    """A broker of which a test says what it does with a batch."""
 
     channel = None
 
@@ -33,7 +33,7 @@ class FakePress:
 @pytest.fixture
 def ours(request: pytest.FixtureRequest) -> Iterator[Outbox]:
     with outbox(app_of("memory://")) as made:
-        assert made.publisher.ready()
+        assert made.broker.ready()
         yield made
 
 
@@ -45,19 +45,19 @@ def lost(taken: list[bool | None]) -> None:
     raise LOST
 
 
-def parcels(ours: Outbox, monkeypatch: pytest.MonkeyPatch, press: FakePress, size: int) -> None:
-    """Have all jobs rendered, by parcels of so many."""
+def batches(ours: Outbox, monkeypatch: pytest.MonkeyPatch, writer: FakeWriter, size: int) -> None:
+    """Have all jobs rendered, by batches of so many."""
 
     def render(given: Sequence[OutgoingJob], _now: Any) -> tuple[list[MessageBatch], list[OutgoingJob]]:
         made = []
         for first in range(0, len(given), size):
-            parcel = MessageBatch(press, str(first))  # type: ignore[arg-type]
+            batch = MessageBatch(writer, str(first))  # type: ignore[arg-type]
             for each in given[first : first + size]:
-                parcel.add(each, 0.0, each.periodic_task)
-            made.append(parcel)
+                batch.add(each, 0.0, each.periodic_task)
+            made.append(batch)
         return made, []
 
-    monkeypatch.setattr(ours.publisher._renderer, "render", render)
+    monkeypatch.setattr(ours.renderer, "render", render)
 
 
 def ids(given: Sequence[OutgoingJob]) -> list[Any]:
@@ -72,7 +72,7 @@ def test_what_the_broker_took_before_the_connection_was_lost_is_sent_and_the_res
         raise LOST
 
     given = jobs(6)
-    parcels(ours, monkeypatch, FakePress(half), 5)
+    batches(ours, monkeypatch, FakeWriter(half), 5)
 
     told = ours.publish(given)
 
@@ -81,42 +81,44 @@ def test_what_the_broker_took_before_the_connection_was_lost_is_sent_and_the_res
     assert [] == told.refused
 
 
-def test_after_a_loss_no_further_parcel_is_written(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    press, given = FakePress(lost), jobs(6)
-    parcels(ours, monkeypatch, press, 2)
+def test_after_a_lost_connection_no_further_batch_is_written(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer, given = FakeWriter(lost), jobs(6)
+    batches(ours, monkeypatch, writer, 2)
 
     told = ours.publish(given)
 
-    assert [["row-0", "row-1"]] == press.written
+    assert [["row-0", "row-1"]] == writer.written
     assert set(ids(given)) == set(told.unsent)
 
 
-def test_what_was_in_no_parcel_that_failed_is_not_suspected(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    press, given = FakePress(lost), jobs(4)
-    parcels(ours, monkeypatch, press, 2)
+def test_a_job_of_a_batch_that_did_not_fail_is_not_suspected(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer, given = FakeWriter(lost), jobs(4)
+    batches(ours, monkeypatch, writer, 2)
     ours.publish(given)
-    press.answer = taking
+    writer.answer = taking
 
     told = ours.publish(given)
 
-    assert ["row-2", "row-3"] == press.written[-1]
+    assert ["row-2", "row-3"] == writer.written[-1]
     assert ids([*given[2:], *given[:2]]) == [sent for sent, _ in told.sent]
 
 
-def test_a_stop_between_two_parcels_leaves_the_second(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_between_two_batches_leaves_the_second_unsent(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(taken: list[bool | None]) -> None:
         taking(taken)
         ours.stopping = True
 
     given = jobs(4)
-    parcels(ours, monkeypatch, FakePress(stopped), 2)
+    batches(ours, monkeypatch, FakeWriter(stopped), 2)
 
     told = ours.publish(given)
 
     assert (ids(given[:2]), ids(given[2:])) == ([sent for sent, _ in told.sent], told.unsent)
 
 
-def test_a_lease_that_ends_between_two_parcels_leaves_the_second(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_that_ends_between_two_batches_leaves_the_second_unsent(
+    ours: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = [0.0]
 
     def slow(taken: list[bool | None]) -> None:
@@ -124,7 +126,7 @@ def test_a_lease_that_ends_between_two_parcels_leaves_the_second(ours: Outbox, m
         now[0] = 11.0
 
     given = jobs(4)
-    parcels(ours, monkeypatch, FakePress(slow), 2)
+    batches(ours, monkeypatch, FakeWriter(slow), 2)
     monkeypatch.setattr(publishing, "boottime", lambda: now[0])
 
     told = ours.publisher.publish(given, lease_ends=10.0)
@@ -132,29 +134,29 @@ def test_a_lease_that_ends_between_two_parcels_leaves_the_second(ours: Outbox, m
     assert (ids(given[:2]), ids(given[2:])) == ([sent for sent, _ in told.sent], told.unsent)
 
 
-def test_an_error_that_nobody_foresaw_is_no_excuse_for_a_lost_message(
+def test_an_unexpected_error_loses_no_message(
     ours: Outbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(taken: list[bool | None]) -> None:
         raise ZeroDivisionError
 
     given = jobs(3)
-    press = FakePress(broken)
-    parcels(ours, monkeypatch, press, 3)
+    writer = FakeWriter(broken)
+    batches(ours, monkeypatch, writer, 3)
 
     assert ids(given) == ours.publish(given).unsent
     assert "A batch failed; its messages go one by one" in caplog.text
     assert ids(given) == [sent for sent, _ in ours.publish(given).sent]
-    assert 1 == len(press.written)
+    assert 1 == len(writer.written)
 
 
-def test_what_cannot_be_rendered_for_a_reason_that_nobody_foresaw_goes_one_by_one(
+def test_after_an_unexpected_error_of_the_renderer_messages_go_one_by_one(
     ours: Outbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr(ours.publisher._renderer, "render", broken)
+    monkeypatch.setattr(ours.renderer, "render", broken)
     given = jobs(3)
 
     assert ids(given) == [sent for sent, _ in ours.publish(given).sent]
@@ -186,26 +188,26 @@ def test_a_message_that_loses_the_connection_twice_while_others_pass_is_refused(
 def test_suspects_are_forgotten_when_there_are_too_many(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publishing, "SUSPECTS", 2)
     given = jobs(3)
-    parcels(ours, monkeypatch, FakePress(lost), 3)
+    batches(ours, monkeypatch, FakeWriter(lost), 3)
 
     ours.publish(given)
 
     assert ids(given[1:]) == list(ours.publisher._suspects)
 
 
-def test_the_seconds_until_a_message_may_start_are_told_of_each(ours: Outbox) -> None:
+def test_the_seconds_until_a_message_may_start_are_returned_for_each(ours: Outbox) -> None:
     later, now = job(options={"countdown": 5}), job()
 
     assert [(later.id, 5.0), (now.id, 0.0)] == ours.publish([later, now]).sent
 
 
 @pytest.mark.parametrize("sends", [1, 2])
-def test_a_job_that_may_have_been_sent_before_is_not_given_up_for_what_its_own_message_keeps(
+def test_a_job_that_may_have_been_sent_before_counts_as_sent_if_its_task_finds_it_queued(
     ours: Outbox, monkeypatch: pytest.MonkeyPatch, sends: int
 ) -> None:
     """The beat before may have died after the message; a lock of the task's own is then that message's."""
     monkeypatch.setattr(Scheduler, "apply_async", lambda *_, **__: None)
-    monkeypatch.setattr(ours.publisher._renderer, "render", lambda given, _now: ([], given))
+    monkeypatch.setattr(ours.renderer, "render", lambda given, _now: ([], given))
 
     answer = ours.publisher.publish([job(sends=sends)], boottime() + 60)
 
@@ -224,13 +226,13 @@ def test_a_job_that_may_have_been_sent_before_is_not_given_up_for_what_its_own_m
         (lambda job: EagerResult(str(job.id), None, "REVOKED"), ("revoked", None)),
     ],
 )
-def test_what_apply_async_returns_says_whether_there_is_a_message(
+def test_the_result_of_apply_async_shows_whether_there_is_a_message(
     ours: Outbox, monkeypatch: pytest.MonkeyPatch, returned: Callable[[OutgoingJob], Any], expected: Any
 ) -> None:
     """A task class of another package may send nothing, and an eager app runs the task here."""
     one = job()
     monkeypatch.setattr(Scheduler, "apply_async", lambda *_, **__: returned(one))
-    monkeypatch.setattr(ours.publisher._renderer, "render", lambda given, _now: ([], given))
+    monkeypatch.setattr(ours.renderer, "render", lambda given, _now: ([], given))
 
     answer = ours.publisher.publish([one], boottime() + 60)
 

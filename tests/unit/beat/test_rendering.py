@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from kombu.exceptions import SerializerNotInstalled
 from kombu.serialization import codec, dumps, registry
 
-from celery_pgbeat.beat.rendering import renderer
-from celery_pgbeat.beat.rendering.body import Body
-from celery_pgbeat.beat.rendering.eligibility import comes_from, is_plain_task
-from celery_pgbeat.beat.rendering.message_fields import HEADERS, MessageFields, ReprLimits, fields_in
-from celery_pgbeat.beat.rendering.message_template import MessageTemplate, template_key
-from celery_pgbeat.beat.rendering.redis_writer import _random_uuids
+from celery_pgbeat.beat.send.rendering import renderer
+from celery_pgbeat.beat.send.rendering.body import Body
+from celery_pgbeat.beat.send.rendering.eligibility import comes_from, is_plain_task
+from celery_pgbeat.beat.send.rendering.message_fields import HEADERS, MessageFields, ReprLimits, fields_in
+from celery_pgbeat.beat.send.rendering.message_template import MessageTemplate, template_key
+from celery_pgbeat.beat.send.rendering.redis_writer import _random_uuids
 from tests.harness.outbox import job
 
 ODD = ["'", '"', "\\", "it's", "[{", "\x7f", "\xa0", "\u200b", "\n", "ü", "x" * 40]
@@ -51,13 +51,13 @@ def test_a_text_is_shown_as_celery_shows_it(text: str) -> None:
 
 @pytest.mark.parametrize("value", [[[[[1]]]], [[[[]]]], {"a": {"b": {"c": {"d": 1}}}}, [{"a": [{}]}]])
 @pytest.mark.parametrize("levels", [1, 2, 3, 4])
-def test_what_is_nested_deeply_is_left_out_as_celery_leaves_it_out(value: Any, levels: int) -> None:
+def test_deeply_nested_values_are_left_out_as_celery_does(value: Any, levels: int) -> None:
     assert saferepr(value, 1024, maxlevels=levels) == ReprLimits(1024, levels)(json.dumps(value), value)
 
 
 @pytest.mark.parametrize("value", [[1, "ü"], {"a": [True, None, 1.5]}, []])
 def test_plain_arguments_are_shown_without_asking_celery(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("celery_pgbeat.beat.rendering.message_fields.saferepr")
+    monkeypatch.delattr("celery_pgbeat.beat.send.rendering.message_fields.saferepr")
 
     assert repr(value) == ReprLimits(1024, 3)(json.dumps(value, ensure_ascii=False), value)
 
@@ -69,20 +69,20 @@ def content(serializer: str) -> Body:
 
 @given(st.lists(VALUES, max_size=3), st.dictionaries(TEXTS, VALUES, max_size=3))
 def test_a_body_is_serialized_as_kombu_serializes_it(args: list[Any], kwargs: dict[str, Any]) -> None:
-    said = content("json").say(json.dumps(args, ensure_ascii=False), json.dumps(kwargs, ensure_ascii=False))
+    said = content("json").encode(json.dumps(args, ensure_ascii=False), json.dumps(kwargs, ensure_ascii=False))
 
     assert dumps((args or (), kwargs, None), serializer="json")[2] == said.body
 
 
-def test_what_somebody_has_put_in_the_place_of_kombus_json_serializes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replacement_of_kombus_json_encoder_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry._encoders, "json", codec("application/json", "utf-8", lambda _: "theirs"))
 
-    assert "theirs" == content("json").say("[]", "{}").body
+    assert "theirs" == content("json").encode("[]", "{}").body
     with pytest.raises(SerializerNotInstalled, match="unheard-of"):
-        content("unheard-of").say("[]", "{}")
+        content("unheard-of").encode("[]", "{}")
 
 
-def test_a_place_where_something_else_stands_is_left_as_it_is() -> None:
+def test_a_header_with_another_value_is_not_a_field() -> None:
     fields = MessageFields("id", "row", "noon", "[]", "()", "{}", None, None, None)
     headers = {"id": "id", "root_id": "a root of its own", "argsrepr": "()", "eta": None}
 
@@ -97,7 +97,7 @@ def test_random_uuids_are_uuids_of_version_4_and_none_comes_twice() -> None:
     assert 1000 == len(set(texts))
 
 
-def test_jobs_of_one_shape_differ_in_what_is_a_field_alone() -> None:
+def test_jobs_with_one_template_key_differ_only_in_fields() -> None:
     one = job()
     same = replace(job(), args="[2]", kwargs="{}", periodic_task="other", schedule=None, timezone=None)
 
@@ -117,12 +117,12 @@ def test_jobs_of_one_shape_differ_in_what_is_a_field_alone() -> None:
         {"options": {"expires": 1}},
     ],
 )
-def test_whatever_else_differs_makes_another_shape(change: dict[str, Any]) -> None:
+def test_any_other_difference_makes_another_template_key(change: dict[str, Any]) -> None:
     assert template_key(job()) != template_key(job(**change))
 
 
 @pytest.mark.parametrize("value", [1, 1.0, True, "1", [1], None])
-def test_options_that_are_equal_in_python_but_not_in_a_message_make_two_shapes(value: Any) -> None:
+def test_options_that_are_equal_in_python_but_not_in_a_message_make_two_template_keys(value: Any) -> None:
     values = [1, 1.0, True, "1", [1], None]
 
     keys = [template_key(job(options={"headers": {"a": each}})) for each in values]
@@ -130,7 +130,7 @@ def test_options_that_are_equal_in_python_but_not_in_a_message_make_two_shapes(v
     assert 1 == keys.count(template_key(job(options={"headers": {"a": value}})))
 
 
-def test_a_function_is_known_by_where_it_was_written_not_by_what_it_says_of_itself() -> None:
+def test_a_function_is_recognised_by_its_globals_not_by_its_attributes() -> None:
     @functools.wraps(Task.apply_async)
     def wrapped(*args: Any, **kwargs: Any) -> Any: ...
 
@@ -143,7 +143,7 @@ def test_a_function_is_known_by_where_it_was_written_not_by_what_it_says_of_itse
 @pytest.mark.parametrize(
     ("name", "value"), [("_dump_pydantic_arguments", print), ("__v2_compat__", True), ("apply_async", print)]
 )
-def test_a_task_with_something_of_its_own_about_sending_is_no_plain_one(name: str, value: Any) -> None:
+def test_a_task_that_overrides_sending_is_not_rendered(name: str, value: Any) -> None:
     app = Celery("plain", set_as_current=False)
 
     def probe() -> None: ...
@@ -156,7 +156,7 @@ def test_a_task_with_something_of_its_own_about_sending_is_no_plain_one(name: st
     assert not is_plain_task(task)
 
 
-def test_a_connection_made_while_messages_are_rendered_is_taken_up_with_the_next_ones(
+def test_a_connection_made_while_messages_are_rendered_is_used_for_the_next_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The thread that renders moves the shapes about; the one that connects must not touch them."""

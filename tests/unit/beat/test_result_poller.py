@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from celery_pgbeat.beat import result_poller
-from celery_pgbeat.beat.result_poller import ANSWERED, PING_EVERY, ResultPoller
+from celery_pgbeat.beat.upkeep import result_poller
+from celery_pgbeat.beat.upkeep.result_poller import ANSWERED, PING_EVERY, ResultPoller
 
 
 class ManualDispatcher:
@@ -35,7 +35,7 @@ class ManualDispatcher:
         return self._result_poller.full_acts_as(workers_track)
 
 
-def test_full_is_full_until_workers_have_answered_twice_without_one_that_reports(
+def test_full_acts_as_less_only_after_workers_answered_two_pings_and_none_tracks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     turns = ManualDispatcher(monkeypatch, backend="cache+memory://")

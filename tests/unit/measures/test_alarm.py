@@ -66,7 +66,7 @@ def test_an_alert_is_a_line_at_error_a_signal_and_a_post(caplog: pytest.LogCaptu
 
     alert_signal.connect(hear)
     try:
-        alarm(webhook=webhook).tell([LATE, DEAD])
+        alarm(webhook=webhook).report([LATE, DEAD])
     finally:
         alert_signal.disconnect(hear)
 
@@ -96,7 +96,7 @@ def test_an_alert_is_a_line_at_error_a_signal_and_a_post(caplog: pytest.LogCaptu
     } == message["alerts"][0]
 
 
-def test_a_listener_that_fails_keeps_no_other_from_hearing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_signal_handler_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
     webhook = Kept()
 
     def fail(**_: Any) -> None:
@@ -104,17 +104,17 @@ def test_a_listener_that_fails_keeps_no_other_from_hearing(caplog: pytest.LogCap
 
     alert_signal.connect(fail)
     try:
-        alarm(webhook=webhook).tell([LATE])
+        alarm(webhook=webhook).report([LATE])
     finally:
         alert_signal.disconnect(fail)
 
     assert 1 == len(webhook.messages)
 
 
-def test_where_nothing_is_to_be_told_nobody_is_posted_to() -> None:
+def test_without_alerts_nothing_is_posted() -> None:
     webhook = Kept()
 
-    alarm(webhook=webhook).tell([])
+    alarm(webhook=webhook).report([])
 
     assert [] == webhook.messages
 
@@ -122,7 +122,7 @@ def test_where_nothing_is_to_be_told_nobody_is_posted_to() -> None:
 @pytest.mark.parametrize(
     ("error", "lines"), [(Unwell.error, 1), (DatabaseUnavailable("Postgres is away"), 0)], ids=["wrong", "away"]
 )
-def test_what_is_wrong_is_said_once_a_minute_and_an_outage_not_at_all(
+def test_an_error_is_logged_once_a_minute_and_an_outage_not_at_all(
     error: Exception, lines: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = Unwell("postgresql://localhost/nowhere")
@@ -136,7 +136,7 @@ def test_what_is_wrong_is_said_once_a_minute_and_an_outage_not_at_all(
     assert lines == len([record for record in caplog.records if record.levelname == "WARNING"])
 
 
-def test_who_has_not_watched_for_long_enough_does_not_look() -> None:
+def test_a_beat_without_long_contact_does_not_look_for_alerts() -> None:
     database, control = Unwell("postgresql://localhost/nowhere"), Unwell("postgresql://localhost/nowhere")
     blind, seeing = alarm(database, may_judge=False), alarm(control)
 

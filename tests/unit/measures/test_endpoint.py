@@ -10,8 +10,8 @@ import pytest
 
 from celery_pgbeat.measures.gauges import Reading
 from celery_pgbeat.measures.instruments import Instruments
+from celery_pgbeat.measures.observer import Observer
 from celery_pgbeat.measures.tally import Tally
-from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
 from tests.harness.scrape import free_port, scraped
@@ -116,11 +116,11 @@ def test_without_the_extra_a_beat_says_how_to_get_it_and_goes_on(
     assert "pip install 'celery-pgbeat[prometheus]'" in caplog.text
 
 
-def test_who_does_not_ask_for_metrics_pays_nothing_for_them() -> None:
+def test_without_the_setting_metrics_cost_nothing() -> None:
     made = instruments()
     made.start()
 
-    assert BeatQueries is type(made.store("beat-a"))
+    assert Observer is type(made.observer("beat-a"))
     code = "import sys, celery_pgbeat.beat.scheduler; print('prometheus_client' in sys.modules)"
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "False" == seen.stdout.strip()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -14,16 +15,13 @@ from celery import Celery
 from opentelemetry import trace
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from celery_pgbeat.beat.beat_thread import BeatThread
-from celery_pgbeat.beat.publisher import Publisher
 from celery_pgbeat.beat.scheduler import Scheduler
-from celery_pgbeat.beat.tracing_publisher import TracingPublisher
 from celery_pgbeat.errors import MissingExtra
+from celery_pgbeat.measures.counting import Counting
 from celery_pgbeat.measures.instruments import Instruments
+from celery_pgbeat.measures.observer import Observer, all_of
 from celery_pgbeat.measures.spans import MOST_OPEN, Spans
-from celery_pgbeat.measures.tally import Tally
-from celery_pgbeat.measures.tracing import TracingCountingQueries, TracingQueries
-from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.measures.tracing import Tracing
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.context import WorkerContext
@@ -48,17 +46,8 @@ def instruments(**settings: Any) -> Instruments:
     return Instruments(None, read, Database(NOWHERE), lambda: NOON, lambda: True)
 
 
-def publisher_of(**settings: Any) -> type[Publisher]:
-    app = Celery("room", broker="memory://", set_as_current=False)
-    sender: Any = Scheduler(app, lazy=True)
-    room = BeatThread(sender, Settings.from_mapping({"pgbeat_url": NOWHERE, **settings}), 1.0)
-    room.stop(0)
-    return type(room._publisher)
-
-
-def test_who_does_not_ask_for_spans_pays_nothing_for_them() -> None:
-    assert BeatQueries is type(instruments().store("beat-a"))
-    assert Publisher is publisher_of()
+def test_without_the_setting_spans_cost_nothing() -> None:
+    assert Observer is type(instruments().observer("beat-a"))
     code = """
 import sys
 from celery import Celery
@@ -68,18 +57,45 @@ from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.context import WorkerContext
 app = Celery("shop", broker="memory://")
 app.conf.pgbeat_url = "postgresql://localhost:1/nowhere"
-assert Scheduler(app)._room._instruments.spans is None
+assert Scheduler(app)._loop.wiring.instruments.spans is None
 assert WorkerContext(app, Settings.from_mapping(app.conf)).job_span is None
-print(sorted(name for name in sys.modules if "opentelemetry" in name or name.endswith("tracing_publisher")))
+print(sorted(name for name in sys.modules if "opentelemetry" in name or name == "celery_pgbeat.measures.tracing"))
 """
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "[]" == seen.stdout.strip()
 
 
-def test_who_asks_for_spans_has_its_statements_and_its_messages_traced() -> None:
-    assert TracingQueries is type(instruments(**ON).store("beat-a"))
-    assert TracingCountingQueries is type(instruments(pgbeat_metrics_port=1, **ON).store("beat-a"))
-    assert TracingPublisher is publisher_of(**ON)
+def test_with_the_settings_events_are_traced_and_counted() -> None:
+    assert Tracing is type(instruments(**ON).observer("beat-a"))
+    both = instruments(pgbeat_metrics_port=1, **ON).observer("beat-a")
+
+    assert type(both) not in (Tracing, Counting)
+
+
+def test_each_event_reaches_every_observer_and_surrounds_it_once() -> None:
+    class Noting(Observer):
+        def __init__(self) -> None:
+            self.noted: list[str] = []
+
+        def looked(self) -> None:
+            self.noted.append("looked")
+
+        @contextmanager
+        def sending(self, job: uuid.UUID) -> Iterator[None]:
+            del job
+            self.noted.append("before")
+            yield
+            self.noted.append("after")
+
+    several = Noting(), Noting()
+    together = all_of(several)
+
+    together.looked()
+    with together.sending(uuid.uuid4()):
+        several[0].noted.append("sent")
+    together.judged([])
+
+    assert [["looked", "before", "sent", "after"], ["looked", "before", "after"]] == [one.noted for one in several]
 
 
 @pytest.mark.parametrize("process", ["beat", "worker"])
@@ -124,7 +140,7 @@ def test_a_tick_without_jobs_ends_with_its_turn(seen: Exported) -> None:
     assert {"due": 1, "jobs": 0} == counts(tick_span(seen))
 
 
-def test_what_no_delivery_ever_ends_is_ended_by_newer_ticks_and_by_the_end_of_the_beat(seen: Exported) -> None:
+def test_a_tick_that_is_never_settled_is_ended_by_newer_ticks_or_by_the_end_of_the_beat(seen: Exported) -> None:
     spans = Spans()
     for n in range(MOST_OPEN + 1):
         spans.submitted(spans.begin("tick", "mark", 1, NOON + n * SECOND, {"due": 1}), {uuid.UUID(int=n): NOON})
@@ -138,7 +154,7 @@ def test_what_no_delivery_ever_ends_is_ended_by_newer_ticks_and_by_the_end_of_th
     assert MOST_OPEN + 1 == len(seen.named("pgbeat tick"))
 
 
-def test_a_phase_that_fails_tells_the_type_of_the_error_and_not_its_text(seen: Exported) -> None:
+def test_a_failed_phase_has_the_type_of_the_error_and_not_its_text(seen: Exported) -> None:
     spans = Spans()
     tick = spans.begin("tick", "mark", 1, NOON, {"due": 1})
 
@@ -150,7 +166,7 @@ def test_a_phase_that_fails_tells_the_type_of_the_error_and_not_its_text(seen: E
     assert (False, None, ()) == (failed.status.is_ok, failed.status.description, tuple(failed.events))
 
 
-def test_a_job_begins_a_trace_of_its_own_that_links_to_its_tick_and_goes_on_in_the_message(seen: Exported) -> None:
+def test_a_job_has_a_trace_of_its_own_that_links_to_its_tick_and_continues_in_the_message(seen: Exported) -> None:
     spans = Spans()
     given = job(args='["s3cret"]', kwargs='{"key": "s3cret"}', options={"headers": {"token": "s3cret"}})
     tick = spans.begin("tick", "mark", 1, NOON, {"due": 1})
@@ -187,7 +203,7 @@ def test_a_job_begins_a_trace_of_its_own_that_links_to_its_tick_and_goes_on_in_t
     assert "s3cret" not in "".join(each.to_json() for each in seen.spans)
 
 
-def test_a_job_tells_what_became_of_its_message(seen: Exported) -> None:
+def test_the_span_of_a_job_has_the_outcome_of_its_message(seen: Exported) -> None:
     spans = Spans()
     sent, unsent, refused = given = jobs(3)
 
@@ -199,7 +215,7 @@ def test_a_job_tells_what_became_of_its_message(seen: Exported) -> None:
     assert "s3cret" not in "".join(each.to_json() for each in seen.spans)
 
 
-def test_what_no_sampler_wants_is_nowhere_but_in_the_message_which_says_so() -> None:
+def test_an_unsampled_job_has_no_span_and_its_message_carries_the_flag() -> None:
     with exported(ALWAYS_OFF) as seen:
         spans, given = Spans(), job()
         tick = spans.begin("tick", "mark", 1, NOON, {"due": 1})
@@ -225,7 +241,7 @@ def test_without_an_sdk_there_are_no_spans_and_no_headers() -> None:
     assert given.trace is None
 
 
-def test_a_worker_tells_the_current_span_whose_job_it_is_and_that_it_is_dropped(seen: Exported) -> None:
+def test_a_worker_adds_the_job_and_why_it_is_dropped_to_the_current_span(seen: Exported) -> None:
     header = {
         "job": "7",
         "periodic_task": "x" * 1000,
@@ -244,16 +260,9 @@ def test_a_worker_tells_the_current_span_whose_job_it_is_and_that_it_is_dropped(
     assert ("7", 250, 2, "duplicate") == (told["job"], len(told["periodic_task"]), told["run"], told["dropped"])
 
 
-def test_a_worker_where_nobody_traces_is_not_disturbed() -> None:
+def test_a_worker_without_a_span_goes_on() -> None:
     JobSpan(trace.get_current_span).describe({"job": "7"})
     JobSpan(trace.get_current_span).drop("duplicate")
-
-
-def test_traced_statements_are_counted_too() -> None:
-    made = instruments(pgbeat_metrics_port=1, **ON).store("beat-a")
-
-    assert isinstance(made, TracingCountingQueries)
-    assert isinstance(made._tally, Tally)
 
 
 def tick_span(seen: Exported) -> Any:

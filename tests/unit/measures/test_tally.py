@@ -31,7 +31,7 @@ def test_a_bucket_holds_what_is_not_later_than_its_bound() -> None:
     assert 7200.021 == lateness.total
 
 
-def test_before_the_first_turn_nobody_knows_how_long_ago_it_was() -> None:
+def test_before_the_first_turn_there_is_no_time_since_it() -> None:
     tally = Tally()
 
     assert tally.since_turn() is None

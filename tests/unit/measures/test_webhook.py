@@ -48,7 +48,7 @@ def test_a_user_and_a_password_in_the_url_are_sent_as_such(inbox: Inbox) -> None
     webhook.stop(5)
 
 
-def test_a_server_that_is_away_for_a_moment_gets_it_a_little_later_and_once(inbox: Inbox) -> None:
+def test_a_server_that_is_away_for_a_moment_gets_the_alert_later_and_once(inbox: Inbox) -> None:
     inbox.refusals = 2
     webhook = Webhook(inbox.url, AT_ONCE)
     webhook.start()
@@ -60,7 +60,7 @@ def test_a_server_that_is_away_for_a_moment_gets_it_a_little_later_and_once(inbo
     assert ([{"n": 1}], 3) == (inbox.posts, inbox.attempts)
 
 
-def test_who_stops_does_not_wait_for_a_second_attempt(inbox: Inbox) -> None:
+def test_a_stop_does_not_wait_for_a_second_attempt(inbox: Inbox) -> None:
     inbox.refusals = 1
     webhook = Webhook(inbox.url, (60.0,))
     webhook.start()
@@ -74,7 +74,7 @@ def test_who_stops_does_not_wait_for_a_second_attempt(inbox: Inbox) -> None:
     assert ([], 1) == (inbox.posts, inbox.attempts)
 
 
-def test_a_server_that_refuses_for_good_is_told_to_the_log_without_the_path(
+def test_a_server_that_keeps_refusing_is_logged_without_the_path(
     inbox: Inbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     inbox.refusals = 4
@@ -113,7 +113,7 @@ def elsewhere() -> Iterator[Inbox]:
     server.close()
 
 
-def test_a_redirect_is_not_followed_and_is_told(
+def test_a_redirect_is_not_followed_and_is_logged(
     inbox: Inbox, elsewhere: Inbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     inbox.redirect = elsewhere.url

@@ -1,0 +1,4 @@
+"""What a turn does with the rows: plan, mark, decide, submit, recover and backfill.
+
+It reads and writes through `BeatQueries` and hands submitted jobs to `send`. It never talks to a broker.
+"""

@@ -1,0 +1,295 @@
+"""One tick, and what is left to repair if a beat is killed at any point of it.
+
+        ┌────────────────────────── pgbeat.periodic_task ──────────────────────────┐
+due ──► │ mark      update … skip locked … returning        (one statement, commits)│
+        └──────────────────────────────────────────────────────────────────────────┘
+             plan      pure Python: which job, what is skipped, which next run
+        ┌─────────────────────────── one statement, commits ───────────────────────┐
+        │ submit    job rows + advance + unmark, fenced by this very mark            │
+        └──────────────────────────────────────────────────────────────────────────┘
+             publish   to the broker, outside any transaction, while the lease holds
+        ┌──────────────────────────────────────────────────────────────────────────┐
+        │ confirm   job: pending → sent                                             │
+        └──────────────────────────────────────────────────────────────────────────┘
+
+A beat may be killed or stopped between any two of these:
+
+    after mark      The rows stay marked. When the mark is older than the lease, any beat marks them anew and decides
+                    the same occurrence: `next_run_at` has not moved.
+    after submit    The job's row is pending, but no broker has its message. When the lease is over, any beat takes
+                    the job over and sends it under the same id. The other order, message first, could run a task of
+                    which no row knows.
+    after publish   The same, but now there are two messages with one id: the worker's guard starts one of them.
+    after confirm   Nothing is left to repair.
+
+The one invariant: what a stalled beat does late changes nothing. Its submit finds another mark, its confirm finds
+another owner, and it reads its own clock before it publishes: the lease runs from *before* the mark was sent.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
+from celery_pgbeat.beat.decide.backfiller import Backfiller
+from celery_pgbeat.beat.decide.planner import Planner
+from celery_pgbeat.beat.decide.recovery import Recovery
+from celery_pgbeat.beat.decide.submitter import Submitter
+from celery_pgbeat.beat.log_throttle import LogThrottle
+from celery_pgbeat.beat.send.broker import Broker
+from celery_pgbeat.beat.send.delivery import Delivery
+from celery_pgbeat.beat.upkeep.tracking import Tracking
+from celery_pgbeat.declare.sendable import check_sendable
+from celery_pgbeat.errors import DatabaseBusy
+from celery_pgbeat.measures.observer import Observer
+from celery_pgbeat.planning import Decision, Due, Postponed, Rules, decide
+from celery_pgbeat.postgres.beat_queries import BeatQueries, PendingWork
+from celery_pgbeat.settings import Settings
+
+if TYPE_CHECKING:
+    from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
+
+logger = logging.getLogger(__name__)
+
+FRESH_SHARE = 4  # while there is a backlog, a quarter of each batch is reserved for the newest due rows
+SMALLEST_BATCH = 10
+FIRST_BATCH = 250  # of rows that are due together; doubled while there are more, so that beats that wake share them
+LEASE_SHARE = 3  # a batch is as large as can be delivered in a third of its lease: it may wait for another one
+AGAIN = 0.05  # seconds until locked rows are tried again, doubled up to the poll
+VERDICTS = {  # what is logged of a job that was silent for too long: the level, the action, the text
+    "lost": (logging.WARNING, "lose", "Lost job %s of %r: it was silent for too long"),
+    "rerun": (logging.WARNING, "rerun", "Job %s of %r runs again: it was silent for too long, and on_lost is 'rerun'"),
+    "resend": (logging.INFO, "resend", "Job %s of %r is sent again: no worker started it within its pickup deadline"),
+}
+PROBED_WITHIN = 0.25  # seconds that a turn waits for a probe of the broker; to connect takes less, if it answers
+DECIDED_WITHIN = 0.5  # seconds; a row that takes long to decide delays the other due rows by this, not by a batch
+LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
+
+# When a step is needed, by the pending work that the look has found, and the step, which returns whether it made
+# progress. Progress may have made the next thing due, so the beat looks again at once.
+Step = tuple[Callable[[PendingWork], bool], Callable[[], bool]]
+
+
+@dataclass(eq=False, repr=False)
+class Dispatcher:
+    """Does what there is to do, one batch a turn. `beat/wiring.py` makes its parts.
+
+    Args:
+        look_every: see `LOOK_EVERY`; 0 to look in each turn.
+        stopwatch: what limits the time for deciding, in seconds.
+    """
+
+    _queries: BeatQueries
+    _broker: Broker
+    _delivery: Delivery
+    _planner: Planner
+    _submitter: Submitter
+    _recovery: Recovery
+    _backfiller: Backfiller
+    _tracking: Tracking
+    _clock: DatabaseClock
+    _settings: Settings
+    _rules: Rules
+    _code: CodeSchedules
+    _throttle: LogThrottle
+    _observer: Observer
+    _look_every: float = LOOK_EVERY
+    _stopwatch: Callable[[], float] = boottime
+
+    def __post_init__(self) -> None:
+        self._stuck = 0.0  # seconds of the last pause without progress
+        self._ahead = True  # whether there may be jobs that were marked before the clock was set back
+        self._unreported = False  # whether there are jobs whose end only the result backend knows
+        self._ask_at = 0.0  # by the boot-time clock: until then the result backend is not asked about all jobs
+        self._look_at = 0.0  # by the boot-time clock: until then due rows are marked without a look
+        self._batch = self._settings.batch
+        self._share = FIRST_BATCH
+        self._backlog = False  # more is due than a batch holds
+        self._steps: Sequence[Step] = (
+            (lambda _: True, self._delivery.confirm_again),
+            (lambda work: work.failing, self._pause_failing),
+            (lambda work: work.resumes, lambda: self._planner.resume(self._batch)),
+            (lambda work: work.unplanned, lambda: self._planner.plan(self._batch)),
+            (lambda work: work.in_time, lambda: self._queries.recheck(self._batch) > 0),
+            (lambda _: self._ahead, self._recheck_ahead),
+            (lambda work: work.lapsed and self._clock.may_judge, self._judge),
+            (lambda work: work.unreported and boottime() >= self._ask_at, self._finish_by_result),
+            (lambda work: work.admissible, lambda: self._queries.admit(self._batch) > 0),
+        )
+        self._steps_with_broker: Sequence[Step] = (
+            (lambda _: self._submitter.has_retries, self._submitter.submit_again),
+            (lambda work: work.unsent, lambda: self._recovery.recover(self._batch, self._code.lazy_names)),
+            (lambda work: work.due, self._submit_due),
+            (lambda work: work.backfills, lambda: self._backfiller.turn(self._code.lazy_names)),
+        )
+
+    def turn(self) -> float:
+        """Do what there is to do; return the seconds until there may be more (0: at once).
+
+        Raises:
+            DatabaseBusy: Postgres ended a statement in favour of others; the next turn takes a smaller batch.
+        """
+        try:
+            self._delivery.check()
+            rest = self._turn()
+        except BaseException as error:  # the delivery's may be no Exception
+            self._look_at = 0.0
+            if isinstance(error, DatabaseBusy):
+                self._batch = max(min(self._batch, self._share) // 2, SMALLEST_BATCH)
+            raise
+        self._batch = min(self._batch + self._batch // 4, self._settings.batch)
+        return rest
+
+    def _turn(self) -> float:
+        if boottime() < self._look_at and self._broker.is_ready_within(PROBED_WITHIN) and self._submit_due():
+            return 0.0
+        work = self._look()
+        progress = _run(self._steps, work)
+        if work.due or work.unsent or work.backfills or self._submitter.has_retries:
+            if not self._broker.is_ready_within(PROBED_WITHIN):
+                return 0.0 if progress else min(self._broker.probe_in, self._settings.poll.total_seconds())
+            progress = _run(self._steps_with_broker, work) or progress
+            if self._submitter.busy is not None:
+                raise self._submitter.busy
+            self._look_at = boottime() + self._look_every
+        return self._rest(work, progress)
+
+    def _look(self) -> PendingWork:
+        work = self._queries.look(self._code.lazy_names)
+        self._observer.looked()
+        if self._clock.saw(work.now):
+            self._ahead = True
+        self._unreported = work.unreported
+        return work
+
+    def _rest(self, work: PendingWork, progress: bool) -> float:
+        """Return the seconds until something may be due, as far as this look could see.
+
+        If another transaction locks the rows, the pause grows: the beat must neither loop without a pause nor make the
+        other rows late.
+        """
+        if progress:
+            self._stuck = 0.0
+            return 0.0
+        rest = self._settings.poll.total_seconds()
+        is_left = work.due or work.unplanned or work.admissible or work.failing or work.backfills
+        if is_left or self._submitter.has_retries or self._delivery.is_unfinished:
+            self._stuck = min(max(self._stuck * 2, AGAIN), rest)
+            rest = self._stuck
+        # While a batch waits nothing can be marked; the delivery wakes this thread when it has begun that batch.
+        if work.next_run_at is not None and not self._delivery.is_full:
+            rest = min(rest, (work.next_run_at - self._clock.database_time).total_seconds())
+        return max(rest, 0.0)
+
+    def _submit_due(self) -> bool:
+        """Mark, decide and submit one batch, and have it delivered; return whether anything was due."""
+        if not self._delivery.wait_for_place():
+            return False
+        lease = self._settings.lease.total_seconds()
+        lease_ends = boottime() + lease
+        due = self._mark(lease)
+        if self._unreported:
+            self._tracking.finish_by_result(self._batch, [row.name for row in due])
+        decisions, postponed, bad = self._decide(due)
+        self._unmark(due[len(decisions) + len(postponed) + len(bad) :])
+        if bad:
+            self._planner.report(bad)
+        if postponed:
+            self._queries.postpone(postponed)
+        if decisions:
+            self._submitter.submit(decisions, lease_ends)
+        return bool(due)
+
+    def _mark(self, lease: float) -> list[Due]:
+        """Mark a batch of due rows; the size follows the backlog, and what the delivery can do within the lease."""
+        deliverable = max(self._delivery.most_within(lease / LEASE_SHARE), SMALLEST_BATCH)
+        batch = int(min(self._batch, self._share, deliverable))
+        newest = batch // FRESH_SHARE if self._backlog else 0
+        began = time.time_ns()
+        due = self._queries.mark(batch, self._code.lazy_names, newest)
+        self._observer.marked(due, began)
+        self._backlog = len(due) >= batch - newest
+        self._share = min(self._share * 2, self._settings.batch) if self._backlog else FIRST_BATCH
+        return due
+
+    def _decide(self, due: Sequence[Due]) -> tuple[list[Decision], list[Postponed], list[tuple[Due, Exception]]]:
+        """Decide about marked rows; only about the first ones if the time is over before the last."""
+        decisions: list[Decision] = []
+        postponed: list[Postponed] = []
+        bad: list[tuple[Due, Exception]] = []
+        ends = self._stopwatch() + DECIDED_WITHIN
+        for number, row in enumerate(due):
+            if number and self._stopwatch() >= ends:
+                break
+            try:
+                check_sendable(row.queue, row.options, row.args, row.kwargs)
+                decision = decide(row, self._rules)
+            except Exception as error:  # noqa: BLE001  one bad row stops only itself, and its problem has the reason
+                bad.append((row, error))
+                continue
+            if isinstance(decision, Postponed):
+                postponed.append(decision)
+                logger.info(
+                    "Postponed %r to %s, out of a blackout window",
+                    row.name,
+                    decision.next_run_at.isoformat(),
+                    extra={"action": "plan"},
+                )
+                continue
+            refusal = self._settings.refusal(row.task, row.queue, row.options)
+            if refusal is not None:
+                decision = decision.refused("not_allowed")
+                if self._throttle.is_due(row.name):
+                    logger.warning("Skipped %r: %s", row.name, refusal, extra={"action": "skip"})
+            decisions.append(decision)
+        return decisions, postponed, bad
+
+    def _unmark(self, undecided: Sequence[Due]) -> None:
+        """Unmark rows that there was no time for; the next batch is smaller, and a part of it is what came due last."""
+        if undecided:
+            self._queries.unmark([row.name for row in undecided])
+            self._share, self._backlog = SMALLEST_BATCH, True
+
+    def _pause_failing(self) -> bool:
+        """Pause rows that have failed too often in a row; return whether there were any that are not locked."""
+        found = self._queries.pause_failing(self._batch)
+        for name, reason in found:
+            if reason is not None:
+                logger.warning("Paused %r: %s", name, reason, extra={"action": "pause"})
+        return bool(found)
+
+    def _recheck_ahead(self) -> bool:
+        """Find jobs that were marked before the database's clock was set back; return whether there were any."""
+        found = self._queries.recheck_ahead()
+        self._ahead = False
+        return found > 0
+
+    def _finish_by_result(self) -> bool:
+        """Ask the result backend about all unreported jobs, at most once a poll."""
+        self._ask_at = boottime() + self._settings.poll.total_seconds()
+        self._tracking.finish_by_result(self._batch)
+        return False  # it asks again only after a poll
+
+    def _judge(self) -> bool:
+        """Decide about silent jobs; return whether there were any."""
+        if self._unreported:
+            self._tracking.finish_by_result(self._batch)
+        judged = self._queries.judge(self._batch, self._tracking.workers_track)
+        self._observer.judged(judged)
+        for job in judged:
+            level, action, text = VERDICTS[job.verdict]
+            logger.log(level, text, job.id, job.periodic_task, extra={"action": action})
+        return bool(judged)
+
+
+def _run(steps: Sequence[Step], work: PendingWork) -> bool:
+    """Run the steps that are needed, in their order; return whether any of them made progress."""
+    progress = False
+    for is_needed, step in steps:
+        if is_needed(work):
+            progress = step() or progress
+    return progress

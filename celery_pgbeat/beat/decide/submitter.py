@@ -1,0 +1,155 @@
+"""Submits decisions, and hands the jobs that this makes to the delivery.
+
+Most occurrences find no other job in their way and take the short statement. What that leaves untouched takes the long
+one, which knows every overlap policy. If another transaction locks a row, or Postgres is too busy, the decisions are
+kept and submitted again in later turns, until their lease is over.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
+from celery_pgbeat.beat.send.delivery import Delivery
+from celery_pgbeat.beat.send.orders import Order, order_of_decision
+from celery_pgbeat.beat.upkeep.tracking import Tracking
+from celery_pgbeat.errors import DatabaseBusy
+from celery_pgbeat.measures.observer import Observer
+from celery_pgbeat.planning import Decision, Rules
+from celery_pgbeat.postgres.beat_queries import BeatQueries, Submitted
+
+logger = logging.getLogger(__name__)
+
+Submit = Callable[[list[Decision]], list[Submitted]]
+
+
+@dataclass(slots=True)
+class PendingRetry:
+    """Decisions to be submitted again."""
+
+    decisions: list[Decision]
+    lease_ends: float
+
+
+@dataclass(eq=False, repr=False)
+class Submitter:
+    """Submits for one beat.
+
+    Attributes:
+        busy: the error with which Postgres ended a repeated submit of this turn, if it did.
+    """
+
+    _queries: BeatQueries
+    _delivery: Delivery
+    _tracking: Tracking
+    _clock: DatabaseClock
+    _rules: Rules
+    _observer: Observer
+
+    def __post_init__(self) -> None:
+        self._retries: list[PendingRetry] = []
+        self.busy: DatabaseBusy | None = None
+
+    @property
+    def has_retries(self) -> bool:
+        """Whether decisions wait to be submitted again."""
+        return bool(self._retries)
+
+    def submit(self, decisions: list[Decision], lease_ends: float) -> bool:
+        """Submit decisions and deliver the jobs; return whether any decision was submitted.
+
+        Raises:
+            DatabaseBusy: Postgres ended the statement; the decisions are kept, in two halves.
+        """
+        acts_as = self._tracking.full_acts_as()
+        timezone = self._rules.timezone
+
+        def short(some: list[Decision]) -> list[Submitted]:
+            return self._queries.submit_free(some, timezone, acts_as)
+
+        def long(some: list[Decision]) -> list[Submitted]:
+            judging, resending = self._clock.may_judge, self._tracking.workers_track
+            return self._queries.submit(some, timezone, judging, resending=resending, full_acts_as=acts_as)
+
+        left = self._submit(short, decisions, lease_ends)
+        if left:
+            left = self._submit(long, left, lease_ends)
+        if left:
+            self._keep_marked(left, lease_ends)
+        return len(left) < len(decisions)
+
+    def submit_again(self) -> bool:
+        """Submit what is kept; return whether any of it was submitted.
+
+        If Postgres is still too busy, `busy` has its error, and the turn goes on with its other work.
+        """
+        self.busy = None
+        kept, self._retries = self._retries, []
+        submitted = False
+        while kept and self.busy is None and self._delivery.wait_for_place():
+            one = kept.pop(0)
+            try:
+                submitted = (boottime() < one.lease_ends and self.submit(one.decisions, one.lease_ends)) or submitted
+            except DatabaseBusy as error:
+                self.busy = error
+        self._retries = kept + self._retries
+        return submitted
+
+    def _submit(self, statement: Submit, decisions: list[Decision], lease_ends: float) -> list[Decision]:
+        """Submit by one statement and deliver the jobs; return the decisions that it left untouched."""
+        answers: list[Submitted] = []
+        try:
+            with self._observer.submitting(decisions, answers):
+                answers += statement(decisions)
+        except DatabaseBusy:
+            middle = (len(decisions) + 1) // 2
+            halves = (decisions[:middle], decisions[middle:])
+            self._retries += [PendingRetry(half, lease_ends) for half in halves if half]
+            raise
+        by_name = {answer.name: answer for answer in answers}
+        orders: list[Order] = []
+        for decision in decisions:
+            answer = by_name.get(decision.row.name)
+            if answer is None:
+                continue
+            _log(decision, answer)
+            job, scheduled_for = decision.job, decision.scheduled_for
+            if answer.made and not answer.waits and job is not None and scheduled_for is not None:
+                orders.append(order_of_decision(decision, job, scheduled_for, self._rules.timezone))
+        self._delivery.deliver(orders, lease_ends)
+        waiting = [answer.name for answer in answers if answer.waits]
+        if waiting:
+            self._queries.release(waiting)
+        return [decision for decision in decisions if decision.row.name not in by_name]
+
+    def _keep_marked(self, decisions: list[Decision], lease_ends: float) -> None:
+        """Keep the decisions whose rows another transaction locked, but not those that have lost their mark."""
+        still = self._queries.still_marked([decision.row.name for decision in decisions])
+        kept = [decision for decision in decisions if decision.row.name in still]
+        if kept:
+            self._retries.append(PendingRetry(kept, lease_ends))
+
+
+def _log(decision: Decision, answer: Submitted) -> None:
+    name = decision.row.name
+    if answer.lost is not None:
+        logger.warning("Lost job %s of %r: it was silent for too long", answer.lost, name, extra={"action": "lose"})
+    if decision.job is not None and not answer.made and decision.scheduled_for is not None:
+        logger.info(
+            "Skipped %r for %s: job %s is not final",
+            name,
+            decision.scheduled_for.isoformat(),
+            answer.blocked_by,
+            extra={"action": "skip"},
+        )
+    if decision.skipped is not None:
+        logger.info(
+            "Skipped %r: %d occurrences up to %s, %s",
+            name,
+            decision.skipped.count,
+            decision.skipped.last.isoformat(),
+            decision.skipped.reason,
+            extra={"action": "skip"},
+        )

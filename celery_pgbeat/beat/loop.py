@@ -1,0 +1,223 @@
+"""The thread that does a beat's work: it opens, makes the turns, waits between them, and gives everything back.
+
+Celery's thread asks for a turn and waits for its end. The delivery has a second thread; its errors are raised in the
+next turn. All other threads only end a wait. No error leaves this thread: it is logged, and a pause that grows follows.
+
+No thread of a beat ends unnoticed. Each turn starts the others again if they have ended, and Celery's thread starts
+this one again.
+
+The turns write the beat's heartbeat. So a turn waits only for Postgres, and never for anything longer than until the
+next heartbeat is due.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import random
+import threading
+from collections.abc import Callable
+
+from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.wiring import Beat, Wiring
+from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, SchemaMissing, SchemaTooNew
+from celery_pgbeat.postgres import migrate
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.threads import LastingThread
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds after an error, doubled with each further one
+REMIND_EVERY = 60.0  # seconds between two log lines about the same error
+DELIVERY_ENDS_WITHIN = 2.0  # seconds that the batch under way has to end, or to be given back, when the beat stops
+ALIVE_CHECKED_AFTER = 1.0  # seconds of a turn until Celery's thread checks that this thread is still alive
+GIVEN_BACK_WITHIN = 1.0  # seconds for giving back on behalf of a turn that hangs
+
+
+class BeatLoop:
+    """The thread of one beat.
+
+    Args:
+        wiring: the beat's parts.
+        longest_wait: seconds that a wait between two turns may take.
+    """
+
+    def __init__(self, wiring: Wiring, longest_wait: float) -> None:
+        self.wiring = wiring
+        self._settings = wiring.settings
+        self._stopping = wiring.stopping
+        self._longest_wait = longest_wait
+        self._beat: Beat | None = None
+        self._sync_at = 0.0
+        self._check_at = 0.0
+        self._pause = 0.0
+        self._reported: tuple[str, float] | None = None  # the last error that was logged, and when
+        self._thread = LastingThread(self._run, "pgbeat")
+        self._asked = threading.Semaphore(0)
+        self._answered = threading.Semaphore(0)
+        self._ended = threading.Event()
+        self._given_up = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stopping.is_set()
+
+    def turn(self) -> None:
+        """Ask for one turn, and wait for its end. The first call starts the thread: after any fork."""
+        if not self._thread.is_started:
+            self._thread.start()
+        if self._thread.has_ended_early:
+            # What the old thread was asked, and what it answered last, does not concern the new one.
+            self._asked, self._answered = threading.Semaphore(0), threading.Semaphore(0)
+            self._thread.mend()
+        self._asked.release()
+        while not self._answered.acquire(timeout=ALIVE_CHECKED_AFTER):
+            if not self._thread.is_alive:
+                return
+
+    def stop(self, within: float) -> None:
+        """Give everything back; a turn under way has `within` seconds to end first."""
+        self._stopping.set()
+        self.wiring.wakeup.notify()
+        self._asked.release()
+        if not self._thread.is_started:
+            self._close()
+            return
+        if self._given_up or self._ended.wait(within):
+            return
+        self._given_up = True
+        logger.warning("A turn is stuck: giving this beat's rows back without waiting", extra={"action": "unmark"})
+        thread = threading.Thread(target=self._give_back_elsewhere, name="pgbeat-last-words", daemon=True)
+        thread.start()
+        thread.join(GIVEN_BACK_WITHIN)
+
+    def _run(self) -> None:
+        try:
+            self._guarded(self.wiring.instruments.start)
+            gc.freeze()  # what is loaded by now stays: a busy beat would collect through it with every few batches
+            while True:
+                self._asked.acquire()
+                if self._stopping.is_set():
+                    break
+                self._guarded(self._turn)
+                self._answered.release()
+            self._guarded(self._give_back)
+            self._ended.set()
+        finally:
+            self._answered.release()
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except BaseException as error:  # noqa: BLE001  the one place where all errors of a beat end
+            self._check_at = 0.0
+            self._report(error)
+            if not self._stopping.is_set():
+                self._wait(min(self._next_pause(), self._settings.heartbeat_every.total_seconds()))
+
+    def _turn(self) -> None:
+        self.wiring.instruments.mend()
+        beat = self._beat
+        if beat is None:
+            self._open()
+            return
+        self._check_schema()
+        beat.janitor.turn()
+        self._sync_code()
+        rest = beat.dispatcher.turn()
+        self.wiring.instruments.turned(broker_up=self.wiring.broker.probe_in == 0)
+        if not beat.delivery.is_failing:
+            self._recovered()
+        if rest > 0:
+            self._wait(min(rest, beat.janitor.announces_in))
+
+    def _open(self) -> None:
+        database, schema = self.wiring.database, self._settings.schema
+        if self._settings.auto_migrate:
+            migrate.migrate(database.engine, schema)
+        elif not migrate.check(database.engine, schema).has_our_definitions:
+            logger.warning(
+                "The functions and views of the schema %r are not those of this package: run `celery-pgbeat migrate`",
+                schema,
+                extra={"action": "start"},
+            )
+        beat = self.wiring.open()
+        beat.janitor.start()
+        self._sync_code()
+        self._beat = beat
+        self.wiring.instruments.watch(beat.queries.beat)
+        logger.info("Beat %s works on %r", beat.queries.beat, database, extra={"action": "start"})
+
+    def _check_schema(self) -> None:
+        """Check with each heartbeat, and after each error, whether a newer package has changed the schema."""
+        if boottime() >= self._check_at:
+            migrate.check(self.wiring.database.engine, self._settings.schema)
+            self._check_at = boottime() + self._settings.heartbeat_every.total_seconds()
+
+    def _sync_code(self) -> None:
+        """Bring the rows to what the code declares; try again after a poll if another transaction locks a row."""
+        if not self.wiring.code.settled and boottime() >= self._sync_at:
+            self.wiring.code.sync()
+            self._sync_at = boottime() + self._settings.poll.total_seconds()
+
+    def _wait(self, seconds: float) -> None:
+        try:
+            self.wiring.wakeup.wait(min(seconds, self._longest_wait))
+        except BaseException as error:  # noqa: BLE001  nothing above the wait after an error would catch its own
+            self._report(error)
+            self._stopping.wait(min(seconds, self._longest_wait))
+
+    def _give_back(self) -> None:
+        beat, delivered = self._beat, True
+        try:
+            if beat is not None:
+                delivered = beat.delivery.finish(DELIVERY_ENDS_WITHIN)
+                beat.janitor.stop()
+                beat.delivery.check()
+        finally:
+            self._close(delivered)
+
+    def _close(self, delivered: bool = True) -> None:
+        self.wiring.instruments.stop()
+        if delivered:  # otherwise a thread hangs in that connection, and ends with the process
+            self.wiring.broker.close()
+        self.wiring.wakeup.close()
+        self.wiring.database.close()
+
+    def _give_back_elsewhere(self) -> None:
+        if self._beat is None:
+            return
+        try:
+            self._beat.queries.database = Database(self._settings.required_url, self._settings.schema)
+            self._beat.janitor.stop()
+        except BaseException as error:  # noqa: BLE001  nothing is lost: when the lease is over, other beats take it
+            self._report(error)
+
+    def _report(self, error: BaseException) -> None:
+        """Log an error, and again once a minute while it stays the same."""
+        if isinstance(error, Exception):
+            error = self.wiring.database.translated(error)
+        outage = isinstance(error, (DatabaseUnavailable, SchemaMissing, SchemaTooNew))
+        if outage and not isinstance(error, DatabaseBusy):
+            self.wiring.clock.lost()
+        what, now = (type(error).__name__ if outage else repr(error)), boottime()
+        if self._reported is not None and self._reported[0] == what and now - self._reported[1] < REMIND_EVERY:
+            return
+        self._reported = (what, now)
+        if outage:
+            # A busy Postgres has ended one statement; all the others go on.
+            means = "It is tried again." if isinstance(error, DatabaseBusy) else "Nothing is sent meanwhile."
+            logger.error("%s %s", error, means, extra={"action": "wait"})
+        else:
+            logger.error("A turn failed; trying again", exc_info=error, extra={"action": "wait"})
+
+    def _next_pause(self) -> float:
+        self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
+        return self._pause * random.uniform(0.5, 1.0)  # noqa: S311  jitter: not all beats at once
+
+    def _recovered(self) -> None:
+        self._pause = 0.0
+        if self._reported is not None:
+            logger.info("Working again", extra={"action": "wait"})
+            self._reported = None

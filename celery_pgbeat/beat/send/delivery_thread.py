@@ -1,0 +1,110 @@
+"""The delivery in a thread of its own, so that the next batch is decided while this one waits for the broker.
+
+One batch is under way and one may wait. Nothing is marked while a batch waits: if this beat is killed, jobs that are
+submitted and not sent wait for the end of their lease, and the lease of a batch that waits is soon over. Batches are
+sent in the order in which they were submitted, each while its own lease holds.
+
+The thread that makes the turns waits for a place only for a moment. A broker that hangs keeps the batch under way for
+many seconds, and the turns write the beat's heartbeat: they go on without a place, and this thread ends their wait when
+there is one.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from celery_pgbeat.beat.send.delivery import Delivery
+from celery_pgbeat.beat.send.orders import Order
+from celery_pgbeat.threads import LastingThread
+
+MOMENT = 0.1  # seconds that a turn waits for a place: usually the batch before is begun by then
+
+
+@dataclass(eq=False, repr=False)
+class DeliveryThread(Delivery):
+    """Delivers batches in the order of their submits; an error is raised in the next turn.
+
+    Args:
+        wake: ends the wait of the thread that makes the turns.
+    """
+
+    _wake: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._batches: queue.SimpleQueue[tuple[Sequence[Order], float] | None] = queue.SimpleQueue()
+        self._begun = threading.Event()  # set when every batch has been begun, so that another one may wait
+        self._begun.set()
+        self._refused = False  # whether a turn found no place, and is to be woken when there is one
+        self._thread = LastingThread(self._run, "pgbeat-delivery")
+        self._error: BaseException | None = None
+        self._failing = False
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last batch failed, and none has succeeded since."""
+        return self._failing
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a batch waits, so that nothing may be marked."""
+        return not self._begun.is_set()
+
+    def wait_for_place(self) -> bool:
+        """Wait a moment until no batch waits; return False if one still waits, or the beat is to end.
+
+        If there was no place, the turns are woken when there is one, and until then the next call does not wait.
+        """
+        if self._stopping():
+            return False
+        if self._begun.wait(0 if self._refused else MOMENT):
+            self._refused = False
+            return True
+        self._refused = True
+        return self._begun.is_set()  # the batch may have been begun in between, without a wake-up
+
+    def deliver(self, orders: Sequence[Order], lease_ends: float) -> None:
+        """Put a batch behind those that are not delivered yet."""
+        if not orders:
+            return
+        if not self._thread.is_started:
+            self._thread.start()
+        self._begun.clear()
+        self._batches.put((orders, lease_ends))
+
+    def check(self) -> None:
+        """Raise the first error since the last check; start the thread again if it has ended.
+
+        A batch that was under way then is left as by a killed beat: any beat sends it when its lease is over.
+        """
+        if self._thread.has_ended_early:
+            if self._batches.empty():
+                self._begun.set()
+            self._thread.mend()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def finish(self, within: float) -> bool:
+        """End the thread when it has delivered what waits; return whether it has ended in that time."""
+        if self._thread.is_alive:
+            self._batches.put(None)
+        return self._thread.join(within)
+
+    def _run(self) -> None:
+        while (batch := self._batches.get()) is not None:
+            if self._batches.empty():
+                self._begun.set()
+                if self._refused:
+                    self._refused = False
+                    self._wake()
+            try:
+                super().deliver(*batch)
+                self._failing = False
+            except BaseException as error:  # noqa: BLE001  raised by the next `check`, in the thread that makes the turns
+                self._failing = True
+                self._error = self._error or error
+            del batch  # otherwise an idle beat would keep its last thousand rows

@@ -1,0 +1,152 @@
+"""What a decision, a recovered job or a step of a backfill wants sent: plain data, from which the delivery makes a job.
+
+A row may hold what no message can. So the texts are read in the delivery, where an error refuses that one job.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.declare.sendable import check_sendable
+from celery_pgbeat.planning import BackfillRow, Decision, Due
+from celery_pgbeat.postgres.beat_queries import Recovered
+
+LONGEST_WINDOW = timedelta(days=36_500)  # a datetime cannot hold the end of a longer one
+
+
+class Order(NamedTuple):  # a frozen dataclass takes longer to make, and a beat makes thousands a second
+    """One submitted job that is to be sent; `args`, `kwargs`, `options` and `message` are JSON.
+
+    Attributes:
+        checked: whether the texts were checked when the job was decided.
+        due_at: None where nothing limits how late it may be sent.
+        catchup_window: how much later than `due_at` it may be sent; None for any time.
+        sends: how often a beat has set out to send it, this time included.
+        message: what the row of a recovered job holds in place of arguments, options, priority, schedule and time zone.
+    """
+
+    id: uuid.UUID
+    periodic_task: str
+    scheduled_for: datetime
+    origin: str
+    run: int
+    task: str
+    args: str
+    kwargs: str
+    queue: str | None
+    priority: int | None
+    sensitive: bool
+    max_run_time: timedelta | None
+    schedule: str | None
+    timezone: str | None
+    options: str = "{}"
+    checked: bool = False
+    due_at: datetime | None = None
+    catchup_window: timedelta | None = None
+    sends: int = 1
+    message: str | None = None
+
+
+def order_of_decision(decision: Decision, job: uuid.UUID, scheduled_for: datetime, default_timezone: str) -> Order:
+    """Return what a submitted decision wants sent."""
+    row = decision.row
+    timezone, due_at = row.timezone or default_timezone, decision.due_at or scheduled_for
+    return _order_of_row(
+        row, job, scheduled_for, decision.origin, timezone, checked=True, due_at=due_at, window=row.catchup_window
+    )
+
+
+def order_of_backfill(row: BackfillRow, job: uuid.UUID, scheduled_for: datetime) -> Order:
+    """Return what a submitted step of a backfill wants sent for one of its occurrences."""
+    return _order_of_row(row, job, scheduled_for, "backfill", row.timezone)
+
+
+def order_of_recovered(job: Recovered) -> Order:
+    """Return what a job wants sent that this beat has taken over."""
+    return Order(
+        id=job.id,
+        periodic_task=job.periodic_task,
+        scheduled_for=job.scheduled_for,
+        origin=job.origin,
+        run=job.run,
+        task=job.task,
+        args="",
+        kwargs="",
+        queue=job.queue,
+        priority=None,
+        sensitive=False,
+        max_run_time=job.max_run_time,
+        schedule=None,
+        timezone=None,
+        due_at=job.due_at,
+        catchup_window=job.catchup_window,
+        sends=job.sends,
+        message=job.message or "{}",
+    )
+
+
+def outgoing_job(order: Order) -> OutgoingJob:
+    """Make the job of an order, from which its message is made.
+
+    Raises:
+        InvalidPeriodicTask: it has a queue, options or arguments that a periodic task cannot have.
+        Exception: whatever reading a text of the row raises.
+    """
+    if order.message is not None:
+        order = _with_message(order, order.message)
+    if not order.checked:
+        check_sendable(order.queue, order.options, order.args, order.kwargs)
+    options = {} if order.options == "{}" else json.loads(order.options)
+    due_at, window = order.due_at, order.catchup_window
+    send_by = None if due_at is None or window is None else due_at + min(window, LONGEST_WINDOW)
+    return OutgoingJob(*order[:14], options, send_by, order.sends)  # both begin with the same 14 fields
+
+
+def _order_of_row(
+    row: Due | BackfillRow,
+    job: uuid.UUID,
+    scheduled_for: datetime,
+    origin: str,
+    timezone: str | None,
+    *,
+    checked: bool = False,
+    due_at: datetime | None = None,
+    window: timedelta | None = None,
+) -> Order:
+    return Order(
+        job,
+        row.name,
+        scheduled_for,
+        origin,
+        0,
+        row.task,
+        row.args,
+        row.kwargs,
+        row.queue,
+        row.priority,
+        row.sensitive,
+        row.max_run_time,
+        row.schedule,
+        timezone,
+        row.options,
+        checked,
+        due_at,
+        window,
+    )
+
+
+def _with_message(order: Order, message: str) -> Order:
+    read = json.loads(message)
+    return order._replace(
+        args=json.dumps(read["args"]),
+        kwargs=json.dumps(read["kwargs"]),
+        options=json.dumps(read["options"]),
+        priority=read["priority"],
+        sensitive=read.get("sensitive", False),  # a beat of an older package does not write it
+        schedule=read["schedule"],
+        timezone=read["timezone"],
+    )

@@ -1,0 +1,177 @@
+"""Messages for Redis: the JSON text that kombu pushes, with placeholders, and one LPUSH for each queue and batch.
+
+An LPUSH of many values is one command: Redis takes all of them or none.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii as quoted
+from typing import Any
+
+from kombu.utils.json import dumps
+
+from celery_pgbeat.beat.send.rendering.capture import CapturedMessage, NotRenderable
+from celery_pgbeat.beat.send.rendering.eligibility import comes_from
+from celery_pgbeat.beat.send.rendering.message_fields import (
+    OUR_HEADER,
+    PROPERTIES,
+    MessageFields,
+    fields_in,
+    headers_in,
+    placeholder,
+)
+
+_REDIS, _VIRTUAL = "kombu.transport.redis", "kombu.transport.virtual.base"
+# The methods that decide the text and its key.
+_METHODS = {
+    "basic_publish": _VIRTUAL,
+    "prepare_message": _VIRTUAL,
+    "encode_body": _VIRTUAL,
+    "_inplace_augment_message": _VIRTUAL,
+    "_next_delivery_tag": _VIRTUAL,
+    "_get_message_priority": _VIRTUAL,
+    "_put": _REDIS,
+    "_q_for_pri": _REDIS,
+}
+# With one of these redis-py writes a command again if it has not got its answer.
+_REPLAYING = ("retry_on_timeout", "retry_on_error", "retry")
+
+
+@dataclass(frozen=True, slots=True)
+class RedisTemplate:
+    """A message's text, `%`-formatted, and the list it belongs to."""
+
+    place: str  # the key
+    text: str
+    channel: Any
+    delivery_tags: Iterator[str]
+
+    def render(self, fields: MessageFields) -> str:
+        """Fill in the placeholders."""
+        body, _ = self.channel.encode_body(fields.body, self.channel.body_encoding)
+        return self.text % _gaps(fields, body, next(self.delivery_tags))
+
+
+class RedisWriter:
+    """Writes to Redis through kombu's own client."""
+
+    def __init__(self, connection: Any) -> None:
+        self.channel = connection.default_channel
+        self._delivery_tags = _random_uuids()
+
+    @staticmethod
+    def fits(connection: Any) -> bool:
+        """Return whether this is kombu's own Redis transport, unpatched, and no command is ever sent twice."""
+        channel = connection.default_channel
+        return (
+            f"{type(channel).__module__}.{type(channel).__qualname__}" == f"{_REDIS}.Channel"
+            and all(comes_from(getattr(channel, name), module) for name, module in _METHODS.items())
+            and not any(channel.pool.connection_kwargs.get(name) for name in _REPLAYING)
+        )
+
+    def template(self, captured: CapturedMessage, fields: MessageFields) -> RedisTemplate:
+        """Make a template of a message."""
+        if captured.target["exchange"]:
+            raise NotRenderable("Redis routes its exchange anew for each message")
+        key, text = self._pushed(captured)
+        message = json.loads(text)
+        headers, properties = message["headers"], message["properties"]
+        _cut(headers, headers_in(headers, fields))
+        if isinstance(ours := headers.get("pgbeat"), dict):
+            _cut(ours, fields_in(ours, OUR_HEADER, fields))
+        _cut(properties, {**fields_in(properties, PROPERTIES, fields), "delivery_tag": "delivery_tag"})
+        _cut(message, {"body": "body"})
+        text = dumps(message).replace("%", "%%")
+        for field in (*MessageFields._fields, *map(placeholder, range(len(fields.trace or ()))), "delivery_tag"):
+            text = text.replace(quoted(_gap(field)), f"%({field})s")
+        return RedisTemplate(key, text, self.channel, self._delivery_tags)
+
+    def differs(self, template: Any, captured: CapturedMessage, fields: MessageFields) -> bool:
+        """Return whether key or text differs in any byte from what kombu pushes, except the random delivery tag."""
+        key, text = self._pushed(captured)
+        body, _ = self.channel.encode_body(fields.body, self.channel.body_encoding)
+        tag = json.loads(text)["properties"]["delivery_tag"]
+        return bool((key, text) != (template.place, template.text % _gaps(fields, body, tag)))
+
+    def write(self, place: str, messages: Sequence[str], taken: list[bool | None]) -> None:
+        """Push a batch."""
+        with self.channel.conn_or_acquire() as client:
+            client.lpush(place, *messages)
+        taken[:] = [True] * len(messages)
+
+    def _pushed(self, captured: CapturedMessage) -> tuple[str, str]:
+        """Return what kombu would push, and onto which key."""
+        pushed: list[tuple[str, str]] = []
+        with _catching(self.channel, pushed):
+            self.channel.basic_publish(copy.deepcopy(captured.message), **captured.target)
+        if len(pushed) != 1:
+            raise NotRenderable(f"Redis takes it by {len(pushed)} pushes")
+        return pushed[0]
+
+
+class _Catcher:
+    def __init__(self, pushed: list[tuple[str, str]]) -> None:
+        self._pushed = pushed
+
+    def lpush(self, key: str, text: str) -> None:
+        self._pushed.append((key, text))
+
+    def pipeline(self) -> Any:
+        raise NotRenderable("its queue has a time to live that each message renews")
+
+
+@contextmanager
+def _catching(channel: Any, pushed: list[tuple[str, str]]) -> Iterator[None]:
+    """Make the channel, which no other thread uses, push to a list for a moment."""
+
+    @contextmanager
+    def catcher(_client: Any = None) -> Iterator[_Catcher]:
+        yield _Catcher(pushed)
+
+    channel.conn_or_acquire = catcher
+    try:
+        yield
+    finally:
+        del channel.conn_or_acquire
+
+
+def _random_uuids() -> Iterator[str]:
+    """Yield random texts of the form of `uuid4` at a tenth of its cost: randomness is read in blocks."""
+    while True:
+        block = os.urandom(16 * 100).hex()
+        for start in range(0, len(block), 32):
+            part = block[start : start + 32]
+            yield f"{part[:8]}-{part[8:12]}-4{part[13:16]}-a{part[17:20]}-{part[20:]}"
+
+
+def _gap(field: str) -> str:
+    return f"\0{field}\0"
+
+
+def _cut(table: dict[str, Any], places: Mapping[str, str]) -> None:
+    table.update({key: _gap(field) for key, field in places.items()})
+
+
+def _gaps(fields: MessageFields, body: str, delivery_tag: str) -> dict[str, str]:
+    identity = f'"{fields.id}"'
+    gaps = {
+        "id": identity,
+        "periodic_task": quoted(fields.periodic_task),
+        "scheduled_for": quoted(fields.scheduled_for),
+        "body": quoted(body),
+        "argsrepr": quoted(fields.argsrepr),
+        "kwargsrepr": quoted(fields.kwargsrepr),
+        "eta": f'"{fields.eta}"',
+        "expires": f'"{fields.expires}"',
+        "expiration": f'"{fields.expiration}"',
+        "delivery_tag": f'"{delivery_tag}"',
+    }
+    if fields.trace:
+        gaps.update((placeholder(place), quoted(value)) for place, value in enumerate(fields.trace.values()))
+    return gaps

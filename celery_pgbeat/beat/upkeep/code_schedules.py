@@ -1,0 +1,361 @@
+"""Brings the rows to what the app's code declares, by difference, so that operators can edit them too.
+
+Each row keeps what code declared last. Only what *code* has changed since is written: an operator's pause or edit stays
+until code changes that same column, and a beat that starts again with equal code writes nothing. A row that code no
+longer declares is paused, never deleted. Each step is one statement. If another beat runs it at the same time, the
+second of them finds the work done.
+
+While beats of several versions run side by side, the declaration that was first seen last is in force, and the others
+change nothing. With each heartbeat a beat records that its declaration has a living beat (`claim.sql`). That decides,
+by the database's clock, which declaration is in force, and each write is fenced by it. So the beats of the version
+before take over when those of the newer version have been silent for `pgbeat_dead_after`: a roll-back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from celery.schedules import crontab
+
+from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.upkeep.additions import Added, Additions
+from celery_pgbeat.declare import Definition, app_timezone, declarations_of, define
+from celery_pgbeat.declare.entry import Entry, entry_of, entry_of_declaration
+from celery_pgbeat.declare.lazy import has_lazy, storable_arguments
+from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
+from celery_pgbeat.postgres.code_sync_queries import Claim, CodeSyncQueries
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.schedules import parse
+from celery_pgbeat.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+CLEANUP = "celery.backend_cleanup"
+NAMED_AT_MOST = 10  # names in one log line; if there are more, their number is logged
+
+WITHDRAWN = (
+    "Paused %s, which the code no longer declares. Remove it with unschedule, or set managed_by to 'sql' and resume it"
+)
+
+OVERRULED = (
+    "Another declaration of %s is in force, that of a beat which started later; this one (%s) changes no row while "
+    "such a beat is alive"
+)
+IN_FORCE_AGAIN = "The declaration of %s that this beat has (%s) is in force again"
+SHOWN_OF_HASH = 12  # digits in a log line
+
+TIMES = {"schedule", "timezone", "anchor", "start_at", "end_at", "jitter"}
+# Two versions of the code that run side by side for longer than this are no rolling deploy.
+ROLLING = timedelta(minutes=5)
+RANDOM = (
+    "Beats of %s have run side by side for %d minutes, and their code differs only in the times of %s. Are these times "
+    "random at import? Then each start of a beat moves them. Instead of random, write H in a cron text (a time fixed "
+    "by the row's name), or use jitter"
+)
+
+Arguments = tuple[Any, Any]
+
+
+@dataclass(slots=True)
+class Declared:
+    """What the code of an app declares, read once."""
+
+    records: dict[str, dict[str, Any]]
+    running_first: list[str]
+    lazy: dict[str, Arguments]
+    refused: list[str]
+    added: Added = field(default_factory=Added)  # what the beat's own process had added by then
+    hash: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """Every name in the code, also those that were refused: their rows stay as they are."""
+        return [*self.records, *self.refused]
+
+
+class CodeSchedules:
+    """The declarations of one app: `beat_schedule`, `add_periodic_task`, `@beat.periodic_task`, Celery's own.
+
+    Args:
+        app: the Celery app.
+        database: where the rows are.
+        settings: the app's.
+        strict: raise `InvalidPeriodicTask` for a declaration that is wrong, instead of logging it and going on.
+
+    Attributes:
+        additions: what the beat's own process declares in addition, or instead, through Celery's `Scheduler`.
+    """
+
+    def __init__(self, app: Any, database: Database, settings: Settings, *, strict: bool = False) -> None:
+        self._app = app
+        self._strict = strict
+        self._settings = settings
+        self._manager = f"code:{app.main or '__main__'}"
+        self._declarations = CodeSyncQueries(settings.schema, database, self._manager)
+        self.additions = Additions()
+        self._declared: Declared | None = None
+        self._logged: set[tuple[str, str]] = set()
+        self._starting = True
+        self._overruled = False
+        self._overruled_since = 0.0
+        self._compared = False  # whether this declaration was compared with the one in force
+        self._synced: int | None = None  # the revision in force when the rows were brought to it
+        self._waits = False  # whether there is nothing to do until the next heartbeat
+        self._claim_at = 0.0
+        self._others: frozenset[str] = frozenset()  # lazy rows that are not as this code declares them
+
+    @property
+    def settled(self) -> bool:
+        """Whether the rows are as declared, and the next heartbeat is not due yet."""
+        return self._waits and boottime() < self._claim_at and self.declared.added is self.additions.current
+
+    @property
+    def names(self) -> list[str]:
+        """Every name that the code declares."""
+        return self.declared.names
+
+    @property
+    def lazy_names(self) -> list[str]:
+        """The rows whose arguments only a beat with this code can make."""
+        return [name for name in self.declared.lazy if name not in self._others]
+
+    def lazy_entry(self, name: str) -> Arguments | None:
+        """Return an entry's arguments with their `BeatLazyFunc`, to be evaluated when the message is made."""
+        return None if name in self._others else self.declared.lazy.get(name)
+
+    def sync(self) -> None:
+        """Record that this declaration has a living beat; if it has come into force, bring the rows to it.
+
+        If that could not be finished, `settled` stays False: call this again. It is also False when the next heartbeat
+        is due.
+
+        Raises:
+            DatabaseUnavailable: Postgres is out of reach.
+        """
+        if self.declared.added is not self.additions.current:
+            self._read_again()
+        claim = self._declarations.claim(self.declared.hash, self._settings.dead_after, self._starting)
+        self._starting = False
+        self._claim_at = boottime() + self._settings.heartbeat_every.total_seconds()
+        self._log_change(claim)
+        if claim.revision is None:
+            self._synced = None
+            self._others = self._changed_by_others()
+            self._waits = claim.overruled
+            self._warn_of_random_times()
+        elif claim.revision != self._synced:
+            self._waits = False
+            self._write()
+            self._waits = self._review()
+            self._synced = claim.revision if self._waits else None
+            self._others = frozenset()
+
+    def _write(self) -> None:
+        """Bring the rows to what the code declares; each statement checks that it is still in force."""
+        code, statements = self.declared, self._declarations
+        new = self._all_or_each(lambda records: statements.declare(code.hash, records, code.running_first))
+        self._log("Declared %s", new, "declare")
+        for name, columns in self._amended().items():
+            if columns:
+                logger.info("Changed %r as the code did: %s", name, ", ".join(columns), extra={"action": "amend"})
+        back = statements.restore(code.hash, list(code.records))
+        self._log("Resumed %s, which the code declares again", back, "restore")
+        gone = statements.withdraw(code.hash, code.names, f"no longer declared by {self._manager}")
+        self._log(WITHDRAWN, gone, "withdraw", logging.WARNING)
+
+    def _changed_by_others(self) -> frozenset[str]:
+        """Return the rows with lazy arguments in this code that other code has changed since."""
+        code = self.declared
+        records = [code.records[name] for name in code.lazy if name in code.records]
+        if not records:
+            return frozenset()
+        return frozenset(self._declarations.behind(records, code.names)) & code.lazy.keys()
+
+    def _log_change(self, claim: Claim) -> None:
+        """Log that another declaration has come into force instead of this one, or this one again."""
+        in_force = claim.revision is not None
+        if in_force != self._overruled or not (in_force or claim.overruled):
+            return
+        self._overruled = not in_force
+        self._overruled_since = boottime()
+        message = IN_FORCE_AGAIN if in_force else OVERRULED
+        logger.info(message, self._manager, self.declared.hash[:SHOWN_OF_HASH], extra={"action": "claim"})
+
+    def _warn_of_random_times(self) -> None:
+        """Warn once if another declaration differs only in times, and both have had beats for long."""
+        alive_for = timedelta(seconds=boottime() - self._overruled_since)
+        if not self._overruled or self._compared or alive_for <= ROLLING:
+            return
+        self._compared = True
+        declared, records = self._declarations.declared(), self.declared.records
+        other = {name: _differing(records[name], declared[name]) for name in records.keys() & declared.keys()}
+        moved = sorted(name for name, columns in other.items() if columns)
+        if moved and records.keys() == declared.keys() and set().union(*other.values()) <= TIMES:
+            shown = ", ".join(map(repr, moved[:NAMED_AT_MOST])) + (", …" if len(moved) > NAMED_AT_MOST else "")
+            logger.warning(RANDOM, self._manager, alive_for.total_seconds() // 60, shown, extra={"action": "claim"})
+
+    @property
+    def declared(self) -> Declared:
+        """What the code declares, read at the first use."""
+        if self._declared is None:
+            self._declared = self._read()
+        return self._declared
+
+    def _read_again(self) -> None:
+        """Read the declarations again, as a beat does that starts with new code."""
+        self._declared = self._read()
+        self._starting = True
+        self._synced = None
+
+    def _read(self) -> Declared:
+        self._app.finalize()
+        code = Declared({}, [], {}, [], added=self.additions.current)
+        for shown, read in self._entries(code.added):
+            name = shown
+            try:
+                entry = read()
+                name = entry.name
+                if name in code.added.removed:
+                    continue
+                definition, lazy = self._defined(entry)
+                record = {**definition.record(), "lazy": lazy is not None}
+                del record["managed_by"]
+                if code.records.get(entry.name, record) != record:
+                    raise InvalidPeriodicTask("declared twice in code, differently; the first one is in force")
+            except Exception as error:  # noqa: BLE001  a user's object may raise anything; the others go on
+                self._refuse(name, error, code)
+                continue
+            code.records[entry.name] = record
+            if entry.run_on_start:
+                code.running_first.append(entry.name)
+            if lazy is not None:
+                code.lazy[entry.name] = lazy
+        code.hash = _hash_of(code)
+        return code
+
+    def _entries(self, added: Added) -> Iterator[tuple[str, Callable[[], Entry]]]:
+        """Yield what the code declares: a name for messages, and what reads it. Each may be wrong alone."""
+        schedule = dict(added.to(self._app.conf.beat_schedule or {}))
+        for name, given in schedule.items():
+            yield name, partial(entry_of, name, given)
+        for declaration in declarations_of(self._app):
+            shown = declaration.name or repr(declaration.target)
+            yield shown, partial(entry_of_declaration, declaration, self._app)
+        if CLEANUP not in schedule and self._needs_cleanup():
+            options = {"expires": timedelta(hours=12)}
+            yield CLEANUP, partial(Entry, CLEANUP, CLEANUP, crontab(minute=0, hour=4), {"options": options})
+
+    def _needs_cleanup(self) -> bool:
+        """Return, by Celery's own rule, whether results have to be cleaned up."""
+        try:
+            return bool(self._app.conf.result_expires and not self._app.backend.supports_autoexpire)
+        except Exception:  # a backend may raise anything when it is loaded; schedules do not need it
+            logger.exception("The result backend cannot be used; %r is not scheduled", CLEANUP)
+            return False
+
+    def _defined(self, entry: Entry) -> tuple[Definition, Arguments | None]:
+        args, kwargs = entry.columns.get("args") or (), entry.columns.get("kwargs") or {}
+        lazy = (args, kwargs) if has_lazy(args, kwargs) else None
+        columns = dict(entry.columns)
+        if lazy is not None:
+            columns["args"], columns["kwargs"] = storable_arguments(args, kwargs)
+        definition = define(
+            entry.name, entry.task, entry.schedule, columns, self._settings, app_timezone(self._app), self._manager
+        )
+        deadline = self._app.conf.beat_cron_starting_deadline
+        if deadline is not None and "catchup_window" not in columns and _is_cron(definition):
+            definition = replace(definition, catchup_window=timedelta(seconds=deadline))
+        return definition, lazy
+
+    def _refuse(self, name: str, error: Exception, code: Declared) -> None:
+        if self._strict:
+            raise InvalidPeriodicTask(f"the periodic task {name!r} in code is refused: {error}") from error
+        code.refused.append(str(name))
+        why = str(error) if isinstance(error, (InvalidPeriodicTask, InvalidSchedule)) else repr(error)
+        if (str(name), why) not in self._logged:
+            self._logged.add((str(name), why))
+            logger.error(
+                "The periodic task %r in code is refused, the others go on: %s", name, why, extra={"action": "refuse"}
+            )
+
+    def _amended(self) -> dict[str, list[str]]:
+        defaults = define("default", "default", None, {}, Settings()).record()
+        changed: dict[str, list[str]] = {}
+
+        def amend(records: Sequence[dict[str, Any]]) -> list[str]:
+            changed.update(self._declarations.amend(self.declared.hash, records, defaults))
+            return []
+
+        self._all_or_each(amend)
+        return changed
+
+    def _all_or_each(self, write: Callable[[Sequence[dict[str, Any]]], list[str]]) -> list[str]:
+        """Write all records at once; if Postgres refuses one of them, write each alone."""
+        records = list(self.declared.records.values())
+        try:
+            return write(records)
+        except InvalidPeriodicTask:
+            written = []
+            for record in records:
+                try:
+                    written += write([record])
+                except InvalidPeriodicTask as error:
+                    del self.declared.records[record["name"]]
+                    self._refuse(record["name"], error, self.declared)
+            return written
+
+    def _review(self) -> bool:
+        """Return whether all rows of this code are as declared; warn of those that have another manager."""
+        code = self.declared
+        left = self._declarations.behind(list(code.records.values()), code.names)
+        for name, manager in left.items():
+            if manager == self._manager or (name, manager) in self._logged:
+                continue
+            self._logged.add((name, manager))
+            code.lazy.pop(name, None)
+            logger.warning(
+                "%r is declared in code, but its row is managed by %r and stays as it is. Rename one of them, or give "
+                "the row to the code: update %s.periodic_task set managed_by = '%s' where name = '%s'",
+                name,
+                manager,
+                self._settings.schema,
+                self._manager,
+                name.replace("'", "''"),
+                extra={"action": "review"},
+            )
+        return self._manager not in left.values()
+
+    def _log(self, message: str, names: Sequence[str], action: str, level: int = logging.INFO) -> None:
+        if len(names) > NAMED_AT_MOST:
+            logger.log(level, message, f"{len(names)} periodic tasks", extra={"action": action})
+            return
+        for name in names:
+            logger.log(level, message, repr(name), extra={"action": action})
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+    """Return the columns in which two declarations differ."""
+    return {column for column in one.keys() | other.keys() if one.get(column) != other.get(column)}
+
+
+def _is_cron(definition: Definition) -> bool:
+    if definition.schedule is None:
+        return False
+    parsed = parse(definition.schedule, definition.timezone, name=definition.name)
+    return parsed.kind_info.celery_class == "crontab"
+
+
+def _hash_of(code: Declared) -> str:
+    """Return a hash that is equal for two beats whose code declares the same, whatever process, order or Python it is.
+
+    Refused declarations are not part of it: they may have no name, and no other beat knows what they would have been.
+    """
+    declared = {"records": code.records, "running_first": sorted(code.running_first)}
+    return hashlib.sha256(json.dumps(declared, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

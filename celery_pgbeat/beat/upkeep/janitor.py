@@ -1,0 +1,105 @@
+"""Heartbeats, what dead beats of this host have left, and the days of the history."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+
+from sqlalchemy.exc import DBAPIError
+
+from celery_pgbeat import __version__
+from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.upkeep.tracking import Tracking
+from celery_pgbeat.errors import DatabaseBusy
+from celery_pgbeat.node import NodeId
+from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+DAYS_EVERY = 3600.0  # seconds between two looks at the days of the history
+AGAIN_AFTER = 60.0  # seconds, if the lock was not granted within its 200 ms, or another session holds it
+LEFT_TOO_OFTEN = 5  # attempts in a row that found the lock held, before a warning; making the days takes moments
+
+
+@dataclass(eq=False, repr=False)
+class Janitor:
+    """Does each part of the upkeep when it is time for it."""
+
+    _queries: BeatQueries
+    _settings: Settings
+    _node: NodeId
+    _tracking: Tracking
+
+    def __post_init__(self) -> None:
+        self._announce_at = 0.0
+        self._days_at = 0.0
+        self._left_to_others = 0  # attempts in a row that found the lock of make_days() held
+
+    def start(self) -> None:
+        """Announce this beat, and release at once what dead beats of this host have left, but nothing of a live one."""
+        self._announce()
+        dead = [
+            peer
+            for peer in self._queries.peers(self._node.hostname)
+            if (node := NodeId.parse(peer)) is not None and node.is_certainly_dead()
+        ]
+        if dead:
+            marks, jobs = self._queries.free(dead)
+            self._queries.sign_off(dead)
+            logger.info(
+                "Recovered %d marks and %d unsent jobs of %d dead beats of this host",
+                marks,
+                jobs,
+                len(dead),
+                extra={"action": "recover"},
+            )
+
+    def turn(self) -> None:
+        """Do the parts that are due."""
+        now = boottime()
+        if now >= self._announce_at:
+            self._announce()
+            self._queries.release()
+            self._queries.regroup()
+        if now >= self._days_at:
+            self._make_and_prune_days(now)
+
+    @property
+    def announces_in(self) -> float:
+        """Seconds until the next heartbeat."""
+        return max(0.0, self._announce_at - boottime())
+
+    def stop(self) -> None:
+        """Give back every mark and every unsent job, and take this beat off the list."""
+        marks = self._queries.unmark()
+        jobs = self._queries.give_back()
+        self._queries.sign_off([str(self._node)])
+        if marks or jobs:
+            logger.info("Gave back %d marks and %d unsent jobs", marks, jobs, extra={"action": "unmark"})
+
+    def _announce(self) -> None:
+        self._queries.announce(self._node.hostname, os.getpid(), __version__)
+        self._tracking.workers_track = self._queries.forget_nodes()
+        self._announce_at = boottime() + self._settings.heartbeat_every.total_seconds()
+
+    def _make_and_prune_days(self, now: float) -> None:
+        try:
+            made = self._queries.make_days()
+            dropped = self._queries.prune(self._settings.retention)
+        except (DBAPIError, DatabaseBusy) as error:
+            logger.info("The history's days have to wait: %s", error, extra={"action": "prune"})
+            self._days_at = now + AGAIN_AFTER
+            return
+        self._left_to_others = self._left_to_others + 1 if made is None else 0
+        if self._left_to_others == LEFT_TOO_OFTEN:
+            logger.warning(
+                "The history's days have not been made for %d minutes: a session holds the advisory lock of "
+                "make_days(). See pg_locks, and end that session",
+                self._left_to_others,
+                extra={"action": "prune"},
+            )
+        self._days_at = now + (AGAIN_AFTER if made is None else DAYS_EVERY)
+        if made or dropped:
+            logger.info("Pruned %d days of the history, made %d", dropped, made or 0, extra={"action": "prune"})

@@ -1,0 +1,129 @@
+"""What a beat logs of an outage and of its errors: one line while it lasts, one when it is over."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery import Celery
+from sqlalchemy.exc import OperationalError
+
+from celery_pgbeat.beat.loop import BeatLoop
+from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.wiring import Wiring
+from celery_pgbeat.errors import DatabaseBusy
+from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.settings import Settings
+
+NOWHERE = "postgresql://127.0.0.1:1/nowhere"
+
+
+class Turns:
+    """A dispatcher and its delivery, which fails in the background: a turn raises the error of an earlier batch."""
+
+    def __init__(self) -> None:
+        self.is_failing = False
+        self.faults: list[Exception | None] = []
+        self.checked = 0
+
+    def turn(self) -> float:
+        fault = self.faults.pop(0) if self.faults else None
+        if fault is not None:
+            raise fault
+        return 0.0
+
+    def finish(self, _within: float) -> bool:
+        return True
+
+    def check(self) -> None:
+        self.checked += 1
+        raise RuntimeError("the last confirm failed")
+
+
+@pytest.fixture
+def turns() -> Turns:
+    return Turns()
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def loop(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Iterator[BeatLoop]:
+    app = Celery("loop", broker="memory://", set_as_current=False)
+    app.conf.pgbeat_url = NOWHERE
+    wiring = Wiring(Scheduler(app, lazy=True), Settings(url=NOWHERE))
+    made = BeatLoop(wiring, 1.0)
+    janitor = SimpleNamespace(turn=lambda: None, stop=lambda: None)
+    parts: Any = SimpleNamespace(janitor=janitor, dispatcher=turns, delivery=turns)
+    for part, stand_in in (("_beat", parts), ("_wait", waits.append)):
+        monkeypatch.setattr(made, part, stand_in)
+    for step in ("_check_schema", "_sync_code"):
+        monkeypatch.setattr(made, step, lambda: None)
+    yield made
+    wiring.wakeup.close()
+
+
+def test_a_delivery_that_keeps_failing_is_logged_once_and_its_recovery_once(
+    loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.loop")
+    turns.is_failing = True
+    turns.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
+    for _ in range(5):
+        loop._guarded(loop._turn)
+    assert ["A turn failed; trying again"] == caplog.messages
+
+    turns.is_failing = False
+    loop._guarded(loop._turn)
+    assert ["A turn failed; trying again", "Working again"] == caplog.messages
+
+
+def test_the_pause_grows_until_a_delivery_has_succeeded(
+    loop: BeatLoop, turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("celery_pgbeat.beat.loop.random.uniform", lambda _low, high: high)
+    turns.is_failing = True
+    turns.faults = [RuntimeError("no confirm"), None, RuntimeError("no confirm"), None, RuntimeError("no confirm")]
+    for _ in range(5):
+        loop._guarded(loop._turn)
+    first, second, third = waits
+    assert (first * 2, first * 4) == (second, third)
+
+    turns.is_failing = False
+    loop._guarded(loop._turn)
+    turns.faults = [RuntimeError("no confirm")]
+    loop._guarded(loop._turn)
+    assert first == waits[-1]
+
+
+def test_an_error_of_the_last_delivery_is_logged_when_the_beat_stops(
+    loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
+) -> None:
+    loop._guarded(loop._give_back)
+
+    assert 1 == turns.checked
+    assert ["A turn failed; trying again"] == caplog.messages
+
+
+def test_an_outage_is_logged_in_whole_sentences(loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture) -> None:
+    refused = OperationalError("select", None, Exception("connection refused"), connection_invalidated=True)
+    turns.faults = [Database(NOWHERE).translated(refused)]
+    loop._guarded(loop._turn)
+    (line,) = caplog.messages
+    assert line.endswith(" is not usable: connection refused. Nothing is sent meanwhile.")
+
+
+def test_a_statement_that_postgres_ended_is_not_logged_as_an_outage(
+    loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns.faults = [DatabaseBusy("Postgres at x ended a statement: canceling statement due to lock timeout.")]
+    loop._guarded(loop._turn)
+    assert [
+        "Postgres at x ended a statement: canceling statement due to lock timeout. It is tried again."
+    ] == caplog.messages
