@@ -15,7 +15,8 @@ from celery_pgbeat.api.backfills import BackfillApi
 from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
 from celery_pgbeat.api.groups import GroupApi
-from celery_pgbeat.api.rows import Job, PeriodicTask, Upcoming, read_row
+from celery_pgbeat.api.rows import Job, Upcoming, read_row
+from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import Columns, Declaration, Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.columns import read_instant
 from celery_pgbeat.declare.lazy import storable_arguments

@@ -1,80 +1,22 @@
-"""Rows as Python sees them: a field for each public column, spans as timedelta, instants aware in UTC."""
+"""Rows as Python sees them: a field for each public column, spans as timedelta, instants aware in UTC.
+
+`PeriodicTask` is in `celery_pgbeat/columns.py`.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any, TypeVar
 from uuid import UUID
 
+from celery_pgbeat.columns import JSON_COLUMNS, PeriodicTask
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.plain_json import Unreadable
-from celery_pgbeat.sensitive import ARGUMENTS, MASK
 
-JSON_COLUMNS = ("args", "kwargs", "options")
 UUID_COLUMNS = ("id", "blocked_by")
-
-
-@dataclass(frozen=True, slots=True)
-class PeriodicTask:
-    """One row of `pgbeat.periodic_task`, as it was when it was read."""
-
-    name: str
-    task: str
-    args: list[Any]
-    kwargs: dict[str, Any]
-    queue: str | None
-    priority: int | None
-    options: dict[str, Any]
-    sensitive: bool
-    schedule: str | None
-    timezone: str | None
-    anchor: datetime | None
-    dst: str
-    start_at: datetime | None
-    end_at: datetime | None
-    max_runs: int | None
-    run_count: int
-    jitter: timedelta | None
-    overlap: str
-    catchup: str
-    catchup_window: timedelta | None
-    catchup_limit: int | None
-    min_gap: timedelta | None
-    max_run_time: timedelta | None
-    blackout: list[str] | None
-    blackout_action: str
-    group_name: str | None
-    group_paused: bool
-    submitter: str | None
-    subject: str | None
-    pause_after_failures: int | None
-    enabled: bool
-    pause_reason: str | None
-    paused_by: str | None
-    paused_until: datetime | None
-    on_lost: str
-    tracking: str
-    next_run_at: datetime | None
-    planned_for: datetime | None
-    last_run_at: datetime | None
-    marked_by: str | None
-    marked_at: datetime | None
-    managed_by: str
-    problem: str | None
-    revision: int
-    planned_revision: int
-    created_at: datetime
-    updated_at: datetime
-
-    def __repr__(self) -> str:
-        shown = ((field.name, getattr(self, field.name)) for field in fields(self))
-        hidden = ARGUMENTS if self.sensitive else ()
-        return (
-            f"PeriodicTask({', '.join(f'{name}={MASK if name in hidden else repr(value)}' for name, value in shown)})"
-        )
 
 
 @dataclass(frozen=True, slots=True)

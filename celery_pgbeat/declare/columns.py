@@ -1,7 +1,7 @@
-"""The columns of a definition: what each may be given as, and what it is stored as.
+"""What each column of a definition may be given as, and what it is stored as.
 
-One table for all doors: a column that is added here exists in `PgBeat.schedule`, in `@beat.periodic_task` and in
-`beat_schedule`. Python refuses at least what Postgres would refuse.
+The columns are those of the table in `celery_pgbeat/columns.py`, for `PgBeat.schedule`, `@beat.periodic_task`,
+`beat_schedule`, `add` and `import` alike. Python refuses at least what Postgres would refuse.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any, TypedDict
 
+from celery_pgbeat.columns import DECLARED, Column
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.declare.texts import printable, read_one_line, read_queue, read_text, storable
@@ -30,39 +31,41 @@ PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
 class Columns(TypedDict, total=False):
-    """What may be said of a periodic task beside its name, its task and its schedule; omitted is the default.
+    """The columns of a periodic task beside its name, its task and its schedule; omitted is the default.
 
-    Spans are a timedelta, a number of seconds, or text such as `30m` or `1h30m`. Instants are aware datetimes; a
-    naive one is read in the row's time zone.
+    `celery-pgbeat add --help` and docs/sql.md describe each of them. Spans are a timedelta, a number of seconds, or
+    text such as `30m` or `1h30m`. Instants are aware datetimes; a naive one is read in the row's time zone.
+
+    This class is for type checkers only; a test compares it with the table in `celery_pgbeat/columns.py`.
     """
 
-    args: Sequence[Any]  # positional arguments; JSON, with Celery's own types (datetime, UUID, Decimal)
-    kwargs: Mapping[str, Any]  # keyword arguments
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
     queue: str | None
-    priority: int | None  # the broker's, 0 to 255
-    options: Mapping[str, Any]  # every other option of `apply_async` that is in KNOWN_OPTIONS
-    sensitive: bool  # its arguments are shown nowhere: logs, events, `argsrepr`, errors of its jobs
-    timezone: str | tzinfo | None  # an IANA name or a ZoneInfo; default the app's
-    anchor: datetime | None  # where the grid of an interval starts; default the instant the schedule is set
-    dst: str  # default, skip, once, all
-    start_at: datetime | None  # inclusive
-    end_at: datetime | None  # inclusive
-    max_runs: int | None  # stops after so many scheduled runs
-    jitter: str | timedelta | float | None  # each run is up to so much later than its occurrence
-    overlap: str  # skip (the default), buffer_one, buffer_all, cancel_other, terminate_other, allow
-    catchup: str  # latest (the default), none, earliest, all
-    catchup_window: str | timedelta | float | None  # how late a missed run may still go out; default: no limit
-    catchup_limit: int | None  # at most so many missed runs, the newest, go out under `all`; default 1,000
-    min_gap: str | timedelta | float | None  # a run that would start sooner after the last start is dropped
-    max_run_time: str | timedelta | float | None  # soft limit of a run; also `50%` of the interval
-    blackout: str | Sequence[str] | None  # when nothing may start: `cron: 0 0 * * sat P2D`, `window: name`
-    blackout_action: str  # defer (the default) to the end of the window, skip
-    group_name: str | None  # the group with which it is paused and limited
-    submitter: str | None  # who; free text
-    subject: str | None  # what for; free text
-    pause_after_failures: int | None  # pauses after so many failed jobs in a row; default: never
-    on_lost: str  # give_up (the default): a run whose worker died is not run again; rerun: it is
-    tracking: str  # full (the default), result, send
+    priority: int | None
+    options: Mapping[str, Any]
+    sensitive: bool
+    timezone: str | tzinfo | None
+    anchor: datetime | None
+    dst: str
+    start_at: datetime | None
+    end_at: datetime | None
+    max_runs: int | None
+    jitter: str | timedelta | float | None
+    overlap: str
+    catchup: str
+    catchup_window: str | timedelta | float | None
+    catchup_limit: int | None
+    min_gap: str | timedelta | float | None
+    max_run_time: str | timedelta | float | None
+    blackout: str | Sequence[str] | None
+    blackout_action: str
+    group_name: str | None
+    submitter: str | None
+    subject: str | None
+    pause_after_failures: int | None
+    on_lost: str
+    tracking: str
 
 
 def read_name(name: Any) -> str:
@@ -185,44 +188,38 @@ def _windows(field: str, value: Any) -> tuple[str, ...]:
     return tuple(texts)
 
 
-READERS: dict[str, Callable[[str, Any], Any]] = {
+# Those whose type does not say it all.
+SPECIAL: dict[str, Callable[[str, Any], Any]] = {
     "args": _as_given,  # checked one by one in call.py
     "kwargs": _as_given,
     "queue": read_queue,
     "priority": _priority,
     "options": read_options,
-    "sensitive": _switch,
     "timezone": _timezone,
-    "anchor": read_instant,
-    "dst": _one_of("default", "skip", "once", "all"),
-    "start_at": read_instant,
-    "end_at": read_instant,
-    "max_runs": read_count,
     "jitter": _span(timedelta(0), YEAR),
-    "overlap": _one_of("skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow"),
-    "catchup": _one_of("none", "latest", "earliest", "all"),
     "catchup_window": _span(timedelta(0), CENTURY),
-    "catchup_limit": read_count,
     "min_gap": _span(timedelta(microseconds=1), YEAR),
     "max_run_time": _run_time,
     "blackout": _windows,
-    "blackout_action": _one_of("defer", "skip"),
     "group_name": read_group_name,
-    "submitter": read_one_line,
-    "subject": read_one_line,
-    "pause_after_failures": read_count,
-    "on_lost": _one_of("give_up", "rerun"),
-    "tracking": _one_of("full", "result", "send"),
 }
-DEFAULTS: dict[str, Any] = {
-    "sensitive": False,
-    "dst": "default",
-    "overlap": "skip",
-    "catchup": "latest",
-    "blackout_action": "defer",
-    "on_lost": "give_up",
-    "tracking": "full",
+BY_TYPE: dict[Any, Callable[[str, Any], Any]] = {
+    str: read_one_line,
+    int: read_count,
+    bool: _switch,
+    datetime: read_instant,
 }
+
+
+def _reader(column: Column) -> Callable[[str, Any], Any]:
+    if column.choices:
+        return _one_of(*column.choices)
+    return SPECIAL.get(column.name) or BY_TYPE[column.type]
+
+
+GIVEN = {name: column for name, column in DECLARED.items() if name not in ("name", "task", "schedule", "managed_by")}
+READERS = {name: _reader(column) for name, column in GIVEN.items()}
+DEFAULTS = {name: column.default for name, column in GIVEN.items() if column.default is not None}
 
 
 def read_columns(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -107,30 +107,14 @@ grant update (last_seen_at) on {schema}.node to {worker};
 grant select on {schema}.periodic_task, {schema}.periodic_task_state, {schema}.active_job, {schema}.finished_job,
     {schema}.node, {schema}.blackout, {schema}.task_group, {schema}.declaration, {schema}.declaration_in_force,
     {schema}.alert, {schema}.backfill, {schema}.job, {schema}.upcoming, {schema}.status, {schema}.overdue to {author};
-grant insert (
-        name, task, args, kwargs, queue, priority, options, sensitive,
-        schedule, timezone, anchor, dst, start_at, end_at, max_runs,
-        jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-        group_name, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
-        tracking, next_run_at, managed_by),
-    update (
-        name, task, args, kwargs, queue, priority, options, sensitive,
-        schedule, timezone, anchor, dst, start_at, end_at, max_runs,
-        jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-        group_name, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
-        tracking, next_run_at, managed_by, declared_timezone, windows_revision, group_paused),
+grant insert ({insert_by_author}),
+    update ({update_by_author}),
     delete
     on {schema}.periodic_task to {author};
 grant insert, update, delete on {schema}.blackout, {schema}.task_group to {author};
 
 -- The reader: how things stand. Arguments, options and messages may hold what is nobody else's business.
-grant select (
-        name, task, queue, priority, sensitive, schedule, timezone, anchor, dst, start_at, end_at, max_runs, run_count, jitter,
-        overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action, group_name,
-        group_paused, submitter, subject, enabled, pause_reason, paused_by, paused_until, on_lost, tracking, next_run_at, planned_for, last_run_at, marked_by,
-        marked_at, mark_lease, managed_by, problem, revision, planned_revision, created_at, updated_at, schedule_set_at,
-        planned_from, judged_from, taken_over, pickup_deadline, lazy, declared_timezone, windows_used, windows_revision,
-        pause_after_failures, failures_from, decided_anew_at)
+grant select ({select_by_reader})
     on {schema}.periodic_task to {reader};
 grant select (
         id, periodic_task, scheduled_for, due_at, origin, state, exclusive, group_name, slot, waits_for, waited, stop_request, task, queue, on_lost, tracking,

@@ -80,20 +80,14 @@ begin
     end if;
 
     perform {schema}.validate_state(new, old);
-    times_changed := (new.schedule, new.timezone, new.anchor, new.dst, new.start_at, new.end_at, new.max_runs,
-                      new.jitter, new.blackout, new.blackout_action)
+    times_changed := ({new.times})
         is distinct from
-        (old.schedule, old.timezone, old.anchor, old.dst, old.start_at, old.end_at, old.max_runs,
-         old.jitter, old.blackout, old.blackout_action);
+        ({old.times});
     windows_changed := new.windows_revision <> old.windows_revision and not times_changed;
     definition_changed := times_changed or windows_changed
-        or (new.name, new.task, new.args, new.kwargs, new.queue, new.priority, new.options, new.sensitive, new.overlap,
-            new.catchup, new.catchup_window, new.catchup_limit, new.min_gap, new.max_run_time, new.on_lost, new.tracking,
-            new.group_name, new.pause_after_failures, new.lazy)
+        or ({new.job_settings})
         is distinct from
-        (old.name, old.task, old.args, old.kwargs, old.queue, old.priority, old.options, old.sensitive, old.overlap,
-         old.catchup, old.catchup_window, old.catchup_limit, old.min_gap, old.max_run_time, old.on_lost, old.tracking,
-         old.group_name, old.pause_after_failures, old.lazy);
+        ({old.job_settings});
     ahead := greatest(old.last_run_at, old.planned_from) > present;
     -- Who clears next_run_at together with a new schedule wants it planned, not ended.
     run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
@@ -223,11 +217,7 @@ create trigger periodic_task_inserted
 drop trigger if exists periodic_task_updated on {schema}.periodic_task;
 create trigger periodic_task_updated
     before update of
-        name, task, args, kwargs, queue, priority, options, sensitive,
-        schedule, timezone, anchor, dst, start_at, end_at,
-        max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-        windows_revision, declared_timezone, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
-        tracking, next_run_at, managed_by, group_name, group_paused, lazy
+        {written}
     on {schema}.periodic_task
     for each row
     when (old.planned_revision = new.planned_revision

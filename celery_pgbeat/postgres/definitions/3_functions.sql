@@ -53,6 +53,20 @@ begin
 end
 $$;
 
+-- A function schedule() with other parameters than the one below would stay beside it, and a call could mean both.
+do $$
+declare
+    other regprocedure;
+begin
+    for other in
+        select oid from pg_proc
+        where pronamespace = {channel}::regnamespace and proname = 'schedule' and proargnames <> array[{parameter_names}]
+    loop
+        execute format('drop function %s', other);
+    end loop;
+end
+$$;
+
 -- Declare a periodic task: insert it, or change what differs. An equal definition writes nothing at all.
 --
 -- What is omitted becomes the default, except what is no definition: enabled and the pause columns, next_run_at, the
@@ -62,33 +76,7 @@ create or replace function {schema}.schedule(
     name text,
     task text,
     schedule text default null,
-    args jsonb default '[]',
-    kwargs jsonb default '{}',
-    queue text default null,
-    priority int default null,
-    options jsonb default '{}',
-    sensitive boolean default false,
-    timezone text default null,
-    anchor timestamptz default null,
-    dst text default 'default',
-    start_at timestamptz default null,
-    end_at timestamptz default null,
-    max_runs int default null,
-    jitter interval default null,
-    overlap text default 'skip',
-    catchup text default 'latest',
-    catchup_window interval default null,
-    catchup_limit int default null,
-    min_gap interval default null,
-    max_run_time interval default null,
-    blackout text[] default null,
-    blackout_action text default 'defer',
-    group_name text default null,
-    submitter text default null,
-    subject text default null,
-    pause_after_failures int default null,
-    on_lost text default 'give_up',
-    tracking text default 'full',
+    {parameters},
     managed_by text default 'sql',
     keep_next_run boolean default false
 ) returns {schema}.periodic_task
@@ -109,53 +97,17 @@ begin
         select next_run_at into kept
         from {schema}.periodic_task as stored
         where stored.name = schedule.name
-            and (task, schedule, args, kwargs, queue, priority, options, sensitive, declared_timezone, anchor, dst,
-                 start_at, end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
-                 blackout_action, group_name, submitter, subject, pause_after_failures, on_lost, tracking, managed_by)
-                is distinct from
-                (schedule.task, schedule.schedule, schedule.args, schedule.kwargs, schedule.queue, schedule.priority,
-                 schedule.options, schedule.sensitive,
-                 schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
-                 schedule.end_at, schedule.max_runs, schedule.jitter, schedule.overlap, schedule.catchup,
-                 schedule.catchup_window, schedule.catchup_limit, schedule.min_gap, schedule.max_run_time, schedule.blackout,
-                 schedule.blackout_action, schedule.group_name, schedule.submitter, schedule.subject,
-                 schedule.pause_after_failures, schedule.on_lost, schedule.tracking, schedule.managed_by)
+            and (declared_timezone, {stored.definition}, managed_by)
+                is distinct from (schedule.timezone, {schedule.definition}, schedule.managed_by)
         for no key update;
         if found then
             update {schema}.periodic_task as stored
-            set task = schedule.task,
-                schedule = schedule.schedule,
-                args = schedule.args,
-                kwargs = schedule.kwargs,
-                queue = schedule.queue,
-                priority = schedule.priority,
-                options = schedule.options,
-                sensitive = schedule.sensitive,
-                timezone = case
+            set timezone = case
                     when schedule.timezone is null and declared_timezone is null then timezone
                     else schedule.timezone
                 end,
                 declared_timezone = schedule.timezone,
-                anchor = schedule.anchor,
-                dst = schedule.dst,
-                start_at = schedule.start_at,
-                end_at = schedule.end_at,
-                max_runs = schedule.max_runs,
-                jitter = schedule.jitter,
-                overlap = schedule.overlap,
-                catchup = schedule.catchup,
-                catchup_window = schedule.catchup_window,
-                catchup_limit = schedule.catchup_limit,
-                min_gap = schedule.min_gap,
-                max_run_time = schedule.max_run_time,
-                blackout = schedule.blackout,
-                blackout_action = schedule.blackout_action,
-                group_name = schedule.group_name,
-                submitter = schedule.submitter,
-                subject = schedule.subject,
-                pause_after_failures = schedule.pause_after_failures,
-                on_lost = schedule.on_lost,
-                tracking = schedule.tracking,
+                {definition = schedule},
                 managed_by = schedule.managed_by
             where stored.name = schedule.name
             returning stored.* into declared;
@@ -173,18 +125,8 @@ begin
             return declared;
         end if;
 
-        insert into {schema}.periodic_task (
-            name, task, schedule, args, kwargs, queue, priority, options, sensitive, timezone, anchor, dst, start_at,
-            end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
-            blackout_action, group_name, submitter, subject, pause_after_failures, on_lost, tracking, managed_by)
-        values (
-            schedule.name, schedule.task, schedule.schedule, schedule.args, schedule.kwargs, schedule.queue,
-            schedule.priority, schedule.options, schedule.sensitive,
-            schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
-            schedule.end_at, schedule.max_runs, schedule.jitter, schedule.overlap, schedule.catchup,
-            schedule.catchup_window, schedule.catchup_limit, schedule.min_gap, schedule.max_run_time, schedule.blackout,
-            schedule.blackout_action, schedule.group_name, schedule.submitter, schedule.subject,
-            schedule.pause_after_failures, schedule.on_lost, schedule.tracking, schedule.managed_by)
+        insert into {schema}.periodic_task (name, timezone, {definition}, managed_by)
+        values (schedule.name, schedule.timezone, {schedule.definition}, schedule.managed_by)
         on conflict do nothing
         returning * into declared;
         if found then

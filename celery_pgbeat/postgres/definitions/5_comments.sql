@@ -2,96 +2,7 @@
 
 comment on table {schema}.periodic_task is
     'What to send and when. INSERT, UPDATE and DELETE work as well as the functions; what is wrong is refused with SQLSTATE 22023, and what only Python can see ends in the column problem.';
-comment on column {schema}.periodic_task.name is 'Unique, up to 200 characters.';
-comment on column {schema}.periodic_task.task is 'The Celery task, by the name that workers know.';
-comment on column {schema}.periodic_task.args is 'Positional arguments: a JSON array; with kwargs at most 64 kB.';
-comment on column {schema}.periodic_task.kwargs is 'Keyword arguments: a JSON object.';
-comment on column {schema}.periodic_task.queue is 'The queue; NULL: where the app routes the task.';
-comment on column {schema}.periodic_task.priority is 'The broker''s priority, 0 to 255.';
-comment on column {schema}.periodic_task.options is
-    'Every other apply_async option, as a JSON object: expires, time_limit, headers, exchange, … The keys that are allowed are in known_options().';
-comment on column {schema}.periodic_task.sensitive is
-    'Its arguments are masked wherever messages, events, logs and commands show them, and the errors of its jobs say only the exception''s class. The table and the message itself hold the arguments as they are.';
-comment on column {schema}.periodic_task.schedule is
-    'When: cron (*/5 * * * *), an interval (every 30s), ISO 8601 (R/PT1H, 2026-12-09), a calendar event (Mon..Fri 09:00), an RRULE. NULL: no times of its own, it is started by trigger(), or once when next_run_at is set.';
-comment on column {schema}.periodic_task.timezone is
-    'The IANA name of the zone whose wall clock counts. NULL until the first beat that plans the row writes its app''s zone there; from then on a change of the setting moves nothing.';
-comment on column {schema}.periodic_task.anchor is
-    'Where the grid of intervals starts; NULL: start_at, else the instant the schedule was set.';
-comment on column {schema}.periodic_task.dst is
-    'Where the wall clock leaps: default, skip (nothing in a gap), once (every reading at most once), all (both passes of an overlap).';
-comment on column {schema}.periodic_task.start_at is 'No occurrence before this instant; inclusive.';
-comment on column {schema}.periodic_task.end_at is 'No occurrence after this instant; inclusive.';
-comment on column {schema}.periodic_task.max_runs is 'Stops after so many submitted scheduled runs.';
-comment on column {schema}.periodic_task.run_count is 'How many scheduled runs were submitted.';
-comment on column {schema}.periodic_task.jitter is
-    'Spread: each run is up to so much later than its occurrence, by the same amount whoever asks, and never past the next occurrence.';
-comment on column {schema}.periodic_task.overlap is
-    'While a job of this name is not final: skip records the occurrence as skipped; buffer_one and buffer_all keep one, or all (up to 1,000), until their turn; cancel_other and terminate_other end the one that runs and send the latest after it; allow submits beside it.';
-comment on column {schema}.periodic_task.catchup is
-    'Which of the occurrences that nobody decided in time go out: none, latest, earliest, all (under overlap = skip one after the other).';
-comment on column {schema}.periodic_task.catchup_window is 'How late an occurrence may still go out; NULL: no limit. In all spans a month has 30 days and a year 360, as Postgres compares them.';
-comment on column {schema}.periodic_task.catchup_limit is
-    'At most so many occurrences, the newest, go out under catchup = all; NULL: 1,000.';
-comment on column {schema}.periodic_task.min_gap is
-    'A job that would start sooner than this after the last start is dropped at the worker: skipped, min_gap. Never a retry, a rerun or a manual run.';
-comment on column {schema}.periodic_task.max_run_time is
-    'Timebox: the soft time limit; the hard one is twice that, at most 60 s more. Silent 30 s after it: lost.';
-comment on column {schema}.periodic_task.blackout is
-    'When nothing may start: windows, each a schedule that opens it and an ISO duration (cron: 0 0 * * sat P2D), with ; between several; window: name refers to the table blackout. A recurrence rule stands alone in its element.';
-comment on column {schema}.periodic_task.blackout_action is
-    'What becomes of an occurrence within a window: defer (it runs when the window closes) or skip.';
-comment on column {schema}.periodic_task.group_name is
-    'The group with which it is paused and limited, see the table task_group; a group that has no row there has no limit.';
-comment on column {schema}.periodic_task.submitter is 'Who wants it; free text.';
-comment on column {schema}.periodic_task.subject is 'What it is for; free text.';
-comment on column {schema}.periodic_task.pause_after_failures is
-    'Pauses after so many failed jobs in a row; NULL: never. A success, a resume and a new name begin the count anew; backfill does not count.';
-comment on column {schema}.periodic_task.enabled is 'False: paused.';
-comment on column {schema}.periodic_task.pause_reason is 'Why it is paused.';
-comment on column {schema}.periodic_task.paused_by is 'Who paused it.';
-comment on column {schema}.periodic_task.paused_until is 'When it resumes by itself; NULL: never.';
-comment on column {schema}.periodic_task.on_lost is
-    'When a worker dies: give_up (the job is lost: at most once) or rerun (it runs again: at least once).';
-comment on column {schema}.periodic_task.tracking is
-    'full: workers report every state. result: the result backend is asked when a job stands in the way of its next occurrence. send: our knowledge ends when the broker has the message; overlap is not promised.';
-comment on column {schema}.periodic_task.next_run_at is
-    'When it is due. NULL: to be planned while planned_revision differs from revision, otherwise never again. SQL may set it: it is honoured; now() runs it at once.';
-comment on column {schema}.periodic_task.planned_for is
-    'The nominal instant behind next_run_at, the job''s scheduled_for; NULL when SQL set next_run_at itself.';
-comment on column {schema}.periodic_task.last_run_at is
-    'The last occurrence decided. Where it lies ahead, because the clock of the database did, a resume, a change of the times or a next_run_at set by SQL lowers it to now.';
-comment on column {schema}.periodic_task.marked_by is 'The beat that is deciding this row''s due occurrence.';
-comment on column {schema}.periodic_task.marked_at is 'Since when; the mark lapses after the lease.';
-comment on column {schema}.periodic_task.managed_by is 'Who may change the definition: sql, api, code:<app>, …';
-comment on column {schema}.periodic_task.problem is
-    'Why this row cannot be planned; NULL when well. Changing the definition gives it another chance.';
-comment on column {schema}.periodic_task.revision is 'Goes up with every change of the definition.';
-comment on column {schema}.periodic_task.planned_revision is 'The revision that next_run_at was planned for.';
-comment on column {schema}.periodic_task.created_at is 'When the row was made.';
-comment on column {schema}.periodic_task.updated_at is 'When anybody but a beat last changed the row.';
-comment on column {schema}.periodic_task.schedule_set_at is
-    'Internal: when the text of the schedule was set (of one that code has changed: its last run), the anchor of last resort.';
-comment on column {schema}.periodic_task.planned_from is 'Internal: occurrences count from here on.';
-comment on column {schema}.periodic_task.judged_from is
-    'Internal: code has changed the times since. The newest occurrence after this instant and up to planned_from, if there is one, is due at once.';
-comment on column {schema}.periodic_task.taken_over is 'Internal: the mark was taken over from another beat.';
-comment on column {schema}.periodic_task.mark_lease is 'Internal: how long the beat that marked the row is believed.';
-comment on column {schema}.periodic_task.pickup_deadline is
-    'Internal: how long a job may wait for a worker before it is sent again.';
-comment on column {schema}.periodic_task.lazy is 'Internal: only beats whose code declares this row may mark it.';
-comment on column {schema}.periodic_task.declared is 'Internal: what code last declared, and whether its row has been withdrawn.';
-comment on column {schema}.periodic_task.declared_timezone is
-    'Internal: the zone as its author gave it; NULL where a beat filled in the app''s.';
-comment on column {schema}.periodic_task.windows_used is 'Internal: the named windows in blackout.';
-comment on column {schema}.periodic_task.windows_revision is 'Internal: how often one of the named windows was changed.';
-comment on column {schema}.periodic_task.decided_anew_at is
-    'Internal: when last_run_at was last lowered to now; the ids of jobs begin with it.';
-comment on column {schema}.periodic_task.failures_from is
-    'Internal: what failed under another instant than this one is no longer counted for pause_after_failures.';
-
-comment on column {schema}.periodic_task.group_paused is
-    'Whether its group is paused: one UPDATE of task_group sets it for all rows of the group.';
+{column_comments}
 
 comment on table {schema}.task_group is
     'What holds for all periodic tasks of a group. One UPDATE pauses or resumes them all; max_active limits their jobs in the whole cluster. A group needs a row only for that.';
@@ -246,10 +157,7 @@ comment on column {schema}.schema_version.definitions is 'The checksum of the fu
 comment on function {schema}.now() is 'The one clock: everything that decides about time asks it.';
 comment on function {schema}.known_options() is 'The apply_async options that a periodic task may carry.';
 comment on function {schema}.reserved_headers() is 'The headers that the options of a periodic task may not hold: Celery''s own.';
-comment on function {schema}.schedule(
-    text, text, text, jsonb, jsonb, text, int, jsonb, boolean, text, timestamptz, text, timestamptz, timestamptz, int,
-    interval, text, text, interval, int, interval, interval, text[], text, text, text, text,
-    int, text, text, text, boolean) is
+comment on function {schema}.schedule is
     'Declare a periodic task: insert it, or change what differs; returns the row. What is omitted becomes the default, except enabled and the pause columns, next_run_at and the state. An equal definition writes nothing. keep_next_run keeps next_run_at even when the schedule changes. To change one column use UPDATE.';
 comment on function {schema}.unschedule(text) is
     'Remove a periodic task; returns whether there was one. Messages already at the broker still run.';
