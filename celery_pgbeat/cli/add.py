@@ -28,10 +28,11 @@ def _option(column: Column) -> click.Option:
     elif column.type is bool:
         words.update(is_flag=True, is_eager=True)  # before the arguments are read, which an error would quote
     elif column.type == list[str]:
-        words.update(multiple=True, callback=lambda _ctx, _param, value: list(value) or None)
+        words.update(metavar="WINDOW", multiple=True, callback=lambda _ctx, _param, value: list(value) or None)
         words["help"] += " May be given several times."
     elif column.type is datetime:
         words.update(metavar="INSTANT", callback=read_instant)
+        words["help"] += " In ISO 8601."
     elif column.type is int:
         words.update(type=int, metavar="NUMBER")
     elif column.default is not None:

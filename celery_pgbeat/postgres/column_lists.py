@@ -15,7 +15,7 @@ A text has them as tokens, so that a column is one line in `celery_pgbeat/column
     {parameters}             those of the function schedule() between its schedule and managed_by, with defaults
     {parameter_names}        the names of all of its parameters, as texts
     {values of overlap}      the values that are allowed, as texts
-    {free_texts}             ('submitter', task.submitter), ...: the texts without effect, as rows of a VALUES list
+    {free_texts}             the texts without effect, where they differ from `stored`, as rows of a VALUES list
     {short_texts}            a call of not_a_short_text() for each of them
     {column_comments}        a `comment on column` for each column
 """
@@ -72,14 +72,13 @@ def _listed(prefix: str | None, name: str, source: str | None) -> str:
 
 @cache
 def _tokens() -> dict[str, str]:
+    texts = [f"'{column.name}', nullif(task.{column.name}, stored.{column.name})" for column in FREE_TEXTS]
     return {
         "{task_columns}": _joined(_read(column) for column in PUBLIC.values()),
         "{parameters}": ",\n    ".join(_parameter(DECLARED[name]) for name in PARAMETERS),
         "{parameter_names}": _texts(["name", "task", "schedule", *PARAMETERS, "managed_by", "keep_next_run"]),
-        "{free_texts}": ", ".join(f"('{column.name}', task.{column.name})" for column in FREE_TEXTS),
-        "{short_texts}": ",\n        ".join(
-            f"{{schema}}.not_a_short_text('{column.name}', task.{column.name})" for column in FREE_TEXTS
-        ),
+        "{free_texts}": ", ".join(f"({arguments})" for arguments in texts),
+        "{short_texts}": ",\n        ".join(f"{{schema}}.not_a_short_text({arguments})" for arguments in texts),
         "{column_comments}": "\n".join(map(_comment, ALL)),
     }
 

@@ -796,7 +796,6 @@ begin
     return coalesce(
         {schema}.not_a_short_text('task', task.task),
         {schema}.not_a_short_text('queue', task.queue),
-        {short_texts},
         case when task.sensitive is null then 'sensitive is null, not true or false' end,
         {schema}.not_one_of('dst', task.dst, {values of dst}),
         {schema}.not_an_instant('anchor', task.anchor),
@@ -880,9 +879,9 @@ begin
     if wrong is not null then
         raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
-    perform {schema}.refuse_control(field, text)
-    from (values
-        ('name', task.name), ('task', task.task), ('group_name', task.group_name), {free_texts}) as given (field, text);
+    perform {schema}.refuse_control('name', task.name);
+    perform {schema}.refuse_control('task', task.task);
+    perform {schema}.refuse_control('group_name', task.group_name);
     perform {schema}.refuse_route('queue', task.queue);
     if task.options <> '{}' then
         perform {schema}.validate_options(task.options);
@@ -903,9 +902,9 @@ begin
 end
 $$;
 
--- What an author writes beside the definition; `stored` is the row as it was, NULL for a new one. What stands there from
--- before a rule hinders no other write. A CHECK that finds what is wrong would show the whole row, and the arguments of a
--- sensitive one with it.
+-- What an author writes beside the definition, and the texts without effect; `stored` is the row as it was, NULL for a
+-- new one. A value from before a rule existed prevents no other write. A CHECK would show the whole row in its error, and
+-- the arguments of a sensitive one with it.
 create or replace function {schema}.validate_state(task {schema}.periodic_task, stored {schema}.periodic_task)
 returns void
 language plpgsql
@@ -915,6 +914,7 @@ declare
         case when task.enabled is null then 'enabled is null, not true or false' end,
         case when task.managed_by is null then 'managed_by is null, not a text' end,
         {schema}.not_a_short_text('managed_by', nullif(task.managed_by, stored.managed_by)),
+        {short_texts},
         {schema}.not_a_short_text('pause_reason', nullif(task.pause_reason, stored.pause_reason)),
         {schema}.not_a_short_text('paused_by', nullif(task.paused_by, stored.paused_by)),
         {schema}.not_a_short_text('declared_timezone', nullif(task.declared_timezone, stored.declared_timezone)),
@@ -924,6 +924,7 @@ begin
     if wrong is not null then
         raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
+    perform {schema}.refuse_control(field, value) from (values {free_texts}) as written (field, value);
 end
 $$;
 
