@@ -258,7 +258,7 @@ class PeriodicTask:
     marked_at: datetime | None = state("Since when; the mark lapses after the lease.")
     managed_by: str = _declared("Who may change the definition: sql, api, code:<app>, …", "", default="sql")
     problem: str | None = state(
-        "Why this row cannot be planned; NULL when well.", "After a change of the definition a beat tries again."
+        "Why this row cannot be planned; NULL if it can.", "After a change of the definition a beat tries again."
     )
     revision: int = state("Goes up with every change of the definition.")
     planned_revision: int = state("The revision that next_run_at was planned for.")

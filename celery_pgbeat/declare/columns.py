@@ -72,7 +72,7 @@ def read_name(name: Any) -> str:
     """Return the name of a row if it can be one.
 
     Raises:
-        InvalidPeriodicTask: it is no text of 1 to 200 characters.
+        InvalidPeriodicTask: it is not a text of 1 to 200 characters, or has a control character.
     """
     return read_group_name("name", name)
 
@@ -81,7 +81,7 @@ def read_group_name(field: str, name: Any) -> str:
     """Return the name of a group if it can be one.
 
     Raises:
-        InvalidPeriodicTask: it is no text of 1 to 200 characters, or has a control character.
+        InvalidPeriodicTask: it is not a text of 1 to 200 characters, or has a control character.
     """
     text = printable(field, read_text(field, name))
     if len(text) > LONGEST_NAME:
@@ -98,10 +98,10 @@ def _priority(field: str, value: Any) -> int:
 
 
 def read_count(field: str, value: Any) -> int:
-    """Return a number from 1 up to what Postgres's int holds.
+    """Return a number from 1 to the largest of Postgres's int.
 
     Raises:
-        InvalidPeriodicTask: it is none.
+        InvalidPeriodicTask: it is not such a number.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value > LARGEST_INT:
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not a whole number up to {LARGEST_INT}")
@@ -130,10 +130,10 @@ def _one_of(*choices: str) -> Callable[[str, Any], str]:
 
 
 def read_instant(field: str, value: Any) -> datetime:
-    """Return an instant that Postgres and its drivers can carry; a naive one is judged once its zone is known.
+    """Return an instant that Postgres and its drivers can carry; a naive one is checked once its zone is known.
 
     Raises:
-        InvalidPeriodicTask: it is no datetime, or too far away.
+        InvalidPeriodicTask: it is not a datetime, or too far away.
     """
     if not isinstance(value, datetime):
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not a datetime")
@@ -174,7 +174,7 @@ def _run_time(field: str, value: Any) -> timedelta | float:
 
 
 def _windows(field: str, value: Any) -> tuple[str, ...]:
-    """Return the texts of blackout windows, judged once the row's zone is known."""
+    """Return the texts of blackout windows; they are parsed once the row's zone is known."""
     texts = (value,) if isinstance(value, str) else value
     if isinstance(texts, bytes) or not isinstance(texts, Sequence):
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}, neither text nor a list of texts")
@@ -242,6 +242,6 @@ def read_columns(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def did_you_mean(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:
-    """Return a question that ends an error message, or nothing where no known word is near."""
+    """Return a question for the end of an error message, or nothing if no known word is similar."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f". Did you mean {near[0]!r}?" if near else ""

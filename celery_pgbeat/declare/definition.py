@@ -1,4 +1,4 @@
-"""A definition: everything that a declaration decides about a row, checked, before any SQL."""
+"""A definition: all declared columns of a row, checked before any SQL."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from celery_pgbeat.schedules.zones import zone_named
 if TYPE_CHECKING:
     from celery_pgbeat.settings import Settings
 
-LARGEST_ARGUMENTS = 65_536  # bytes of JSON; every row is read as a whole when it is due
+LARGEST_ARGUMENTS = 65_536  # bytes of JSON; a beat reads the whole row when it is due
 LARGEST_OPTIONS = 65_536  # likewise
 
 
@@ -73,11 +73,11 @@ def define(
 
     Args:
         name: the row's name.
-        task: a task, its name, or a signature, whose arguments and options count where `columns` has none.
+        task: a task, its name, or a signature, whose arguments and options are used if `columns` has none.
         schedule: what `timing_of` takes, or None for a row without times of its own.
         columns: see `Columns`.
         settings: for the allowed tasks and the shortest interval.
-        app_timezone: the zone of what carries none of its own.
+        app_timezone: the zone of a row, schedule or instant without one.
         managed_by: who declares this.
 
     Raises:
@@ -127,7 +127,7 @@ def _call(task: Any, settings: Settings) -> Call:
 
 
 def _columns(call: Call, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns, completed by what a signature says; its options give way to those of the row."""
+    """Return the columns, completed from a signature; the row's options win over the signature's."""
     values = read_columns(columns)
     values["args"] = call.args if values["args"] is None else values["args"]
     values["kwargs"] = call.kwargs if values["kwargs"] is None else values["kwargs"]
@@ -189,7 +189,7 @@ def _settle_instants(values: dict[str, Any], zone: str, timing: Timing | None) -
 
 
 def _refuse_wrong_windows(texts: tuple[str, ...] | None, zone: str) -> None:
-    """Judge what is written out. Which windows have names is in the table, and may be another thing tomorrow."""
+    """Check the windows that are written out. Named windows are in the database, and can change at any time."""
     if texts:
         parse_windows(texts, zone, named=dict.fromkeys(names_in(texts), Windows(())))
 
