@@ -18,6 +18,9 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from celery_pgbeat.sensitive import ARGUMENTS, MASK
 
+YEAR = timedelta(days=366)  # the longest one; the '1 year' of Postgres, which has 360, is within it
+CENTURY = timedelta(days=36_000)  # as Postgres compares intervals: a hundred times twelve months of thirty days
+
 Decides = Literal["times", "job", "nothing"]
 SQL_TYPES: dict[Any, str] = {
     str: "text",
@@ -42,6 +45,8 @@ class Column:
         more: what only the comment adds.
         choices: the values that are allowed, with what they mean.
         default: what it is when nothing is given; NULL without one.
+        longest: of a span, the longest that is allowed.
+        may_be_zero: whether a span may be 0.
         declared: whether a declaration gives it. What is omitted there becomes the default.
         decides: what a change of it means. `times`: a beat plans the next run again. `job`: the mark is taken off, so
             that a beat decides about the row with the new values. `nothing`: it has no effect on either.
@@ -55,6 +60,8 @@ class Column:
     more: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
     default: str | bool | None = None
+    longest: timedelta = YEAR
+    may_be_zero: bool = False
     declared: bool = False
     decides: Decides = "nothing"
     author: Literal["insert and update", "update", "nothing"] = "nothing"
@@ -165,6 +172,7 @@ class PeriodicTask:
     jitter: timedelta | None = times(
         "Each run is later than its occurrence by up to this, such as 30s.",
         "The delay of an occurrence is the same on every beat, and never reaches past the next occurrence.",
+        may_be_zero=True,
     )
     overlap: str = job(
         "What happens to an occurrence while a job of this row is not final",
@@ -188,6 +196,8 @@ class PeriodicTask:
     catchup_window: timedelta | None = job(
         "How late an occurrence may still go out, such as 1h; default: no limit.",
         "In all spans a month has 30 days and a year 360, as Postgres compares them.",
+        longest=CENTURY,
+        may_be_zero=True,
     )
     catchup_limit: int | None = job(
         "At most this number of occurrences, the newest, go out under catchup = all; default: 1,000."

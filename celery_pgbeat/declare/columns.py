@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any, TypedDict
 
-from celery_pgbeat.columns import DECLARED, Column
+from celery_pgbeat.columns import DECLARED, PUBLIC, Column
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.declare.texts import printable, read_one_line, read_queue, read_text, storable
@@ -25,8 +25,6 @@ EARLIEST = datetime(1, 1, 2, tzinfo=timezone.utc)
 LATEST = datetime(9999, 12, 30, tzinfo=timezone.utc)  # a driver cannot carry later instants
 LONGEST_NAME = 200  # characters
 LARGEST_INT = 2**31 - 1  # Postgres's int
-YEAR = timedelta(days=366)  # the longest one; the '1 year' of Postgres, which has 360, is within it
-CENTURY = timedelta(days=36_000)  # as Postgres compares intervals: a hundred times twelve months of thirty days
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
@@ -146,28 +144,26 @@ def _as_given(_field: str, value: Any) -> Any:
     return value
 
 
-def _span(lowest: timedelta, longest: timedelta) -> Callable[[str, Any], timedelta]:
-    def read(field: str, value: Any) -> timedelta:
-        span = read_span(field, value)
-        if span < lowest:
-            raise InvalidPeriodicTask(
-                f"{field} is {in_short(value)}; it must be {'more than' if lowest else 'at least'} 0"
-            )
-        if span > longest:
-            raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be at most {longest.days} days")
-        return span
+def read_span_of(field: str, value: Any) -> timedelta:
+    """Return the span of a column.
 
-    return read
-
-
-read_run_time = _span(timedelta(microseconds=1), YEAR)
+    Raises:
+        InvalidPeriodicTask: it is not a span, or outside the column's range.
+    """
+    column, span = PUBLIC[field], read_span(field, value)
+    if span < timedelta(0) or not (span or column.may_be_zero):
+        least = "at least" if column.may_be_zero else "more than"
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be {least} 0")
+    if span > column.longest:
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be at most {column.longest.days} days")
+    return span
 
 
 def _run_time(field: str, value: Any) -> timedelta | float:
     """Return a span, or a share of the interval as a number."""
     share = PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
     if share is None:
-        return read_run_time(field, value)
+        return read_span_of(field, value)
     if not float(share.group(1)):
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be more than 0")
     return float(share.group(1)) / 100
@@ -188,7 +184,7 @@ def _windows(field: str, value: Any) -> tuple[str, ...]:
     return tuple(texts)
 
 
-# Those whose type does not say it all.
+# Columns whose type does not decide what they may be.
 SPECIAL: dict[str, Callable[[str, Any], Any]] = {
     "args": _as_given,  # checked one by one in call.py
     "kwargs": _as_given,
@@ -196,9 +192,6 @@ SPECIAL: dict[str, Callable[[str, Any], Any]] = {
     "priority": _priority,
     "options": read_options,
     "timezone": _timezone,
-    "jitter": _span(timedelta(0), YEAR),
-    "catchup_window": _span(timedelta(0), CENTURY),
-    "min_gap": _span(timedelta(microseconds=1), YEAR),
     "max_run_time": _run_time,
     "blackout": _windows,
     "group_name": read_group_name,
@@ -208,6 +201,7 @@ BY_TYPE: dict[Any, Callable[[str, Any], Any]] = {
     int: read_count,
     bool: _switch,
     datetime: read_instant,
+    timedelta: read_span_of,
 }
 
 

@@ -15,7 +15,7 @@ from celery_pgbeat.declare.columns import (
     read_columns,
     read_instant,
     read_name,
-    read_run_time,
+    read_span_of,
 )
 from celery_pgbeat.declare.options import IN_COLUMNS, read_options
 from celery_pgbeat.declare.texts import read_one_line
@@ -216,7 +216,7 @@ def _max_run_time(given: timedelta | float | None, schedule: Schedule | None) ->
     gap = None if schedule is None else shortest_gap(schedule)
     if gap is None:
         raise InvalidPeriodicTask(f"max_run_time is {given * 100:g}%, and the schedule has no interval: give a span")
-    return read_run_time("max_run_time", gap * given)
+    return read_span_of("max_run_time", gap * given)
 
 
 def _json_value(column: str, value: Any) -> Any:

@@ -14,7 +14,7 @@ A text has them as tokens, so that a column is one line in `celery_pgbeat/column
                              intervals, whose text changes with a setting, and columns that no caller knows.
     {parameters}             those of the function schedule() between its schedule and managed_by, with defaults
     {parameter_names}        the names of all of its parameters, as texts
-    {values of overlap}      the values that are allowed, as texts
+    {column_checks}          why a column is wrong, by its type, its bounds and the values that are allowed
     {free_texts}             the texts without effect, where they differ from `stored`, as rows of a VALUES list
     {short_texts}            a call of not_a_short_text() for each of them
     {column_comments}        a `comment on column` for each column
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from functools import cache
 from textwrap import fill
 
@@ -46,7 +47,6 @@ LISTS: dict[str, list[str]] = {
     "select_by_reader": [column.name for column in ALL if not column.hidden],
 }
 LIST = re.compile(rf"\{{(?:(\w+)\.)?({'|'.join(LISTS)})(?: = (\w+))?\}}")
-VALUES = re.compile(r"\{values of (\w+)\}")
 
 
 def with_columns(text: str) -> str:
@@ -57,7 +57,6 @@ def with_columns(text: str) -> str:
         'select new.task, new.args, new.kwar'
     """
     text = LIST.sub(lambda found: _listed(*found.groups()), text)
-    text = VALUES.sub(lambda found: _texts(PUBLIC[found.group(1)].choices), text)
     for token, columns in _tokens().items():
         text = text.replace(token, columns)
     return text
@@ -77,6 +76,7 @@ def _tokens() -> dict[str, str]:
         "{task_columns}": _joined(_read(column) for column in PUBLIC.values()),
         "{parameters}": ",\n    ".join(_parameter(DECLARED[name]) for name in PARAMETERS),
         "{parameter_names}": _texts(["name", "task", "schedule", *PARAMETERS, "managed_by", "keep_next_run"]),
+        "{column_checks}": ",\n        ".join(filter(None, map(_check, DECLARED.values()))),
         "{free_texts}": ", ".join(f"({arguments})" for arguments in texts),
         "{short_texts}": ",\n        ".join(f"{{schema}}.not_a_short_text({arguments})" for arguments in texts),
         "{column_comments}": "\n".join(map(_comment, ALL)),
@@ -94,6 +94,23 @@ def _texts(values: Iterable[str]) -> str:
 def _read(column: Column) -> str:
     is_span = column.sql_type == "interval"
     return f"{{schema}}.microseconds({column.name}) as {column.name}{UNIT}" if is_span else column.name
+
+
+def _check(column: Column) -> str:
+    """Return an expression for why the column is wrong, NULL if it is not; nothing for texts and JSON."""
+    name = column.name
+    if column.choices:
+        return f"{{schema}}.not_one_of('{name}', task.{name}, {_texts(column.choices)})"
+    if column.type is timedelta:
+        may_be_zero = str(column.may_be_zero).lower()
+        return f"{{schema}}.not_a_span('{name}', task.{name}, {may_be_zero}, {column.longest.days})"
+    if column.type is datetime:
+        return f"{{schema}}.not_an_instant('{name}', task.{name})"
+    if column.type is bool:
+        return f"case when task.{name} is null then '{name} is null, not true or false' end"
+    if column.type is int and name != "priority":
+        return f"case when task.{name} < 1 then format('{name} is %s, not at least 1', task.{name}) end"
+    return ""
 
 
 def _parameter(column: Column) -> str:

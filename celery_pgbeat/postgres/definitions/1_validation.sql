@@ -796,29 +796,11 @@ begin
     return coalesce(
         {schema}.not_a_short_text('task', task.task),
         {schema}.not_a_short_text('queue', task.queue),
-        case when task.sensitive is null then 'sensitive is null, not true or false' end,
-        {schema}.not_one_of('dst', task.dst, {values of dst}),
-        {schema}.not_an_instant('anchor', task.anchor),
-        {schema}.not_an_instant('start_at', task.start_at),
-        {schema}.not_an_instant('end_at', task.end_at),
+        {column_checks},
         case when task.end_at < task.start_at then
             format('end_at %s is before start_at %s', to_json(task.end_at) #>> '{}', to_json(task.start_at) #>> '{}')
         end,
-        case when task.max_runs < 1 then format('max_runs is %s, not at least 1', task.max_runs) end,
-        {schema}.not_a_span('jitter', task.jitter, true, 366),
-        {schema}.not_one_of('overlap', task.overlap, {values of overlap}),
-        {schema}.not_one_of('catchup', task.catchup, {values of catchup}),
-        {schema}.not_a_span('catchup_window', task.catchup_window, true, 36000),
-        case when task.catchup_limit < 1 then format('catchup_limit is %s, not at least 1', task.catchup_limit) end,
-        {schema}.not_a_span('min_gap', task.min_gap, false, 366),
-        {schema}.not_a_span('max_run_time', task.max_run_time, false, 366),
-        {schema}.not_one_of('blackout_action', task.blackout_action, {values of blackout_action}),
-        case when task.group_name is not null then {schema}.not_a_name('group_name', task.group_name) end,
-        case when task.pause_after_failures < 1 then
-            format('pause_after_failures is %s, not at least 1', task.pause_after_failures)
-        end,
-        {schema}.not_one_of('on_lost', task.on_lost, {values of on_lost}),
-        {schema}.not_one_of('tracking', task.tracking, {values of tracking}));
+        case when task.group_name is not null then {schema}.not_a_name('group_name', task.group_name) end);
 end
 $$;
 
