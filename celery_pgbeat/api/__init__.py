@@ -7,6 +7,7 @@ caller's transaction. Then the beats see the change when that transaction commit
 from __future__ import annotations
 
 from celery_pgbeat.api.client import PgBeat
-from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, PeriodicTask, Upcoming
+from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, Upcoming
+from celery_pgbeat.columns import PeriodicTask
 
 __all__ = ["Backfill", "BackfillPreview", "Job", "PeriodicTask", "PgBeat", "Upcoming"]

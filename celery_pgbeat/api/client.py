@@ -15,7 +15,8 @@ from celery_pgbeat.api.backfills import check_terms, preview, read_backfill_id, 
 from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
-from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, PeriodicTask, Upcoming, read_row
+from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, Upcoming, read_row
+from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import Columns, Declaration, Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.columns import read_count, read_group_name, read_instant
 from celery_pgbeat.declare.lazy import storable_arguments

@@ -7,14 +7,15 @@ for people and for git: without the columns at their default, and with spans suc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
-from typing import Any, get_args, get_type_hints
+from datetime import datetime, timedelta
+from typing import Any
 
-from celery_pgbeat.declare.columns import Columns, read_columns
-from celery_pgbeat.declare.definition import COLUMNS, JSON_COLUMNS
+from celery_pgbeat.columns import DECLARED
+from celery_pgbeat.declare.columns import read_columns
+from celery_pgbeat.declare.definition import record_of
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.plain_json import Unreadable, read_json
+from celery_pgbeat.plain_json import Unreadable
 from celery_pgbeat.redaction import ARGUMENTS, MASK
 from celery_pgbeat.safe_text import json_lines
 from celery_pgbeat.schedules.durations import spoken
@@ -24,14 +25,8 @@ Change = tuple[Any, Any]  # from, to
 
 # A record with every column at its default.
 EMPTY: Record = {**read_columns({}), "args": [], "kwargs": {}, "options": {}}
-KINDS = {column: get_args(hint) for column, hint in get_type_hints(Columns).items()}
-INSTANTS = frozenset(column for column, kinds in KINDS.items() if datetime in kinds)
-SPANS = frozenset(column for column, kinds in KINDS.items() if timedelta in kinds)
-
-
-def record_of(row: Mapping[str, Any]) -> Record:
-    """Return a row of `pgbeat.periodic_task` that a driver has read as a record."""
-    return {column: _json_value(column, row[column]) for column in COLUMNS}
+INSTANTS = frozenset(name for name, column in DECLARED.items() if column.type is datetime)
+SPANS = frozenset(name for name, column in DECLARED.items() if column.type is timedelta)
 
 
 def line_of(row: Mapping[str, Any]) -> str:
@@ -66,15 +61,7 @@ def spoken_value(column: str, value: Any) -> Any:
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Change]:
     """Return the differences between two records, by column; arguments are masked if one of them is sensitive."""
-    changes = {column: (old.get(column), new.get(column)) for column in COLUMNS if old.get(column) != new.get(column)}
+    changes = {column: (old.get(column), new.get(column)) for column in DECLARED if old.get(column) != new.get(column)}
     if old.get("sensitive") or new.get("sensitive"):
         changes.update(dict.fromkeys(ARGUMENTS & changes.keys(), (MASK, MASK)))
     return changes
-
-
-def _json_value(column: str, value: Any) -> Any:
-    if column in JSON_COLUMNS and isinstance(value, str) and not isinstance(value, Unreadable):
-        return read_json(value)  # some drivers are configured to return text
-    if isinstance(value, datetime):
-        return value.astimezone(timezone.utc).isoformat()
-    return value.total_seconds() if isinstance(value, timedelta) else value

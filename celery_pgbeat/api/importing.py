@@ -13,9 +13,10 @@ from itertools import islice
 from tempfile import SpooledTemporaryFile
 from typing import Any, NoReturn, TypeVar
 
-from celery_pgbeat.api.exchange import EMPTY, INSTANTS, KINDS, Change, Record, differences, record_of
+from celery_pgbeat.api.exchange import EMPTY, INSTANTS, Change, Record, differences
 from celery_pgbeat.declare import define
-from celery_pgbeat.declare.columns import read_name
+from celery_pgbeat.declare.columns import READERS, read_name
+from celery_pgbeat.declare.definition import record_of
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.postgres.admin_queries import PAGE, AdminQueries
 from celery_pgbeat.postgres.spans import as_written
@@ -191,7 +192,7 @@ class Importer:
 
     def _defined(self, given: Record, stored_timezone: str | None) -> Record:
         """Check a definition and return it as a record; without a zone of its own it keeps the one that is stored."""
-        columns = {column: value for column, value in given.items() if value is not None or column not in KINDS}
+        columns = {column: value for column, value in given.items() if value is not None or column not in READERS}
         name, task, schedule = (columns.pop(column, None) for column in ("name", "task", "schedule"))
         zone = columns.get("timezone") or stored_timezone
         for column in INSTANTS & columns.keys():

@@ -1,80 +1,22 @@
-"""Rows as Python sees them: a field for each public column, spans as timedelta, instants aware in UTC."""
+"""Rows as Python sees them: a field for each public column, spans as timedelta, instants aware in UTC.
+
+`PeriodicTask` is in `celery_pgbeat/columns.py`.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any, TypeVar
 from uuid import UUID
 
+from celery_pgbeat.columns import JSON_COLUMNS, PeriodicTask
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.plain_json import Unreadable
-from celery_pgbeat.redaction import ARGUMENTS, MASK
 
-JSON_COLUMNS = ("args", "kwargs", "options")
 UUID_COLUMNS = ("id", "blocked_by")
-
-
-@dataclass(frozen=True, slots=True)
-class PeriodicTask:
-    """One row of `pgbeat.periodic_task`, as it was when it was read."""
-
-    name: str
-    task: str
-    args: list[Any]
-    kwargs: dict[str, Any]
-    queue: str | None
-    priority: int | None
-    options: dict[str, Any]
-    sensitive: bool
-    schedule: str | None
-    timezone: str | None
-    anchor: datetime | None
-    dst: str
-    start_at: datetime | None
-    end_at: datetime | None
-    max_runs: int | None
-    run_count: int
-    jitter: timedelta | None
-    overlap: str
-    catchup: str
-    catchup_window: timedelta | None
-    catchup_limit: int | None
-    min_gap: timedelta | None
-    max_run_time: timedelta | None
-    blackout: list[str] | None
-    blackout_action: str
-    group_name: str | None
-    group_paused: bool
-    submitter: str | None
-    subject: str | None
-    pause_after_failures: int | None
-    enabled: bool
-    pause_reason: str | None
-    paused_by: str | None
-    paused_until: datetime | None
-    on_lost: str
-    tracking: str
-    next_run_at: datetime | None
-    planned_for: datetime | None
-    last_run_at: datetime | None
-    marked_by: str | None
-    marked_at: datetime | None
-    managed_by: str
-    problem: str | None
-    revision: int
-    planned_revision: int
-    created_at: datetime
-    updated_at: datetime
-
-    def __repr__(self) -> str:
-        shown = ((field.name, getattr(self, field.name)) for field in fields(self))
-        hidden = ARGUMENTS if self.sensitive else ()
-        return (
-            f"PeriodicTask({', '.join(f'{name}={MASK if name in hidden else repr(value)}' for name, value in shown)})"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +48,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Upcoming:
-    """One run that is to come.
+    """One run in the future.
 
     Attributes:
         name: of the periodic task.
         next_run_at: when it is due, with jitter, outside the blackout windows.
-        planned_for: the occurrence behind it, its job's `scheduled_for`; None where SQL has set `next_run_at` itself.
-        note: in words, what moved it or what a change of the clocks does to it; only where one row was asked for.
+        planned_for: the occurrence behind it, its job's `scheduled_for`; None if SQL set `next_run_at` itself.
+        note: in words, what moved it or what a change of the clocks does to it; only in the runs of one row.
     """
 
     name: str
@@ -126,22 +68,22 @@ class Backfill:
     """One row of `pgbeat.backfill`, as it was when it was read.
 
     Attributes:
-        id: what names it.
+        id: what `cancel_backfill` takes.
         periodic_task: the row whose occurrences are filled in.
         since: the first instant of the range, inclusive.
         until: the last instant of the range, inclusive.
         mode: `missing`, `failed` or `all`.
-        max_active: at most so many of its jobs are under way at once.
+        max_active: at most this number of its jobs are under way at once.
         state: `running`; `finished`, once every occurrence is decided; `cancelled`.
-        reached: up to where it is decided; None where no beat has begun.
-        total: how many occurrences the range has; None where no beat has begun. Of solar events over more than ten
-            years it is how many days, until all are decided.
+        reached: the last occurrence that is decided; None if no beat has begun.
+        total: how many occurrences the range has; None if no beat has begun. For solar events over more than ten years
+            it is the number of days, until all are decided.
         submitted: how many jobs it has made.
-        skipped: how many occurrences needed none, by its mode.
+        skipped: how many occurrences needed no job, by its mode.
         active: how many of its jobs are not final.
-        problem: why it could not go on, where it was not cancelled by a person.
-        created_at: when it was asked for.
-        created_by: by whom, the database's user.
+        problem: why it could not go on; None if a person cancelled it.
+        created_at: when it was made.
+        created_by: the database's user who made it.
         finished_at: when the last occurrence was decided, or it was cancelled.
     """
 
@@ -165,20 +107,21 @@ class Backfill:
 
 @dataclass(frozen=True, slots=True)
 class BackfillPreview:
-    """What a backfill would do if it were begun now; nothing was written.
+    """What a backfill would do if it began now; nothing was written.
 
     Attributes:
         periodic_task: the row whose occurrences would be filled in.
         since: the first instant of the range, inclusive.
         until: the last instant of the range, inclusive.
         mode: `missing`, `failed` or `all`.
-        max_active: at most so many of its jobs would be under way at once.
+        max_active: at most this number of its jobs would be under way at once.
         total: how many occurrences the range has.
         to_submit: how many jobs it would make.
-        skipped: how many occurrences would need none, by the mode.
-        undecided: how many the ordinary way has still to decide: their turn comes after that.
+        skipped: how many occurrences would need no job, by the mode.
+        undecided: how many the beats have still to decide as ordinary runs; the backfill waits for that.
         first: the first occurrences that would go out, at most ten.
-        history_since: when the oldest job was made that is still known; what is older counts as missing. None: none is.
+        history_since: when the oldest job that is still known was made; an older occurrence counts as missing. None: no
+            job is known.
     """
 
     periodic_task: str
@@ -198,7 +141,7 @@ Shape = TypeVar("Shape", PeriodicTask, Job, Upcoming, Backfill)
 
 
 def read_row(shape: type[Shape], row: Mapping[str, Any]) -> Shape:
-    """Return a database row as one of these shapes, whichever driver has read it."""
+    """Return a database row as one of these classes; the row may come from any driver."""
     return shape(**{field.name: _value(field.name, row[field.name]) for field in fields(shape) if field.name in row})
 
 
@@ -206,7 +149,7 @@ def _value(column: str, value: Any) -> Any:
     if isinstance(value, Unreadable):
         return value
     if column in JSON_COLUMNS:
-        # Some drivers parse JSON and some leave it as text; Celery's own types want the text.
+        # Some drivers parse JSON and some leave it as text; Celery's own types are read from the text.
         return plain(value if isinstance(value, str) else json.dumps(value))
     if isinstance(value, datetime):
         return value.astimezone(timezone.utc)

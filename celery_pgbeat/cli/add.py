@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import click
 
@@ -13,63 +13,37 @@ from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
-from celery_pgbeat.declare.columns import DEFAULTS, READERS, Columns
+from celery_pgbeat.columns import Column
+from celery_pgbeat.declare.columns import GIVEN
 from celery_pgbeat.redaction import ARGUMENTS, MASK
 
-JSON_COLUMNS = {"args": "array", "kwargs": "object", "options": "object"}
-HELP = {
-    "args": "Positional arguments, a JSON array.",
-    "kwargs": "Keyword arguments, a JSON object.",
-    "queue": "The queue; default where the app routes the task.",
-    "priority": "The broker's priority, 0 to 255.",
-    "options": 'Every other option of apply_async, a JSON object, such as {"expires": 60}.',
-    "sensitive": "Show its arguments nowhere: in no log, event or list, and of the errors of its jobs only the class.",
-    "timezone": "Whose clock counts, such as Europe/Berlin; default the app's zone, without an app UTC.",
-    "anchor": "Where the grid of an interval starts, in ISO 8601.",
-    "dst": "What it does where the clocks change: default, skip, once, all.",
-    "start_at": "No run before this instant, in ISO 8601.",
-    "end_at": "No run after this instant, in ISO 8601.",
-    "max_runs": "Stop after so many scheduled runs.",
-    "jitter": "Each run is up to so much later, such as 30s.",
-    "overlap": "While a job is not final: skip, buffer_one, buffer_all, cancel_other, terminate_other, allow.",
-    "catchup": "Which missed runs go out: none, latest, earliest, all.",
-    "catchup_window": "How late a missed run may still go out, such as 1h.",
-    "catchup_limit": "At most so many missed runs go out under --catchup all.",
-    "min_gap": "A run that would start sooner than this after the last start is dropped, such as 55s.",
-    "max_run_time": "How long a run may take, such as 30m, or 50% of the interval.",
-    "blackout": "When nothing may start, such as 'cron: 0 0 * * sat P2D'; may be given several times.",
-    "blackout_action": "What becomes of a run in a blackout window: defer, skip.",
-    "group_name": "The group with which it is paused and limited.",
-    "submitter": "Who wants it; free text.",
-    "subject": "What it is for; free text.",
-    "pause_after_failures": "Pause after so many failed jobs in a row.",
-    "on_lost": "When a worker dies: give_up (the job is lost), rerun.",
-    "tracking": "Who reports the end of a job: full (the workers), result (the result backend), send (nobody).",
-}
+JSON_KINDS = {list[Any]: "array", dict[str, Any]: "object"}
 
 
-def _column(name: str, hint: Any) -> click.Option:
+def _option(column: Column) -> click.Option:
     """Make the option of a column; the API checks its value."""
-    words: dict[str, Any] = {"help": HELP.get(name), "default": None}
-    if name in JSON_COLUMNS:
-        words.update(metavar=f"JSON {JSON_COLUMNS[name]}", callback=_read_json)
-    elif hint is bool:
+    words: dict[str, Any] = {"help": column.help, "default": None}
+    if column.type in JSON_KINDS:
+        words.update(metavar=f"JSON {JSON_KINDS[column.type]}", callback=_read_json)
+    elif column.type is bool:
         words.update(is_flag=True, is_eager=True)  # before the arguments are read, which an error would quote
-    elif name == "blackout":
+    elif column.type == list[str]:
         words.update(metavar="WINDOW", multiple=True, callback=lambda _ctx, _param, value: list(value) or None)
-    elif datetime in get_args(hint):
+        words["help"] += " May be given several times."
+    elif column.type is datetime:
         words.update(metavar="INSTANT", callback=read_instant)
-    elif int in get_args(hint):
+        words["help"] += " In ISO 8601."
+    elif column.type is int:
         words.update(type=int, metavar="NUMBER")
-    elif name in DEFAULTS:
-        words["help"] = f"{words['help'] or ''}  [default: {DEFAULTS[name]}]"
-    return click.Option([f"--{name.replace('_', '-')}"], **words)
+    elif column.default is not None:
+        words["help"] += f"  [default: {column.default}]"
+    return click.Option([f"--{column.name.replace('_', '-')}"], **words)
 
 
 def _read_json(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
     if value is None:
         return None
-    wanted = JSON_COLUMNS[str(param.name)]
+    wanted = JSON_KINDS[GIVEN[str(param.name)].type]
     shown = MASK if param.name in ARGUMENTS and ctx.params.get("sensitive") else repr(value)
     try:
         read = json.loads(value)
@@ -82,9 +56,8 @@ def _read_json(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 def with_columns(command: click.Command) -> click.Command:
     """Give a command an option for each column of a definition."""
-    hints = get_type_hints(Columns)
     place = next(at for at, param in enumerate(command.params) if param.name == "keep_next_run")
-    command.params[place:place] = [_column(name, hints[name]) for name in READERS]
+    command.params[place:place] = [_option(column) for column in GIVEN.values()]
     return command
 
 
@@ -116,7 +89,8 @@ def add(
 
     Exit codes: 0 created, changed or unchanged; 1 refused, or another owner manages it.
     """
-    from celery_pgbeat.api.exchange import differences, record_of
+    from celery_pgbeat.api.exchange import differences
+    from celery_pgbeat.declare.definition import record_of
 
     target = Target.current()
     beat, operators = target.beat(), target.operators()

@@ -42,7 +42,8 @@ def list(
     as_json: bool,
 ) -> None:
     """List the periodic tasks in name order, a page at a time. Exit code 0."""
-    from celery_pgbeat.api.rows import PeriodicTask, read_row
+    from celery_pgbeat.api.rows import read_row
+    from celery_pgbeat.columns import PeriodicTask
 
     found = (
         Target.current()

@@ -1,7 +1,7 @@
-"""The columns of a definition: what each may be given as, and what it is stored as.
+"""What each column of a definition may be given as, and what it is stored as.
 
-One table for all doors: a column that is added here exists in `PgBeat.schedule`, in `@beat.periodic_task` and in
-`beat_schedule`. Python refuses at least what Postgres would refuse.
+The columns are those of the table in `celery_pgbeat/columns.py`, for `PgBeat.schedule`, `@beat.periodic_task`,
+`beat_schedule`, `add` and `import` alike. Python refuses at least what Postgres would refuse.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any, TypedDict
 
+from celery_pgbeat.columns import DECLARED, PUBLIC, Column
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.declare.texts import printable, read_one_line, read_queue, read_text, storable
@@ -24,52 +25,52 @@ EARLIEST = datetime(1, 1, 2, tzinfo=timezone.utc)
 LATEST = datetime(9999, 12, 30, tzinfo=timezone.utc)  # a driver cannot carry later instants
 LONGEST_NAME = 200  # characters
 LARGEST_INT = 2**31 - 1  # Postgres's int
-YEAR = timedelta(days=366)  # the longest one; the '1 year' of Postgres, which has 360, is within it
-CENTURY = timedelta(days=36_000)  # as Postgres compares intervals: a hundred times twelve months of thirty days
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
 class Columns(TypedDict, total=False):
-    """What may be said of a periodic task beside its name, its task and its schedule; omitted is the default.
+    """The columns of a periodic task beside its name, its task and its schedule; omitted is the default.
 
-    Spans are a timedelta, a number of seconds, or text such as `30m` or `1h30m`. Instants are aware datetimes; a
-    naive one is read in the row's time zone.
+    `celery-pgbeat add --help` and docs/sql.md describe each of them. Spans are a timedelta, a number of seconds, or
+    text such as `30m` or `1h30m`. Instants are aware datetimes; a naive one is read in the row's time zone.
+
+    This class is for type checkers only; a test compares it with the table in `celery_pgbeat/columns.py`.
     """
 
-    args: Sequence[Any]  # positional arguments; JSON, with Celery's own types (datetime, UUID, Decimal)
-    kwargs: Mapping[str, Any]  # keyword arguments
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
     queue: str | None
-    priority: int | None  # the broker's, 0 to 255
-    options: Mapping[str, Any]  # every other option of `apply_async` that is in KNOWN_OPTIONS
-    sensitive: bool  # its arguments are shown nowhere: logs, events, `argsrepr`, errors of its jobs
-    timezone: str | tzinfo | None  # an IANA name or a ZoneInfo; default the app's
-    anchor: datetime | None  # where the grid of an interval starts; default the instant the schedule is set
-    dst: str  # default, skip, once, all
-    start_at: datetime | None  # inclusive
-    end_at: datetime | None  # inclusive
-    max_runs: int | None  # stops after so many scheduled runs
-    jitter: str | timedelta | float | None  # each run is up to so much later than its occurrence
-    overlap: str  # skip (the default), buffer_one, buffer_all, cancel_other, terminate_other, allow
-    catchup: str  # latest (the default), none, earliest, all
-    catchup_window: str | timedelta | float | None  # how late a missed run may still go out; default: no limit
-    catchup_limit: int | None  # at most so many missed runs, the newest, go out under `all`; default 1,000
-    min_gap: str | timedelta | float | None  # a run that would start sooner after the last start is dropped
-    max_run_time: str | timedelta | float | None  # soft limit of a run; also `50%` of the interval
-    blackout: str | Sequence[str] | None  # when nothing may start: `cron: 0 0 * * sat P2D`, `window: name`
-    blackout_action: str  # defer (the default) to the end of the window, skip
-    group_name: str | None  # the group with which it is paused and limited
-    submitter: str | None  # who; free text
-    subject: str | None  # what for; free text
-    pause_after_failures: int | None  # pauses after so many failed jobs in a row; default: never
-    on_lost: str  # give_up (the default): a run whose worker died is not run again; rerun: it is
-    tracking: str  # full (the default), result, send
+    priority: int | None
+    options: Mapping[str, Any]
+    sensitive: bool
+    timezone: str | tzinfo | None
+    anchor: datetime | None
+    dst: str
+    start_at: datetime | None
+    end_at: datetime | None
+    max_runs: int | None
+    jitter: str | timedelta | float | None
+    overlap: str
+    catchup: str
+    catchup_window: str | timedelta | float | None
+    catchup_limit: int | None
+    min_gap: str | timedelta | float | None
+    max_run_time: str | timedelta | float | None
+    blackout: str | Sequence[str] | None
+    blackout_action: str
+    group_name: str | None
+    submitter: str | None
+    subject: str | None
+    pause_after_failures: int | None
+    on_lost: str
+    tracking: str
 
 
 def read_name(name: Any) -> str:
     """Return the name of a row if it can be one.
 
     Raises:
-        InvalidPeriodicTask: it is no text of 1 to 200 characters.
+        InvalidPeriodicTask: it is not a text of 1 to 200 characters, or has a control character.
     """
     return read_group_name("name", name)
 
@@ -78,7 +79,7 @@ def read_group_name(field: str, name: Any) -> str:
     """Return the name of a group if it can be one.
 
     Raises:
-        InvalidPeriodicTask: it is no text of 1 to 200 characters, or has a control character.
+        InvalidPeriodicTask: it is not a text of 1 to 200 characters, or has a control character.
     """
     text = printable(field, read_text(field, name))
     if len(text) > LONGEST_NAME:
@@ -95,10 +96,10 @@ def _priority(field: str, value: Any) -> int:
 
 
 def read_count(field: str, value: Any) -> int:
-    """Return a number from 1 up to what Postgres's int holds.
+    """Return a number from 1 to the largest of Postgres's int.
 
     Raises:
-        InvalidPeriodicTask: it is none.
+        InvalidPeriodicTask: it is not such a number.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value > LARGEST_INT:
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not a whole number up to {LARGEST_INT}")
@@ -127,10 +128,10 @@ def _one_of(*choices: str) -> Callable[[str, Any], str]:
 
 
 def read_instant(field: str, value: Any) -> datetime:
-    """Return an instant that Postgres and its drivers can carry; a naive one is judged once its zone is known.
+    """Return an instant that Postgres and its drivers can carry; a naive one is checked once its zone is known.
 
     Raises:
-        InvalidPeriodicTask: it is no datetime, or too far away.
+        InvalidPeriodicTask: it is not a datetime, or too far away.
     """
     if not isinstance(value, datetime):
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not a datetime")
@@ -143,35 +144,33 @@ def _as_given(_field: str, value: Any) -> Any:
     return value
 
 
-def _span(lowest: timedelta, longest: timedelta) -> Callable[[str, Any], timedelta]:
-    def read(field: str, value: Any) -> timedelta:
-        span = read_span(field, value)
-        if span < lowest:
-            raise InvalidPeriodicTask(
-                f"{field} is {in_short(value)}; it must be {'more than' if lowest else 'at least'} 0"
-            )
-        if span > longest:
-            raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be at most {longest.days} days")
-        return span
+def read_span_of(field: str, value: Any) -> timedelta:
+    """Return the span of a column.
 
-    return read
-
-
-read_run_time = _span(timedelta(microseconds=1), YEAR)
+    Raises:
+        InvalidPeriodicTask: it is not a span, or outside the column's range.
+    """
+    column, span = PUBLIC[field], read_span(field, value)
+    if span < timedelta(0) or not (span or column.may_be_zero):
+        least = "at least" if column.may_be_zero else "more than"
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be {least} 0")
+    if span > column.longest:
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be at most {column.longest.days} days")
+    return span
 
 
 def _run_time(field: str, value: Any) -> timedelta | float:
     """Return a span, or a share of the interval as a number."""
     share = PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
     if share is None:
-        return read_run_time(field, value)
+        return read_span_of(field, value)
     if not float(share.group(1)):
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}; it must be more than 0")
     return float(share.group(1)) / 100
 
 
 def _windows(field: str, value: Any) -> tuple[str, ...]:
-    """Return the texts of blackout windows, judged once the row's zone is known."""
+    """Return the texts of blackout windows; they are parsed once the row's zone is known."""
     texts = (value,) if isinstance(value, str) else value
     if isinstance(texts, bytes) or not isinstance(texts, Sequence):
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}, neither text nor a list of texts")
@@ -185,44 +184,36 @@ def _windows(field: str, value: Any) -> tuple[str, ...]:
     return tuple(texts)
 
 
-READERS: dict[str, Callable[[str, Any], Any]] = {
+# Columns whose type does not decide what they may be.
+SPECIAL: dict[str, Callable[[str, Any], Any]] = {
     "args": _as_given,  # checked one by one in call.py
     "kwargs": _as_given,
     "queue": read_queue,
     "priority": _priority,
     "options": read_options,
-    "sensitive": _switch,
     "timezone": _timezone,
-    "anchor": read_instant,
-    "dst": _one_of("default", "skip", "once", "all"),
-    "start_at": read_instant,
-    "end_at": read_instant,
-    "max_runs": read_count,
-    "jitter": _span(timedelta(0), YEAR),
-    "overlap": _one_of("skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow"),
-    "catchup": _one_of("none", "latest", "earliest", "all"),
-    "catchup_window": _span(timedelta(0), CENTURY),
-    "catchup_limit": read_count,
-    "min_gap": _span(timedelta(microseconds=1), YEAR),
     "max_run_time": _run_time,
     "blackout": _windows,
-    "blackout_action": _one_of("defer", "skip"),
     "group_name": read_group_name,
-    "submitter": read_one_line,
-    "subject": read_one_line,
-    "pause_after_failures": read_count,
-    "on_lost": _one_of("give_up", "rerun"),
-    "tracking": _one_of("full", "result", "send"),
 }
-DEFAULTS: dict[str, Any] = {
-    "sensitive": False,
-    "dst": "default",
-    "overlap": "skip",
-    "catchup": "latest",
-    "blackout_action": "defer",
-    "on_lost": "give_up",
-    "tracking": "full",
+BY_TYPE: dict[Any, Callable[[str, Any], Any]] = {
+    str: read_one_line,
+    int: read_count,
+    bool: _switch,
+    datetime: read_instant,
+    timedelta: read_span_of,
 }
+
+
+def _reader(column: Column) -> Callable[[str, Any], Any]:
+    if column.choices:
+        return _one_of(*column.choices)
+    return SPECIAL.get(column.name) or BY_TYPE[column.type]
+
+
+GIVEN = {name: column for name, column in DECLARED.items() if name not in ("name", "task", "schedule", "managed_by")}
+READERS = {name: _reader(column) for name, column in GIVEN.items()}
+DEFAULTS = {name: column.default for name, column in GIVEN.items() if column.default is not None}
 
 
 def read_columns(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,27 +1,27 @@
-"""A definition: everything that a declaration decides about a row, checked, before any SQL."""
+"""A definition: all declared columns of a row, checked before any SQL."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from celery_pgbeat.columns import DECLARED, JSON_COLUMNS
 from celery_pgbeat.declare.call import Call, arguments_text, json_text, keywords_text, task_of
 from celery_pgbeat.declare.columns import (
     READERS,
     read_columns,
     read_instant,
     read_name,
-    read_run_time,
+    read_span_of,
 )
 from celery_pgbeat.declare.options import IN_COLUMNS, read_options
 from celery_pgbeat.declare.texts import read_one_line
 from celery_pgbeat.declare.timing import Timing, timing_of
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.plain_json import check_json
+from celery_pgbeat.plain_json import Unreadable, check_json, read_json
 from celery_pgbeat.schedules import Schedule, Windows, gap_below, parse, parse_windows, shortest_gap
 from celery_pgbeat.schedules.wallclock.zones import zone_named
 from celery_pgbeat.schedules.windows import names_in
@@ -29,53 +29,35 @@ from celery_pgbeat.schedules.windows import names_in
 if TYPE_CHECKING:
     from celery_pgbeat.settings import Settings
 
-LARGEST_ARGUMENTS = 65_536  # bytes of JSON; every row is read as a whole when it is due
+LARGEST_ARGUMENTS = 65_536  # bytes of JSON; a beat reads the whole row when it is due
 LARGEST_OPTIONS = 65_536  # likewise
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Definition:
-    """One row's definition; every field is a column."""
+    """One row's definition: a checked value for each declared column, also read as an attribute; JSON as text."""
 
-    name: str
-    task: str
-    args: str = field(repr=False)  # JSON
-    kwargs: str = field(repr=False)  # JSON
-    queue: str | None
-    priority: int | None
-    options: str  # JSON
-    sensitive: bool
-    schedule: str | None
-    timezone: str
-    anchor: datetime | None
-    dst: str
-    start_at: datetime | None
-    end_at: datetime | None
-    max_runs: int | None
-    jitter: timedelta | None
-    overlap: str
-    catchup: str
-    catchup_window: timedelta | None
-    catchup_limit: int | None
-    min_gap: timedelta | None
-    max_run_time: timedelta | None
-    blackout: tuple[str, ...] | None
-    blackout_action: str
-    group_name: str | None
-    submitter: str | None
-    subject: str | None
-    pause_after_failures: int | None
-    on_lost: str
-    tracking: str
-    managed_by: str
+    values: Mapping[str, Any]
+
+    def __getattr__(self, column: str) -> Any:
+        if column in DECLARED:
+            return self.values[column]
+        raise AttributeError(column)
+
+    def __repr__(self) -> str:
+        return f"Definition({self.name!r})"
 
     def record(self) -> dict[str, Any]:
         """Return the columns as JSON values: instants in ISO 8601, UTC; spans in seconds."""
-        return {column: _json_value(column, getattr(self, column)) for column in COLUMNS}
+        return record_of(self.values)
 
 
-JSON_COLUMNS = ("args", "kwargs", "options")
-COLUMNS = tuple(column.name for column in fields(Definition))
+def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the declared columns of a row as JSON values: instants in ISO 8601, UTC; spans in seconds.
+
+    JSON may be text or what a driver has made of it.
+    """
+    return {column: _json_value(column, row[column]) for column in DECLARED}
 
 
 def define(
@@ -91,11 +73,11 @@ def define(
 
     Args:
         name: the row's name.
-        task: a task, its name, or a signature, whose arguments and options count where `columns` has none.
+        task: a task, its name, or a signature, whose arguments and options are used if `columns` has none.
         schedule: what `timing_of` takes, or None for a row without times of its own.
         columns: see `Columns`.
         settings: for the allowed tasks and the shortest interval.
-        app_timezone: the zone of what carries none of its own.
+        app_timezone: the zone of a row, schedule or instant without one.
         managed_by: who declares this.
 
     Raises:
@@ -127,7 +109,7 @@ def define(
         max_run_time=_max_run_time(values["max_run_time"], parsed),
         managed_by=managed_by,
     )
-    return Definition(**values)
+    return Definition(values)
 
 
 def _call(task: Any, settings: Settings) -> Call:
@@ -145,7 +127,7 @@ def _call(task: Any, settings: Settings) -> Call:
 
 
 def _columns(call: Call, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns, completed by what a signature says; its options give way to those of the row."""
+    """Return the columns, completed from a signature; the row's options win over the signature's."""
     values = read_columns(columns)
     values["args"] = call.args if values["args"] is None else values["args"]
     values["kwargs"] = call.kwargs if values["kwargs"] is None else values["kwargs"]
@@ -207,7 +189,7 @@ def _settle_instants(values: dict[str, Any], zone: str, timing: Timing | None) -
 
 
 def _refuse_wrong_windows(texts: tuple[str, ...] | None, zone: str) -> None:
-    """Judge what is written out. Which windows have names is in the table, and may be another thing tomorrow."""
+    """Check the windows that are written out. Named windows are in the database, and can change at any time."""
     if texts:
         parse_windows(texts, zone, named=dict.fromkeys(names_in(texts), Windows(())))
 
@@ -234,16 +216,14 @@ def _max_run_time(given: timedelta | float | None, schedule: Schedule | None) ->
     gap = None if schedule is None else shortest_gap(schedule)
     if gap is None:
         raise InvalidPeriodicTask(f"max_run_time is {given * 100:g}%, and the schedule has no interval: give a span")
-    return read_run_time("max_run_time", gap * given)
+    return read_span_of("max_run_time", gap * given)
 
 
 def _json_value(column: str, value: Any) -> Any:
-    if column in JSON_COLUMNS:
-        return json.loads(value)
+    if column in JSON_COLUMNS and isinstance(value, str) and not isinstance(value, Unreadable):
+        return read_json(value)
     if isinstance(value, datetime):
         return value.astimezone(timezone.utc).isoformat()
     if isinstance(value, timedelta):
         return value.total_seconds()
-    if isinstance(value, tuple):
-        return list(value)
-    return value
+    return list(value) if isinstance(value, tuple) else value

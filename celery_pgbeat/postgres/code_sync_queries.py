@@ -1,6 +1,6 @@
-"""What the code of one app says to Postgres: one method a statement, the same verb.
+"""The statements that sync the code of one app: one method for each, with the same name.
 
-Every statement that writes is fenced: it writes only while this very declaration is in force, and holds the row that
+Every statement that writes is fenced: it writes only while this very declaration is in force, and locks the row that
 says so until it has committed. So of two versions of the code one writes at a time, and never the older one.
 """
 
@@ -31,49 +31,49 @@ class CodeSyncQueries:
     Args:
         schema: where the tables are.
         database: where the schema is.
-        manager: who declares: the `managed_by` of the rows.
+        manager: the app: the `managed_by` of the rows.
     """
 
     def __init__(self, schema: str, database: Database, manager: str) -> None:
-        self._doors = ApiQueries(schema, lambda: database)
+        self._queries = ApiQueries(schema, lambda: database)
         self._manager = manager
 
     def claim(self, declared_hash: str, dead_after: timedelta, starting: bool) -> Claim:
-        """Say that a beat with this declaration lives, and put it in force unless a later one has a living beat."""
+        """Record that a beat with this declaration lives, and put it in force unless a later one has a living beat."""
         (row,) = self._run("claim", declared_hash, dead_after=dead_after.total_seconds(), starting=starting)
         return Claim(row["revision"], row["overruled"])
 
     def declare(
         self, declared_hash: str, definitions: Iterable[Record], running_first: Collection[str] = ()
     ) -> list[str]:
-        """Insert what code declares and the table does not have; return the names of what was new."""
+        """Insert what code declares and the table does not have; return the names of the new rows."""
         rows = self._run("declare", declared_hash, definitions=_json(definitions), running_first=list(running_first))
         return [row["name"] for row in rows]
 
     def amend(self, declared_hash: str, definitions: Iterable[Record], defaults: Record) -> dict[str, list[str]]:
-        """Write what code has changed; return the changed columns by name."""
+        """Write the columns that code has changed; return them by the name of the row."""
         rows = self._run("amend", declared_hash, definitions=_json(definitions), defaults=json.dumps(dict(defaults)))
         return {row["name"]: row["changed"] for row in rows}
 
     def restore(self, declared_hash: str, names: Collection[str]) -> list[str]:
-        """Resume what code declares again."""
+        """Resume the rows that code declares again; return their names."""
         return [row["name"] for row in self._run("restore", declared_hash, names=list(names))]
 
     def withdraw(self, declared_hash: str, names: Collection[str], reason: str) -> list[str]:
-        """Pause what code declares no more; `names` is what it still does."""
+        """Pause the rows that code no longer declares; `names` are those that it does."""
         return [row["name"] for row in self._run("withdraw", declared_hash, names=list(names), reason=reason)]
 
     def behind(self, definitions: Iterable[Record], names: Collection[str]) -> dict[str, str]:
         """Return, with their managers, the rows that are not as code declares them."""
-        rows = self._doors.run("behind", manager=self._manager, definitions=_json(definitions), names=list(names))
+        rows = self._queries.run("behind", manager=self._manager, definitions=_json(definitions), names=list(names))
         return {row["name"]: row["managed_by"] for row in rows}
 
     def declared(self) -> dict[str, Record]:
         """Return what code last declared of each row that it has not withdrawn since."""
-        return {row["name"]: row["declared"] for row in self._doors.run("declared", manager=self._manager)}
+        return {row["name"]: row["declared"] for row in self._queries.run("declared", manager=self._manager)}
 
     def _run(self, name: str, declared_hash: str, **parameters: Any) -> list[Row]:
-        return self._doors.run(name, manager=self._manager, hash=declared_hash, **parameters)
+        return self._queries.run(name, manager=self._manager, hash=declared_hash, **parameters)
 
 
 def _json(definitions: Iterable[Record]) -> str:

@@ -28,6 +28,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnsuitable, SchemaMissing, SchemaTooNew
+from celery_pgbeat.postgres.column_lists import with_columns
 from celery_pgbeat.postgres.database import BUSY, sqlstate
 from celery_pgbeat.postgres.statements import checked_schema, rendered
 
@@ -106,8 +107,8 @@ def latest() -> int:
 
 @cache
 def checksum() -> str:
-    """Return the checksum of this package's definitions."""
-    return hashlib.sha256("\0".join(definitions()).encode()).hexdigest()
+    """Return the checksum of this package's definitions, with the columns that they have."""
+    return hashlib.sha256(with_columns("\0".join(definitions())).encode()).hexdigest()
 
 
 def current(connection: Connection, schema: str) -> Version:

@@ -1,6 +1,6 @@
--- The roles of the schema, with the least that each needs. Run it again after each migration: it says anew, in one
--- transaction, who may do what, whatever was granted before. It needs a superuser, or who may create roles and owns the
--- schema. Roles belong to the whole server: two databases with a schema of the same name share them.
+-- The roles of the schema, each with the fewest rights that it needs. Run it again after each migration: it replaces all
+-- grants, in one transaction. It needs a superuser, or a user who may create roles and owns the schema. Roles belong to
+-- the whole server: two databases with a schema of the same name share them.
 --
 --   {owner}   owns the schema; migrations run as it: set role {owner}
 --   {beat}    celery beat, with pgbeat_auto_migrate = False
@@ -8,8 +8,8 @@
 --   {author}  people and services that define periodic tasks: they may run any task with any arguments
 --   {reader}  dashboards: everything but arguments, options and messages
 --
--- None of them can log in. Make users of your own, members of one. Without a search path nobody can put a function of
--- his own in the place of one of Postgres' for them; we need none.
+-- None of them can log in: make users of your own and members of one role. Give these an empty search path, which is
+-- enough for us: then no other user's function can replace one of Postgres' in their sessions.
 --
 --   create role alice login password '...' in role {author};
 --   alter role alice set search_path = '';
@@ -28,11 +28,11 @@ begin
             begin
                 execute format('create role %I nologin', wanted);
             exception when duplicate_object or unique_violation then
-                null;  -- somebody else has just made it
+                null;  -- another session has just made it
             end;
         end if;
     end loop;
-    -- Who is no superuser gives things away only to a role of which he is a member.
+    -- A user who is not a superuser can give objects only to a role of which it is a member.
     if not (select rolsuper from pg_roles where rolname = current_user) and not pg_has_role(({names})[1], 'usage') then
         execute format('grant %I to current_user', ({names})[1]);
     end if;
@@ -68,8 +68,8 @@ revoke all on all functions in schema {schema} from public, {beat}, {worker}, {a
 grant usage on schema {schema} to {beat}, {worker}, {author}, {reader};
 grant select on {schema}.schema_version to {beat}, {worker}, {author}, {reader};
 
--- The beat: plans, submits, recovers; writes what code declares. It never deletes a periodic task, and no history but
--- through prune().
+-- The beat: plans, submits, recovers; writes what code declares. It never deletes a periodic task, and it deletes history
+-- only through prune().
 grant select, insert, update on {schema}.periodic_task to {beat};
 grant select, insert, update, delete on {schema}.active_job to {beat};
 grant select, insert on {schema}.finished_job to {beat};
@@ -77,14 +77,14 @@ grant select, insert, update, delete on {schema}.node to {beat};
 grant select, insert, update on {schema}.periodic_task_state to {beat};
 grant select on {schema}.blackout, {schema}.overdue to {beat};
 grant select on {schema}.task_group to {beat};
-grant update (pause_reason) on {schema}.task_group to {beat};  -- to lock a row, which asks for the right to change something
+grant update (pause_reason) on {schema}.task_group to {beat};  -- a lock on a row needs the right to change a column
 grant select, insert, update, delete on {schema}.declaration to {beat};
 grant select, insert, update on {schema}.declaration_in_force to {beat};
 grant select, insert, update, delete on {schema}.alert to {beat};
 grant select, update on {schema}.backfill to {beat};
 
--- The worker: reports its jobs. Of a periodic task it changes what a job may change of its own (snooze, reschedule,
--- cancel), never what is called.
+-- The worker: reports its jobs. It changes the columns of a periodic task that a job may change (snooze, reschedule,
+-- cancel), never the task that is called.
 grant select (
         name, task, timezone, anchor, dst, start_at, overlap, enabled, paused_until, pause_after_failures, failures_from,
         created_at)
@@ -102,35 +102,20 @@ grant update (state, error) on {schema}.finished_job to {worker};
 grant select, insert, delete on {schema}.node to {worker};
 grant update (last_seen_at) on {schema}.node to {worker};
 
--- The author: the definition of periodic tasks, pausing them, and their next run; named windows. What beats and
--- workers write is not the author's, nor are the jobs: trigger() starts one, backfill() those of a range.
+-- The author: writes the definition of periodic tasks, pauses them, sets their next run; writes named windows. An author
+-- writes neither the columns of beats and workers nor jobs: trigger() starts one job, backfill() those of a range. A
+-- column's line in celery_pgbeat/columns.py decides whether author and reader have it.
 grant select on {schema}.periodic_task, {schema}.periodic_task_state, {schema}.active_job, {schema}.finished_job,
     {schema}.node, {schema}.blackout, {schema}.task_group, {schema}.declaration, {schema}.declaration_in_force,
     {schema}.alert, {schema}.backfill, {schema}.job, {schema}.upcoming, {schema}.status, {schema}.overdue to {author};
-grant insert (
-        name, task, args, kwargs, queue, priority, options, sensitive,
-        schedule, timezone, anchor, dst, start_at, end_at, max_runs,
-        jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-        group_name, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
-        tracking, next_run_at, managed_by),
-    update (
-        name, task, args, kwargs, queue, priority, options, sensitive,
-        schedule, timezone, anchor, dst, start_at, end_at, max_runs,
-        jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-        group_name, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
-        tracking, next_run_at, managed_by, declared_timezone, windows_revision, group_paused),
+grant insert ({insert_by_author}),
+    update ({update_by_author}),
     delete
     on {schema}.periodic_task to {author};
 grant insert, update, delete on {schema}.blackout, {schema}.task_group to {author};
 
--- The reader: how things stand. Arguments, options and messages may hold what is nobody else's business.
-grant select (
-        name, task, queue, priority, sensitive, schedule, timezone, anchor, dst, start_at, end_at, max_runs, run_count, jitter,
-        overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action, group_name,
-        group_paused, submitter, subject, enabled, pause_reason, paused_by, paused_until, on_lost, tracking, next_run_at, planned_for, last_run_at, marked_by,
-        marked_at, mark_lease, managed_by, problem, revision, planned_revision, created_at, updated_at, schedule_set_at,
-        planned_from, judged_from, taken_over, pickup_deadline, lazy, declared_timezone, windows_used, windows_revision,
-        pause_after_failures, failures_from, decided_anew_at)
+-- The reader: reads the state of everything. Arguments, options and messages may hold private data, so they are left out.
+grant select ({select_by_reader})
     on {schema}.periodic_task to {reader};
 grant select (
         id, periodic_task, scheduled_for, due_at, origin, state, exclusive, group_name, slot, waits_for, waited, stop_request, task, queue, on_lost, tracking,
@@ -146,7 +131,7 @@ grant select on {schema}.periodic_task_state, {schema}.node, {schema}.blackout, 
     {schema}.declaration_in_force, {schema}.alert, {schema}.backfill to {reader};
 grant select on {schema}.job, {schema}.upcoming, {schema}.status, {schema}.overdue to {reader};
 
--- A function does what its caller may do, so calling one gives nobody anything; those that act for the owner do.
+-- A function has the rights of its caller, so all may call it; those that have the rights of the owner follow below.
 do $$
 declare
     routine regprocedure;

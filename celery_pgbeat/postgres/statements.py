@@ -7,20 +7,9 @@ from functools import lru_cache
 from importlib import resources
 
 from celery_pgbeat.errors import InvalidSetting
+from celery_pgbeat.postgres.column_lists import with_columns
 
 PARAMETER = re.compile(r"%\((\w+)\)s")
-# What is public of a periodic task, as `{task_columns}` in a statement: the spans as numbers, as `spans.py` reads them.
-# Not `*`: that would send intervals, whose text changes with a setting, and columns that no caller knows.
-TASK_COLUMNS = """
-    name, task, args, kwargs, queue, priority, options, sensitive, schedule, timezone, anchor, dst, start_at, end_at,
-    max_runs, run_count, {schema}.microseconds(jitter) as jitter_microseconds, overlap, catchup,
-    {schema}.microseconds(catchup_window) as catchup_window_microseconds, catchup_limit,
-    {schema}.microseconds(min_gap) as min_gap_microseconds,
-    {schema}.microseconds(max_run_time) as max_run_time_microseconds, blackout, blackout_action, group_name,
-    group_paused, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
-    tracking, next_run_at, planned_for, last_run_at, marked_by, marked_at, managed_by, problem, revision,
-    planned_revision, created_at, updated_at
-""".strip()
 SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
@@ -36,11 +25,10 @@ def checked_schema(schema: str) -> str:
 def rendered(text: str, schema: str) -> str:
     """Put the schema into a statement: {schema} as a quoted identifier, {channel} as a string literal.
 
-    `{task_columns}` is what is public of a periodic task.
+    The lists of columns are filled in too, see `column_lists.py`.
     """
     checked_schema(schema)
-    text = text.replace("{task_columns}", TASK_COLUMNS)
-    return text.replace("{schema}", f'"{schema}"').replace("{channel}", f"'{schema}'")
+    return with_columns(text).replace("{schema}", f'"{schema}"').replace("{channel}", f"'{schema}'")
 
 
 @lru_cache(maxsize=256)

@@ -8,6 +8,7 @@ from celery_pgbeat.api import importing
 from celery_pgbeat.beat import entries, log_throttle
 from celery_pgbeat.beat.decide import dispatcher, planner
 from celery_pgbeat.cli import output
+from celery_pgbeat.columns import CENTURY, YEAR
 from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.measures import alarm, counting, gauges, webhook
 from celery_pgbeat.plain_json import DEEPEST, LARGEST
@@ -36,8 +37,8 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "nesting": (DEEPEST,),
     "a number in them": (len(str(LARGEST)) - 1,),
     "`time_limit`": (options.LONGEST, options.LONGEST / 86_400),
-    "`jitter`": (columns.YEAR.days,),
-    "`catchup_window`": (columns.CENTURY.days,),
+    "`jitter`": (YEAR.days,),
+    "`catchup_window`": (CENTURY.days,),
     "`max_runs`": (columns.LARGEST_INT,),
     "planning in one turn": (planner.PLANNED_WITHIN,),
     "deciding in one turn": (dispatcher.DECIDED_WITHIN,),
@@ -55,7 +56,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "jobs whose lateness": (counting.MOST_UNSENT,),
     "waiting for another process": (migrate.TURN_WITHIN, migrate.TOLD_AFTER),
     "waiting for a lock": (2,),
-    "spans: leases": (columns.YEAR.days,),
+    "spans: leases": (YEAR.days,),
     "run, attempt, sends": (message.LARGEST,),
     "the error of a job": (tracker.ERROR_LENGTH,),
     "a start that waits": (guard.START_TIMEOUT,),

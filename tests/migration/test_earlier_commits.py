@@ -1,13 +1,14 @@
 """A database that any earlier commit has migrated becomes what a new one is.
 
-The texts come from the repository's history, each set of migrations and definitions once, as far back as the first
-migration is this one: before that, nothing was released, and the schema was of another making. Where there is no
-history (a source archive, a shallow clone), only what is there is tried.
+Each commit's own package writes the script that makes its schema, as far back as the first migration is this one:
+before that, nothing was released, and the schema was another one. Where there is no history (a source archive, a
+shallow clone), nothing is tried.
 """
 
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,17 @@ import pytest
 from celery_pgbeat.embedded.databases import create_database, drop_database
 from celery_pgbeat.postgres.engine import create_engine
 from celery_pgbeat.postgres.migrate import migrate
-from celery_pgbeat.postgres.statements import rendered
 from tests.harness.session import Session
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("celery_pgbeat/postgres/migrations", "celery_pgbeat/postgres/definitions")
+FOLDERS = (
+    "celery_pgbeat/postgres/migrations",
+    "celery_pgbeat/postgres/definitions",
+    "celery_pgbeat/postgres/column_lists.py",
+    "celery_pgbeat/columns.py",
+)
+FIRST = f"{FOLDERS[0]}/0001_tables.sql"
+SCRIPT = "from celery_pgbeat.postgres.script import parts, transaction; print(transaction(parts('pgbeat')))"
 
 CATALOGUE = """
     select 'function' as kind, oid::regprocedure::text as name, pg_get_functiondef(oid) as text
@@ -53,24 +60,19 @@ def git(*arguments: str) -> str:
 
 
 def commits() -> list[str]:
-    first = (ROOT / FOLDERS[0] / "0001_tables.sql").read_text()
+    first = (ROOT / FIRST).read_text()
     known = git("log", "--format=%h", "--", *FOLDERS).split()
-    return [commit for commit in known if git("show", f"{commit}:{FOLDERS[0]}/0001_tables.sql") == first]
+    return [commit for commit in known if git("show", f"{commit}:{FIRST}") == first]
 
 
-def texts(commit: str, folder: str) -> Iterator[tuple[str, str]]:
-    for path in sorted(git("ls-tree", "--name-only", commit, f"{folder}/").split()):
-        yield Path(path).name, git("show", f"{commit}:{path}")
-
-
-def migrated_by(commit: str, session: Session) -> None:
+def migrated_by(commit: str, session: Session, folder: Path) -> None:
     """Apply what that commit's package applied to an empty database."""
-    migrations, definitions = (list(texts(commit, folder)) for folder in FOLDERS)
-    session.rows("create schema pgbeat")
-    for _, text in (*migrations, *definitions):
-        session.rows(rendered(text, "pgbeat"))
-    version = int(migrations[-1][0][:4])
-    session.rows("insert into pgbeat.schema_version values (%s, 1, %s)", version, "that commit's")
+    archive = subprocess.run(["git", "archive", commit, "celery_pgbeat"], cwd=ROOT, capture_output=True, check=True)
+    subprocess.run(["tar", "-x"], cwd=folder, input=archive.stdout, check=True)
+    python, env = [sys.executable, "-c", SCRIPT], {"PYTHONPATH": str(folder)}
+    written = subprocess.run(python, cwd=folder, env=env, capture_output=True, text=True, check=True)
+    session.rows(written.stdout)
+    session.rows("update pgbeat.schema_version set definitions = %s", "that commit's")
 
 
 def catalogue(session: Session) -> dict[tuple[str, str], Any]:
@@ -86,10 +88,10 @@ def another_database(postgres_server: str, unique_name: Callable[[], str]) -> It
 
 @pytest.mark.parametrize("commit", commits() or [pytest.param("", marks=pytest.mark.skip("no history here"))])
 def test_a_database_of_any_earlier_commit_becomes_what_a_new_one_is(
-    database: str, another_database: str, commit: str
+    database: str, another_database: str, commit: str, tmp_path: Path
 ) -> None:
     old, new = Session(database), Session(another_database)
-    migrated_by(commit, old)
+    migrated_by(commit, old, tmp_path)
     old.rows("insert into pgbeat.periodic_task (name, task, schedule) values ('a', 'app.probe', '@daily')")
 
     for url in (database, another_database):

@@ -19,6 +19,7 @@ from celery_pgbeat.beat.decide.planner import LONGEST_PROBLEM, problem_of
 from celery_pgbeat.beat.entries import Entries
 from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.cli import output
+from celery_pgbeat.columns import CENTURY, YEAR
 from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.measures import gauges
@@ -84,11 +85,8 @@ LIMITS: dict[str, tuple[str, Any, Any]] = {
     "nesting": ("args", nested(DEEPEST + 1), nested(DEEPEST + 2)),
     "digits": ("args", [10**309 - 1], [10**309]),
     "time limit": ("options", {"time_limit": options.LONGEST}, {"time_limit": options.LONGEST + 1}),
-    **{
-        column: (column, columns.YEAR, columns.YEAR + timedelta(seconds=1))
-        for column in ("jitter", "min_gap", "max_run_time")
-    },
-    "catchup_window": ("catchup_window", columns.CENTURY, columns.CENTURY + timedelta(seconds=1)),
+    **{column: (column, YEAR, YEAR + timedelta(seconds=1)) for column in ("jitter", "min_gap", "max_run_time")},
+    "catchup_window": ("catchup_window", CENTURY, CENTURY + timedelta(seconds=1)),
     "priority": ("priority", 255, 256),
     "no priority": ("priority", 0, -1),
     **{

@@ -528,6 +528,18 @@ def test_what_no_row_may_hold_is_refused_by_sql_naming_the_value(untouched: Sess
     assert word in str(refused)
 
 
+@pytest.mark.parametrize("subject", ["x" * 1001, "a\tb"])
+def test_an_update_of_a_text_without_effect_is_refused_too(owner: Session, subject: str) -> None:
+    with acting_as(owner, "author"):
+        refused = owner.refusal("update pgbeat.periodic_task set subject = %s", subject)
+
+    assert INVALID == refused.pgcode
+    owner.rows("alter table pgbeat.periodic_task disable trigger user")
+    owner.rows("update pgbeat.periodic_task set subject = %s", subject)
+    owner.rows("alter table pgbeat.periodic_task enable trigger user")
+    owner.rows("update pgbeat.periodic_task set queue = 'other'")  # what is there already hinders no other change
+
+
 @pytest.mark.parametrize("probe", REFUSED)
 def test_what_no_row_may_hold_is_refused_by_python_naming_the_value(probe: str) -> None:
     columns, word = REFUSED[probe]

@@ -17,6 +17,7 @@ from celery.schedules import BaseSchedule, crontab, schedule
 from celery.utils.time import remaining
 
 from celery_pgbeat import cron, every
+from celery_pgbeat.columns import DECLARED
 from celery_pgbeat.declare import KNOWN_OPTIONS, Columns, Definition, Timing, app_timezone, define, task_of, timing_of
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.declare.columns import READERS
@@ -463,11 +464,14 @@ def test_a_record_holds_json_that_is_equal_for_equal_declarations() -> None:
     assert json.dumps(first.record()) == json.dumps(again.record())
 
 
-def test_each_column_has_a_reader_and_a_field() -> None:
-    fields = set(Definition.__dataclass_fields__)
+def test_the_types_of_the_arguments_name_the_columns_of_the_table() -> None:
+    assert list(Columns.__annotations__) == list(READERS)
+    assert set(READERS) == set(DECLARED) - {"name", "task", "schedule", "managed_by"}
 
-    assert set(Columns.__annotations__) == set(READERS)
-    assert set(READERS) == fields - {"name", "task", "schedule", "managed_by"}
+
+def test_a_definition_has_the_columns_of_the_table_and_no_other_attribute() -> None:
+    assert set(row().values) == set(row().record()) == set(DECLARED)
+    assert not hasattr(row(), "colour")
 
 
 def test_no_option_is_known_that_names_links_or_carries_live_objects() -> None:

@@ -18,12 +18,12 @@ from celery.exceptions import Reject, Retry
 from click.testing import CliRunner
 
 from celery_pgbeat.api.exchange import EMPTY, differences, line_of
-from celery_pgbeat.api.rows import PeriodicTask
 from celery_pgbeat.beat.entries import RowEntry
 from celery_pgbeat.beat.send.messages import JobEntry, Refusal, options_of
 from celery_pgbeat.beat.send.orders import order_of_recovered, outgoing_job
 from celery_pgbeat.cli import main
 from celery_pgbeat.cli.output import row_as_dict
+from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import define
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.beat_queries import Recovered

@@ -17,7 +17,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -271,7 +271,7 @@ class CodeSchedules:
         )
         deadline = self._app.conf.beat_cron_starting_deadline
         if deadline is not None and "catchup_window" not in columns and _is_cron(definition):
-            definition = replace(definition, catchup_window=timedelta(seconds=deadline))
+            definition = Definition({**definition.values, "catchup_window": timedelta(seconds=deadline)})
         return definition, lazy
 
     def _refuse(self, name: str, error: Exception, code: Declared) -> None:

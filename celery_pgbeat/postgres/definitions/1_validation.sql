@@ -796,32 +796,11 @@ begin
     return coalesce(
         {schema}.not_a_short_text('task', task.task),
         {schema}.not_a_short_text('queue', task.queue),
-        {schema}.not_a_short_text('submitter', task.submitter),
-        {schema}.not_a_short_text('subject', task.subject),
-        case when task.sensitive is null then 'sensitive is null, not true or false' end,
-        {schema}.not_one_of('dst', task.dst, 'default', 'skip', 'once', 'all'),
-        {schema}.not_an_instant('anchor', task.anchor),
-        {schema}.not_an_instant('start_at', task.start_at),
-        {schema}.not_an_instant('end_at', task.end_at),
+        {column_checks},
         case when task.end_at < task.start_at then
             format('end_at %s is before start_at %s', to_json(task.end_at) #>> '{}', to_json(task.start_at) #>> '{}')
         end,
-        case when task.max_runs < 1 then format('max_runs is %s, not at least 1', task.max_runs) end,
-        {schema}.not_a_span('jitter', task.jitter, true, 366),
-        {schema}.not_one_of('overlap', task.overlap, 'skip', 'buffer_one', 'buffer_all', 'cancel_other',
-                             'terminate_other', 'allow'),
-        {schema}.not_one_of('catchup', task.catchup, 'none', 'latest', 'earliest', 'all'),
-        {schema}.not_a_span('catchup_window', task.catchup_window, true, 36000),
-        case when task.catchup_limit < 1 then format('catchup_limit is %s, not at least 1', task.catchup_limit) end,
-        {schema}.not_a_span('min_gap', task.min_gap, false, 366),
-        {schema}.not_a_span('max_run_time', task.max_run_time, false, 366),
-        {schema}.not_one_of('blackout_action', task.blackout_action, 'defer', 'skip'),
-        case when task.group_name is not null then {schema}.not_a_name('group_name', task.group_name) end,
-        case when task.pause_after_failures < 1 then
-            format('pause_after_failures is %s, not at least 1', task.pause_after_failures)
-        end,
-        {schema}.not_one_of('on_lost', task.on_lost, 'give_up', 'rerun'),
-        {schema}.not_one_of('tracking', task.tracking, 'full', 'result', 'send'));
+        case when task.group_name is not null then {schema}.not_a_name('group_name', task.group_name) end);
 end
 $$;
 
@@ -885,8 +864,6 @@ begin
     perform {schema}.refuse_control('name', task.name);
     perform {schema}.refuse_control('task', task.task);
     perform {schema}.refuse_control('group_name', task.group_name);
-    perform {schema}.refuse_control('submitter', task.submitter);
-    perform {schema}.refuse_control('subject', task.subject);
     perform {schema}.refuse_route('queue', task.queue);
     if task.options <> '{}' then
         perform {schema}.validate_options(task.options);
@@ -907,9 +884,9 @@ begin
 end
 $$;
 
--- What an author writes beside the definition; `stored` is the row as it was, NULL for a new one. What stands there from
--- before a rule hinders no other write. A CHECK that finds what is wrong would show the whole row, and the arguments of a
--- sensitive one with it.
+-- What an author writes beside the definition, and the texts without effect; `stored` is the row as it was, NULL for a
+-- new one. A value from before a rule existed prevents no other write. A CHECK would show the whole row in its error, and
+-- the arguments of a sensitive one with it.
 create or replace function {schema}.validate_state(task {schema}.periodic_task, stored {schema}.periodic_task)
 returns void
 language plpgsql
@@ -919,6 +896,7 @@ declare
         case when task.enabled is null then 'enabled is null, not true or false' end,
         case when task.managed_by is null then 'managed_by is null, not a text' end,
         {schema}.not_a_short_text('managed_by', nullif(task.managed_by, stored.managed_by)),
+        {short_texts},
         {schema}.not_a_short_text('pause_reason', nullif(task.pause_reason, stored.pause_reason)),
         {schema}.not_a_short_text('paused_by', nullif(task.paused_by, stored.paused_by)),
         {schema}.not_a_short_text('declared_timezone', nullif(task.declared_timezone, stored.declared_timezone)),
@@ -928,6 +906,7 @@ begin
     if wrong is not null then
         raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
+    perform {schema}.refuse_control(field, value) from (values {free_texts}) as written (field, value);
 end
 $$;
 

@@ -1,4 +1,4 @@
--- What a write to a periodic task means, whoever writes it.
+-- What a write to a periodic task causes, by a statement of ours or by any other.
 
 -- The named windows that a list of windows refers to, NULL where it refers to none.
 create or replace function {schema}.windows_used_by(blackout text[]) returns text[]
@@ -11,11 +11,11 @@ as $$
     where name <> ''
 $$;
 
--- From when on the times of a row are judged that code has changed: its last run, as Celery's beat does.
+-- The instant after which occurrences count when code has changed the times of a row: its last run, as in Celery's beat.
 --
--- By the instant at which that was decided, not only by the one that it stood for: a run that went out late is not
--- followed by another of the same day. A row that has not run counts from its definition; time before that, before an
--- author's edit and while it was paused is never caught up.
+-- That is when the last run was decided, not only the occurrence it was for: after a run that went out late there is no
+-- second one on the same day. A row that has not run counts from its definition; occurrences before that, before an
+-- author's edit and while it was paused are never caught up.
 create or replace function {schema}.last_run_before_change(stored {schema}.periodic_task) returns timestamptz
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -30,15 +30,15 @@ as $$
          order by created_at desc limit 1))
 $$;
 
--- Every write that is not the beats' own comes through here: it is validated, takes the mark off
--- (so that a submit that was under way changes nothing), and says what has to be planned anew.
--- The beats' own writes are known by what only they do: a submit moves last_run_at and takes its mark off,
--- a plan moves planned_revision, and so does a postponement; the WHEN clause of the trigger lets both pass without a call.
+-- Every write except the beats' own comes through here. The trigger validates it, takes the mark off (so that a submit
+-- that was under way changes nothing), and decides what has to be planned again. The beats' own writes are recognised by
+-- what only they do: a submit moves last_run_at and takes its mark off, a plan and a postponement move planned_revision.
+-- The WHEN clause of the trigger lets them pass without a call.
 --
--- That what is decided stays decided binds the beats, not a person. Where the clock was ahead for a while, a row is decided
--- up to an instant that is still to come. Then a resume, a change of the times and a next_run_at of one's own begin again
--- from now on. A statement that waited for the row's lock has a `now` from before the wait: what a submit has decided
--- meanwhile does not lie ahead.
+-- Beats never decide an occurrence twice; a person may have them do so. If the clock was ahead for a while, a row is
+-- decided up to an instant in the future. Then a resume, a change of the times and a next_run_at that SQL sets start again
+-- from now. A statement that waited for the row's lock has a `now` from before the wait: a submit that decided an
+-- occurrence meanwhile is not ahead of the clock.
 create or replace function {schema}.periodic_task_written() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -80,26 +80,20 @@ begin
     end if;
 
     perform {schema}.validate_state(new, old);
-    times_changed := (new.schedule, new.timezone, new.anchor, new.dst, new.start_at, new.end_at, new.max_runs,
-                      new.jitter, new.blackout, new.blackout_action)
+    times_changed := ({new.times})
         is distinct from
-        (old.schedule, old.timezone, old.anchor, old.dst, old.start_at, old.end_at, old.max_runs,
-         old.jitter, old.blackout, old.blackout_action);
+        ({old.times});
     windows_changed := new.windows_revision <> old.windows_revision and not times_changed;
     definition_changed := times_changed or windows_changed
-        or (new.name, new.task, new.args, new.kwargs, new.queue, new.priority, new.options, new.sensitive, new.overlap,
-            new.catchup, new.catchup_window, new.catchup_limit, new.min_gap, new.max_run_time, new.on_lost, new.tracking,
-            new.group_name, new.pause_after_failures, new.lazy)
+        or ({new.job_settings})
         is distinct from
-        (old.name, old.task, old.args, old.kwargs, old.queue, old.priority, old.options, old.sensitive, old.overlap,
-         old.catchup, old.catchup_window, old.catchup_limit, old.min_gap, old.max_run_time, old.on_lost, old.tracking,
-         old.group_name, old.pause_after_failures, old.lazy);
+        ({old.job_settings});
     ahead := greatest(old.last_run_at, old.planned_from) > present;
-    -- Who clears next_run_at together with a new schedule wants it planned, not ended.
+    -- An UPDATE that clears next_run_at and sets a new schedule wants the row planned, not ended.
     run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
 
-    -- Only `amend` writes `declared` together with a definition: code has changed it. A row that had come to its end, or
-    -- could not be planned, has nothing to catch up.
+    -- Only `amend` writes `declared` together with a definition: code has changed it. A row that was finished, or could not
+    -- be planned, has nothing to catch up.
     if times_changed and new.declared is distinct from old.declared and old.problem is null
         and (old.next_run_at is not null or old.planned_revision <> old.revision)
     then
@@ -131,13 +125,14 @@ begin
         if old.planned_revision = old.revision then
             new.planned_revision := new.revision;
         end if;
-        -- A row that could not be planned gets another chance with every change of its definition.
+        -- After every change of its definition a beat tries again to plan a row that could not be planned.
         times_changed := times_changed or old.problem is not null;
         new.problem := null;
     end if;
 
     if new.schedule is distinct from old.schedule then
-        -- An interval that code has changed counts on from the last run: else one that each start draws anew never runs.
+        -- An interval that code has changed counts from the last run. Counted from now, an interval that each start of a
+        -- beat draws at random would never run.
         new.schedule_set_at := coalesce(judged_from, now);
     end if;
     if new.blackout is distinct from old.blackout then
@@ -150,7 +145,7 @@ begin
     if new.enabled and not old.enabled or new.name <> old.name
         or old.pause_after_failures is null and new.pause_after_failures is not null
     then
-        -- The failures so far are of the past. Each such beginning has an instant of its own, whatever the clock shows.
+        -- Earlier failures no longer count. Each new count has an instant of its own, even if the clock was set back.
         new.failures_from := greatest(now, old.failures_from + interval '1 microsecond');
     end if;
 
@@ -159,19 +154,19 @@ begin
         new.paused_by := null;
         new.paused_until := null;
         if not times_changed and not old.group_paused and old.paused_until <= now then
-            -- The pause was over at its time, not when a beat saw it: what comes at that very instant counts.
+            -- The pause ended at its time, not when a beat saw it: an occurrence at that very instant counts.
             counts_from := least(greatest(old.paused_until - interval '1 microsecond', old.updated_at), now);
         end if;
     elsif old.enabled and not new.enabled then
         new.paused_by := coalesce(new.paused_by, session_user);
     end if;
     if new.enabled and not new.group_paused and (not old.enabled or old.group_paused) then
-        -- Time while paused is never caught up, nor is what was to be planned when the pause began.
+        -- Occurrences while paused are never caught up, nor is a run that was not planned yet when the pause began.
         times_changed := times_changed or ahead or coalesce(new.next_run_at <= now, new.planned_revision <> new.revision);
     end if;
 
     if not ahead then
-        -- Nothing that is decided is planned again.
+        -- An occurrence that is decided is not planned again.
         counts_from := greatest(counts_from, old.last_run_at);
     elsif run_set or times_changed then
         if new.last_run_at > now then
@@ -182,7 +177,7 @@ begin
         end if;
         counts_from := now;
         new.planned_from := now;
-        -- Each such beginning has an instant of its own, whatever the clock shows: the ids of jobs begin with it.
+        -- Each such start has an instant of its own, even if the clock was set back: the ids of jobs begin with it.
         new.decided_anew_at := greatest(
             now, coalesce(old.decided_anew_at, old.created_at) + interval '1 microsecond');
     end if;
@@ -192,15 +187,15 @@ begin
         new.judged_from := null;
         new.planned_revision := new.revision;
     elsif times_changed then
-        -- What the old schedule had not decided is discarded; occurrences count from here on, and of those since the last
-        -- run the newest one where code has changed the times.
+        -- Undecided occurrences of the old schedule are discarded; occurrences count from now, or, if code has changed the
+        -- times, the newest one since the last run counts too.
         new.next_run_at := null;
         new.planned_for := null;
         new.planned_from := counts_from;
         new.judged_from := judged_from;
         new.planned_revision := case when new.schedule is null then new.revision else 0 end;
     elsif windows_changed and new.next_run_at is not null then
-        -- What the old windows held back is not lost: it is planned first, by the new ones.
+        -- An occurrence that the old windows deferred is not lost: it is planned first, by the new windows.
         new.planned_for := coalesce(new.planned_for, new.next_run_at);
         new.next_run_at := null;
         new.planned_revision := 0;
@@ -223,18 +218,14 @@ create trigger periodic_task_inserted
 drop trigger if exists periodic_task_updated on {schema}.periodic_task;
 create trigger periodic_task_updated
     before update of
-        name, task, args, kwargs, queue, priority, options, sensitive,
-        schedule, timezone, anchor, dst, start_at, end_at,
-        max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-        windows_revision, declared_timezone, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
-        tracking, next_run_at, managed_by, group_name, group_paused, lazy
+        {written}
     on {schema}.periodic_task
     for each row
     when (old.planned_revision = new.planned_revision
           and (old.last_run_at is not distinct from new.last_run_at or old.marked_by is null or new.marked_by is not null))
     execute function {schema}.periodic_task_written();
 
--- A named window: what changes in it changes the times of all rows that use it.
+-- A named window: a change of it changes the times of all rows that use it.
 create or replace function {schema}.blackout_written() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -266,7 +257,7 @@ create trigger blackout_written
     before insert or update or delete on {schema}.blackout
     for each row execute function {schema}.blackout_written();
 
--- In name order, as everybody does who writes to many rows.
+-- In name order, as every statement that writes to many rows.
 create or replace function {schema}.replan_users_of_window() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -276,7 +267,7 @@ begin
         return null;
     end if;
     perform from {schema}.periodic_task where windows_used @> array[new.name] order by name for no key update;
-    -- An author may write that column: it begins again where it would end.
+    -- An author may write that column, so it starts again before it would overflow.
     update {schema}.periodic_task set windows_revision = windows_revision % 1000000000 + 1 where windows_used @> array[new.name];
     return null;
 end

@@ -1,15 +1,16 @@
--- The SQL door. Every function works inside the caller's own transaction.
+-- The functions for SQL. Each works inside the caller's own transaction.
 --
--- Arguments bear the names of the columns; inside a function the argument is written `function.argument`, and a bare
+-- Arguments have the names of the columns; inside a function the argument is written `function.argument`, and a bare
 -- name means the column.
 --
--- Names of functions and operators in a body are looked up in pg_catalog alone, whoever calls: a better match that
--- somebody has put into a schema of the caller's search_path would run with the caller's rights. So it is with every
--- function here that a statement, a view or a trigger calls; what those call themselves is covered.
+-- Postgres looks up functions and operators of a body in pg_catalog alone (search_path): a better match that another
+-- user has put into a schema of the caller's search_path would run with the caller's rights. This holds for every
+-- function here that a statement, a view or a trigger calls; the functions that these call inherit it.
 
 -- The name that is one slip away from an unknown one: a letter too many, too few, wrong, or two of them swapped.
--- Each possible slip is one probe of the primary key, so a million rows cost no more than ten. Slips cost the square of
--- the name's length, and a periodic task's has 200 characters at most: nothing is similar to a longer one.
+-- Each possible slip is one probe of the primary key, so a million rows cost no more than ten. The cost of the slips grows
+-- with the square of the name's length. A periodic task's name has at most 200 characters: no name is similar to a longer
+-- one.
 create or replace function {schema}.similar_name(name text) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -35,7 +36,7 @@ as $$
     limit 1
 $$;
 
--- Say that there is no such periodic task, and which one may have been meant.
+-- Raise the error that there is no such periodic task, and name a similar one.
 create or replace function {schema}.refuse_unknown(name text) returns void
 language plpgsql
 as $$
@@ -53,42 +54,30 @@ begin
 end
 $$;
 
--- Declare a periodic task: insert it, or change what differs. An equal definition writes nothing at all.
+-- A function schedule() with other parameters than the one below would stay beside it, and a call could mean both.
+do $$
+declare
+    other regprocedure;
+begin
+    for other in
+        select oid from pg_proc
+        where pronamespace = {channel}::regnamespace and proname = 'schedule' and proargnames <> array[{parameter_names}]
+    loop
+        execute format('drop function %s', other);
+    end loop;
+end
+$$;
+
+-- Declare a periodic task: insert it, or change the columns that differ. An equal definition writes nothing at all.
 --
--- What is omitted becomes the default, except what is no definition: enabled and the pause columns, next_run_at, the
--- state. A timezone that is not given means the app's zone: the one that a beat filled in stays, and counts as equal.
+-- An omitted argument becomes the default; columns outside the definition stay: enabled and the pause columns,
+-- next_run_at, the state. Without a timezone the app's zone counts: the one that a beat filled in stays, and is equal.
 -- `keep_next_run` keeps next_run_at even when the schedule changes (a row without a next run is planned all the same).
 create or replace function {schema}.schedule(
     name text,
     task text,
     schedule text default null,
-    args jsonb default '[]',
-    kwargs jsonb default '{}',
-    queue text default null,
-    priority int default null,
-    options jsonb default '{}',
-    sensitive boolean default false,
-    timezone text default null,
-    anchor timestamptz default null,
-    dst text default 'default',
-    start_at timestamptz default null,
-    end_at timestamptz default null,
-    max_runs int default null,
-    jitter interval default null,
-    overlap text default 'skip',
-    catchup text default 'latest',
-    catchup_window interval default null,
-    catchup_limit int default null,
-    min_gap interval default null,
-    max_run_time interval default null,
-    blackout text[] default null,
-    blackout_action text default 'defer',
-    group_name text default null,
-    submitter text default null,
-    subject text default null,
-    pause_after_failures int default null,
-    on_lost text default 'give_up',
-    tracking text default 'full',
+    {parameters},
     managed_by text default 'sql',
     keep_next_run boolean default false
 ) returns {schema}.periodic_task
@@ -109,53 +98,17 @@ begin
         select next_run_at into kept
         from {schema}.periodic_task as stored
         where stored.name = schedule.name
-            and (task, schedule, args, kwargs, queue, priority, options, sensitive, declared_timezone, anchor, dst,
-                 start_at, end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
-                 blackout_action, group_name, submitter, subject, pause_after_failures, on_lost, tracking, managed_by)
-                is distinct from
-                (schedule.task, schedule.schedule, schedule.args, schedule.kwargs, schedule.queue, schedule.priority,
-                 schedule.options, schedule.sensitive,
-                 schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
-                 schedule.end_at, schedule.max_runs, schedule.jitter, schedule.overlap, schedule.catchup,
-                 schedule.catchup_window, schedule.catchup_limit, schedule.min_gap, schedule.max_run_time, schedule.blackout,
-                 schedule.blackout_action, schedule.group_name, schedule.submitter, schedule.subject,
-                 schedule.pause_after_failures, schedule.on_lost, schedule.tracking, schedule.managed_by)
+            and (declared_timezone, {stored.definition}, managed_by)
+                is distinct from (schedule.timezone, {schedule.definition}, schedule.managed_by)
         for no key update;
         if found then
             update {schema}.periodic_task as stored
-            set task = schedule.task,
-                schedule = schedule.schedule,
-                args = schedule.args,
-                kwargs = schedule.kwargs,
-                queue = schedule.queue,
-                priority = schedule.priority,
-                options = schedule.options,
-                sensitive = schedule.sensitive,
-                timezone = case
+            set timezone = case
                     when schedule.timezone is null and declared_timezone is null then timezone
                     else schedule.timezone
                 end,
                 declared_timezone = schedule.timezone,
-                anchor = schedule.anchor,
-                dst = schedule.dst,
-                start_at = schedule.start_at,
-                end_at = schedule.end_at,
-                max_runs = schedule.max_runs,
-                jitter = schedule.jitter,
-                overlap = schedule.overlap,
-                catchup = schedule.catchup,
-                catchup_window = schedule.catchup_window,
-                catchup_limit = schedule.catchup_limit,
-                min_gap = schedule.min_gap,
-                max_run_time = schedule.max_run_time,
-                blackout = schedule.blackout,
-                blackout_action = schedule.blackout_action,
-                group_name = schedule.group_name,
-                submitter = schedule.submitter,
-                subject = schedule.subject,
-                pause_after_failures = schedule.pause_after_failures,
-                on_lost = schedule.on_lost,
-                tracking = schedule.tracking,
+                {definition = schedule},
                 managed_by = schedule.managed_by
             where stored.name = schedule.name
             returning stored.* into declared;
@@ -173,29 +126,19 @@ begin
             return declared;
         end if;
 
-        insert into {schema}.periodic_task (
-            name, task, schedule, args, kwargs, queue, priority, options, sensitive, timezone, anchor, dst, start_at,
-            end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
-            blackout_action, group_name, submitter, subject, pause_after_failures, on_lost, tracking, managed_by)
-        values (
-            schedule.name, schedule.task, schedule.schedule, schedule.args, schedule.kwargs, schedule.queue,
-            schedule.priority, schedule.options, schedule.sensitive,
-            schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
-            schedule.end_at, schedule.max_runs, schedule.jitter, schedule.overlap, schedule.catchup,
-            schedule.catchup_window, schedule.catchup_limit, schedule.min_gap, schedule.max_run_time, schedule.blackout,
-            schedule.blackout_action, schedule.group_name, schedule.submitter, schedule.subject,
-            schedule.pause_after_failures, schedule.on_lost, schedule.tracking, schedule.managed_by)
+        insert into {schema}.periodic_task (name, timezone, {definition}, managed_by)
+        values (schedule.name, schedule.timezone, {schedule.definition}, schedule.managed_by)
         on conflict do nothing
         returning * into declared;
         if found then
             return declared;
         end if;
-        -- Somebody else has inserted the name since we looked: compare with that row.
+        -- Another transaction has inserted the name since we looked: compare with that row.
     end loop;
 end
 $$;
 
--- The named windows behind these names, as {name: [windows, timezone]}; a name that nobody has defined is not in it.
+-- The named windows behind these names, as {name: [windows, timezone]}; without the names that have no row.
 create or replace function {schema}.windows_of(names text[]) returns jsonb
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -205,7 +148,7 @@ as $$
     where name = any (names)
 $$;
 
--- Remove a periodic task; answers whether there was one. Messages already at the broker still run.
+-- Remove a periodic task; returns whether there was one. Messages already at the broker still run.
 create or replace function {schema}.unschedule(name text) returns boolean
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -217,7 +160,7 @@ begin
 end
 $$;
 
--- Pause a periodic task, until a time or until somebody resumes it.
+-- Pause a periodic task, until a time or until it is resumed.
 create or replace function {schema}.pause(name text, reason text default null, until timestamptz default null)
 returns {schema}.periodic_task
 language plpgsql
@@ -238,10 +181,11 @@ begin
 end
 $$;
 
--- Resume a paused periodic task. Its next run is the next occurrence after now: paused time is never caught up.
+-- Resume a paused periodic task. Its next run is the next occurrence after now: occurrences while paused are never caught
+-- up.
 --
--- So it is with a row that is not paused and was decided up to a time to come, by a clock that was ahead: it is paused
--- first. The row's trigger knows whether that is so; a pause too many does no harm.
+-- The same for a row that is not paused but was decided up to a time in the future, by a clock that was ahead: it is
+-- paused first. The row's trigger decides whether it was; a pause that was not needed does no harm.
 create or replace function {schema}.resume(name text) returns {schema}.periodic_task
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -264,12 +208,12 @@ begin
 end
 $$;
 
--- Start a job of a periodic task now, whether it is paused, finished or has no schedule; answers the job's id.
+-- Start a job of a periodic task now, also if it is paused, finished or has no schedule; returns the job's id.
 --
--- Taking the mark off comes first and is lock and fence in one: a submit that is under way for this row changes
--- nothing, and the next one waits for nobody but steps over the row until the caller's transaction has ended.
--- It acts for the owner, so that who may call it needs no right to write jobs, whose messages nobody validates. Where its
--- group has a limit the job waits for a place: taking one here would keep it from others until the caller commits.
+-- Taking the mark off comes first. It locks the row and is the fence: a submit that is under way for this row changes
+-- nothing, and the next one does not wait but skips the row until the caller's transaction has ended.
+-- It has the rights of the owner, so that a caller needs no right to write jobs, whose messages are not validated. If its
+-- group has a limit the job waits for a place: a place taken here would be blocked for others until the caller commits.
 create or replace function {schema}.trigger(name text, force boolean default false) returns uuid
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -321,7 +265,7 @@ begin
         on conflict do nothing
         returning id into job;
         exit when found;
-        -- A lost job turned up at its worker since we looked, and took the place: it is in the way now.
+        -- A lost job was started by its worker since we looked, and took the place: it is in the way now.
     end loop;
     perform pg_notify({channel}, '');
     return job;

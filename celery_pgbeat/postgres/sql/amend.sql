@@ -1,8 +1,9 @@
 -- Write the columns that code has changed since it last declared them, and no others.
 --
--- What an operator has changed meanwhile stands until code changes that very column. A column that did not exist
--- when the row was last declared counts as declared with its default. A row that somebody holds is stepped over:
--- `behind` tells. Nothing is written unless this declaration is in force, which nobody changes meanwhile.
+-- What an operator has changed meanwhile stays until code changes that very column. A column that did not exist when
+-- the row was last declared counts as declared with its default. A row that another transaction has locked is skipped;
+-- `behind` returns it. Nothing is written unless this declaration is in force; the lock on the row that says so keeps it
+-- in force meanwhile.
 with fence as materialized (
     select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
 ),
@@ -26,14 +27,8 @@ fenced as materialized (
     for no key update of stored skip locked
 )
 update {schema}.periodic_task as stored
-set (
-        task, args, kwargs, queue, priority, options, sensitive, schedule, timezone, anchor, dst, start_at, end_at,
-        max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-        group_name, submitter, subject, pause_after_failures, on_lost, tracking, lazy
-    ) = (
-        select task, args, kwargs, queue, priority, options, sensitive, schedule, timezone, anchor, dst, start_at, end_at,
-            max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-            group_name, submitter, subject, pause_after_failures, on_lost, tracking, lazy
+set (timezone, {definition}, lazy) = (
+        select timezone, {definition}, lazy
         from jsonb_populate_record(stored, coalesce(fenced.changes, '{}'))
     ),
     declared = fenced.definition

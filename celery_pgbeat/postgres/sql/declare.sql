@@ -1,19 +1,15 @@
 -- Insert the periodic tasks that code declares and the table does not have.
 --
--- `declared` keeps what code said, so that the next difference is code's own and not an operator's. Beats that
--- start together insert in the same order: one does it, the others find nothing to do.
--- Nothing is written unless this declaration is in force, which nobody changes meanwhile.
+-- `declared` keeps what code declared, so that the next difference is code's own and not an operator's. Beats that
+-- start together insert in the same order: one does it, the others find nothing to do. Nothing is written unless this
+-- declaration is in force; the lock on the row that says so keeps it in force meanwhile.
 with fence as materialized (
     select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
 )
 insert into {schema}.periodic_task (
-    name, task, args, kwargs, queue, priority, options, sensitive, schedule, timezone, anchor, dst, start_at, end_at,
-    max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-    group_name, submitter, subject, pause_after_failures, on_lost, tracking, lazy, managed_by, declared, next_run_at)
+    name, timezone, {definition}, lazy, managed_by, declared, next_run_at)
 select
-    given.name, task, args, kwargs, queue, priority, options, sensitive, schedule, timezone, anchor, dst, start_at, end_at,
-    max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-    group_name, submitter, subject, pause_after_failures, on_lost, tracking, lazy, %(manager)s, definition,
+    given.name, timezone, {definition}, lazy, %(manager)s, definition,
     case when given.name = any (%(running_first)s::text[]) then {schema}.now() end
 from jsonb_array_elements(%(definitions)s::jsonb) as definition
 cross join lateral jsonb_populate_record(null::{schema}.periodic_task, definition) as given

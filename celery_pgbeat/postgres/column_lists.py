@@ -1,0 +1,124 @@
+"""The column lists of statements and definitions, made from the table of columns.
+
+A text has them as tokens, so that a column is one line in `celery_pgbeat/columns.py` and none here:
+
+    {definition}             task, args, ...: what a declaration decides. Without name, timezone and managed_by, which
+                             have rules of their own: a statement that wants them names them.
+    {given.definition}       given.task, given.args, ...; any prefix, and any of the lists
+    {definition = excluded}  task = excluded.task, args = excluded.args, ...; likewise
+    {times}, {job_settings}  what decides the times, and what decides the jobs
+    {written}                what the trigger of the row watches
+    {insert_by_author}, {update_by_author}, {select_by_reader}
+                             the columns in the grants of the roles
+    {task_columns}           what callers see, the spans as microseconds (see `spans.py`). Not `*`: that would send
+                             intervals, whose text changes with a setting, and columns that no caller knows.
+    {parameters}             those of the function schedule() between its schedule and managed_by, with defaults
+    {parameter_names}        the names of all of its parameters, as texts
+    {column_checks}          why a column is wrong, by its type, its bounds and the values that are allowed
+    {free_texts}             the texts without effect, where they differ from `stored`, as rows of a VALUES list
+    {short_texts}            a call of not_a_short_text() for each of them
+    {column_comments}        a `comment on column` for each column
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from functools import cache
+from textwrap import fill
+
+from celery_pgbeat.columns import DECLARED, INTERNAL, PUBLIC, Column
+from celery_pgbeat.postgres.spans import UNIT
+
+WIDTH = 110  # characters of a line
+ALL = (*PUBLIC.values(), *INTERNAL)
+OWN_RULES = ("name", "timezone", "managed_by")
+PARAMETERS = [name for name in DECLARED if name not in ("name", "task", "schedule", "managed_by")]
+FREE_TEXTS = [column for column in DECLARED.values() if column.is_free_text]
+
+LISTS: dict[str, list[str]] = {
+    "definition": [name for name in DECLARED if name not in OWN_RULES],
+    "times": [column.name for column in ALL if column.decides == "times"],
+    "job_settings": [column.name for column in ALL if column.decides == "job"],
+    "written": [column.name for column in ALL if column.decides != "nothing" or column.author != "nothing"],
+    "insert_by_author": [column.name for column in ALL if column.author == "insert and update"],
+    "update_by_author": [column.name for column in ALL if column.author != "nothing"],
+    "select_by_reader": [column.name for column in ALL if not column.hidden],
+}
+LIST = re.compile(rf"\{{(?:(\w+)\.)?({'|'.join(LISTS)})(?: = (\w+))?\}}")
+
+
+def with_columns(text: str) -> str:
+    """Return the text with its tokens replaced.
+
+    Example:
+        >>> with_columns("select {new.definition}")[:35]
+        'select new.task, new.args, new.kwar'
+    """
+    text = LIST.sub(lambda found: _listed(*found.groups()), text)
+    for token, columns in _tokens().items():
+        text = text.replace(token, columns)
+    return text
+
+
+def _listed(prefix: str | None, name: str, source: str | None) -> str:
+    names = LISTS[name]
+    if source:
+        return _joined(f"{column} = {source}.{column}" for column in names)
+    return _joined(f"{prefix}.{column}" if prefix else column for column in names)
+
+
+@cache
+def _tokens() -> dict[str, str]:
+    texts = [f"'{column.name}', nullif(task.{column.name}, stored.{column.name})" for column in FREE_TEXTS]
+    return {
+        "{task_columns}": _joined(_read(column) for column in PUBLIC.values()),
+        "{parameters}": ",\n    ".join(_parameter(DECLARED[name]) for name in PARAMETERS),
+        "{parameter_names}": _texts(["name", "task", "schedule", *PARAMETERS, "managed_by", "keep_next_run"]),
+        "{column_checks}": ",\n        ".join(filter(None, map(_check, DECLARED.values()))),
+        "{free_texts}": ", ".join(f"({arguments})" for arguments in texts),
+        "{short_texts}": ",\n        ".join(f"{{schema}}.not_a_short_text({arguments})" for arguments in texts),
+        "{column_comments}": "\n".join(map(_comment, ALL)),
+    }
+
+
+def _joined(items: Iterable[str]) -> str:
+    return fill(", ".join(items), WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+
+
+def _texts(values: Iterable[str]) -> str:
+    return _joined(f"'{value}'" for value in values)
+
+
+def _read(column: Column) -> str:
+    is_span = column.sql_type == "interval"
+    return f"{{schema}}.microseconds({column.name}) as {column.name}{UNIT}" if is_span else column.name
+
+
+def _check(column: Column) -> str:
+    """Return an expression for why the column is wrong, NULL if it is not; nothing for texts and JSON."""
+    name = column.name
+    if column.choices:
+        return f"{{schema}}.not_one_of('{name}', task.{name}, {_texts(column.choices)})"
+    if column.type is timedelta:
+        may_be_zero = str(column.may_be_zero).lower()
+        return f"{{schema}}.not_a_span('{name}', task.{name}, {may_be_zero}, {column.longest.days})"
+    if column.type is datetime:
+        return f"{{schema}}.not_an_instant('{name}', task.{name})"
+    if column.type is bool:
+        return f"case when task.{name} is null then '{name} is null, not true or false' end"
+    if column.type is int and name != "priority":
+        return f"case when task.{name} < 1 then format('{name} is %s, not at least 1', task.{name}) end"
+    return ""
+
+
+def _parameter(column: Column) -> str:
+    initial = column.initial
+    shown = "null" if initial is None else str(initial).lower() if isinstance(initial, bool) else f"'{initial}'"
+    return f"{column.name} {column.sql_type} default {shown}"
+
+
+def _comment(column: Column) -> str:
+    said = column.comment.replace("'", "''")
+    return f"comment on column {{schema}}.periodic_task.{column.name} is\n    '{said}';"
