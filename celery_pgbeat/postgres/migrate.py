@@ -4,10 +4,13 @@ A schema that is current takes one plain read. Only a schema that is behind take
 version is read again: of ten beats that start on an empty database one migrates and nine wait for it.
 
 `migrations/` holds what has data in it: numbered, applied once, never changed again. `definitions/` holds what can be
-made anew at any time (functions, triggers, views, comments), so each function stands in one place. Its files are
-applied with each migration, and also where the schema is at this package's version but has other definitions: the
-schema keeps their checksum. A migration is needed only to drop what `create or replace` cannot replace, and in a
-release: packages of one version must agree, or each that starts would replace the other's definitions by its own.
+made anew at any time (functions, triggers, views, comments), in the order of its `order.txt`. A function that one
+statement calls is in the file of that statement, in `sql/` (see statements.py), and counts as a definition too.
+
+Definitions are applied with each migration, and also where the schema is at this package's version but has other
+definitions: the schema keeps their checksum. A migration is needed only to drop what `create or replace` cannot
+replace, and in a release: packages of one version must agree, or each that starts would replace the other's
+definitions by its own.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnsuitable, SchemaMissing, SchemaTooNew
 from celery_pgbeat.postgres.database import BUSY, sqlstate
-from celery_pgbeat.postgres.statements import checked_schema, rendered
+from celery_pgbeat.postgres.statements import checked_schema, functions, rendered
 
 logger = logging.getLogger(__name__)
 
@@ -81,21 +84,23 @@ class Version(NamedTuple):
 
 def migrations() -> Iterator[tuple[int, str]]:
     """Yield (number, text) of all migrations in order."""
-    for name, text in _texts("migrations"):
-        yield int(name[:4]), text
-
-
-def definitions() -> Iterator[str]:
-    """Yield the texts of all definitions in order."""
-    for _, text in _texts("definitions"):
-        yield text
-
-
-def _texts(folder: str) -> Iterator[tuple[str, str]]:
-    paths = (resources.files("celery_pgbeat.postgres") / folder).iterdir()
-    for path in sorted(paths, key=lambda entry: entry.name):
+    folder = resources.files("celery_pgbeat.postgres") / "migrations"
+    for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if path.name.endswith(".sql"):
-            yield path.name, path.read_text(encoding="utf-8")
+            yield int(path.name[:4]), path.read_text(encoding="utf-8")
+
+
+def definitions() -> Iterator[tuple[str, str]]:
+    """Yield (name, text) of all definitions in the order of `order.txt`."""
+    folder = resources.files("celery_pgbeat.postgres") / "definitions"
+    for line in (folder / "order.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        name = line.split()[0]
+        if name == "statements":
+            yield from functions()
+        else:
+            yield name.removesuffix(".sql"), (folder / name).read_text(encoding="utf-8")
 
 
 @cache  # each heartbeat asks, and a package does not change while it runs
@@ -107,7 +112,7 @@ def latest() -> int:
 @cache
 def checksum() -> str:
     """Return the checksum of this package's definitions."""
-    return hashlib.sha256("\0".join(definitions()).encode()).hexdigest()
+    return hashlib.sha256("\0".join(text for _, text in definitions()).encode()).hexdigest()
 
 
 def current(connection: Connection, schema: str) -> Version:
@@ -226,7 +231,7 @@ def _apply(engine: Engine, schema: str) -> int:
         # Without parameters a driver takes many statements in one text and leaves % alone.
         plainly = {"no_parameters": True}
         texts = [LOCK] if found else [SCHEMA]
-        for text in (*texts, *(text for _, text in missing), *definitions()):
+        for text in (*texts, *(text for _, text in missing), *(text for _, text in definitions())):
             connection.exec_driver_sql(rendered(text, schema), execution_options=plainly)
         connection.exec_driver_sql(f'delete from "{schema}".schema_version')  # noqa: S608
         connection.exec_driver_sql(

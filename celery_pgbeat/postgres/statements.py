@@ -1,8 +1,23 @@
-"""The statements of `sql/`, loaded once: the file's name is the verb, its comment the documentation."""
+"""The statements of `sql/`, loaded once: the file's name is the verb, its comment the documentation.
+
+A file is one statement. Where planning the statement takes longer than running it, the statement is a function, because
+a function keeps its plan. Such a file has three parts:
+
+    -- What it does, in one sentence.
+    --
+    -- What may race with it, and why it is a function.
+    -- function
+    create or replace function {schema}.mark(...) ...
+    -- call
+    select ... from {schema}.mark(%(beat)s, ...)
+
+`migrate` installs the part below `-- function` with the other definitions; callers run the part below `-- call`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib import resources
 
@@ -22,6 +37,10 @@ TASK_COLUMNS = """
     planned_revision, created_at, updated_at
 """.strip()
 SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+# Which periodic tasks run at all, as the partial indexes have it: `{is_on}`, or `{is_on task}` for the alias `task`. Not
+# a function: that would need the right to read the whole row, which not all roles have.
+IS_ON = re.compile(r"\{is_on(?: (\w+))?\}")
+FUNCTION, CALL = "\n-- function\n", "\n-- call\n"
 
 
 def checked_schema(schema: str) -> str:
@@ -36,19 +55,33 @@ def checked_schema(schema: str) -> str:
 def rendered(text: str, schema: str) -> str:
     """Put the schema into a statement: {schema} as a quoted identifier, {channel} as a string literal.
 
-    `{task_columns}` is what is public of a periodic task.
+    `{task_columns}` is what is public of a periodic task, `{is_on}` the condition that one runs at all.
     """
     checked_schema(schema)
     text = text.replace("{task_columns}", TASK_COLUMNS)
+    text = IS_ON.sub(lambda found: _is_on(f"{found[1]}." if found[1] else ""), text)
     return text.replace("{schema}", f'"{schema}"').replace("{channel}", f"'{schema}'")
+
+
+def _is_on(of: str) -> str:
+    return f"{of}enabled and not {of}group_paused and {of}problem is null"
 
 
 @lru_cache(maxsize=256)
 def statement(name: str, schema: str) -> str:
-    """Return the statement `sql/<name>.sql` for this schema, without its comments."""
+    """Return the statement `sql/<name>.sql` for this schema, without its comments; of a function, the call."""
     text = (resources.files("celery_pgbeat.postgres") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
-    lines = (line for line in text.splitlines() if not line.lstrip().startswith("--"))
+    lines = (line for line in text.split(CALL)[-1].splitlines() if not line.lstrip().startswith("--"))
     return rendered("\n".join(lines), schema)
+
+
+def functions() -> Iterator[tuple[str, str]]:
+    """Yield (name, text) of the statements that are functions: what `migrate` installs of them."""
+    folder = resources.files("celery_pgbeat.postgres") / "sql"
+    for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        _, found, function = path.read_text(encoding="utf-8").split(CALL)[0].partition(FUNCTION)
+        if found:
+            yield path.name.removesuffix(".sql"), function
 
 
 def parameters(name: str) -> frozenset[str]:

@@ -156,7 +156,7 @@ class WorkerQueries:
         return self._changed("finish", **_named(start), state=state, error=error)
 
     def finish_many(self, finishes: Sequence[Finish]) -> set[uuid.UUID]:
-        """Finish many jobs at once; answers those to be told again, whose rows somebody else holds."""
+        """Finish many jobs at once; returns those whose rows were locked."""
         starts = [finish.start for finish in finishes]
         rows = self.database.run(
             "finish_many",

@@ -282,7 +282,7 @@ def test_every_migration_is_as_good_for_an_older_client_encoding_and_any_search_
     with closing(psycopg2.connect(database)) as connection:
         cursor: Any = connection.cursor()
         cursor.execute("set search_path = pg_catalog; set standard_conforming_strings = off; create schema pgbeat")
-        for text in (*(text for _, text in migrations()), *definitions()):
+        for _, text in (*migrations(), *definitions()):
             cursor.execute(rendered(text, "pgbeat"))
         cursor.execute("select pgbeat.schedule('a', 'app.probe', '@daily')")
         connection.rollback()
@@ -291,7 +291,8 @@ def test_every_migration_is_as_good_for_an_older_client_encoding_and_any_search_
 def test_a_check_reads_no_migration_s_text(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     migrate(engine)
     read: list[str] = []
-    monkeypatch.setattr("celery_pgbeat.postgres.migrate._texts", lambda folder: iter(read.append(folder) or ()))
+    for name in ("migrations", "definitions"):
+        monkeypatch.setattr(module, name, lambda name=name: iter(read.append(name) or ()))
 
     check(engine, "pgbeat")
     assert [] == read

@@ -7,7 +7,7 @@ with recent as materialized (
 ),
 late as (
     select next_run_at from {schema}.periodic_task
-    where enabled and not group_paused and problem is null and next_run_at < {schema}.now() - make_interval(secs => %(on_time)s)
+    where {is_on} and next_run_at < {schema}.now() - make_interval(secs => %(on_time)s)
     limit 1000
 ),
 stands as (
@@ -28,7 +28,7 @@ select
     (select min(next_run_at) from late) as late_since,
     (
         select next_run_at from {schema}.periodic_task
-        where enabled and not group_paused and problem is null and next_run_at > {schema}.now()
+        where {is_on} and next_run_at > {schema}.now()
         order by next_run_at
         limit 1
     ) as next_run_at

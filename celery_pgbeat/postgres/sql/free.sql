@@ -7,7 +7,7 @@ with unmarked as (
     set marked_by = null, marked_at = null
     where name = any (array(
         select name from {schema}.periodic_task
-        where marked_by = any (%(beats)s::text[]) and enabled and not group_paused and problem is null and next_run_at <= {schema}.now()
+        where marked_by = any (%(beats)s::text[]) and {is_on} and next_run_at <= {schema}.now()
         order by name
         for no key update skip locked))
     returning name

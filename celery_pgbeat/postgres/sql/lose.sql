@@ -12,7 +12,7 @@ gone as (
     delete from {schema}.active_job as job
     using held
     where job.id = held.id and not held.again
-    returning job.*
+    returning job
 ),
 noted as (
     update {schema}.active_job as job
@@ -21,11 +21,8 @@ noted as (
     where job.id = held.id and held.again
     returning job.id
 )
-insert into {schema}.finished_job (
-    id, periodic_task, scheduled_for, origin, state, task, queue, created_at, sent_at, started_at, finished_at,
-    run, attempt, sends, beat, worker, error, busy_until)
-select id, periodic_task, scheduled_for, origin, 'lost', task, queue, created_at, sent_at, started_at,
-    {schema}.now(), run, attempt, sends, beat, worker, coalesce('asked to ' || stop_request || ': ', '') || %(error)s::text,
-    busy_until
-from gone
+insert into {schema}.finished_job
+select final.* from gone
+cross join lateral {schema}.archived(
+    job, 'lost', error => coalesce('asked to ' || (job).stop_request || ': ', '') || %(error)s::text) as final
 returning id

@@ -8,9 +8,7 @@ with marked as (
     where backfill.id = any (array(
         select candidate.id from {schema}.backfill as candidate
         where candidate.state = 'running'
-            and (candidate.marked_at is null
-                or candidate.marked_at not between {schema}.now() - candidate.mark_lease
-                                               and {schema}.now() + candidate.mark_lease)
+            and not {schema}.is_marked(candidate.marked_at, candidate.mark_lease)
             and candidate.id <> all (%(but)s::uuid[])
             and candidate.id in (select id from {schema}.backfills_with_room(%(lazy_names)s::text[]) as with_room (id))
         order by candidate.created_at, candidate.id

@@ -7,8 +7,7 @@ with passed as materialized (
     where check_at > '-infinity' and check_at <= {schema}.now()
         and case
             when state = 'pending'
-            then marked_at between {schema}.now() - coalesce(mark_lease, make_interval(secs => %(lease)s))
-                               and {schema}.now() + coalesce(mark_lease, make_interval(secs => %(lease)s))
+            then {schema}.is_marked(marked_at, coalesce(mark_lease, make_interval(secs => %(lease)s)))
             else busy_until >= {schema}.now()
         end
     order by check_at

@@ -30,9 +30,7 @@ with candidates as materialized (
     from {schema}.active_job as job
     left join {schema}.periodic_task as task on task.name = job.periodic_task
     where job.check_at <= {schema}.now() and job.state = 'pending'
-        and (job.marked_at is null
-            or job.marked_at not between {schema}.now() - coalesce(job.mark_lease, make_interval(secs => %(lease)s))
-                                     and {schema}.now() + coalesce(job.mark_lease, make_interval(secs => %(lease)s)))
+        and not {schema}.is_marked(job.marked_at, coalesce(job.mark_lease, make_interval(secs => %(lease)s)))
         and (task.name is null or not task.lazy or task.name = any (%(lazy_names)s::text[]))
     order by job.check_at, job.created_at
     limit %(batch)s
@@ -42,14 +40,12 @@ dropped as (
     delete from {schema}.active_job as job
     using candidates
     where job.id = candidates.id and candidates.reason is not null
-    returning job.*, candidates.reason
+    returning job, candidates.reason
 ),
 recorded as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, reason, task, queue, created_at, finished_at, run, sends, beat)
-    select id, periodic_task, scheduled_for, origin, 'skipped', reason, task, queue, created_at, {schema}.now(),
-        run, sends, %(beat)s
-    from dropped
+    insert into {schema}.finished_job
+    select final.* from dropped
+    cross join lateral {schema}.archived(job, 'skipped', reason, beat => %(beat)s) as final
 ),
 taken as (
     update {schema}.active_job as job
@@ -72,6 +68,6 @@ select id, periodic_task, scheduled_for, origin, task, queue, message::text,
     sends
 from taken
 union all
-select id, periodic_task, scheduled_for, origin, task, queue, null, {schema}.microseconds(max_run_time), run, reason,
-    null, null, null, null, null, sends
+select (job).id, (job).periodic_task, (job).scheduled_for, (job).origin, (job).task, (job).queue, null,
+    {schema}.microseconds((job).max_run_time), (job).run, reason, null, null, null, null, null, (job).sends
 from dropped

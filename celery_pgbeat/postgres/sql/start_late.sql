@@ -87,15 +87,12 @@ superseded as (
     delete from {schema}.active_job as job
     using lost, waiting
     where job.id = waiting.id
-    returning job.*
+    returning job
 ),
 recorded as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, sent_at,
-        finished_at, run, sends, beat)
-    select id, periodic_task, scheduled_for, origin, 'skipped', 'superseded', %(job)s, task, queue, created_at,
-        sent_at, {schema}.now(), run, sends, beat
-    from superseded
+    insert into {schema}.finished_job
+    select final.* from superseded
+    cross join lateral {schema}.archived(job, 'skipped', 'superseded', blocked_by => %(job)s) as final
 )
 insert into {schema}.active_job (
     id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking, group_name, slot,

@@ -50,15 +50,12 @@ gone as (
     delete from {schema}.active_job as job
     using candidate
     where job.id = candidate.id and not candidate.heard and not exists (select from remembered)
-    returning job.*
+    returning job, job.id, job.periodic_task, job.min_gap
 ),
 recorded as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, reason, task, queue, created_at, sent_at, finished_at,
-        run, attempt, sends, beat, worker, busy_until)
-    select id, periodic_task, scheduled_for, origin, 'skipped', 'min_gap', task, queue, created_at, sent_at,
-        {schema}.now(), run, attempt, sends, beat, %(worker)s, busy_until
-    from gone
+    insert into {schema}.finished_job
+    select final.* from gone
+    cross join lateral {schema}.archived(job, 'skipped', 'min_gap', worker => %(worker)s) as final
 )
 select id, periodic_task, {schema}.microseconds(min_gap) as min_gap_microseconds, true as started from started
 union all

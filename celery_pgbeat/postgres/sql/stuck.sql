@@ -4,16 +4,16 @@
 -- how many there are, one of them, and since when.
 with late as (
     select name, next_run_at, marked_by, marked_at, lazy from {schema}.periodic_task
-    where enabled and not group_paused and problem is null and next_run_at < {schema}.now() - make_interval(secs => %(patience)s)
+    where {is_on} and next_run_at < {schema}.now() - make_interval(secs => %(patience)s)
 ),
 unplanned as (
     select name, updated_at from {schema}.periodic_task
-    where enabled and not group_paused and problem is null and planned_revision <> revision
+    where {is_on} and planned_revision <> revision
         and updated_at < {schema}.now() - make_interval(secs => %(patience)s)
 ),
 ahead as (
     select name, greatest(last_run_at, planned_from) as until from {schema}.periodic_task
-    where enabled and not group_paused and problem is null and next_run_at is not null
+    where {is_on} and next_run_at is not null
         and greatest(last_run_at, planned_from) > {schema}.now() + make_interval(secs => %(patience)s)
 ),
 problems as (

@@ -7,7 +7,7 @@ set marked_by = null, marked_at = null, taken_over = false
 where name = any (array(
     select name from {schema}.periodic_task
     where marked_by = %(beat)s
-        and (%(names)s::text[] is null and enabled and not group_paused and problem is null and next_run_at <= {schema}.now()
+        and (%(names)s::text[] is null and {is_on} and next_run_at <= {schema}.now()
             or name = any (%(names)s::text[]))
     order by name
     for no key update skip locked))

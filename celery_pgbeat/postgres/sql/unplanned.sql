@@ -8,6 +8,6 @@ select name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as 
     case when windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
     planned_for as held_back, revision, planned_from, judged_from
 from {schema}.periodic_task
-where enabled and not group_paused and problem is null and planned_revision <> revision and name > %(after)s
+where {is_on} and planned_revision <> revision and name > %(after)s
 order by name
 limit %(batch)s

@@ -59,8 +59,7 @@ as $$
         limit 1
     ) as task on true
     where filling.state = 'running'
-        and (filling.marked_at is null
-            or filling.marked_at not between {schema}.now() - filling.mark_lease and {schema}.now() + filling.mark_lease)
+        and not {schema}.is_marked(filling.marked_at, filling.mark_lease)
         and task.is_left_to_others is not true
         and case
             when task.schedule is null then true
@@ -80,124 +79,6 @@ language sql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
     select exists (select from {schema}.backfill where state = 'running' and periodic_task = any (names))
-$$;
-
--- Submit one step of a backfill, and take its mark off; answers `submitted`, `waiting` (likewise, and its jobs wait for
--- places in their group), `held` (nothing was done, for somebody holds or has just changed the periodic task, or has taken
--- the place) or `lost` (the mark is not this one any more).
---
--- The lock comes first and the look after it: each statement of a function sees what was committed before it. So what
--- another one has submitted of this name is seen here, or else it finds its own mark taken off; and of two backfills one
--- makes the job that an occurrence lacks. The index that is the
--- overlap rule knows of one of the backfill's jobs too: a lost job that turns up at this moment trips over it.
-create or replace function {schema}.submit_backfill(
-    backfill uuid,
-    beat text,
-    marked_at timestamptz,
-    revision bigint,
-    jobs uuid[],
-    scheduled_fors timestamptz[],
-    reached timestamptz,
-    next_at timestamptz,
-    total bigint,
-    skipped bigint,
-    pickup_deadline interval,
-    timezone text,
-    full_acts_as text
-) returns text
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-declare
-    filling {schema}.backfill;
-    definition {schema}.periodic_task;
-    is_free boolean := true;
-    limited boolean := false;
-begin
-    select * into filling from {schema}.backfill as stored
-    where stored.id = submit_backfill.backfill and stored.state = 'running'
-        and stored.marked_by = submit_backfill.beat and stored.marked_at = submit_backfill.marked_at
-    for no key update skip locked;
-    if not found then
-        return 'lost';
-    end if;
-
-    if cardinality(submit_backfill.jobs) > 0 then
-        update {schema}.periodic_task as stored
-        set marked_by = null, marked_at = null
-        where stored.name = any (array(
-            select name from {schema}.periodic_task as held
-            where held.name = filling.periodic_task and held.revision = submit_backfill.revision
-            for no key update skip locked))
-        returning stored.* into definition;
-        is_free := found
-            and ({schema}.undecided_from(definition) <= submit_backfill.reached) is not true
-            and {schema}.room_of(filling) >= cardinality(submit_backfill.jobs)
-            and (filling.mode = 'all' or not exists (
-                select from {schema}.active_job as other
-                where other.periodic_task = filling.periodic_task and other.origin <> 'manual'
-                    and other.scheduled_for = any (submit_backfill.scheduled_fors)
-                union all
-                select from {schema}.finished_job as other
-                where other.periodic_task = filling.periodic_task and other.origin <> 'manual'
-                    and other.scheduled_for = any (submit_backfill.scheduled_fors)
-                    and other.state <> 'skipped'
-                    and (filling.mode = 'missing' or other.state in ('succeeded', 'untracked'))));
-        limited := {schema}.is_limited(definition.group_name);
-        if is_free then
-            begin
-                insert into {schema}.active_job (
-                    id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking,
-                    group_name, slot, waits_for, min_gap, max_run_time, pickup_deadline, busy_until, check_at, sends,
-                    marked_by, marked_at, mark_lease, beat, backfill)
-                select wanted.job, definition.name, wanted.scheduled_for, 'backfill',
-                    case when limited then 'buffered' else 'pending' end,
-                    wanted.place = 1 and definition.overlap <> 'allow' and not exists (
-                        select from {schema}.active_job as own where own.backfill = filling.id and own.exclusive),
-                    definition.task, definition.queue,
-                    jsonb_build_object('args', definition.args, 'kwargs', definition.kwargs,
-                                       'priority', definition.priority, 'options', definition.options,
-                                       'sensitive', definition.sensitive, 'schedule', definition.schedule,
-                                       'timezone', coalesce(definition.timezone, submit_backfill.timezone)),
-                    definition.on_lost,
-                    case when definition.tracking = 'full' then submit_backfill.full_acts_as else definition.tracking end,
-                    definition.group_name, case when definition.group_name is not null and not limited then 0 end,
-                    case when limited then 'slot' end, definition.min_gap, definition.max_run_time,
-                    submit_backfill.pickup_deadline,
-                    case when limited then 'infinity' else {schema}.now() + submit_backfill.pickup_deadline end,
-                    case
-                        when limited then 'infinity'
-                        else least(filling.marked_at, {schema}.now()) + filling.mark_lease
-                    end,
-                    (not limited)::int, case when not limited then filling.marked_by end,
-                    case when not limited then filling.marked_at end, filling.mark_lease, filling.marked_by, filling.id
-                from unnest(submit_backfill.jobs, submit_backfill.scheduled_fors)
-                    with ordinality as wanted (job, scheduled_for, place)
-                on conflict (id) do nothing;
-            exception when unique_violation then
-                is_free := false;
-            end;
-        end if;
-    end if;
-
-    if not is_free then
-        update {schema}.backfill as stored set marked_by = null, marked_at = null where stored.id = filling.id;
-        return 'held';
-    end if;
-    update {schema}.backfill as stored
-    set reached = submit_backfill.reached,
-        next_at = submit_backfill.next_at,
-        total = submit_backfill.total,
-        submitted = least(stored.submitted + cardinality(submit_backfill.jobs), 2000000000000000000),
-        skipped = least(stored.skipped + submit_backfill.skipped, 2000000000000000000),
-        state = case when submit_backfill.next_at is null then 'finished' else 'running' end,
-        finished_at = case when submit_backfill.next_at is null then {schema}.now() end,
-        marked_by = null,
-        marked_at = null
-    where stored.id = filling.id;
-    return case when limited then 'waiting' else 'submitted' end;
-end
 $$;
 
 -- Submit the occurrences of a range, both ends included, as jobs of their own; answers the backfill's id.

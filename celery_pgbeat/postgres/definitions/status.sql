@@ -78,7 +78,7 @@ as $$
     select 'the beat ' || {schema}.node_shown(marked_by) || ', ' || {schema}.last_seen(marked_by)
         || ', marked it at ' || {schema}.shown(marked_at)
         || case
-            when marked_at between {schema}.now() - lease and {schema}.now() + lease then ''
+            when {schema}.is_marked(marked_at, lease) then ''
             else ', and that mark lapsed at ' || {schema}.shown(marked_at + lease)
         end
     from coalesce(mark_lease, interval '15 seconds') as lease
@@ -425,7 +425,7 @@ select stored.name,
     last.state as last_state,
     last.scheduled_for as last_scheduled_for,
     case
-        when stored.enabled and not stored.group_paused and stored.problem is null and stored.next_run_at <= {schema}.now()
+        when {is_on stored} and stored.next_run_at <= {schema}.now()
         then {schema}.now() - stored.next_run_at
     end as lateness,
     coalesce(failing.times, 0) as failures,
@@ -482,7 +482,7 @@ set jit = off
 set search_path = pg_catalog, pg_temp
 as $$
     select name, updated_at, mark_lease from {schema}.periodic_task
-    where enabled and not group_paused and problem is null and planned_revision <> revision and next_run_at is null
+    where {is_on} and planned_revision <> revision and next_run_at is null
 $$;
 
 -- What should have happened and has not: each run, resumption or plan that is late by more than 2 x (lease + poll).
@@ -500,7 +500,7 @@ from {schema}.nodes_in_words() as nodes
 cross join lateral (
     select stored.name, stored.next_run_at as due_at, stored as task, null::{schema}.active_job as job, null as what
     from {schema}.periodic_task as stored
-    where stored.enabled and not stored.group_paused and stored.problem is null and stored.next_run_at < {schema}.now()
+    where {is_on stored} and stored.next_run_at < {schema}.now()
         and stored.next_run_at < {schema}.now() - {schema}.patience(stored.mark_lease)
     union all
     select unplanned.name, unplanned.updated_at, null, null, 'no beat has planned its next run'
