@@ -136,7 +136,7 @@ class BeatQueries:
         `fresh` of them are those due last.
         """
         rows = self._run(
-            "mark", beat=self.beat, lease=self.lease, batch=batch, fresh=fresh, lazy_names=list(lazy_names)
+            "mark", direct=True, beat=self.beat, lease=self.lease, batch=batch, fresh=fresh, lazy_names=list(lazy_names)
         )
         return sorted((Due(*values) for values in _planning(Due, rows)), key=lambda due: (due.next_run_at, due.name))
 
@@ -179,6 +179,7 @@ class BeatQueries:
         """Submit the decided occurrences that nothing stands in the way of; the others are `submit`'s."""
         rows = self._run(
             "submit_free",
+            direct=True,
             beat=self.beat,
             timezone=default_timezone,
             full_acts_as=full_acts_as,
@@ -251,7 +252,9 @@ class BeatQueries:
     def confirm(self, sent: Sequence[tuple[uuid.UUID, float]]) -> Confirmed:
         """Confirm that the broker took these jobs' messages; each with the seconds until it may start."""
         delays = {str(job): float(delay) for job, delay in sent if delay}
-        rows = self._run("confirm", beat=self.beat, jobs=[job for job, _ in sent], delays=json.dumps(delays))
+        rows = self._run(
+            "confirm", direct=True, beat=self.beat, jobs=[job for job, _ in sent], delays=json.dumps(delays)
+        )
         found = [(cast(uuid.UUID, _uuid(job)), held) for job, held in rows]
         return Confirmed({job for job, held in found if not held}, {job for job, held in found if held})
 

@@ -37,8 +37,8 @@ TASK_COLUMNS = """
     planned_revision, created_at, updated_at
 """.strip()
 SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-# Which periodic tasks run at all, as the partial indexes have it: `{is_on}`, or `{is_on task}` for the alias `task`. Not
-# a function: that would need the right to read the whole row, which not all roles have.
+# Which periodic tasks run at all, as the partial indexes have it: `{is_on}`, or `{is_on task}` for the alias `task`.
+# Not a function: that would need the right to read the whole row, which not all roles have.
 IS_ON = re.compile(r"\{is_on(?: (\w+))?\}")
 FUNCTION, CALL = "\n-- function\n", "\n-- call\n"
 

@@ -115,7 +115,9 @@ class WorkerQueries:
         `silence` is how long the start may go without a heartbeat before it counts as dead.
         """
         dead_after = silence.total_seconds()
-        ((started,),) = self.database.run("start", **_named(start), task=start.task, dead_after=dead_after)
+        ((started,),) = self.database.run(
+            "start", direct=True, repeatable=True, **_named(start), task=start.task, dead_after=dead_after
+        )
         return bool(started)
 
     def start_spaced(self, start: Start, silence: timedelta) -> bool | MinGapViolation:
@@ -160,6 +162,7 @@ class WorkerQueries:
         starts = [finish.start for finish in finishes]
         rows = self.database.run(
             "finish_many",
+            direct=True,
             jobs=[start.job for start in starts],
             runs=[start.run for start in starts],
             attempts=[start.attempt for start in starts],

@@ -2,8 +2,9 @@
 
 -- From which occurrence on the ordinary way still decides; NULL where it decides nothing of the row.
 --
--- Of a paused row that is what a resume would leave to it, as the row's trigger has it: a run that is still to come (its
--- occurrence may be long past, held back by a blackout window), and what came after the end of a pause that has run out.
+-- Of a paused row that is what a resume would leave to it, as the row's trigger has it: a run that is still to come
+-- (its occurrence may be long past, held back by a blackout window), and what came after the end of a pause that has
+-- run out.
 create or replace function {schema}.undecided_from(task {schema}.periodic_task) returns timestamptz
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -22,8 +23,8 @@ as $$
     end
 $$;
 
--- How many jobs a backfill may submit now. Unless overlap is `allow`, it starts nothing beside a job that is not its own.
--- One whose row is gone or has no schedule has room, so that a beat comes and ends it.
+-- How many jobs a backfill may submit now. Unless overlap is `allow`, it starts nothing beside a job that is not its
+-- own. One whose row is gone or has no schedule has room, so that a beat comes and ends it.
 create or replace function {schema}.room_of(backfill {schema}.backfill) returns int
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -43,9 +44,9 @@ $$;
 
 -- The running backfills that a beat may mark: nobody else has, and they have room, or are to be ended.
 --
--- It says what room_of() says, and not by asking that for each: somebody may fill in thousands of rows at once, and each
--- look would take a second. It must be inlined, so it sets nothing. Each row is looked up by itself (`limit`), for a plan
--- that is kept must not come to read all periodic tasks because of one backfill.
+-- It says what room_of() says, and not by asking that for each: somebody may fill in thousands of rows at once, and
+-- each look would take a second. It must be inlined, so it sets nothing. Each row is looked up by itself (`limit`), for
+-- a plan that is kept must not come to read all periodic tasks because of one backfill.
 create or replace function {schema}.backfills_with_room(lazy_names text[]) returns setof uuid
 language sql stable rows 10
 as $$
@@ -73,7 +74,8 @@ as $$
         end
 $$;
 
--- Whether a backfill of one of these periodic tasks runs. It acts for the owner: who ends a job need not read backfills.
+-- Whether a backfill of one of these periodic tasks runs. It acts for the owner: who ends a job need not read
+-- backfills.
 create or replace function {schema}.is_backfilled(names text[]) returns boolean
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
@@ -83,8 +85,8 @@ $$;
 
 -- Submit the occurrences of a range, both ends included, as jobs of their own; answers the backfill's id.
 --
--- A beat does it, after the caller's commit, also for a paused or finished row. It acts for the owner, as trigger() does:
--- nobody needs the right to write jobs.
+-- A beat does it, after the caller's commit, also for a paused or finished row. It acts for the owner, as trigger()
+-- does: nobody needs the right to write jobs.
 create or replace function {schema}.backfill(
     name text,
     since timestamptz,
@@ -115,11 +117,13 @@ begin
     elsif backfill.since < '0001-01-02 00:00+00' or backfill.since > '9999-12-30 00:00+00' then
         wrong := 'since is ' || backfill.since || ', outside the years 1 to 9999';
     elsif backfill.since > backfill.until then
-        wrong := 'since is ' || {schema}.shown(backfill.since) || ', later than until, ' || {schema}.shown(backfill.until);
+        wrong := 'since is ' || {schema}.shown(backfill.since) || ', later than until, '
+            || {schema}.shown(backfill.until);
         way_out := 'Give the earlier end first.';
     elsif backfill.until > {schema}.now() then
         wrong := 'until is ' || backfill.until || ', which is still to come';
-        way_out := 'What is to come is the schedule''s own: end the range at ' || {schema}.shown({schema}.now()) || ' or before.';
+        way_out := 'What is to come is the schedule''s own: end the range at ' || {schema}.shown({schema}.now())
+            || ' or before.';
     elsif (backfill.mode in ('missing', 'failed', 'all')) is not true then
         wrong := 'mode is ' || coalesce({schema}.quoted(backfill.mode), 'null');
         way_out := 'It is one of missing, failed, all.';

@@ -20,8 +20,9 @@ as $$
 $$;
 
 -- Count the end of a job whose periodic task had pause_after_failures when it was made; answers whether that makes a
--- pause due. Ends other than success and failure tell nothing. A success does not undo a pause that is due: a beat might
--- as well have paused before. Who counts several does so name by name, in their order: each locks the count of its name.
+-- pause due. Ends other than success and failure tell nothing. A success does not undo a pause that is due: a beat
+-- might as well have paused before. Who counts several does so name by name, in their order: each locks the count of
+-- its name.
 create or replace function {schema}.count_end(name text, job uuid, state text) returns boolean
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -59,7 +60,8 @@ begin
             select failures, coalesce(task.enabled and task.pause_after_failures <= failures, false)
             from (
                 select 1 + case
-                    when known.failures_from = excluded.failures_from then least(known.failures_in_row, 2000000000) else 0
+                    when known.failures_from = excluded.failures_from then least(known.failures_in_row, 2000000000)
+                    else 0
                 end as failures
             ) as counted),
         failures_from = excluded.failures_from,

@@ -131,7 +131,8 @@ begin
 end
 $$;
 
--- Pause all periodic tasks of a group. What waits for a place is skipped when its turn comes; what the broker has, runs.
+-- Pause all periodic tasks of a group. What waits for a place is skipped when its turn comes; what the broker has,
+-- runs.
 create or replace function {schema}.pause_group(name text, reason text default null) returns {schema}.task_group
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -46,9 +46,9 @@ select name, next_run_at, planned_for
 from {schema}.periodic_task
 where {is_on} and next_run_at is not null;
 
--- The end of a job is the turn of the next one that waits. A beat is woken where it frees a place that one waits for, or
--- makes room for a backfill. Which plan is kept here depends neither on what had its plan made first, nor on the settings
--- of the statement that ended the jobs: few or many are gone, each is looked up by index.
+-- The end of a job is the turn of the next one that waits. A beat is woken where it frees a place that one waits for,
+-- or makes room for a backfill. Which plan is kept here depends neither on what had its plan made first, nor on the
+-- settings of the statement that ended the jobs: few or many are gone, each is looked up by index.
 create or replace function {schema}.active_job_gone() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -98,6 +98,7 @@ set lock_timeout = '200ms'
 set timezone = 'UTC'
 as $$
 declare
+    today constant date := {schema}.now() at time zone 'UTC';
     day date;
     partition text;
     made int := 0;
@@ -106,13 +107,14 @@ begin
         return null;
     end if;
     for day in
-        select generate_series(({schema}.now() at time zone 'UTC')::date, ({schema}.now() at time zone 'UTC')::date + days_ahead,
-                               interval '1 day')::date
+        select generate_series(today, today + days_ahead, interval '1 day')::date
     loop
         partition := 'finished_job_' || to_char(day, 'YYYYMMDD');
         continue when to_regclass('{schema}.' || partition) is not null;
-        execute format('create table {schema}.%I (like {schema}.finished_job including defaults including constraints)', partition);
-        execute format('with moved as (delete from {schema}.finished_job_default where created_at >= %L and created_at < %L returning *) '
+        execute format('create table {schema}.%I (like {schema}.finished_job including defaults including constraints)',
+                       partition);
+        execute format('with moved as (delete from {schema}.finished_job_default '
+                       'where created_at >= %L and created_at < %L returning *) '
                        'insert into {schema}.%I select * from moved', day, day + 1, partition);
         execute format('alter table {schema}.finished_job attach partition {schema}.%I for values from (%L) to (%L)',
                        partition, day, day + 1);

@@ -3,8 +3,8 @@
 -- Postgres puts the body of the first two in the place of a call (inlines it), as long as that stands in FROM, the
 -- function is one select and sets nothing, and no argument is volatile. So neither costs a plan of its own.
 
--- The new job of a periodic task. With `waits_for` it is buffered, without it is to be sent: by the beat that has marked
--- the row, or by any beat where `marked_at` is null. A job of a backfill counts no failures.
+-- The new job of a periodic task. With `waits_for` it is buffered, without it is to be sent: by the beat that has
+-- marked the row, or by any beat where `marked_at` is null. A job of a backfill counts no failures.
 create or replace function {schema}.new_job(
     definition {schema}.periodic_task,
     id uuid,
@@ -73,8 +73,8 @@ as $$
         new_job.backfill
 $$;
 
--- The row of the history for a job that has ended in this state. What is given takes the place of what the job's row has;
--- its error is that of an earlier attempt, so the history has only one that is given.
+-- The row of the history for a job that has ended in this state. What is given takes the place of what the job's row
+-- has; its error is that of an earlier attempt, so the history has only one that is given.
 create or replace function {schema}.archived(
     job {schema}.active_job,
     state text,

@@ -27,7 +27,8 @@ as $$
         select head || letter || rest
         from cut
         cross join lateral (values (tail), (substr(tail, 2))) as kept (rest)
-        cross join regexp_split_to_table('abcdefghijklmnopqrstuvwxyz0123456789_-.: ABCDEFGHIJKLMNOPQRSTUVWXYZ', '') as letter
+        cross join regexp_split_to_table(
+            'abcdefghijklmnopqrstuvwxyz0123456789_-.: ABCDEFGHIJKLMNOPQRSTUVWXYZ', '') as letter
     )
     select task.name from {schema}.periodic_task as task
     where task.name = any (array(select slip.name from slip))
@@ -110,14 +111,16 @@ begin
         from {schema}.periodic_task as stored
         where stored.name = schedule.name
             and (task, schedule, args, kwargs, queue, priority, options, sensitive, declared_timezone, anchor, dst,
-                 start_at, end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
+                 start_at, end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap,
+                 max_run_time, blackout,
                  blackout_action, group_name, submitter, subject, pause_after_failures, on_lost, tracking, managed_by)
                 is distinct from
                 (schedule.task, schedule.schedule, schedule.args, schedule.kwargs, schedule.queue, schedule.priority,
                  schedule.options, schedule.sensitive,
                  schedule.timezone, schedule.anchor, schedule.dst, schedule.start_at,
                  schedule.end_at, schedule.max_runs, schedule.jitter, schedule.overlap, schedule.catchup,
-                 schedule.catchup_window, schedule.catchup_limit, schedule.min_gap, schedule.max_run_time, schedule.blackout,
+                 schedule.catchup_window, schedule.catchup_limit, schedule.min_gap, schedule.max_run_time,
+                 schedule.blackout,
                  schedule.blackout_action, schedule.group_name, schedule.submitter, schedule.subject,
                  schedule.pause_after_failures, schedule.on_lost, schedule.tracking, schedule.managed_by)
         for no key update;
@@ -267,9 +270,9 @@ $$;
 -- Start a job of a periodic task now, whether it is paused, finished or has no schedule; answers the job's id.
 --
 -- Taking the mark off comes first and is lock and fence in one: a submit that is under way for this row changes
--- nothing, and the next one waits for nobody but steps over the row until the caller's transaction has ended.
--- It acts for the owner, so that who may call it needs no right to write jobs, whose messages nobody validates. Where its
--- group has a limit the job waits for a place: taking one here would keep it from others until the caller commits.
+-- nothing, and the next one waits for nobody but steps over the row until the caller's transaction has ended. It acts
+-- for the owner, so that who may call it needs no right to write jobs, whose messages nobody validates. Where its group
+-- has a limit the job waits for a place: taking one here would keep it from others until the caller commits.
 create or replace function {schema}.trigger(name text, force boolean default false) returns uuid
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

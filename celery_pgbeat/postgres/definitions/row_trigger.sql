@@ -30,15 +30,15 @@ as $$
          order by created_at desc limit 1))
 $$;
 
--- Every write that is not the beats' own comes through here: it is validated, takes the mark off
--- (so that a submit that was under way changes nothing), and says what has to be planned anew.
--- The beats' own writes are known by what only they do: a submit moves last_run_at and takes its mark off,
--- a plan moves planned_revision, and so does a postponement; the WHEN clause of the trigger lets both pass without a call.
+-- Every write that is not the beats' own comes through here: it is validated, takes the mark off (so that a submit that
+-- was under way changes nothing), and says what has to be planned anew. The beats' own writes are known by what only
+-- they do: a submit moves last_run_at and takes its mark off, a plan moves planned_revision, and so does a
+-- postponement; the WHEN clause of the trigger lets both pass without a call.
 --
--- That what is decided stays decided binds the beats, not a person. Where the clock was ahead for a while, a row is decided
--- up to an instant that is still to come. Then a resume, a change of the times and a next_run_at of one's own begin again
--- from now on. A statement that waited for the row's lock has a `now` from before the wait: what a submit has decided
--- meanwhile does not lie ahead.
+-- That what is decided stays decided binds the beats, not a person. Where the clock was ahead for a while, a row is
+-- decided up to an instant that is still to come. Then a resume, a change of the times and a next_run_at of one's own
+-- begin again from now on. A statement that waited for the row's lock has a `now` from before the wait: what a submit
+-- has decided meanwhile does not lie ahead.
 create or replace function {schema}.periodic_task_written() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -88,7 +88,8 @@ begin
     windows_changed := new.windows_revision <> old.windows_revision and not times_changed;
     definition_changed := times_changed or windows_changed
         or (new.name, new.task, new.args, new.kwargs, new.queue, new.priority, new.options, new.sensitive, new.overlap,
-            new.catchup, new.catchup_window, new.catchup_limit, new.min_gap, new.max_run_time, new.on_lost, new.tracking,
+            new.catchup, new.catchup_window, new.catchup_limit, new.min_gap, new.max_run_time, new.on_lost,
+            new.tracking,
             new.group_name, new.pause_after_failures, new.lazy)
         is distinct from
         (old.name, old.task, old.args, old.kwargs, old.queue, old.priority, old.options, old.sensitive, old.overlap,
@@ -98,8 +99,8 @@ begin
     -- Who clears next_run_at together with a new schedule wants it planned, not ended.
     run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
 
-    -- Only `amend` writes `declared` together with a definition: code has changed it. A row that had come to its end, or
-    -- could not be planned, has nothing to catch up.
+    -- Only `amend` writes `declared` together with a definition: code has changed it. A row that had come to its end,
+    -- or could not be planned, has nothing to catch up.
     if times_changed and new.declared is distinct from old.declared and old.problem is null
         and (old.next_run_at is not null or old.planned_revision <> old.revision)
     then
@@ -121,7 +122,8 @@ begin
         select id into in_the_way from {schema}.active_job where periodic_task = old.name limit 1;
         if found then
             raise exception 'job % of % is not final', in_the_way, quote_literal(old.name)
-                using errcode = '55006', hint = 'Rename the periodic task when the job is final: a job knows its row by the name.';
+                using errcode = '55006',
+                hint = 'Rename the periodic task when the job is final: a job knows its row by the name.';
         end if;
     end if;
 
@@ -137,7 +139,8 @@ begin
     end if;
 
     if new.schedule is distinct from old.schedule then
-        -- An interval that code has changed counts on from the last run: else one that each start draws anew never runs.
+        -- An interval that code has changed counts on from the last run: else one that each start draws anew never
+        -- runs.
         new.schedule_set_at := coalesce(judged_from, now);
     end if;
     if new.blackout is distinct from old.blackout then
@@ -167,7 +170,8 @@ begin
     end if;
     if new.enabled and not new.group_paused and (not old.enabled or old.group_paused) then
         -- Time while paused is never caught up, nor is what was to be planned when the pause began.
-        times_changed := times_changed or ahead or coalesce(new.next_run_at <= now, new.planned_revision <> new.revision);
+        times_changed := times_changed or ahead
+            or coalesce(new.next_run_at <= now, new.planned_revision <> new.revision);
     end if;
 
     if not ahead then
@@ -192,8 +196,8 @@ begin
         new.judged_from := null;
         new.planned_revision := new.revision;
     elsif times_changed then
-        -- What the old schedule had not decided is discarded; occurrences count from here on, and of those since the last
-        -- run the newest one where code has changed the times.
+        -- What the old schedule had not decided is discarded; occurrences count from here on, and of those since the
+        -- last run the newest one where code has changed the times.
         new.next_run_at := null;
         new.planned_for := null;
         new.planned_from := counts_from;
@@ -225,13 +229,16 @@ create trigger periodic_task_updated
     before update of
         name, task, args, kwargs, queue, priority, options, sensitive,
         schedule, timezone, anchor, dst, start_at, end_at,
-        max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
-        windows_revision, declared_timezone, submitter, subject, pause_after_failures, enabled, pause_reason, paused_by, paused_until, on_lost,
+        max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
+        blackout_action,
+        windows_revision, declared_timezone, submitter, subject, pause_after_failures, enabled, pause_reason,
+        paused_by, paused_until, on_lost,
         tracking, next_run_at, managed_by, group_name, group_paused, lazy
     on {schema}.periodic_task
     for each row
     when (old.planned_revision = new.planned_revision
-          and (old.last_run_at is not distinct from new.last_run_at or old.marked_by is null or new.marked_by is not null))
+          and (old.last_run_at is not distinct from new.last_run_at or old.marked_by is null
+              or new.marked_by is not null))
     execute function {schema}.periodic_task_written();
 
 -- A named window: what changes in it changes the times of all rows that use it.
@@ -277,7 +284,8 @@ begin
     end if;
     perform from {schema}.periodic_task where windows_used @> array[new.name] order by name for no key update;
     -- An author may write that column: it begins again where it would end.
-    update {schema}.periodic_task set windows_revision = windows_revision % 1000000000 + 1 where windows_used @> array[new.name];
+    update {schema}.periodic_task set windows_revision = windows_revision % 1000000000 + 1
+    where windows_used @> array[new.name];
     return null;
 end
 $$;

@@ -35,12 +35,15 @@ create or replace function {schema}.last_seen(id text) returns text
 language sql stable
 as $$
     select coalesce(
-        (select 'last seen at ' || {schema}.shown(last_seen_at) from {schema}.node as node where node.id = last_seen.id),
+        (
+            select 'last seen at ' || {schema}.shown(last_seen_at) from {schema}.node as node
+            where node.id = last_seen.id
+        ),
         'of which there is no sign of life')
 $$;
 
--- What the nodes' signs of life tell: since when no beat has been seen, and no worker that reports to us (NULL while one
--- lives), and when one was last seen. Nobody could be seen while the database was down.
+-- What the nodes' signs of life tell: since when no beat has been seen, and no worker that reports to us (NULL while
+-- one lives), and when one was last seen. Nobody could be seen while the database was down.
 create or replace function {schema}.nodes_in_words() returns table (no_beat text, beat_seen text, no_tracker text)
 language sql stable rows 1
 set search_path = pg_catalog, pg_temp
@@ -72,7 +75,9 @@ as $$
 $$;
 
 -- Who has marked a row or a job, and whether the mark still counts; NULL where there is none.
-create or replace function {schema}.mark_in_words(marked_by text, marked_at timestamptz, mark_lease interval) returns text
+create or replace function {schema}.mark_in_words(
+    marked_by text, marked_at timestamptz, mark_lease interval
+) returns text
 language sql stable
 as $$
     select 'the beat ' || {schema}.node_shown(marked_by) || ', ' || {schema}.last_seen(marked_by)
@@ -86,14 +91,17 @@ as $$
 $$;
 
 -- Why a periodic task that is due has not been decided, as far as its row and a living beat tell.
-create or replace function {schema}.why_undecided(task {schema}.periodic_task, no_beat text, beat_seen text) returns text
+create or replace function {schema}.why_undecided(
+    task {schema}.periodic_task, no_beat text, beat_seen text
+) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
     select case
         when task.marked_at is not null then {schema}.mark_in_words(task.marked_by, task.marked_at, task.mark_lease)
         when no_beat is not null then null
-        when task.next_run_at >= {schema}.now() - {schema}.patience(task.mark_lease) then 'a beat takes it within a moment'
+        when task.next_run_at >= {schema}.now() - {schema}.patience(task.mark_lease)
+            then 'a beat takes it within a moment'
         when task.lazy then 'only a beat whose code declares it may take it, and none does'
         else beat_seen
             || ', but none takes it: they may lack their broker or be behind with their work, or somebody holds the row'
@@ -143,7 +151,8 @@ begin
             || case
                 when job.busy_until < {schema}.now()
                 then ', silent past ' || {schema}.shown(job.busy_until) || ': a beat ' || fate
-                when not lives then ': a beat ' || fate || ' if nothing is heard of it until ' || {schema}.shown(job.busy_until)
+                when not lives then ': a beat ' || fate || ' if nothing is heard of it until '
+                    || {schema}.shown(job.busy_until)
                 when job.max_run_time is not null then ', with a max_run_time of ' || job.max_run_time
                 when in_the_way_since is not null then ': without max_run_time it ends by itself or never'
                 else ''
@@ -151,7 +160,9 @@ begin
         from (
             select
                 exists (select from {schema}.node where id = job.worker and {schema}.is_recent(last_seen_at)) as lives,
-                case when job.on_lost = 'rerun' and job.stop_request is null then 'runs it again' else 'gives it up' end as fate,
+                case
+                    when job.on_lost = 'rerun' and job.stop_request is null then 'runs it again' else 'gives it up'
+                end as fate,
                 {schema}.in_the_way_since(job) as in_the_way_since
         ) as known
     );
@@ -197,16 +208,21 @@ begin
             when 'running' then {schema}.run_in_words(job)
             when 'pending' then
                 case
-                    when job.marked_by is null and job.check_at > {schema}.now() then 'is held back by its blackout windows until '
+                    when job.marked_by is null and job.check_at > {schema}.now()
+                        then 'is held back by its blackout windows until '
                     else 'has waited to be sent since '
                 end
                 || {schema}.shown(waiting_since)
                 || coalesce(': ' || {schema}.mark_in_words(job.marked_by, job.marked_at, job.mark_lease), '')
                 || case
                     when job.refusals = 0 then ''
-                    else format(', the broker has refused it (%s of 3 times: %s)', job.refusals, {schema}.escaped(left(job.error, 200)))
+                    else format(', the broker has refused it (%s of 3 times: %s)', job.refusals,
+                                {schema}.escaped(left(job.error, 200)))
                 end
-            when 'buffered' then case when job.waits_for = 'slot' then {schema}.place_in_words(job.group_name) else 'waits for its turn' end
+            when 'buffered' then
+                case
+                    when job.waits_for = 'slot' then {schema}.place_in_words(job.group_name) else 'waits for its turn'
+                end
             else
                 case
                     when waiting_since > {schema}.now() then 'is with the broker, to start at '
@@ -215,7 +231,8 @@ begin
                 || {schema}.shown(waiting_since)
                 || case
                     when job.state = 'retrying'
-                    then ' (attempt ' || job.attempt + 1 || coalesce(' after ' || {schema}.escaped(left(job.error, 200)), '') || ')'
+                    then ' (attempt ' || job.attempt + 1
+                        || coalesce(' after ' || {schema}.escaped(left(job.error, 200)), '') || ')'
                     else ''
                 end
                 || case when job.resends > 0 then format(', sent again (%s of 3 times)', job.resends) else '' end
@@ -255,10 +272,12 @@ as $$
         then 'its pause was over at ' || {schema}.shown(task.paused_until) || ', and a beat has to resume it'
         when not task.enabled
         then 'it is paused' || coalesce(' by ' || {schema}.escaped(task.paused_by), '')
-            || coalesce(' until ' || {schema}.shown(task.paused_until), '') || coalesce(' (' || {schema}.escaped(task.pause_reason) || ')', '')
+            || coalesce(' until ' || {schema}.shown(task.paused_until), '')
+            || coalesce(' (' || {schema}.escaped(task.pause_reason) || ')', '')
         when task.group_paused
         then 'its group ' || {schema}.quoted(task.group_name) || ' is paused' || coalesce((
-            select ' (' || {schema}.escaped(pause_reason) || ')' from {schema}.task_group where name = task.group_name), '')
+            select ' (' || {schema}.escaped(pause_reason) || ')' from {schema}.task_group
+            where name = task.group_name), '')
         when task.problem is not null then 'it cannot be planned: ' || rtrim({schema}.escaped(task.problem), '.')
         when task.next_run_at <= {schema}.now()
         then concat_ws('; ', 'its run has been due since ' || {schema}.shown(task.next_run_at),
@@ -269,7 +288,8 @@ as $$
             when task.blackout is null then ', spread by its jitter from ' || {schema}.shown(task.planned_for)
             when task.next_run_at - task.planned_for <= task.jitter
             then ', moved by its jitter or a blackout window from ' || {schema}.shown(task.planned_for)
-            else ', the one of ' || {schema}.shown(task.planned_for) || ' is held back until then by its blackout windows ('
+            else ', the one of ' || {schema}.shown(task.planned_for)
+                || ' is held back until then by its blackout windows ('
                 || array_to_string(task.blackout, '; ') || ')'
         end || coalesce(
             ', for the clock of the database was ahead, and all up to ' || {schema}.shown({schema}.ahead_until(task))
@@ -344,8 +364,8 @@ as $$
     ) as running
 $$;
 
--- One sentence: why a periodic task is, or is not, running now. It acts for the owner, so that who may ask needs no right
--- to read arguments.
+-- One sentence: why a periodic task is, or is not, running now. It acts for the owner, so that who may ask needs no
+-- right to read arguments.
 create or replace function {schema}.explain(name text) returns text
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
@@ -387,7 +407,9 @@ create or replace function {schema}.state_in_words(task {schema}.periodic_task, 
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-    select case when row_words = 'waiting' then coalesce(job_words, row_words) else concat_ws(', ', job_words, row_words) end
+    select case
+        when row_words = 'waiting' then coalesce(job_words, row_words) else concat_ws(', ', job_words, row_words)
+    end
     from (
         select
             case
@@ -462,7 +484,8 @@ left join lateral (
     select count(*)::int as times
     from (
         select state,
-            count(*) filter (where state = 'succeeded') over (order by created_at desc rows unbounded preceding) as successes
+            count(*) filter (where state = 'succeeded')
+                over (order by created_at desc rows unbounded preceding) as successes
         from (
             select state, created_at from {schema}.finished_job
             where periodic_task = stored.name and final.state <> 'succeeded'
@@ -475,7 +498,9 @@ left join lateral (
 
 -- The periodic tasks that are to be planned. The planner takes `<>` for nearly always true and would read them all,
 -- and what that would cost is worth a compilation to it.
-create or replace function {schema}.to_be_planned() returns table (name text, updated_at timestamptz, mark_lease interval)
+create or replace function {schema}.to_be_planned() returns table (
+    name text, updated_at timestamptz, mark_lease interval
+)
 language sql stable
 set enable_seqscan = off
 set jit = off

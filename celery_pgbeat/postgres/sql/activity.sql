@@ -21,7 +21,8 @@ select
     count(*) filter (where state = 'succeeded') as succeeded,
     count(*) filter (where state in ('failed', 'lost', 'expired', 'revoked')) as failed,
     count(*) filter (where state = 'skipped') as skipped,
-    {schema}.microseconds(percentile_cont(0.5) within group (order by started_at - created_at)) as start_median_microseconds,
+    {schema}.microseconds(percentile_cont(0.5) within group (order by started_at - created_at))
+        as start_median_microseconds,
     {schema}.microseconds(percentile_cont(0.95) within group (order by started_at - created_at))
         as start_worst_microseconds,
     (select count(*) from late) as late,

@@ -1,8 +1,8 @@
 -- Give the free slots of groups to up to %(batch)s jobs that wait for one; returns how many got one.
 --
 -- In the order of their instants. The row of a group is locked first, and what is under way is counted after that, in a
--- statement of its own that sees what the last holder of the lock has done. A group whose row another transaction locks is
--- skipped. The slots have numbers, and a unique index has the last word on them.
+-- statement of its own that sees what the last holder of the lock has done. A group whose row another transaction locks
+-- is skipped. The slots have numbers, and a unique index has the last word on them.
 -- function
 create or replace function {schema}.admit(most int default 1000) returns int
 language plpgsql

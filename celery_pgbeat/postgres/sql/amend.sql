@@ -28,11 +28,13 @@ fenced as materialized (
 update {schema}.periodic_task as stored
 set (
         task, args, kwargs, queue, priority, options, sensitive, schedule, timezone, anchor, dst, start_at, end_at,
-        max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
+        max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
+        blackout_action,
         group_name, submitter, subject, pause_after_failures, on_lost, tracking, lazy
     ) = (
-        select task, args, kwargs, queue, priority, options, sensitive, schedule, timezone, anchor, dst, start_at, end_at,
-            max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
+        select task, args, kwargs, queue, priority, options, sensitive, schedule, timezone, anchor, dst, start_at,
+            end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
+            blackout_action,
             group_name, submitter, subject, pause_after_failures, on_lost, tracking, lazy
         from jsonb_populate_record(stored, coalesce(fenced.changes, '{}'))
     ),

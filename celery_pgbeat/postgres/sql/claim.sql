@@ -1,4 +1,5 @@
--- Say that a beat with this declaration lives, and put it in force unless one that was first seen later has a living beat.
+-- Say that a beat with this declaration lives, and put it in force unless one that was first seen later has a living
+-- beat.
 --
 -- A declaration is gone when nobody has said for its `dead_after` that a beat with it lives. Silence counts only while
 -- somebody listened: who finds a later declaration silent must have been heard himself for as long. A declaration that

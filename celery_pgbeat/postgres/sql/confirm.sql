@@ -1,14 +1,13 @@
 -- Confirm that the broker took these jobs' messages: pending -> sent.
 --
--- A worker may be faster: a job that already runs keeps its state. A job that another beat has taken over is that beat's
--- to confirm. Where no worker reports (tracking = send) our knowledge ends here, so the job is final.
--- A row that another transaction locks at this moment is skipped, and returned as `held`: another beat's recover locks a
--- row before it sees that its mark is new.
--- The only column that is in an index is `check_at`. It changes only where the new deadline comes before it, or where the
--- job was to be sent again.
+-- A worker may be faster: a job that already runs keeps its state. A job that another beat has taken over is that
+-- beat's to confirm. Where no worker reports (tracking = send) our knowledge ends here, so the job is final. A row that
+-- another transaction locks at this moment is skipped, and returned as `held`: another beat's recover locks a row
+-- before it sees that its mark is new. The only column that is in an index is `check_at`. It changes only where the new
+-- deadline comes before it, or where the job was to be sent again.
 --
--- A function, because that keeps its plan. A plan that was made while the table was small must serve when it has grown, so
--- it may only use indexes, and there are no joins: a thousand jobs would be compared with a thousand.
+-- A function, because that keeps its plan. A plan that was made while the table was small must serve when it has grown,
+-- so it may only use indexes, and there are no joins: a thousand jobs would be compared with a thousand.
 -- function
 create or replace function {schema}.confirm(jobs uuid[], delays jsonb, beat text) returns table (id uuid, held boolean)
 language plpgsql rows 10

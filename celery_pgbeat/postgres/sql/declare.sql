@@ -11,8 +11,9 @@ insert into {schema}.periodic_task (
     max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
     group_name, submitter, subject, pause_after_failures, on_lost, tracking, lazy, managed_by, declared, next_run_at)
 select
-    given.name, task, args, kwargs, queue, priority, options, sensitive, schedule, timezone, anchor, dst, start_at, end_at,
-    max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout, blackout_action,
+    given.name, task, args, kwargs, queue, priority, options, sensitive, schedule, timezone, anchor, dst, start_at,
+    end_at, max_runs, jitter, overlap, catchup, catchup_window, catchup_limit, min_gap, max_run_time, blackout,
+    blackout_action,
     group_name, submitter, subject, pause_after_failures, on_lost, tracking, lazy, %(manager)s, definition,
     case when given.name = any (%(running_first)s::text[]) then {schema}.now() end
 from jsonb_array_elements(%(definitions)s::jsonb) as definition

@@ -1,7 +1,8 @@
 -- Finish many jobs at once; returns those whose rows were locked.
 --
--- Each as finish.sql does. A row that another transaction locks, perhaps for minutes, is skipped: the others must not wait
--- for it. The caller reports it again. If it was not locked but ended at this very moment, the next report finds nothing.
+-- Each as finish.sql does. A row that another transaction locks, perhaps for minutes, is skipped: the others must not
+-- wait for it. The caller reports it again. If it was not locked but ended at this very moment, the next report finds
+-- nothing.
 --
 -- A function, because that keeps its plan: planning this anew took longer than finishing ten. As in submit_free, the
 -- plan must serve any size of table and of batch.

@@ -1,8 +1,8 @@
 -- Look, without a lock or a write, whether there is anything to do, and when the next row will be due.
 --
--- The one statement of an idle beat: poll, recover and judge share it. Each branch is one probe of an index. Rows that a
--- living beat has marked do not count, or every beat would look again and again because of them.
--- Jobs are looked at when their `check_at` has passed: what is late then is `unsent` or `lapsed`, the rest is `in_time`.
+-- The one statement of an idle beat: poll, recover and judge share it. Each branch is one probe of an index. Rows that
+-- a living beat has marked do not count, or every beat would look again and again because of them. Jobs are looked at
+-- when their `check_at` has passed: what is late then is `unsent` or `lapsed`, the rest is `in_time`.
 --
 -- A function, because that keeps its plan: planning such a statement anew took ten times as long as the look itself. A
 -- plan that was made while the tables were small must serve when they have grown, so it may only use indexes.

@@ -17,10 +17,13 @@ with marked as (
     returning backfill.*
 )
 select marked.periodic_task as name, stored.schedule, coalesce(stored.timezone, %(timezone)s) as timezone,
-    coalesce(stored.anchor, stored.start_at, stored.schedule_set_at) as anchor, stored.dst, stored.start_at, stored.end_at,
-    stored.max_runs, stored.run_count, {schema}.microseconds(stored.jitter) as jitter_microseconds, stored.blackout, stored.blackout_action, null::text as windows,
+    coalesce(stored.anchor, stored.start_at, stored.schedule_set_at) as anchor, stored.dst, stored.start_at,
+    stored.end_at, stored.max_runs, stored.run_count, {schema}.microseconds(stored.jitter) as jitter_microseconds,
+    stored.blackout,
+    stored.blackout_action, null::text as windows,
     null::timestamptz as held_back, stored.revision, stored.planned_from,
-    stored.task, stored.args::text, stored.kwargs::text, stored.queue, stored.priority, stored.options::text, stored.sensitive,
+    stored.task, stored.args::text, stored.kwargs::text, stored.queue, stored.priority, stored.options::text,
+    stored.sensitive,
     {schema}.microseconds(stored.max_run_time) as max_run_time_microseconds,
     {schema}.undecided_from(stored) as undecided_from, stored.name is not null as is_there,
     marked.id::text as backfill, marked.since, marked.until, marked.mode, marked.reached, marked.next_at, marked.total,

@@ -43,7 +43,8 @@ notified as (
     -- A channel's name has at most 63 bytes.
     select pg_notify(left({channel}, 57) || '_alert', '') where exists (select from raised)
 )
-select true as raised, kind, name, due_at, {schema}.microseconds({schema}.now() - due_at) as late_by_microseconds, reason
+select true as raised, kind, name, due_at, {schema}.microseconds({schema}.now() - due_at) as late_by_microseconds,
+    reason
 from raised cross join notified
 union all
 select false, kind, name, due_at, {schema}.microseconds({schema}.now() - due_at), reason from over

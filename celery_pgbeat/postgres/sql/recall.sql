@@ -16,7 +16,8 @@ job as (
     select scheduled_for, state from finished
     union all
     select scheduled_for, state from {schema}.active_job
-    where periodic_task = %(periodic_task)s and scheduled_for > %(after)s and scheduled_for <= %(until)s and origin <> 'manual'
+    where periodic_task = %(periodic_task)s and scheduled_for > %(after)s and scheduled_for <= %(until)s
+        and origin <> 'manual'
 )
 select job.scheduled_for,
     bool_or(job.state in ('failed', 'lost', 'expired'))

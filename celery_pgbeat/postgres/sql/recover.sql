@@ -1,9 +1,10 @@
--- Take over up to %(batch)s jobs that nobody is sending: given back, made by trigger, or left by a beat whose lease is over.
+-- Take over up to %(batch)s jobs that nobody is sending: given back, made by trigger, or left by a beat whose lease is
+-- over.
 --
--- What is under way is looked at again before it is sent: a job whose row is gone or paused, or whose time
--- has passed, is recorded instead. Manual and backfill jobs go out all the same, and so does what the broker
--- has had before (sent again, run again). A job that has waited for its turn is late by design: only its
--- catchup_window is asked. Nothing is dropped for a newer occurrence that may itself be passed over in a blackout window.
+-- What is under way is looked at again before it is sent: a job whose row is gone or paused, or whose time has passed,
+-- is recorded instead. Manual and backfill jobs go out all the same, and so does what the broker has had before (sent
+-- again, run again). A job that has waited for its turn is late by design: only its catchup_window is asked. Nothing is
+-- dropped for a newer occurrence that may itself be passed over in a blackout window.
 --   Whether a window covers this moment only the beat can tell, so the windows of such a row come with its job.
 with candidates as materialized (
     select job.id,
@@ -49,7 +50,8 @@ recorded as (
 ),
 taken as (
     update {schema}.active_job as job
-    set marked_by = %(beat)s, marked_at = {schema}.now(), mark_lease = make_interval(secs => %(lease)s), beat = %(beat)s,
+    set marked_by = %(beat)s, marked_at = {schema}.now(), mark_lease = make_interval(secs => %(lease)s),
+        beat = %(beat)s,
         sends = least(job.sends + 1, 2000000000),
         busy_until = {schema}.now() + job.pickup_deadline,
         check_at = {schema}.now() + make_interval(secs => %(lease)s)

@@ -1,7 +1,7 @@
 -- Release the buffered jobs whose turn it is; without a list, of all periodic tasks.
 --
--- The end of a job releases the next one by itself (the trigger `active_job_gone`). This is for the first in line, and for
--- a job that was buffered at the very moment at which the one before it ended.
+-- The end of a job releases the next one by itself (the trigger `active_job_gone`). This is for the first in line, and
+-- for a job that was buffered at the very moment at which the one before it ended.
 -- function
 -- The periodic tasks for which jobs wait, by one probe of the index for each.
 create or replace function {schema}.waited_for() returns text[]

@@ -13,7 +13,8 @@ retried as (
         token = null,
         error = %(error)s,
         busy_until = {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline,
-        check_at = least(nullif(job.check_at, '-infinity'), {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline)
+        check_at = least(
+            nullif(job.check_at, '-infinity'), {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline)
     from held
     where job.id = held.id and held.stop_request is null
     returning job.id
@@ -28,7 +29,8 @@ revoked as (
     insert into {schema}.finished_job
     select final.* from gone
     cross join lateral {schema}.archived(
-        job, 'revoked', error => 'asked to ' || (job).stop_request || ': ' || %(error)s::text, attempt => %(attempt)s) as final
+        job, 'revoked', error => 'asked to ' || (job).stop_request || ': ' || %(error)s::text,
+        attempt => %(attempt)s) as final
     returning id
 )
 select id from retried

@@ -18,13 +18,15 @@ where not exists (
     select from {schema}.periodic_task as equal
     where equal.name = given.name
         and (equal.task, equal.args, equal.kwargs, equal.queue, equal.priority, equal.options, equal.sensitive,
-             equal.schedule, equal.timezone, equal.anchor, equal.dst, equal.start_at, equal.end_at, equal.max_runs, equal.jitter,
+             equal.schedule, equal.timezone, equal.anchor, equal.dst, equal.start_at, equal.end_at, equal.max_runs,
+             equal.jitter,
              equal.overlap, equal.catchup, equal.catchup_window, equal.catchup_limit, equal.min_gap, equal.max_run_time,
              equal.blackout, equal.blackout_action, equal.group_name, equal.submitter, equal.subject,
              equal.pause_after_failures, equal.on_lost, equal.tracking, equal.managed_by)
             is not distinct from
             (given.task, given.args, given.kwargs, given.queue, given.priority, given.options, given.sensitive,
-             given.schedule, given.timezone, given.anchor, given.dst, given.start_at, given.end_at, given.max_runs, given.jitter,
+             given.schedule, given.timezone, given.anchor, given.dst, given.start_at, given.end_at, given.max_runs,
+             given.jitter,
              given.overlap, given.catchup, given.catchup_window, given.catchup_limit, given.min_gap, given.max_run_time,
              given.blackout, given.blackout_action, given.group_name, given.submitter, given.subject,
              given.pause_after_failures, given.on_lost, given.tracking, given.managed_by))

@@ -12,21 +12,22 @@
 --   skipped            what was wanted but found a job in the way
 --   skipped_together   what was never wanted
 --   advanced           the rows, with their next runs
--- A row that another transaction has locked is skipped, and the same beat tries again while its lease lasts. So is a row
--- whose job is being sent at this moment and final with that: it is not in the way. A job whose group has a limit is
--- buffered, and `admit` gives it its slot.
+-- A row that another transaction has locked is skipped, and the same beat tries again while its lease lasts. So is a
+-- row whose job is being sent at this moment and final with that: it is not in the way. A job whose group has a limit
+-- is buffered, and `admit` gives it its slot.
 --   What is decided about a row rests on the jobs in its way, so these are locked too. `recover` drops a job because a
 -- newer tick is due, and `judge` gives one up: a tick that was skipped for such a job, at the same moment, would leave
--- nothing to run. A key share lock is enough against them: it conflicts with what deletes a job, and neither a start nor
--- a heartbeat waits for it or skips the row. What replaces a job or gives it up must also keep out what changes it, so it
--- takes the stronger lock. A job that has changed since this statement took its snapshot (its ctid shows that) counts as
--- locked by another transaction.
---   `made` reads `lapsed` and `replaced` in full: nothing else orders two data-modifying CTEs. Unordered, the insert runs
--- first, meets the lapsed job in the unique index, and the tick is skipped for nothing.
+-- nothing to run. A key share lock is enough against them: it conflicts with what deletes a job, and neither a start
+-- nor a heartbeat waits for it or skips the row. What replaces a job or gives it up must also keep out what changes it,
+-- so it takes the stronger lock. A job that has changed since this statement took its snapshot (its ctid shows that)
+-- counts as locked by another transaction.
+--   `made` reads `lapsed` and `replaced` in full: nothing else orders two data-modifying CTEs. Unordered, the insert
+-- runs first, meets the lapsed job in the unique index, and the tick is skipped for nothing.
 --   decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row says.
 --   The planner expects one row of each of these steps. So none is joined to another: a thousand rows would be compared
--- with a thousand. Questions go to an index (lateral) or to a hashed list (`in`), and the result comes in parts. For the
--- same reason the mark is compared with a column of `planned`: of rows with a given constant it would again expect one.
+-- with a thousand. Questions go to an index (lateral) or to a hashed list (`in`), and the result comes in parts. For
+-- the same reason the mark is compared with a column of `planned`: of rows with a given constant it would again expect
+-- one.
 with planned as materialized (
     select *, %(beat)s::text as beat from unnest(
         %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],

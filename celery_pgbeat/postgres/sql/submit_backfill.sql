@@ -3,12 +3,12 @@
 -- It takes the mark off the backfill and returns one of these:
 --   submitted  done
 --   waiting    done, and the jobs wait for slots in their group
---   held       nothing was done: another transaction locks the periodic task, has just changed it, or has taken the place
+--   held       nothing was done: another transaction locks the periodic task, has changed it, or has taken the place
 --   lost       nothing was done: the mark is not this one any more
--- It locks the periodic task and takes that mark off before it looks what else is under way: each statement of a function
--- sees what was committed before it. So it sees what another transaction has submitted of this name, or else that one
--- finds its own mark taken off; and of two backfills one makes the job that an occurrence lacks. The index that is the
--- overlap rule has one of the backfill's jobs too: a lost job that turns up at this moment meets it there.
+-- It locks the periodic task and takes that mark off before it looks what else is under way: each statement of a
+-- function sees what was committed before it. So it sees what another transaction has submitted of this name, or else
+-- that one finds its own mark taken off; and of two backfills one makes the job that an occurrence lacks. The index
+-- that is the overlap rule has one of the backfill's jobs too: a lost job that turns up at this moment meets it there.
 -- function
 create or replace function {schema}.submit_backfill(
     backfill uuid,

@@ -6,8 +6,9 @@
 --
 -- A function, because that keeps its plan: planning this anew took as long as submitting ten rows. The plan knows
 -- neither the table's size nor the batch's, and must serve any: rows are found by index, and what was decided is joined
--- to them by hash, never a thousand compared with a thousand. It is kept from the first time on, for one row as well. An
--- `exists` with `offset 0` is asked of each row: made while the tables are small, it would read all jobs into a hash.
+-- to them by hash, never a thousand compared with a thousand. It is kept from the first time on, for one row as well.
+-- An `exists` with `offset 0` is asked of each row: made while the tables are small, it would read all jobs into a
+-- hash.
 -- function
 create or replace function {schema}.submit_free(
     beat text, timezone text, full_acts_as text,
@@ -68,7 +69,8 @@ begin
         select created.* from fenced
         cross join lateral {schema}.new_job(
             definition, job, scheduled_for, job_due_at, origin, (definition).overlap <> 'allow', null, deadline,
-            submit_free.timezone, submit_free.full_acts_as, submit_free.beat, marked_at, (definition).mark_lease) as created
+            submit_free.timezone, submit_free.full_acts_as, submit_free.beat, marked_at,
+            (definition).mark_lease) as created
         where job is not null
         on conflict do nothing
         returning id
