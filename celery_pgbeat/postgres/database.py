@@ -83,7 +83,7 @@ class Database:
             raise self.translated(error) from error
 
     def _run_direct(self, sql: str, parameters: dict[str, Any], repeatable: bool) -> Sequence[Row[Any]]:
-        """Run a statement past SQLAlchemy; if it fails, raise what SQLAlchemy would, or run it again the ordinary way."""
+        """Run a statement past SQLAlchemy; if it fails, raise as SQLAlchemy does, or run it the ordinary way."""
         try:
             connection = self.engine.raw_connection()
         except (self._driver_error, TimeoutError):  # nothing has been run yet

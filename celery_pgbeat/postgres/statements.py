@@ -79,9 +79,14 @@ def functions() -> Iterator[tuple[str, str]]:
     """Yield (name, text) of the statements that are functions: what `migrate` installs of them."""
     folder = resources.files("celery_pgbeat.postgres") / "sql"
     for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        _, found, function = path.read_text(encoding="utf-8").split(CALL)[0].partition(FUNCTION)
-        if found:
+        function = function_in(path.read_text(encoding="utf-8"))
+        if function:
             yield path.name.removesuffix(".sql"), function
+
+
+def function_in(text: str) -> str:
+    """Return what a statement's file installs, empty where the statement is no function."""
+    return text.split(CALL, maxsplit=1)[0].partition(FUNCTION)[2]
 
 
 def parameters(name: str) -> frozenset[str]:

@@ -17,11 +17,15 @@ import pytest
 from celery_pgbeat.embedded.databases import create_database, drop_database
 from celery_pgbeat.postgres.engine import create_engine
 from celery_pgbeat.postgres.migrate import migrate
-from celery_pgbeat.postgres.statements import rendered
+from celery_pgbeat.postgres.statements import function_in, rendered
 from tests.store.session import Session
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("celery_pgbeat/postgres/migrations", "celery_pgbeat/postgres/definitions")
+MIGRATIONS, DEFINITIONS, STATEMENTS = FOLDERS = (
+    "celery_pgbeat/postgres/migrations",
+    "celery_pgbeat/postgres/definitions",
+    "celery_pgbeat/postgres/sql",
+)
 
 CATALOGUE = """
     select 'function' as kind, oid::regprocedure::text as name, pg_get_functiondef(oid) as text
@@ -53,9 +57,20 @@ def git(*arguments: str) -> str:
 
 
 def commits() -> list[str]:
-    first = (ROOT / FOLDERS[0] / "0001_tables.sql").read_text()
-    known = git("log", "--format=%h", "--", *FOLDERS).split()
-    return [commit for commit in known if git("show", f"{commit}:{FOLDERS[0]}/0001_tables.sql") == first]
+    """Return the newest commit of each set of migrations and definitions that begins as ours does."""
+    first = (ROOT / MIGRATIONS / "0001_tables.sql").read_text()
+    found: dict[str, str] = {}
+    for commit in git("log", "--format=%h", "--", *FOLDERS).split():
+        if git("show", f"{commit}:{MIGRATIONS}/0001_tables.sql") == first:
+            installs = (MIGRATIONS, DEFINITIONS, *([STATEMENTS] if order(commit) else []))
+            found.setdefault(git("rev-parse", *(f"{commit}:{folder}" for folder in installs)), commit)
+    return list(found.values())
+
+
+def order(commit: str) -> list[str]:
+    """Return the order of that commit's definitions; empty where their names begin with numbers instead."""
+    lines = git("show", f"{commit}:{DEFINITIONS}/order.txt").splitlines()
+    return [line.split()[0] for line in lines if not line.startswith("#")]
 
 
 def texts(commit: str, folder: str) -> Iterator[tuple[str, str]]:
@@ -63,11 +78,20 @@ def texts(commit: str, folder: str) -> Iterator[tuple[str, str]]:
         yield Path(path).name, git("show", f"{commit}:{path}")
 
 
+def definitions(commit: str) -> Iterator[str]:
+    found = dict(texts(commit, DEFINITIONS))
+    for name in order(commit) or sorted(found):
+        if name == "statements":
+            yield from filter(None, (function_in(text) for _, text in texts(commit, STATEMENTS)))
+        else:
+            yield found[name]
+
+
 def migrated_by(commit: str, session: Session) -> None:
     """Apply what that commit's package applied to an empty database."""
-    migrations, definitions = (list(texts(commit, folder)) for folder in FOLDERS)
+    migrations = list(texts(commit, MIGRATIONS))
     session.rows("create schema pgbeat")
-    for _, text in (*migrations, *definitions):
+    for text in (*(text for _, text in migrations), *definitions(commit)):
         session.rows(rendered(text, "pgbeat"))
     version = int(migrations[-1][0][:4])
     session.rows("insert into pgbeat.schema_version values (%s, 1, %s)", version, "that commit's")
