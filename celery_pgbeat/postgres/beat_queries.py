@@ -1,6 +1,6 @@
-"""What the beats say to Postgres: one method a statement, the same verb.
+"""The statements of the beats: one method for each, of the same name.
 
-Instants come back aware in UTC, whatever zone the session shows them in.
+All instants are returned aware, in UTC, whatever the time zone of the session.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from celery_pgbeat.postgres.spans import span_of, with_spans
 
 UTC = timezone.utc
 WINDOWS = [field.name for field in fields(PlanningRow)].index("windows")
-# Where the spans stand among what planning reads of a row, for each shape of it.
+# At which places of a row that planning reads there are spans, for each shape of row.
 SPANS: dict[type[PlanningRow], list[int]] = {
     shape: [
         place for place, one in enumerate(fields(shape)) if one.name in ("jitter", "catchup_window", "max_run_time")
@@ -45,7 +45,7 @@ MOST_RECALLED = 2000  # jobs of the history that one step of a backfill looks at
 
 @dataclass(frozen=True, slots=True)
 class PendingWork:
-    """What a look saw: the database's time, what there is to do, and when the next row will be due."""
+    """What `look` found: the database's time, what there is to do, and when the next row will be due."""
 
     now: datetime
     due: bool
@@ -63,9 +63,13 @@ class PendingWork:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """What became of one decision: `made` a job, or the job `blocked_by` was in the way; `lost` gave way first.
+    """What became of one decision.
 
-    A job that was made and `waits` is buffered: it is sent when its turn comes.
+    Attributes:
+        made: a job was created.
+        waits: it is buffered, and sent when its turn comes.
+        blocked_by: the job that prevented it.
+        lost: an expired job that was given up first.
     """
 
     name: str
@@ -89,14 +93,14 @@ class Recovered:
     max_run_time: timedelta | None
     run: int
     reason: str | None
-    # Where its row is asked before it is sent: when it was due, and how much later it may be sent.
+    # Where its row decides whether it is still sent: when it was due, and how much later it may be sent.
     due_at: datetime | None = None
     catchup_window: timedelta | None = None
-    # Likewise the blackout windows, with what they are read by.
+    # Likewise the blackout windows, with the zone and the named windows that they need.
     blackout: Sequence[str] | None = None
     timezone: str | None = None
     windows: Mapping[str, tuple[Sequence[str], str | None]] = field(default_factory=dict)
-    sends: int = 1  # how often a beat has set out to send it, this time included
+    sends: int = 1  # how often a beat has begun to send it, this time included
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,7 @@ class BeatQueries:
         return sorted((Due(*values) for values in _planning(Due, rows)), key=lambda due: (due.next_run_at, due.name))
 
     def unplanned(self, batch: int, after: str = "") -> list[Unplanned]:
-        """Read up to `batch` periodic tasks whose next run is still to be planned, those behind a name."""
+        """Read up to `batch` periodic tasks whose next run is still to be planned, those after a name."""
         rows = self._run("unplanned", batch=batch, after=after)
         return [Unplanned(*values) for values in _planning(Unplanned, rows)]
 
@@ -176,7 +180,7 @@ class BeatQueries:
     def submit_free(
         self, decisions: Sequence[Decision], default_timezone: str, full_acts_as: str = "full"
     ) -> list[Submitted]:
-        """Submit the decided occurrences that nothing stands in the way of; the others are `submit`'s."""
+        """Submit the decided occurrences that nothing stands in the way of; `submit` takes the others."""
         rows = self._run(
             "submit_free",
             direct=True,
@@ -210,7 +214,7 @@ class BeatQueries:
             **_columns(decisions),
         )
         answers: dict[str, Submitted] = {}
-        # What was submitted comes first, then what stood in the way, then what left it.
+        # First the rows that were submitted, then the jobs in the way, then those that gave way.
         for name, made, waits, blocked_by, lost in rows:
             known = answers.get(name) or Submitted(name, made, waits, None, None)
             answers[name] = replace(
@@ -237,7 +241,7 @@ class BeatQueries:
         return int(row[0])
 
     def admit(self, batch: int) -> int:
-        """Give the free places of groups to up to `batch` jobs that wait for one; answers how many got one."""
+        """Give the free slots of groups to up to `batch` jobs that wait for one; return how many got one."""
         (row,) = self._run("admit", batch=batch)
         return int(row[0])
 
@@ -246,7 +250,7 @@ class BeatQueries:
         return [row[0] for row in self._run("regroup")]
 
     def still_marked(self, names: Sequence[str]) -> set[str]:
-        """Tell which of these rows still bear this beat's mark: a submit stepped over them."""
+        """Return which of these rows still have this beat's mark: a submit skipped them, because they were locked."""
         return {row[0] for row in self._run("still_marked", beat=self.beat, names=list(names))}
 
     def confirm(self, sent: Sequence[tuple[uuid.UUID, float]]) -> Confirmed:
@@ -259,7 +263,7 @@ class BeatQueries:
         return Confirmed({job for job, held in found if not held}, {job for job, held in found if held})
 
     def give_back(self, jobs: Iterable[uuid.UUID] | None = None, late: bool = False) -> int:
-        """Give unsent jobs back, so that any other beat sends them at once; without a list, all that are held.
+        """Give unsent jobs back, so that any other beat sends them at once; without a list, all that it has marked.
 
         `late`, when their lease is over, only those that this beat has not marked anew.
         """
@@ -271,7 +275,7 @@ class BeatQueries:
         return len(self._run("unmark", beat=self.beat, names=None if names is None else list(names)))
 
     def recover(self, batch: int, on_time: timedelta, lazy_names: Sequence[str] = ()) -> list[Recovered]:
-        """Take over up to `batch` jobs that nobody is sending."""
+        """Take over up to `batch` jobs that no beat is sending."""
         rows = self._run(
             "recover",
             beat=self.beat,
@@ -286,7 +290,7 @@ class BeatQueries:
         ]
 
     def hold_back(self, held: Sequence[tuple[uuid.UUID, datetime]]) -> int:
-        """Hold jobs back that this beat has taken over and may not send yet, each until an instant."""
+        """Hold back jobs that this beat has taken over and may not send yet, each until an instant."""
         jobs, untils = [str(job) for job, _ in held], [until for _, until in held]
         return len(self._run("hold_back", beat=self.beat, jobs=jobs, untils=untils))
 
@@ -325,8 +329,8 @@ class BeatQueries:
     ) -> str:
         """Submit one step of a backfill: its jobs and how far it has come, fenced by this very mark.
 
-        Returns `submitted`, `waiting` (likewise; its jobs wait for places in their group), `held` (nothing was done:
-        somebody holds the row, or has taken the place) or `lost`.
+        Returns `submitted`, `waiting` (likewise; its jobs wait for slots in their group), `held` (nothing was done:
+        another transaction locks the row, or has taken the place) or `lost` (the mark is not this one any more).
         """
         (row,) = self._run(
             "submit_backfill",
@@ -347,7 +351,7 @@ class BeatQueries:
         return str(row[0])
 
     def end_backfill(self, filling: BackfillRow, problem: str) -> bool:
-        """End a marked backfill that cannot go on, and write down why; tell whether that was done."""
+        """End a marked backfill that cannot go on, and write down why; return whether that was done."""
         rows = self._run(
             "end_backfill",
             backfill=str(filling.backfill),
@@ -359,7 +363,7 @@ class BeatQueries:
         return bool(rows)
 
     def recheck(self, batch: int) -> int:
-        """Move on up to `batch` jobs that were to be looked at by now and are in time: until their deadline."""
+        """Set `check_at` of up to `batch` jobs that are in time to their deadline."""
         return len(self._run("recheck", batch=batch, lease=self.lease))
 
     def recheck_ahead(self) -> int:
@@ -372,16 +376,16 @@ class BeatQueries:
         return [Judged(cast(uuid.UUID, _uuid(row[0])), row[1], row[2]) for row in rows]
 
     def unreported(self, batch: int, names: Sequence[str] = ()) -> list[uuid.UUID]:
-        """Read the jobs whose end nobody reports, and that stand in somebody's way, or are past busy_until."""
+        """Read the jobs whose end no worker reports, and that are in the way of others, or are past busy_until."""
         return [cast(uuid.UUID, _uuid(row[0])) for row in self._run("unreported", batch=batch, names=list(names))]
 
     def untrack(self, acts_as: str) -> int:
-        """Stop waiting for reports that nobody sends: jobs at the broker are tracked as `full` comes to here."""
+        """Stop waiting for reports that no worker sends: jobs at the broker are tracked as `full` acts here."""
         (row,) = self._run("untrack", acts_as=acts_as)
         return int(row[0])
 
     def settle(self, told: Sequence[tuple[uuid.UUID, str]]) -> int:
-        """Settle jobs that nobody reports, each in the final state that the result backend tells."""
+        """Settle jobs that no worker reports, each in the final state that the result backend has."""
         jobs, states = [str(job) for job, _ in told], [state for _, state in told]
         return len(self._run("settle", jobs=jobs, states=states))
 
@@ -416,14 +420,14 @@ class BeatQueries:
         return [row[0] for row in self._run("resume_due", batch=batch)]
 
     def pause_failing(self, batch: int) -> list[tuple[str, str | None]]:
-        """Pause up to `batch` periodic tasks of which so many jobs have failed in a row; answers each with the reason.
+        """Pause up to `batch` periodic tasks whose jobs have failed too often in a row; return each with the reason.
 
-        Without a reason those for which a pause was due and is no more.
+        Without a reason: those for which a pause was due and is not any more.
         """
         return [(row[0], row[1]) for row in self._run("pause_failing", batch=batch)]
 
     def announce(self, hostname: str, pid: int, version: str) -> None:
-        """Announce this beat, or say that it is still alive."""
+        """Announce this beat, or record that it is still alive."""
         self._run("announce", node=self.beat, role="beat", hostname=hostname, pid=pid, version=version, tracking=False)
 
     def sign_off(self, nodes: Sequence[str]) -> None:
@@ -431,7 +435,7 @@ class BeatQueries:
         self._run("sign_off", nodes=list(nodes))
 
     def peers(self, hostname: str) -> list[str]:
-        """List the beats of this host: a starting beat looks which of them are dead."""
+        """List the beats of this host: a starting beat checks which of them are dead."""
         return [row[0] for row in self._run("peers", hostname=hostname, beat=self.beat)]
 
     def free(self, beats: Sequence[str]) -> tuple[int, int]:
@@ -440,7 +444,7 @@ class BeatQueries:
         return row[0], row[1]
 
     def forget_nodes(self) -> bool:
-        """Forget nodes that nobody has heard of for a day; says whether workers announce our tracker."""
+        """Forget nodes that were not seen for a day; return whether workers announce our tracker."""
         (row,) = self._run("forget_nodes")
         return bool(row[0])
 
@@ -463,7 +467,7 @@ class BeatQueries:
 
 
 def _columns(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
-    """Return what `submit` is told of each decision, by column; `unnest` fills a short column up with NULL."""
+    """Return the parameters of `submit` for these decisions, by column; `unnest` fills a short column up with NULL."""
     skipped = [decision.skipped for decision in decisions] if any(decision.skipped for decision in decisions) else []
     return {
         "names": [decision.row.name for decision in decisions],
@@ -485,7 +489,7 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
 
 
 def recalled(rows: Sequence[Any]) -> History:
-    """Return what `recall.sql` has read, by whichever driver."""
+    """Return what `recall.sql` has read, by either driver."""
     known_until = _utc(rows[0][2]) if rows else None
     return History({row[0].astimezone(UTC): row[1] for row in rows}, known_until)
 
@@ -497,7 +501,7 @@ def _records(rows: Sequence[Row[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _planning(shape: type[PlanningRow], rows: Sequence[Row[Any]]) -> Iterator[list[Any]]:
-    """Iterate over what planning reads of rows, in the order of its fields."""
+    """Iterate over the values that planning reads of rows, in the order of its fields."""
     spans = SPANS[shape]
     for row in rows:
         values = _values(row)

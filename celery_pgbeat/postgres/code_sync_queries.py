@@ -1,6 +1,6 @@
-"""What the code of one app says to Postgres: one method a statement, the same verb.
+"""The statements of one app's code: one method for each, of the same name.
 
-Every statement that writes is fenced: it writes only while this very declaration is in force, and holds the row that
+Every statement that writes is fenced: it writes only while this very declaration is in force, and locks the row that
 says so until it has committed. So of two versions of the code one writes at a time, and never the older one.
 """
 
@@ -31,15 +31,15 @@ class CodeSyncQueries:
     Args:
         schema: where the tables are.
         database: where the schema is.
-        manager: who declares: the `managed_by` of the rows.
+        manager: the `managed_by` of the rows.
     """
 
     def __init__(self, schema: str, database: Database, manager: str) -> None:
-        self._doors = ApiQueries(schema, lambda: database)
+        self._api = ApiQueries(schema, lambda: database)
         self._manager = manager
 
     def claim(self, declared_hash: str, dead_after: timedelta, starting: bool) -> Claim:
-        """Say that a beat with this declaration lives, and put it in force unless a later one has a living beat."""
+        """Record that a beat with this declaration lives; put it in force unless a later one has a living beat."""
         (row,) = self._run("claim", declared_hash, dead_after=dead_after.total_seconds(), starting=starting)
         return Claim(row["revision"], row["overruled"])
 
@@ -56,24 +56,24 @@ class CodeSyncQueries:
         return {row["name"]: row["changed"] for row in rows}
 
     def restore(self, declared_hash: str, names: Collection[str]) -> list[str]:
-        """Resume what code declares again."""
+        """Resume the rows that code declares again."""
         return [row["name"] for row in self._run("restore", declared_hash, names=list(names))]
 
     def withdraw(self, declared_hash: str, names: Collection[str], reason: str) -> list[str]:
-        """Pause what code declares no more; `names` is what it still does."""
+        """Pause the rows that code does not declare any more; `names` are those that it does."""
         return [row["name"] for row in self._run("withdraw", declared_hash, names=list(names), reason=reason)]
 
     def behind(self, definitions: Iterable[Record], names: Collection[str]) -> dict[str, str]:
         """Return, with their managers, the rows that are not as code declares them."""
-        rows = self._doors.run("behind", manager=self._manager, definitions=_json(definitions), names=list(names))
+        rows = self._api.run("behind", manager=self._manager, definitions=_json(definitions), names=list(names))
         return {row["name"]: row["managed_by"] for row in rows}
 
     def declared(self) -> dict[str, Record]:
         """Return what code last declared of each row that it has not withdrawn since."""
-        return {row["name"]: row["declared"] for row in self._doors.run("declared", manager=self._manager)}
+        return {row["name"]: row["declared"] for row in self._api.run("declared", manager=self._manager)}
 
     def _run(self, name: str, declared_hash: str, **parameters: Any) -> list[Row]:
-        return self._doors.run(name, manager=self._manager, hash=declared_hash, **parameters)
+        return self._api.run(name, manager=self._manager, hash=declared_hash, **parameters)
 
 
 def _json(definitions: Iterable[Record]) -> str:

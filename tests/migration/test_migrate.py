@@ -120,7 +120,7 @@ def test_a_current_schema_takes_no_lock_that_anybody_at_work_would_feel(
 def test_a_schema_that_is_behind_waits_for_who_migrates_names_who_it_is_and_not_for_ever(
     database: str, engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "TOLD_AFTER", 0.1)
+    monkeypatch.setattr(module, "LOGGED_AFTER", 0.1)
     monkeypatch.setattr(module, "TURN_WITHIN", 0.5)
     migrate(engine)
     others = Session(database)

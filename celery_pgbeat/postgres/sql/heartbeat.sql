@@ -1,6 +1,6 @@
--- Say that a worker lives and that these starts are still running; a row that a failover set back runs again.
+-- Report that a worker lives and that these starts still run; a row that a failover set back runs again.
 --
--- Such a row bears no token. It waits for its first start, or for the attempt that runs here (retry.sql has raised its
+-- Such a row has no token. It waits for its first start, or for the attempt that runs here (retry.sql has raised its
 -- attempt already, so an earlier attempt does not match). A row whose message went back to the broker (requeue.sql)
 -- looks like neither, and stays as it is: its next start may be under way elsewhere.
 with beating as (
@@ -8,7 +8,7 @@ with beating as (
         as beating (id, run, attempt, token)
 ),
 held as materialized (
-    -- What the row says of an earlier attempt's beginning must not end this one.
+    -- When an earlier attempt began must not decide when this one ends.
     select job.id, beating.token, beating.attempt, job.max_run_time,
         case
             when job.state = 'retrying' then {schema}.now() else coalesce(job.attempt_at, {schema}.now())
