@@ -1,18 +1,16 @@
 """The statements of the beats: one method for each, of the same name.
 
-All instants are returned aware, in UTC, whatever the time zone of the session.
+What they return is in beat_results.py.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from datetime import datetime, timedelta, timezone
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, cast
-
-from sqlalchemy.engine import Row
 
 from celery_pgbeat.planning import (
     BackfillRow,
@@ -21,103 +19,29 @@ from celery_pgbeat.planning import (
     Due,
     History,
     Planned,
-    PlanningRow,
     Postponed,
     Unplanned,
 )
 from celery_pgbeat.postgres.arrays import array_text
+from celery_pgbeat.postgres.beat_results import (
+    Confirmed,
+    Judged,
+    PendingWork,
+    Recovered,
+    Submitted,
+    as_uuid,
+    in_utc,
+    planning_values,
+    recalled,
+    records,
+)
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import latest
-from celery_pgbeat.postgres.spans import span_of, with_spans
 
-UTC = timezone.utc
-WINDOWS = [field.name for field in fields(PlanningRow)].index("windows")
-# At which places of a row that planning reads there are spans, for each shape of row.
-SPANS: dict[type[PlanningRow], list[int]] = {
-    shape: [
-        place for place, one in enumerate(fields(shape)) if one.name in ("jitter", "catchup_window", "max_run_time")
-    ]
-    for shape in (Unplanned, Due, BackfillRow)
-}
+__all__ = ["BeatQueries", "Confirmed", "Judged", "PendingWork", "Recovered", "Submitted", "recalled"]
+
 MOST_BUFFERED = 1000  # jobs of one periodic task that wait for their turn under `buffer_all`
 MOST_RECALLED = 2000  # jobs of the history that one step of a backfill looks at
-
-
-@dataclass(frozen=True, slots=True)
-class PendingWork:
-    """What `look` found: the database's time, what there is to do, and when the next row will be due."""
-
-    now: datetime
-    due: bool
-    next_run_at: datetime | None
-    unplanned: bool
-    unsent: bool
-    admissible: bool
-    unreported: bool
-    lapsed: bool
-    in_time: bool
-    resumes: bool
-    failing: bool
-    backfills: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Submitted:
-    """What became of one decision.
-
-    Attributes:
-        made: a job was created.
-        waits: it is buffered, and sent when its turn comes.
-        blocked_by: the job that prevented it.
-        lost: an expired job that was given up first.
-    """
-
-    name: str
-    made: bool
-    waits: bool
-    blocked_by: uuid.UUID | None
-    lost: uuid.UUID | None
-
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """A job taken over; with a `reason` it was recorded as skipped instead."""
-
-    id: uuid.UUID
-    periodic_task: str
-    scheduled_for: datetime
-    origin: str
-    task: str
-    queue: str | None
-    message: str | None
-    max_run_time: timedelta | None
-    run: int
-    reason: str | None
-    # Where its row decides whether it is still sent: when it was due, and how much later it may be sent.
-    due_at: datetime | None = None
-    catchup_window: timedelta | None = None
-    # Likewise the blackout windows, with the zone and the named windows that they need.
-    blackout: Sequence[str] | None = None
-    timezone: str | None = None
-    windows: Mapping[str, tuple[Sequence[str], str | None]] = field(default_factory=dict)
-    sends: int = 1  # how often a beat has begun to send it, this time included
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What was decided about a silent job: `resend`, `rerun` or `lost`."""
-
-    id: uuid.UUID
-    periodic_task: str
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmed:
-    """The jobs that are `sent` now, and those whose rows another transaction locks: confirm these again."""
-
-    jobs: set[uuid.UUID]
-    held: set[uuid.UUID]
 
 
 class BeatQueries:
@@ -132,7 +56,7 @@ class BeatQueries:
     def look(self, lazy_names: Sequence[str] = ()) -> PendingWork:
         """Look, without a lock or a write, whether there is anything to do, and when the next row is due."""
         (row,) = self._run("look", lease=self.lease, lazy_names=list(lazy_names))
-        return PendingWork(**next(_records([row])))
+        return PendingWork(**next(records([row])))
 
     def mark(self, batch: int, lazy_names: Sequence[str] = (), fresh: int = 0) -> list[Due]:
         """Mark up to `batch` due periodic tasks for this beat, those due longest first.
@@ -142,12 +66,14 @@ class BeatQueries:
         rows = self._run(
             "mark", direct=True, beat=self.beat, lease=self.lease, batch=batch, fresh=fresh, lazy_names=list(lazy_names)
         )
-        return sorted((Due(*values) for values in _planning(Due, rows)), key=lambda due: (due.next_run_at, due.name))
+        return sorted(
+            (Due(*values) for values in planning_values(Due, rows)), key=lambda due: (due.next_run_at, due.name)
+        )
 
     def unplanned(self, batch: int, after: str = "") -> list[Unplanned]:
         """Read up to `batch` periodic tasks whose next run is still to be planned, those after a name."""
         rows = self._run("unplanned", batch=batch, after=after)
-        return [Unplanned(*values) for values in _planning(Unplanned, rows)]
+        return [Unplanned(*values) for values in planning_values(Unplanned, rows)]
 
     def plan(self, planned: Sequence[Planned], default_timezone: str) -> list[tuple[str, datetime | None, str | None]]:
         """Plan: store next runs (or problems) of rows whose definition is still the one that was planned."""
@@ -163,7 +89,7 @@ class BeatQueries:
             timezone=default_timezone,
             version=self._version,
         )
-        return [(row[0], _utc(row[1]), row[2]) for row in rows]
+        return [(row[0], in_utc(row[1]), row[2]) for row in rows]
 
     def report_problem(self, problems: Sequence[tuple[Due, str]]) -> list[str]:
         """Write down why marked periodic tasks cannot be planned."""
@@ -218,7 +144,7 @@ class BeatQueries:
         for name, made, waits, blocked_by, lost in rows:
             known = answers.get(name) or Submitted(name, made, waits, None, None)
             answers[name] = replace(
-                known, blocked_by=_uuid(blocked_by) or known.blocked_by, lost=_uuid(lost) or known.lost
+                known, blocked_by=as_uuid(blocked_by) or known.blocked_by, lost=as_uuid(lost) or known.lost
             )
         return list(answers.values())
 
@@ -259,7 +185,7 @@ class BeatQueries:
         rows = self._run(
             "confirm", direct=True, beat=self.beat, jobs=[job for job, _ in sent], delays=json.dumps(delays)
         )
-        found = [(cast(uuid.UUID, _uuid(job)), held) for job, held in rows]
+        found = [(cast(uuid.UUID, as_uuid(job)), held) for job, held in rows]
         return Confirmed({job for job, held in found if not held}, {job for job, held in found if held})
 
     def give_back(self, jobs: Iterable[uuid.UUID] | None = None, late: bool = False) -> int:
@@ -285,8 +211,8 @@ class BeatQueries:
             lazy_names=list(lazy_names),
         )
         return [
-            Recovered(**{**record, "id": _uuid(record["id"]), "windows": json.loads(record["windows"] or "{}")})
-            for record in _records(rows)
+            Recovered(**{**record, "id": as_uuid(record["id"]), "windows": json.loads(record["windows"] or "{}")})
+            for record in records(rows)
         ]
 
     def hold_back(self, held: Sequence[tuple[uuid.UUID, datetime]]) -> int:
@@ -309,7 +235,7 @@ class BeatQueries:
             lazy_names=list(lazy_names),
             but=list(but),
         )
-        found = next((BackfillRow(*values) for values in _planning(BackfillRow, rows)), None)
+        found = next((BackfillRow(*values) for values in planning_values(BackfillRow, rows)), None)
         if found is not None:
             found.backfill = uuid.UUID(str(found.backfill))
         return found
@@ -373,11 +299,11 @@ class BeatQueries:
     def judge(self, batch: int, resending: bool) -> list[Judged]:
         """Decide about jobs that have been silent past busy_until: send again, run again, or lost."""
         rows = self._run("judge", batch=batch, resending=resending)
-        return [Judged(cast(uuid.UUID, _uuid(row[0])), row[1], row[2]) for row in rows]
+        return [Judged(cast(uuid.UUID, as_uuid(row[0])), row[1], row[2]) for row in rows]
 
     def unreported(self, batch: int, names: Sequence[str] = ()) -> list[uuid.UUID]:
         """Read the jobs whose end no worker reports, and that are in the way of others, or are past busy_until."""
-        return [cast(uuid.UUID, _uuid(row[0])) for row in self._run("unreported", batch=batch, names=list(names))]
+        return [cast(uuid.UUID, as_uuid(row[0])) for row in self._run("unreported", batch=batch, names=list(names))]
 
     def untrack(self, acts_as: str) -> int:
         """Stop waiting for reports that no worker sends: jobs at the broker are tracked as `full` acts here."""
@@ -409,7 +335,7 @@ class BeatQueries:
             jobs=[str(job) for job, _ in refused],
             errors=[error[:500].replace("\0", "") for _, error in refused],
         )
-        return [cast(uuid.UUID, _uuid(row[0])) for row in rows if row[1]]
+        return [cast(uuid.UUID, as_uuid(row[0])) for row in rows if row[1]]
 
     def skip(self, jobs: Sequence[uuid.UUID], reason: str) -> int:
         """Record held jobs as skipped for this reason: they are never sent."""
@@ -486,41 +412,3 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
         "decided_untils": [decision.decided_until for decision in decisions],
         "pickup_deadlines": [decision.pickup_deadline.total_seconds() for decision in decisions],
     }
-
-
-def recalled(rows: Sequence[Any]) -> History:
-    """Return what `recall.sql` has read, by either driver."""
-    known_until = _utc(rows[0][2]) if rows else None
-    return History({row[0].astimezone(UTC): row[1] for row in rows}, known_until)
-
-
-def _records(rows: Sequence[Row[Any]]) -> Iterator[dict[str, Any]]:
-    names = rows[0]._fields if rows else ()
-    for row in rows:
-        yield with_spans(zip(names, _values(row), strict=True))
-
-
-def _planning(shape: type[PlanningRow], rows: Sequence[Row[Any]]) -> Iterator[list[Any]]:
-    """Iterate over the values that planning reads of rows, in the order of its fields."""
-    spans = SPANS[shape]
-    for row in rows:
-        values = _values(row)
-        windows = values[WINDOWS]
-        values[WINDOWS] = json.loads(windows) if windows else {}
-        for place in spans:
-            if values[place] is not None:
-                values[place] = span_of(values[place])
-        yield values
-
-
-def _values(row: Row[Any]) -> list[Any]:
-    # By its type, and only where there is anything to do: a thousand rows have thirty thousand values.
-    return [value.astimezone(UTC) if type(value) is datetime and value.tzinfo is not UTC else value for value in row]
-
-
-def _utc(value: datetime | None) -> datetime | None:
-    return None if value is None else value.astimezone(UTC)
-
-
-def _uuid(value: Any) -> uuid.UUID | None:
-    return value if value is None or isinstance(value, uuid.UUID) else uuid.UUID(str(value))
