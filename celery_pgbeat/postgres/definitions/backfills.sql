@@ -1,10 +1,10 @@
--- Backfill: the door, and what a beat's step needs to know and to do at once.
+-- Backfills: the functions that people call, and what decides whether a backfill may go on.
 
--- From which occurrence on the ordinary way still decides; NULL where it decides nothing of the row.
+-- From which occurrence on the ordinary schedule still decides; NULL if it decides nothing of the row.
 --
--- Of a paused row that is what a resume would leave to it, as the row's trigger has it: a run that is still to come
--- (its occurrence may be long past, held back by a blackout window), and what came after the end of a pause that has
--- run out.
+-- Of a paused row that is what a resume would leave to it, by the rules of the row's trigger: a run that is still to
+-- come (its occurrence may be long past, held back by a blackout window), and what came after the end of a pause that
+-- has run out.
 create or replace function {schema}.undecided_from(task {schema}.periodic_task) returns timestamptz
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -24,7 +24,7 @@ as $$
 $$;
 
 -- How many jobs a backfill may submit now. Unless overlap is `allow`, it starts nothing beside a job that is not its
--- own. One whose row is gone or has no schedule has room, so that a beat comes and ends it.
+-- own. A backfill whose row is gone or has no schedule has room, so that a beat comes and ends it.
 create or replace function {schema}.room_of(backfill {schema}.backfill) returns int
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -42,11 +42,11 @@ as $$
     left join {schema}.periodic_task as stored on stored.name = backfill.periodic_task
 $$;
 
--- The running backfills that a beat may mark: nobody else has, and they have room, or are to be ended.
+-- The running backfills that a beat may mark: no other beat has, and they have room, or are to be ended.
 --
--- It says what room_of() says, and not by asking that for each: somebody may fill in thousands of rows at once, and
--- each look would take a second. It must be inlined, so it sets nothing. Each row is looked up by itself (`limit`), for
--- a plan that is kept must not come to read all periodic tasks because of one backfill.
+-- The rules are those of room_of(), which it does not call: there may be thousands of backfills at once, and each look
+-- would take a second. It must be inlined, so it sets nothing. Each row is looked up by itself (`limit`), because a
+-- plan that is kept must not read all periodic tasks for one backfill.
 create or replace function {schema}.backfills_with_room(lazy_names text[]) returns setof uuid
 language sql stable rows 10
 as $$
@@ -74,8 +74,8 @@ as $$
         end
 $$;
 
--- Whether a backfill of one of these periodic tasks runs. It acts for the owner: who ends a job need not read
--- backfills.
+-- Whether a backfill of one of these periodic tasks runs. It acts for the owner: a role that ends jobs need not have
+-- the right to read backfills.
 create or replace function {schema}.is_backfilled(names text[]) returns boolean
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
@@ -83,10 +83,10 @@ as $$
     select exists (select from {schema}.backfill where state = 'running' and periodic_task = any (names))
 $$;
 
--- Submit the occurrences of a range, both ends included, as jobs of their own; answers the backfill's id.
+-- Submit the occurrences of a range, both ends included, as jobs of their own; returns the backfill's id.
 --
--- A beat does it, after the caller's commit, also for a paused or finished row. It acts for the owner, as trigger()
--- does: nobody needs the right to write jobs.
+-- A beat does it after the caller's commit, also for a paused or finished row. The function acts for the owner, as
+-- trigger() does: its caller needs no right to write jobs.
 create or replace function {schema}.backfill(
     name text,
     since timestamptz,
@@ -145,7 +145,7 @@ begin
 end
 $$;
 
--- Cancel a backfill: what it has not decided yet is dropped, the jobs that it has made go on; answers the row.
+-- Cancel a backfill: what it has not decided yet is dropped, the jobs that it has made go on; returns the row.
 create or replace function {schema}.cancel_backfill(id uuid) returns {schema}.backfill
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

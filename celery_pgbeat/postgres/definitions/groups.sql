@@ -1,6 +1,6 @@
--- Groups: what a write to `task_group` means, and who gets a place in a group that has a limit.
+-- Groups: what a write to `task_group` means, and which jobs get a slot in a group that has a limit.
 
--- Whether a group lets only so many jobs run at a time. A group that has no row has no limit.
+-- Whether a group has a limit of jobs that are under way at a time. A group that has no row has none.
 create or replace function {schema}.is_limited(group_name text) returns boolean
 language sql stable
 as $$
@@ -8,13 +8,13 @@ as $$
         and exists (select from {schema}.task_group where name = group_name and max_active is not null)
 $$;
 
--- Whether a group is paused, as far as is committed. Who pauses a group at the very moment at which a periodic task
--- joins it does not see that row, nor is he seen: `regroup` makes that good.
+-- Whether a group is paused, as far as is committed. A pause and a row that joins the group at the same moment can miss
+-- each other; `regroup` repairs that.
 create or replace function {schema}.is_paused(group_name text) returns boolean
 language sql stable
 as $$ select group_name is not null and exists (select from {schema}.task_group where name = group_name and paused) $$;
 
--- The groups in which a job waits that may have a place, by one probe of the index for each group and each place.
+-- The groups in which a job waits that may have a slot, by one probe of the index for each group and each slot.
 create or replace function {schema}.groups_with_room() returns setof text
 language sql stable rows 10
 set search_path = pg_catalog, pg_temp
@@ -39,7 +39,7 @@ as $$
             where other.group_name = waited_for.group_name and other.slot is not null))
 $$;
 
--- What is wrong is refused before it is written; a reason is that of a pause.
+-- Refuse a group that is wrong before it is written. A group that is not paused has no reason.
 create or replace function {schema}.task_group_written() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -58,8 +58,8 @@ create trigger task_group_written
     before insert or update on {schema}.task_group
     for each row execute function {schema}.task_group_written();
 
--- Bring the rows of groups in line with whether these are paused; answers how many it changed. In name order, as
--- everybody does who writes to many rows. Each row's own trigger says what its resumption means.
+-- Set whether the rows of a group are paused; returns how many changed. In name order, as everywhere where many rows
+-- are written. The trigger of each row decides what its resumption means.
 create or replace function {schema}.regroup_members(name text, paused boolean) returns int
 language plpgsql
 as $$
@@ -78,7 +78,7 @@ begin
 end
 $$;
 
--- What is written to a group reaches its rows at once, and what waits for a place may find one.
+-- A write to a group reaches its rows at once, and a job that waits for a slot may find one.
 create or replace function {schema}.task_group_changed() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -100,7 +100,7 @@ create trigger task_group_changed
     after insert or update or delete on {schema}.task_group
     for each row execute function {schema}.task_group_changed();
 
--- Say that there is no such group.
+-- Fail: there is no such group.
 create or replace function {schema}.refuse_unknown_group(name text) returns void
 language plpgsql
 as $$
@@ -131,8 +131,8 @@ begin
 end
 $$;
 
--- Pause all periodic tasks of a group. What waits for a place is skipped when its turn comes; what the broker has,
--- runs.
+-- Pause all periodic tasks of a group. A job that waits for a slot is skipped when its turn comes. Messages already at
+-- the broker still run.
 create or replace function {schema}.pause_group(name text, reason text default null) returns {schema}.task_group
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -156,7 +156,7 @@ end
 $$;
 
 -- Resume a paused group: the next run of each of its rows is the next occurrence after now. A group that only its
--- members name has never been paused: nothing happens.
+-- members name was never paused: nothing happens.
 create or replace function {schema}.resume_group(name text) returns {schema}.task_group
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -1,8 +1,9 @@
 -- The view `job`, and the days of the history.
 
--- Until when a job is busy that waits: as those in the way, or, for a place, as the first of those who have one.
+-- Until when a waiting job is busy: as long as those in its way, or, for a slot, as the first of those that have one.
 --
--- A function, because Postgres would take a query of its own for each row of the view for so dear that it compiles it.
+-- A function, because otherwise Postgres would estimate a query for each row of the view, so expensive that it
+-- compiles.
 create or replace function {schema}.busy_until_of_waiting(
     waits_for text, periodic_task text, group_name text, otherwise timestamptz
 ) returns timestamptz
@@ -40,15 +41,15 @@ select id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin
        finished_at, attempt, sends, beat, worker, error, {schema}.in_the_calendar(busy_until) as busy_until
 from {schema}.finished_job;
 
--- When each periodic task is due next, the soonest first where it is asked so.
+-- When each periodic task is due next; `order by next_run_at` is an index scan.
 create or replace view {schema}.upcoming as
 select name, next_run_at, planned_for
 from {schema}.periodic_task
 where {is_on} and next_run_at is not null;
 
--- The end of a job is the turn of the next one that waits. A beat is woken where it frees a place that one waits for,
--- or makes room for a backfill. Which plan is kept here depends neither on what had its plan made first, nor on the
--- settings of the statement that ended the jobs: few or many are gone, each is looked up by index.
+-- The end of a job is the turn of the next one that waits. It wakes a beat if it frees a slot that a job waits for, or
+-- makes room for a backfill. Which plan is kept here must not depend on which statement had its plan made first, nor on
+-- the settings of the statement that ended the jobs: few or many have ended, each is looked up by index.
 create or replace function {schema}.active_job_gone() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -87,10 +88,9 @@ create trigger active_job_gone
     referencing old table as gone
     for each statement execute function {schema}.active_job_gone();
 
--- Make the partitions of today and of the coming days that are missing; answers how many it made, null where another
--- session does it at this moment, or holds the lock of that name.
--- Rows of a day that fell into the default partition move out of it first, in the same transaction.
--- A lock that is not to be had within 200 ms is an error: the caller comes again later.
+-- Make the missing partitions of today and of the coming days; returns how many, NULL if another session does it at
+-- this moment (or holds the lock of that name). Rows of a day that are in the default partition move out of it first,
+-- in the same transaction. A lock that cannot be taken within 200 ms is an error: the caller tries again later.
 create or replace function {schema}.make_days(days_ahead int default 14) returns int
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -124,7 +124,7 @@ begin
 end
 $$;
 
--- Drop the days of the history that are wholly older than the retention, and backfills that were over by then; answers
+-- Drop the days of the history that are wholly older than the retention, and backfills that had ended by then; returns
 -- how many days it dropped.
 create or replace function {schema}.prune(retention interval) returns int
 language plpgsql security definer
@@ -151,7 +151,7 @@ begin
     end loop;
     delete from {schema}.finished_job_default where created_at < keep_from;
     delete from {schema}.backfill where state <> 'running' and finished_at < keep_from;
-    -- What is known of a name that no row has any more. Whoever writes to it at this moment keeps it.
+    -- The state of names that no row has any more. A state that is being written at this moment is kept.
     delete from {schema}.periodic_task_state where name = any (array(
         select name from {schema}.periodic_task_state as known
         where coalesce(greatest(last_started_at, last_failed_at), '-infinity') < keep_from

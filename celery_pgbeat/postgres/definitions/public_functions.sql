@@ -1,15 +1,16 @@
--- The SQL door. Every function works inside the caller's own transaction.
+-- The functions that people call. Each works inside the caller's own transaction.
 --
--- Arguments bear the names of the columns; inside a function the argument is written `function.argument`, and a bare
--- name means the column.
+-- Arguments have the names of columns. Inside a function the argument is written `function.argument`, and a bare name
+-- means the column.
 --
--- Names of functions and operators in a body are looked up in pg_catalog alone, whoever calls: a better match that
--- somebody has put into a schema of the caller's search_path would run with the caller's rights. So it is with every
--- function here that a statement, a view or a trigger calls; what those call themselves is covered.
+-- Names of functions and operators in a body are looked up in pg_catalog alone: a better match in another schema of the
+-- caller's search_path would run with the caller's rights. That holds for every function that a statement, a view or a
+-- trigger calls; it covers what those call in turn.
 
--- The name that is one slip away from an unknown one: a letter too many, too few, wrong, or two of them swapped.
--- Each possible slip is one probe of the primary key, so a million rows cost no more than ten. Slips cost the square of
--- the name's length, and a periodic task's has 200 characters at most: nothing is similar to a longer one.
+-- The name that is one slip away from an unknown one: a letter too many, too few, wrong, or two of them swapped. Each
+-- possible slip is one probe of the primary key, so a million rows cost no more than ten. The number of slips grows
+-- with the square of the name's length. A periodic task's name has at most 200 characters, so nothing is similar to a
+-- longer one.
 create or replace function {schema}.similar_name(name text) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -36,7 +37,7 @@ as $$
     limit 1
 $$;
 
--- Say that there is no such periodic task, and which one may have been meant.
+-- Fail: there is no such periodic task. The message names the one that may have been meant.
 create or replace function {schema}.refuse_unknown(name text) returns void
 language plpgsql
 as $$
@@ -198,7 +199,7 @@ begin
 end
 $$;
 
--- The named windows behind these names, as {name: [windows, timezone]}; a name that nobody has defined is not in it.
+-- The named windows of these names, as {name: [windows, timezone]}, without names that are not defined.
 create or replace function {schema}.windows_of(names text[]) returns jsonb
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -208,7 +209,7 @@ as $$
     where name = any (names)
 $$;
 
--- Remove a periodic task; answers whether there was one. Messages already at the broker still run.
+-- Remove a periodic task; returns whether it existed. Messages already at the broker still run.
 create or replace function {schema}.unschedule(name text) returns boolean
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -220,7 +221,7 @@ begin
 end
 $$;
 
--- Pause a periodic task, until a time or until somebody resumes it.
+-- Pause a periodic task, until a time or until a person resumes it.
 create or replace function {schema}.pause(name text, reason text default null, until timestamptz default null)
 returns {schema}.periodic_task
 language plpgsql
@@ -243,8 +244,8 @@ $$;
 
 -- Resume a paused periodic task. Its next run is the next occurrence after now: paused time is never caught up.
 --
--- So it is with a row that is not paused and was decided up to a time to come, by a clock that was ahead: it is paused
--- first. The row's trigger knows whether that is so; a pause too many does no harm.
+-- The same is done with a row that is not paused and was decided up to a future time, by a clock that was ahead: it is
+-- paused first. The row's trigger knows whether that is so; one pause too many does no harm.
 create or replace function {schema}.resume(name text) returns {schema}.periodic_task
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -267,12 +268,12 @@ begin
 end
 $$;
 
--- Start a job of a periodic task now, whether it is paused, finished or has no schedule; answers the job's id.
+-- Start a job of a periodic task now, whether it is paused, finished or has no schedule; returns the job's id.
 --
 -- Taking the mark off comes first and is lock and fence in one: a submit that is under way for this row changes
--- nothing, and the next one waits for nobody but steps over the row until the caller's transaction has ended. It acts
--- for the owner, so that who may call it needs no right to write jobs, whose messages nobody validates. Where its group
--- has a limit the job waits for a place: taking one here would keep it from others until the caller commits.
+-- nothing, and the next one does not wait but skips the row until the caller's transaction has ended. The function acts
+-- for the owner, so its caller needs no right to write jobs, whose messages are not validated. If its group has a
+-- limit, the job waits for a slot: taking one here would keep it from others until the caller commits.
 create or replace function {schema}.trigger(name text, force boolean default false) returns uuid
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

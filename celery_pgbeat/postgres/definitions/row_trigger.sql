@@ -1,4 +1,4 @@
--- What a write to a periodic task means, whoever writes it.
+-- What a write to a periodic task means, from any client.
 
 -- The named windows that a list of windows refers to, NULL where it refers to none.
 create or replace function {schema}.windows_used_by(blackout text[]) returns text[]
@@ -11,10 +11,10 @@ as $$
     where name <> ''
 $$;
 
--- From when on the times of a row are judged that code has changed: its last run, as Celery's beat does.
+-- From when on the times of a row count that code has changed: its last run, as in Celery's beat.
 --
--- By the instant at which that was decided, not only by the one that it stood for: a run that went out late is not
--- followed by another of the same day. A row that has not run counts from its definition; time before that, before an
+-- It counts from the instant at which that run was decided, not only from its occurrence: a run that was late is not
+-- followed by another of the same day. A row that has not run counts from its definition. Time before that, before an
 -- author's edit and while it was paused is never caught up.
 create or replace function {schema}.last_run_before_change(stored {schema}.periodic_task) returns timestamptz
 language sql stable
@@ -31,14 +31,14 @@ as $$
 $$;
 
 -- Every write that is not the beats' own comes through here: it is validated, takes the mark off (so that a submit that
--- was under way changes nothing), and says what has to be planned anew. The beats' own writes are known by what only
--- they do: a submit moves last_run_at and takes its mark off, a plan moves planned_revision, and so does a
--- postponement; the WHEN clause of the trigger lets both pass without a call.
+-- was under way changes nothing), and decides what has to be planned again. The trigger knows the beats' own writes by
+-- what only they do: a submit changes last_run_at and takes its mark off, a plan changes planned_revision, and so does
+-- a postponement. The WHEN clause lets these pass without a call.
 --
--- That what is decided stays decided binds the beats, not a person. Where the clock was ahead for a while, a row is
--- decided up to an instant that is still to come. Then a resume, a change of the times and a next_run_at of one's own
--- begin again from now on. A statement that waited for the row's lock has a `now` from before the wait: what a submit
--- has decided meanwhile does not lie ahead.
+-- A decision is final for the beats, not for a person. Where the clock was ahead for a while, a row is decided up to a
+-- future instant. Then a resume, a change of the times and a next_run_at of one's own begin again from now. A statement
+-- that waited for the row's lock has a `now` from before the wait: what a submit has decided meanwhile does not count
+-- as ahead.
 create or replace function {schema}.periodic_task_written() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -96,7 +96,7 @@ begin
          old.catchup, old.catchup_window, old.catchup_limit, old.min_gap, old.max_run_time, old.on_lost, old.tracking,
          old.group_name, old.pause_after_failures, old.lazy);
     ahead := greatest(old.last_run_at, old.planned_from) > present;
-    -- Who clears next_run_at together with a new schedule wants it planned, not ended.
+    -- A write that clears next_run_at together with a new schedule wants it planned, not ended.
     run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
 
     -- Only `amend` writes `declared` together with a definition: code has changed it. A row that had come to its end,
@@ -241,7 +241,7 @@ create trigger periodic_task_updated
               or new.marked_by is not null))
     execute function {schema}.periodic_task_written();
 
--- A named window: what changes in it changes the times of all rows that use it.
+-- A named window: a change of it changes the times of all rows that use it.
 create or replace function {schema}.blackout_written() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -273,7 +273,7 @@ create trigger blackout_written
     before insert or update or delete on {schema}.blackout
     for each row execute function {schema}.blackout_written();
 
--- In name order, as everybody does who writes to many rows.
+-- In name order, as everywhere where many rows are written.
 create or replace function {schema}.replan_users_of_window() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -283,7 +283,7 @@ begin
         return null;
     end if;
     perform from {schema}.periodic_task where windows_used @> array[new.name] order by name for no key update;
-    -- An author may write that column: it begins again where it would end.
+    -- An author may write that column, so it wraps around instead of running over.
     update {schema}.periodic_task set windows_revision = windows_revision % 1000000000 + 1
     where windows_used @> array[new.name];
     return null;

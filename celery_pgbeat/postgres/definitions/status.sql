@@ -1,21 +1,21 @@
--- How things stand, for people: the views `status` and `overdue`, and explain().
+-- The present state, for people: the views `status` and `overdue`, and explain().
 --
--- All of it is told by the tables and now() alone: it must be right when every beat is dead. So what a beat would know
--- from its settings is here what a row bears (the lease of its last mark), else the default.
+-- All of it is read from the tables and now() alone: it must be right when every beat is dead. So where a beat would
+-- use a setting, this uses what the row has (the lease of its last mark), else the default.
 
--- An instant as people read it.
+-- An instant for people.
 create or replace function {schema}.shown(instant timestamptz) returns text
 language sql stable parallel safe
 as $$ select to_char(instant at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') $$;
 
--- How long after its time something may be decided and still count as on time: 2 x (lease + poll).
--- The poll stands in no row; it matters only to who missed a notification.
+-- How long after its time something may be decided and still count as on time: 2 x (lease + poll). The poll is in no
+-- row; it matters only to a beat that missed a notification.
 create or replace function {schema}.patience(lease interval) returns interval
 language sql immutable parallel safe
 as $$ select float8 '2' * (coalesce(lease, interval '15 seconds') + interval '1 second') $$;
 
--- Whether a node that was seen then is believed to live: three of its signs of life may be missed. One of the future
--- is from before the clock was set back.
+-- Whether a node that was last seen then counts as alive: it may miss three heartbeats. An instant in the future is
+-- from before the clock was set back.
 create or replace function {schema}.is_recent(seen_at timestamptz) returns boolean
 language sql stable parallel safe
 as $$ select seen_at between {schema}.now() - interval '30 seconds' and {schema}.now() + interval '30 seconds' $$;
@@ -42,8 +42,8 @@ as $$
         'of which there is no sign of life')
 $$;
 
--- What the nodes' signs of life tell: since when no beat has been seen, and no worker that reports to us (NULL while
--- one lives), and when one was last seen. Nobody could be seen while the database was down.
+-- What the heartbeats of the nodes show: since when no beat was seen, and no worker that reports to us (NULL while one
+-- lives), and when one was last seen. While the database was down, none could be seen.
 create or replace function {schema}.nodes_in_words() returns table (no_beat text, beat_seen text, no_tracker text)
 language sql stable rows 1
 set search_path = pg_catalog, pg_temp
@@ -74,7 +74,7 @@ as $$
     ) as nodes
 $$;
 
--- Who has marked a row or a job, and whether the mark still counts; NULL where there is none.
+-- Which beat has marked a row or a job, and whether the mark still counts; NULL if there is none.
 create or replace function {schema}.mark_in_words(
     marked_by text, marked_at timestamptz, mark_lease interval
 ) returns text
@@ -90,7 +90,7 @@ as $$
     where marked_at is not null
 $$;
 
--- Why a periodic task that is due has not been decided, as far as its row and a living beat tell.
+-- Why a periodic task that is due has not been decided, as far as its row and the living beats show.
 create or replace function {schema}.why_undecided(
     task {schema}.periodic_task, no_beat text, beat_seen text
 ) returns text
@@ -108,8 +108,8 @@ as $$
     end
 $$;
 
--- Since when a running job has kept a run of its own periodic task from going out; NULL where there is none. What is
--- caught up is older than the job that it waits for.
+-- Since when a running job has kept a run of its own periodic task from starting; NULL if it has not. What is caught up
+-- is older than the job that it waits for.
 create or replace function {schema}.in_the_way_since(job {schema}.active_job) returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -169,7 +169,7 @@ begin
 end
 $$;
 
--- What a job waits for that has no place in its group yet.
+-- What a job waits for that has no slot in its group yet.
 create or replace function {schema}.place_in_words(group_name text) returns text
 language plpgsql stable
 as $$
@@ -194,8 +194,8 @@ begin
 end
 $$;
 
--- What a job that is not final does or waits for. `waiting_since`: what waits was put there at busy_until minus
--- pickup_deadline, or has its start due then.
+-- What a job that is not final does or waits for. `waiting_since` is busy_until minus pickup_deadline: since when it
+-- has waited, or when its start is due.
 create or replace function {schema}.job_in_words(job {schema}.active_job, no_tracker text) returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -252,8 +252,8 @@ begin
 end
 $$;
 
--- Up to when nothing of a periodic task goes out, because the clock was ahead when it was last decided or planned; NULL
--- where that is not so. A little ahead is what was decided while this statement ran, or over before anybody acts.
+-- Until when nothing of a periodic task is sent, because the clock was ahead when it was last decided or planned; else
+-- NULL. A little ahead is normal: decided while this statement ran, or over before anybody can act.
 create or replace function {schema}.ahead_until(task {schema}.periodic_task) returns timestamptz
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -345,7 +345,7 @@ as $$
     end
 $$;
 
--- What of a row's past is being filled in; null where nothing is.
+-- The backfills of a row that are running; NULL if there are none.
 create or replace function {schema}.backfills_in_words(name text) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -364,7 +364,7 @@ as $$
     ) as running
 $$;
 
--- One sentence: why a periodic task is, or is not, running now. It acts for the owner, so that who may ask needs no
+-- One sentence: why a periodic task is, or is not, running now. It acts for the owner, so that its caller needs no
 -- right to read arguments.
 create or replace function {schema}.explain(name text) returns text
 language plpgsql stable security definer
@@ -438,8 +438,8 @@ as $$
     ) as known
 $$;
 
--- How each periodic task stands. Each row asks the indexes of the jobs by its own name, so that a page of a million is
--- read as fast as one of a hundred; a row whose last job was well has nothing counted.
+-- The state of each periodic task. Each row looks up its jobs by its own name, so that a page of a million rows is as
+-- fast as one of a hundred. Failures are counted only if the last job did not succeed.
 create or replace view {schema}.status as
 select stored.name,
     {schema}.state_in_words(stored, active.job) as state,
@@ -496,8 +496,8 @@ left join lateral (
     where state = 'failed' and successes = 0
 ) as failing on true;
 
--- The periodic tasks that are to be planned. The planner takes `<>` for nearly always true and would read them all,
--- and what that would cost is worth a compilation to it.
+-- The periodic tasks that are to be planned. The planner takes `<>` for nearly always true and would read them all, at
+-- an estimated cost for which it would even compile the query.
 create or replace function {schema}.to_be_planned() returns table (
     name text, updated_at timestamptz, mark_lease interval
 )
@@ -510,8 +510,8 @@ as $$
     where {is_on} and planned_revision <> revision and next_run_at is null
 $$;
 
--- What should have happened and has not: each run, resumption or plan that is late by more than 2 x (lease + poll).
--- The reasons come last, so that who wants the latest hundred of a million waits for a hundred of them.
+-- What should have happened and has not: each run, resumption or plan that is late by more than 2 x (lease + poll). The
+-- reasons come last, so that a query for the latest hundred of a million computes a hundred of them.
 create or replace view {schema}.overdue as
 select late.name, late.due_at, {schema}.now() - late.due_at as late_by,
     concat_ws('; ',

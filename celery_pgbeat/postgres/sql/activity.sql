@@ -1,4 +1,4 @@
--- Tell how things are now: what is under way, what was made and ended of late, how long it took, what is late.
+-- Read the present state: what is under way, what was made and ended of late, how long it took, what is late.
 --
 -- What was made within the last `seconds` is read by the index on created_at.
 with recent as materialized (

@@ -1,9 +1,9 @@
 -- Finish a job: it leaves the active table in its final state, which frees its periodic task.
 --
--- Only the start that bears this token may say so; a row that a failover set back bears none yet. A job that was asked
--- to end and failed is revoked: that is why it failed, as far as the worker can tell. Where failures in a row are to
--- pause the periodic task, the end is counted: in a condition that all others pass without a call, for what is planned
--- anew with each statement costs more than what is done.
+-- Only the start with this token may do so; a row that a failover set back has no token yet. A job that was asked to
+-- end and failed is revoked: that is why it failed, as far as the worker can tell.
+-- Where failures in a row pause the periodic task, the end is counted. All others pass that condition without a call,
+-- because what is planned with each statement costs more than what is done.
 with gone as (
     delete from {schema}.active_job as job
     where id = %(job)s and run = %(run)s

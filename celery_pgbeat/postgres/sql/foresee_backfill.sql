@@ -1,7 +1,7 @@
 -- Read what decides which occurrences of a periodic task a backfill would submit, and how far back the history goes.
 --
--- The function gets of the row only what it looks at, not the row itself: who may not read arguments may ask all the
--- same.
+-- The function gets only the columns that it reads, not the whole row: a role that may not read arguments can run it
+-- too.
 select name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at,
     max_runs, run_count, {schema}.microseconds(jitter) as jitter_microseconds, blackout, blackout_action,
     null::text as windows, null::timestamptz as held_back, revision, planned_from,

@@ -1,8 +1,8 @@
 -- Report that a worker lives and that these starts still run; a row that a failover set back runs again.
 --
 -- Such a row has no token. It waits for its first start, or for the attempt that runs here (retry.sql has raised its
--- attempt already, so an earlier attempt does not match). A row whose message went back to the broker (requeue.sql)
--- looks like neither, and stays as it is: its next start may be under way elsewhere.
+-- attempt already, so an earlier attempt does not match). A row whose message went back to the broker (requeue.sql) is
+-- neither, and stays as it is: its next start may be under way elsewhere.
 with beating as (
     select * from unnest(%(jobs)s::uuid[], %(runs)s::int[], %(attempts)s::int[], %(tokens)s::uuid[])
         as beating (id, run, attempt, token)

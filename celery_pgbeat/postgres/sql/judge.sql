@@ -1,8 +1,8 @@
 -- Decide about jobs that have been silent past busy_until: send again, run again, or lost.
 --
--- Never picked up: sent again under the same id, at most three times, but only where workers announce our
--- tracker (without it "never started" means only that nobody told us), and not where only the result backend is
--- asked. Died while running: on_lost says.
+-- Never started: sent again under the same id, at most three times. But only if workers announce our tracker (without
+-- it, "never started" means only that no worker has reported), and not if only the result backend is asked. Died while
+-- running: on_lost decides.
 with silent as materialized (
     select id,
         case

@@ -1,4 +1,4 @@
--- Tell how long a message may stay unacknowledged by what the periodic tasks that run say.
+-- Read how long the definitions of the periodic tasks that run let a message stay unacknowledged.
 select
     (
         select {schema}.microseconds(coalesce(max(max_run_time), interval '0')) from {schema}.periodic_task

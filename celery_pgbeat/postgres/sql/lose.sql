@@ -1,8 +1,7 @@
 -- Give up a start whose process died: the job is lost, or left to its silence where it may run again.
 --
--- The rerun waits until busy_until has passed, so that a job that kills its process each time does so every
--- half minute and not in a tight loop. Only the start that bears this token is given up. A job that was asked to
--- end never runs again.
+-- The rerun waits until busy_until has passed. So a job that kills its process each time does so every half minute and
+-- not in a tight loop. Only the start with this token is given up. A job that was asked to end never runs again.
 with held as materialized (
     select id, on_lost = 'rerun' and stop_request is null as again from {schema}.active_job
     where id = %(job)s and run = %(run)s and token = %(token)s

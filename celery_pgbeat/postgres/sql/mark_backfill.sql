@@ -1,7 +1,7 @@
 -- Mark one running backfill that has room for a job, or is to be ended, and read what decides its occurrences.
 --
--- The oldest first, but for those that this beat has just left because somebody holds their row. Who marks at the same
--- moment is stepped over; what he has committed is seen by the conditions on the mark, under the lock.
+-- The oldest first, but not those that this beat has just left because their row was locked. A backfill that another
+-- beat is marking is skipped. What that beat has committed is seen by the conditions on the mark, under the lock.
 with marked as (
     update {schema}.backfill as backfill
     set marked_by = %(beat)s, marked_at = {schema}.now(), mark_lease = make_interval(secs => %(lease)s)

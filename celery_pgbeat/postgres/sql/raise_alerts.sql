@@ -1,9 +1,9 @@
 -- Raise an alert for what is overdue and for each dead beat, once in the whole cluster, and end what is over.
 --
--- The primary key decides which of two beats raises it. Both insert in the order of the names, so neither waits for
--- who waits for it; what another beat is ending is stepped over.
--- Where the clock says something else than the beat expects, it has just been set: then nothing is raised.
--- A hundred overdue periodic tasks are enough of a sign: more are never looked for, however many there are.
+-- The primary key decides which of two beats raises it. Both insert in the order of the names, so they never wait for
+-- each other in a circle. What another beat is ending is skipped.
+-- If the clock differs from what the beat expects, it has just been set: then no alert is raised.
+-- A hundred overdue periodic tasks are enough: no more are looked for, however many there are.
 with ended as materialized (
     select kind, name from {schema}.alert
     where case kind

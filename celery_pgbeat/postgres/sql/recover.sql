@@ -1,11 +1,10 @@
--- Take over up to %(batch)s jobs that nobody is sending: given back, made by trigger, or left by a beat whose lease is
--- over.
+-- Take over up to %(batch)s jobs that no beat sends: given back, made by trigger, or of a beat whose lease is over.
 --
--- What is under way is looked at again before it is sent: a job whose row is gone or paused, or whose time has passed,
--- is recorded instead. Manual and backfill jobs go out all the same, and so does what the broker has had before (sent
--- again, run again). A job that has waited for its turn is late by design: only its catchup_window is asked. Nothing is
--- dropped for a newer occurrence that may itself be passed over in a blackout window.
---   Whether a window covers this moment only the beat can tell, so the windows of such a row come with its job.
+-- What is under way is checked again before it is sent: a job whose row is gone or paused, or whose time has passed, is
+-- recorded instead. Manual and backfill jobs are sent all the same, and so is what the broker has had before (sent
+-- again, run again). A job that has waited for its turn is late by design: only its catchup_window counts. No job is
+-- dropped for a newer occurrence that may itself be skipped in a blackout window.
+-- Only the beat can tell whether a window covers this moment, so the windows of such a row are returned with its job.
 with candidates as materialized (
     select job.id,
         case

@@ -1,7 +1,7 @@
 -- Record that a running job's message went back to the broker: it waits again.
 --
--- With `resend` nobody knows whether the message comes back in time to be started: a beat sends another, and
--- of the two copies one starts. A job that was asked to end is revoked instead, and the guard drops its message.
+-- With `resend` it is unknown whether the message comes back in time to be started: a beat sends another, and of the
+-- two copies one starts. A job that was asked to end is revoked instead, and the guard drops its message.
 with held as materialized (
     select id, stop_request from {schema}.active_job
     where id = %(job)s and run = %(run)s and attempt = %(attempt)s and token = %(token)s

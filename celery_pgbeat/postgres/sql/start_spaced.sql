@@ -1,11 +1,11 @@
 -- Start a job whose periodic task has a min_gap, unless its last start was too short a time ago.
 --
--- Which copy may start is decided as in start.sql. Too early can only be the first start of a job that nobody asked for
--- by hand; it is recorded as skipped. Each start is remembered in one row a name, and that row's lock decides between
--- two that come at the same moment: the second one sees what the first has written. Who asks again with the token of a
--- start that was heard is not measured against itself. A last start that lies further ahead than the gap comes from a
--- clock that was set back, and counts as none; nor does one of another row of that name, which has been removed since.
--- The row is only read: an author's open transaction is in nobody's way.
+-- Which copy may start is decided as in start.sql. Only the first start of a job that no person asked for can be too
+-- early; it is recorded as skipped. Each start is remembered in one row for each name, and the lock of that row decides
+-- between two starts of the same moment: the second one sees what the first has written. A start that is repeated with
+-- its own token is not measured against itself. A last start that is further ahead than the gap comes from a clock that
+-- was set back, and does not count. Nor does one of an earlier row of that name, which has been removed since. The row
+-- is only read, so an author's open transaction does not block a start.
 with candidate as materialized (
     select id, periodic_task, min_gap, token is not distinct from %(token)s as heard,
         %(attempt)s = 0 and run = 0 and started_at is null and origin not in ('manual', 'backfill') as first

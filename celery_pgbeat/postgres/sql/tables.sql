@@ -1,4 +1,4 @@
--- Tell what Postgres knows of the size of our tables and of what lies dead in them.
+-- Read what Postgres knows of the size of our tables and of the dead rows in them.
 select class.relname::text as name, n_live_tup as live, n_dead_tup as dead,
     greatest(last_vacuum, last_autovacuum) as vacuumed_at, pg_total_relation_size(relid) as bytes,
     current_setting('autovacuum')::boolean as autovacuum,

@@ -1,4 +1,4 @@
--- Stop waiting for reports that no worker sends: jobs at the broker are tracked as `full` comes to here.
+-- Stop waiting for reports that no worker sends: jobs at the broker are tracked as `full` acts here.
 --
 -- Under `send` our knowledge of them has ended, so they are final.
 with ended as (
