@@ -23,53 +23,34 @@ create or replace function {schema}.new_job(
 ) returns setof {schema}.active_job
 language sql stable rows 1
 as $$
-    select
-        new_job.id,
-        definition.name,
-        new_job.scheduled_for,
-        new_job.due_at,
-        new_job.origin,
-        case when new_job.waits_for is null then 'pending' else 'buffered' end,
-        new_job.exclusive,
-        definition.task,
-        definition.queue,
+    select new_job.id, definition.name, new_job.scheduled_for, new_job.due_at, new_job.origin,
+        case when new_job.waits_for is null then 'pending' else 'buffered' end,  -- state
+        new_job.exclusive, definition.task, definition.queue,
         jsonb_build_object('args', definition.args, 'kwargs', definition.kwargs, 'priority', definition.priority,
                            'options', definition.options, 'sensitive', definition.sensitive,
                            'schedule', definition.schedule,
-                           'timezone', coalesce(definition.timezone, new_job.timezone)),
+                           'timezone', coalesce(definition.timezone, new_job.timezone)),  -- message
         definition.on_lost,
-        case when definition.tracking = 'full' then new_job.full_acts_as else definition.tracking end,
-        definition.min_gap,
-        definition.max_run_time,
-        case when new_job.origin <> 'backfill' then definition.pause_after_failures end,
-        new_job.pickup_deadline,
-        {schema}.now(),
-        null::timestamptz,  -- sent_at
-        null::timestamptz,  -- started_at
-        null::timestamptz,  -- attempt_at
+        case when definition.tracking = 'full' then new_job.full_acts_as else definition.tracking end,  -- tracking
+        definition.min_gap, definition.max_run_time,
+        case when new_job.origin <> 'backfill' then definition.pause_after_failures end,  -- pause_after_failures
+        new_job.pickup_deadline, {schema}.now(),  -- created_at
+        null::timestamptz, null::timestamptz, null::timestamptz,  -- sent_at, started_at, attempt_at
+        -- busy_until
         case when new_job.waits_for is null then {schema}.now() + new_job.pickup_deadline else 'infinity' end,
         case
             when new_job.waits_for is not null then 'infinity'
             when new_job.marked_at is null then '-infinity'
             else least(new_job.marked_at, {schema}.now()) + new_job.mark_lease
-        end,
-        0,  -- run
-        0,  -- attempt
-        (new_job.waits_for is null and new_job.marked_at is not null)::int,  -- sends
-        0,  -- resends
-        0,  -- refusals
-        null::uuid,  -- token
-        case when new_job.waits_for is null then new_job.beat end,
-        case when new_job.waits_for is null then new_job.marked_at end,
-        new_job.mark_lease,
-        new_job.beat,
-        null::text,  -- worker
-        null::text,  -- error
-        new_job.waits_for,
-        false,  -- waited
-        null::text,  -- stop_request
+        end,  -- check_at
+        0, 0, (new_job.waits_for is null and new_job.marked_at is not null)::int,  -- run, attempt, sends
+        0, 0, null::uuid,  -- resends, refusals, token
+        case when new_job.waits_for is null then new_job.beat end,  -- marked_by
+        case when new_job.waits_for is null then new_job.marked_at end,  -- marked_at
+        new_job.mark_lease, new_job.beat, null::text, null::text,  -- worker, error
+        new_job.waits_for, false, null::text,  -- waited, stop_request
         definition.group_name,
-        case when definition.group_name is not null and new_job.waits_for is null then 0 end,
+        case when definition.group_name is not null and new_job.waits_for is null then 0 end,  -- slot
         new_job.backfill
 $$;
 
@@ -90,30 +71,13 @@ create or replace function {schema}.archived(
 ) returns setof {schema}.finished_job
 language sql stable rows 1
 as $$
-    select
-        job.id,
-        job.periodic_task,
-        job.scheduled_for,
-        null::timestamptz,  -- last_scheduled_for
-        1,  -- occurrences
-        job.origin,
-        archived.state,
-        archived.reason,
-        archived.blocked_by,
-        job.task,
-        job.queue,
-        archived.restart_data,
-        job.created_at,
-        coalesce(archived.sent_at, job.sent_at),
-        coalesce(archived.started_at, job.started_at),
-        {schema}.now(),
-        job.run,
-        coalesce(archived.attempt, job.attempt),
-        job.sends,
-        coalesce(archived.beat, job.beat),
-        coalesce(archived.worker, job.worker),
-        archived.error,
-        case when job.state <> 'buffered' then job.busy_until end
+    select job.id, job.periodic_task, job.scheduled_for, null::timestamptz, 1,  -- last_scheduled_for, occurrences
+        job.origin, archived.state, archived.reason, archived.blocked_by, job.task, job.queue, archived.restart_data,
+        job.created_at, coalesce(archived.sent_at, job.sent_at), coalesce(archived.started_at, job.started_at),
+        {schema}.now(),  -- finished_at
+        job.run, coalesce(archived.attempt, job.attempt), job.sends, coalesce(archived.beat, job.beat),
+        coalesce(archived.worker, job.worker), archived.error,
+        case when job.state <> 'buffered' then job.busy_until end  -- busy_until
 $$;
 
 -- What a lost job that never started needs to start after all; NULL for one that has started.

@@ -17,39 +17,13 @@
 create or replace function {schema}.mark(
     beat text, lease double precision, batch int, fresh int, lazy_names text[]
 ) returns table (
-    name text,
-    schedule text,
-    timezone text,
-    anchor timestamptz,
-    dst text,
-    start_at timestamptz,
-    end_at timestamptz,
-    max_runs int,
-    run_count int,
-    jitter interval,
-    blackout text[],
-    blackout_action text,
-    windows text,
-    held_back timestamptz,
-    revision bigint,
-    planned_from timestamptz,
-    task text,
-    args text,
-    kwargs text,
-    queue text,
-    priority smallint,
-    options text,
-    sensitive boolean,
-    catchup text,
-    catchup_window interval,
-    catchup_limit int,
-    max_run_time interval,
-    next_run_at timestamptz,
-    planned_for timestamptz,
-    last_run_at timestamptz,
-    marked_at timestamptz,
-    taken_over boolean,
-    created_at timestamptz
+    name text, schedule text, timezone text, anchor timestamptz, dst text, start_at timestamptz, end_at timestamptz,
+    max_runs int, run_count int, jitter interval, blackout text[], blackout_action text, windows text,
+    held_back timestamptz, revision bigint, planned_from timestamptz,
+    task text, args text, kwargs text, queue text, priority smallint, options text, sensitive boolean,
+    catchup text, catchup_window interval, catchup_limit int, max_run_time interval,
+    next_run_at timestamptz, planned_for timestamptz, last_run_at timestamptz, marked_at timestamptz,
+    taken_over boolean, created_at timestamptz
 )
 language plpgsql rows 10
 set search_path = pg_catalog, pg_temp
