@@ -104,7 +104,7 @@ def test_of_ten_processes_on_an_empty_database_one_migrates_and_none_fails(datab
     assert gate.value("select count(*) from pgbeat.schema_version") == 1
 
 
-def test_a_current_schema_takes_no_lock_that_anybody_at_work_would_feel(
+def test_a_current_schema_takes_no_lock_that_blocks_other_sessions(
     database: str, engine: Engine, impatient_engine: Engine
 ) -> None:
     migrate(engine)
@@ -117,7 +117,7 @@ def test_a_current_schema_takes_no_lock_that_anybody_at_work_would_feel(
     assert migrate(impatient_engine) == 0
 
 
-def test_a_schema_that_is_behind_waits_for_who_migrates_names_who_it_is_and_not_for_ever(
+def test_a_migration_waits_for_another_one_for_a_while_and_names_its_session(
     database: str, engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "LOGGED_AFTER", 0.1)

@@ -64,7 +64,7 @@ def test_what_is_confirmed_counts_as_sent_with_how_late_it_was(
     assert 39 < total < 60
 
 
-def test_what_somebody_held_is_counted_when_it_is_confirmed_again(counted: Counted, migrated_database: str) -> None:
+def test_a_job_whose_row_was_locked_is_counted_when_it_is_confirmed(counted: Counted, migrated_database: str) -> None:
     make_due(counted.store, "a")
     submit_free(counted.store)
     (row,) = counted.store.database.execute("select id from pgbeat.active_job")

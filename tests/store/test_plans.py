@@ -248,7 +248,7 @@ def test_a_mark_waits_for_no_disk_and_what_is_said_after_it_does(migrated_databa
     assert "on" == session.value("show synchronous_commit")
 
 
-def test_p11_who_waits_is_found_by_one_probe_for_each_name(store: BeatQueries) -> None:
+def test_p11_waiting_jobs_are_found_by_one_probe_for_each_name(store: BeatQueries) -> None:
     plan = explained(store, "select array_agg(x) from unnest(pgbeat.waited_for()) as x")
     assert "rows=5 " in plan
     (row,) = store.database.execute("select pgbeat.waited_for() as names")

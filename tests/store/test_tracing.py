@@ -73,7 +73,7 @@ def test_a_tick_is_its_phases_with_their_counts(store: TracingQueries, seen: Exp
     assert 1 == len({span.context.trace_id for span in seen.spans})
 
 
-def test_a_second_submit_of_what_was_held_is_a_second_phase_of_the_same_tick(
+def test_a_second_submit_of_a_locked_row_is_a_second_phase_of_the_same_tick(
     store: TracingQueries, seen: Exported
 ) -> None:
     make_due(store, "a")
@@ -111,7 +111,7 @@ def test_a_submit_that_fails_is_a_phase_with_an_error(
     )
 
 
-def test_what_somebody_held_keeps_its_tick_open_until_it_is_confirmed_again(
+def test_a_job_whose_row_was_locked_keeps_its_tick_open_until_it_is_confirmed(
     store: TracingQueries, seen: Exported, migrated_database: str
 ) -> None:
     make_due(store, "a")
