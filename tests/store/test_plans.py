@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,6 +13,7 @@ import pytest
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Unstarted, WorkerQueries
+from tests.store import test_every_statement
 from tests.store.reads import read_by
 from tests.store.session import Session
 from tests.store.ticks import beat, decided
@@ -253,3 +255,20 @@ def test_p11_waiting_jobs_are_found_by_one_probe_for_each_name(store: BeatQuerie
     assert "rows=5 " in plan
     (row,) = store.database.execute("select pgbeat.waited_for() as names")
     assert [f"row-{n}" for n in range(5)] == row.names
+
+
+def test_postgres_inlines_the_functions_that_statements_share(migrated_database: str) -> None:
+    """One that is not inlined would be planned in each call."""
+    session = Session(migrated_database)
+    shared = re.compile(r"\b(archived|lost|new_job|is_marked)\(")
+    plans = {}
+    with session.connection.cursor() as cursor:
+        for name in test_every_statement.NAMES:
+            if shared.search(statement(name, "pgbeat")):
+                cursor.execute(
+                    f"explain verbose {statement(name, 'pgbeat')}", test_every_statement.parameters(name) or None
+                )
+                plans[name] = "\n".join(line for (line,) in cursor)
+
+    assert {"finish", "judge", "recover", "submit"} <= set(plans)
+    assert [] == [name for name, plan in plans.items() if shared.search(plan)]

@@ -282,6 +282,7 @@ as $$
 declare
     definition {schema}.periodic_task;
     other {schema}.active_job;
+    wanted constant uuid := gen_random_uuid();
     job uuid;
     limited boolean;
 begin
@@ -307,7 +308,7 @@ begin
         end if;
         insert into {schema}.active_job
         select * from {schema}.new_job(
-            definition, gen_random_uuid(), {schema}.now(), null, 'manual',
+            definition, wanted, {schema}.now(), null, 'manual',
             definition.overlap <> 'allow' and other.id is null, case when limited then 'slot' end,
             coalesce(definition.pickup_deadline, interval '1 day'))
         on conflict do nothing
