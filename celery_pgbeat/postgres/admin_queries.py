@@ -1,7 +1,7 @@
-"""What operators ask, by the shell and by what is built on it: pages of rows, nodes, what is stuck, what grows.
+"""The statements of operators, by the CLI and what is built on it: pages of rows, nodes, what is stuck, what grows.
 
-Reading takes no lock. What writes (`import`, `remove`) is the operator's own transaction, prepared in full before it
-begins.
+Reading takes no lock. What writes (`import`, `remove`) runs in the operator's own transaction, prepared in full before
+it begins.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class AdminQueries:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._doors = ApiQueries(database.schema, lambda: database)
+        self._api = ApiQueries(database.schema, lambda: database)
 
     def page_of_tasks(self, *, limit: int, after: str = "", **filters: Any) -> list[Row]:
         """Read a page of periodic tasks in name order.
 
         Args:
-            limit: at most so many.
+            limit: the most rows to return.
             after: only names later than this: the last one of the page before.
             **filters: pattern (of SQL's LIKE), task, queue, managed_by, group_name, enabled, with_problem;
                 None for any.
@@ -52,7 +52,7 @@ class AdminQueries:
         """Read a page of jobs, the latest first.
 
         Args:
-            limit: at most so many.
+            limit: the most rows to return.
             before: the id of the last job of the page before.
             before_at: when that one was created.
             **filters: name, pattern (of SQL's LIKE), state, reason, task, queue, since; None for any.
@@ -61,12 +61,12 @@ class AdminQueries:
         return self._run("page_of_jobs", limit=limit, before=before, before_at=before_at, **{**known, **filters})
 
     def created_at_of(self, job: str) -> datetime | None:
-        """Tell when a job was created; None where nobody knows it."""
+        """Return when a job was created; None if there is no such job."""
         rows = self._run("created_at_of", job=job)
         return rows[0]["created_at"] if rows else None
 
     def nodes(self, dead_after: timedelta) -> list[Row]:
-        """List the beats and workers that have been heard of within a day, with what each holds at this moment."""
+        """List the beats and workers that were seen within a day, with what each is doing at this moment."""
         return self._run("nodes", dead_after=dead_after.total_seconds())
 
     def definitions_of(self, names: Collection[str]) -> dict[str, Row]:
@@ -82,11 +82,11 @@ class AdminQueries:
 
     def similar_name(self, name: str) -> str | None:
         """Return the name that may have been meant."""
-        return self._doors.similar_name(name)
+        return self._api.similar_name(name)
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        """Open a transaction of the operator's own; what is done with its connection is done as a whole or not at all.
+        """Open a transaction; what is done with its connection is done as a whole or not at all.
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach, or went away before the end.
@@ -96,7 +96,7 @@ class AdminQueries:
             yield connection
 
     def hold(self, names: Collection[str], connection: Any) -> dict[str, str]:
-        """Hold the periodic tasks of these names until the transaction ends; return whose they are."""
+        """Lock the periodic tasks of these names until the transaction ends; return the `managed_by` of each."""
         return {row["name"]: row["managed_by"] for row in self._run("hold", connection, names=list(names))}
 
     def schedule(self, records: Iterable[str], connection: Any) -> int:
@@ -104,12 +104,12 @@ class AdminQueries:
         return len(self._run("schedule", connection, definitions=f"[{','.join(records)}]", running_first=[]))
 
     def remove(self, names: Collection[str], managed_by: str, connection: Any) -> list[str]:
-        """Remove periodic tasks of this owner; return the names of those that there were."""
+        """Remove periodic tasks of this owner; return the names of those that existed."""
         rows = self._run("remove", connection, names=list(names), managed_by=managed_by)
         return [row["name"] for row in rows]
 
     def clock(self) -> datetime:
-        """Tell the time, by the clock that everything is decided by."""
+        """Return the time by the clock that decides everything."""
         now: datetime = self._run("clock")[0]["now"]
         return now
 
@@ -118,36 +118,36 @@ class AdminQueries:
         return {row["timezone"]: row["name"] for row in self._run("zones_in_use")}
 
     def offsets_of(self, zone: str, instants: Sequence[datetime]) -> dict[datetime, int]:
-        """Tell how far a zone's clock is from UTC at these instants, in seconds."""
+        """Return how far a zone's clock is from UTC at these instants, in seconds."""
         rows = self._run("offsets_of", zone=zone, instants=list(instants))
         return {row["instant"]: row["seconds"] for row in rows}
 
     def tasks_in_use(self) -> list[Row]:
-        """Read the Celery tasks that periodic tasks name which run, each with how many and one of their names."""
+        """Read the Celery tasks of the periodic tasks that run, each with their number and one of their names."""
         return self._run("tasks_in_use")
 
     def longest_waits(self) -> Row:
-        """Tell how long a message may stay unacknowledged by what the periodic tasks that run say."""
+        """Return how long the definitions of the periodic tasks that run let a message stay unacknowledged."""
         return self._run("longest_waits")[0]
 
     def stuck(self, patience: timedelta) -> dict[str, Row]:
-        """Tell what hangs, by its kind: how many, one of them, since when."""
+        """Return what is stuck, by its kind: how many, one of them, since when."""
         return {row["kind"]: row for row in self._run("stuck", patience=patience.total_seconds())}
 
     def tables(self) -> list[Row]:
-        """Tell what Postgres knows of the size of our tables and of what lies dead in them."""
+        """Return what Postgres knows of the size of our tables and of the dead rows in them."""
         return self._run("tables", schema=self.database.schema)
 
     def oldest_transaction(self) -> Row | None:
-        """Tell the oldest transaction that keeps dead rows from being removed, as far as this user may see it."""
+        """Return the oldest transaction that keeps dead rows from being removed, as far as this user may see it."""
         return next(iter(self._run("oldest_transaction")), None)
 
     def days(self) -> Row:
-        """Tell which days of the history there are, and whether a row has fallen into the net."""
+        """Return which days of the history there are, and whether the default partition has a row."""
         return self._run("days")[0]
 
     def missing_grants(self) -> list[Row]:
-        """Read what this user may not do of what a beat has to."""
+        """Read the rights that a beat needs and this user lacks."""
         return self._run("missing_grants")
 
     def open_schemas(self) -> list[Row]:
@@ -155,7 +155,7 @@ class AdminQueries:
         return self._run("open_schemas")
 
     def activity(self, seconds: float, on_time: timedelta) -> Row:
-        """Tell how things are now, and what was made within the last `seconds`."""
+        """Return the present state, and what was made within the last `seconds`."""
         return self._run("activity", seconds=seconds, on_time=on_time.total_seconds())[0]
 
     def problems(self, limit: int) -> list[Row]:
@@ -171,7 +171,7 @@ class AdminQueries:
         return self._run("latest_due", limit=limit, on_time=on_time.total_seconds())
 
     def _run(self, name: str, /, connection: Any = None, **parameters: Any) -> list[Row]:
-        rows = self._doors.run(name, connection, **parameters)
+        rows = self._api.run(name, connection, **parameters)
         return [{column: _in_utc(value) for column, value in row.items()} for row in rows]
 
 

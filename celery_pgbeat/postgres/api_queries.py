@@ -1,7 +1,7 @@
-"""What the Python door, the shell door and the declarations in code say to Postgres.
+"""The statements of the Python API, the CLI and the declarations in code.
 
-Alone, each statement commits by itself. With `connection` it joins the caller's transaction, whatever kind of
-connection that is, and the caller decides.
+Alone, each statement commits by itself. With `connection`, of whatever kind, it joins the caller's transaction, which
+the caller commits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from celery_pgbeat.postgres.engine import reading_binary
 from celery_pgbeat.postgres.spans import as_written, with_spans
 from celery_pgbeat.postgres.statements import statement
 
-# What our own functions raise, by its SQLSTATE.
+# What our own functions raise, by SQLSTATE.
 MEANINGS = {"P0002": UnknownPeriodicTask, "42704": UnknownBackfill, "55000": BackfillOver}
 
 Record = Mapping[str, Any]
@@ -93,7 +93,7 @@ class ApiQueries:
             refusal = self._refusal(error)
             if refusal is None:
                 raise
-            # Without the cause: SQLAlchemy's error would show the parameters, which are people's arguments.
+            # Without the cause: SQLAlchemy's error would show the parameters, which may be secret.
             raise refusal from None
 
     @contextmanager
@@ -107,7 +107,7 @@ class ApiQueries:
             yield own
 
     def _refusal(self, error: Exception) -> Exception | None:
-        """Return what a SQLSTATE means to a person, None where it means nothing to us."""
+        """Return our own error for a SQLSTATE, None where we have none."""
         origin = getattr(error, "orig", None) or error
         code = sqlstate(origin)
         if code is None:
@@ -139,7 +139,7 @@ def translating(database: Database) -> Iterator[None]:
 
 
 def _joined(connection: Any, sql: str, parameters: dict[str, Any]) -> list[Row]:
-    """Run a statement on somebody's SQLAlchemy connection or session, or on a driver's own connection."""
+    """Run a statement on the caller's SQLAlchemy connection or session, or on a driver's own connection."""
     if type(connection).__name__.startswith("Async"):
         raise TypeError(
             f"connection is an {type(connection).__name__}: pass the synchronous one, inside `await ….run_sync(...)`"

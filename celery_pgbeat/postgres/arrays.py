@@ -1,4 +1,4 @@
-"""Lists as Postgres reads them fastest: one text for all elements, in place of a parsed expression for each."""
+"""Lists in the form that Postgres reads fastest: one text for all elements, not an expression for each."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SPECIAL = re.compile(r'(["\\])')
 def array_text(values: Iterable[Any]) -> str:
     r"""Return the array as text, to be cast by the statement (`%(names)s::text[]`); None is NULL.
 
-    A driver writes `ARRAY['…'::timestamptz, …]`, and Postgres parses as many expressions: for a thousand rows of
-    fifteen columns that takes longer than what is done with them.
+    A driver writes `ARRAY['…'::timestamptz, …]`, and Postgres parses an expression for each element. For a thousand
+    rows of fifteen columns that takes longer than the statement itself.
 
     Example:
         >>> print(array_text(["a", 'b "c" \\', None, 1.5]))
@@ -25,7 +25,7 @@ def array_text(values: Iterable[Any]) -> str:
 
 
 def _texts(values: Iterable[Any]) -> Iterator[str]:
-    last, text = None, ""  # many rows fall due at one instant: its text is made once
+    last, text = None, ""  # many rows are due at one instant: its text is made once
     for value in values:
         if type(value) is not datetime:
             yield _element(value)
@@ -39,7 +39,7 @@ def _element(value: Any) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, str):
-        text = str.__str__(value)  # of a subclass, as an enum's member is, what it holds and not how it shows itself
+        text = str.__str__(value)  # of a subclass (an enum's member is one) its value, not what its __str__ returns
         return f'"{SPECIAL.sub(_ESCAPED, text)}"' if '"' in text or "\\" in text else f'"{text}"'
     return value.hex if type(value) is UUID else str(value)
 

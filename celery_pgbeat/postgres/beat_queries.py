@@ -1,18 +1,16 @@
-"""What the beats say to Postgres: one method a statement, the same verb.
+"""The statements of the beats: one method for each, of the same name.
 
-Instants come back aware in UTC, whatever zone the session shows them in.
+What they return is in beat_results.py.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from datetime import datetime, timedelta, timezone
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, cast
-
-from sqlalchemy.engine import Row
 
 from celery_pgbeat.planning import (
     BackfillRow,
@@ -21,99 +19,29 @@ from celery_pgbeat.planning import (
     Due,
     History,
     Planned,
-    PlanningRow,
     Postponed,
     Unplanned,
 )
 from celery_pgbeat.postgres.arrays import array_text
+from celery_pgbeat.postgres.beat_results import (
+    Confirmed,
+    Judged,
+    PendingWork,
+    Recovered,
+    Submitted,
+    as_uuid,
+    in_utc,
+    planning_values,
+    recalled,
+    records,
+)
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import latest
-from celery_pgbeat.postgres.spans import span_of, with_spans
 
-UTC = timezone.utc
-WINDOWS = [field.name for field in fields(PlanningRow)].index("windows")
-# Where the spans stand among what planning reads of a row, for each shape of it.
-SPANS: dict[type[PlanningRow], list[int]] = {
-    shape: [
-        place for place, one in enumerate(fields(shape)) if one.name in ("jitter", "catchup_window", "max_run_time")
-    ]
-    for shape in (Unplanned, Due, BackfillRow)
-}
+__all__ = ["BeatQueries", "Confirmed", "Judged", "PendingWork", "Recovered", "Submitted", "recalled"]
+
 MOST_BUFFERED = 1000  # jobs of one periodic task that wait for their turn under `buffer_all`
 MOST_RECALLED = 2000  # jobs of the history that one step of a backfill looks at
-
-
-@dataclass(frozen=True, slots=True)
-class PendingWork:
-    """What a look saw: the database's time, what there is to do, and when the next row will be due."""
-
-    now: datetime
-    due: bool
-    next_run_at: datetime | None
-    unplanned: bool
-    unsent: bool
-    admissible: bool
-    unreported: bool
-    lapsed: bool
-    in_time: bool
-    resumes: bool
-    failing: bool
-    backfills: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Submitted:
-    """What became of one decision: `made` a job, or the job `blocked_by` was in the way; `lost` gave way first.
-
-    A job that was made and `waits` is buffered: it is sent when its turn comes.
-    """
-
-    name: str
-    made: bool
-    waits: bool
-    blocked_by: uuid.UUID | None
-    lost: uuid.UUID | None
-
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """A job taken over; with a `reason` it was recorded as skipped instead."""
-
-    id: uuid.UUID
-    periodic_task: str
-    scheduled_for: datetime
-    origin: str
-    task: str
-    queue: str | None
-    message: str | None
-    max_run_time: timedelta | None
-    run: int
-    reason: str | None
-    # Where its row is asked before it is sent: when it was due, and how much later it may be sent.
-    due_at: datetime | None = None
-    catchup_window: timedelta | None = None
-    # Likewise the blackout windows, with what they are read by.
-    blackout: Sequence[str] | None = None
-    timezone: str | None = None
-    windows: Mapping[str, tuple[Sequence[str], str | None]] = field(default_factory=dict)
-    sends: int = 1  # how often a beat has set out to send it, this time included
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What was decided about a silent job: `resend`, `rerun` or `lost`."""
-
-    id: uuid.UUID
-    periodic_task: str
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmed:
-    """The jobs that are `sent` now, and those whose rows another transaction locks: confirm these again."""
-
-    jobs: set[uuid.UUID]
-    held: set[uuid.UUID]
 
 
 class BeatQueries:
@@ -128,7 +56,7 @@ class BeatQueries:
     def look(self, lazy_names: Sequence[str] = ()) -> PendingWork:
         """Look, without a lock or a write, whether there is anything to do, and when the next row is due."""
         (row,) = self._run("look", lease=self.lease, lazy_names=list(lazy_names))
-        return PendingWork(**next(_records([row])))
+        return PendingWork(**next(records([row])))
 
     def mark(self, batch: int, lazy_names: Sequence[str] = (), fresh: int = 0) -> list[Due]:
         """Mark up to `batch` due periodic tasks for this beat, those due longest first.
@@ -136,14 +64,16 @@ class BeatQueries:
         `fresh` of them are those due last.
         """
         rows = self._run(
-            "mark", beat=self.beat, lease=self.lease, batch=batch, fresh=fresh, lazy_names=list(lazy_names)
+            "mark", direct=True, beat=self.beat, lease=self.lease, batch=batch, fresh=fresh, lazy_names=list(lazy_names)
         )
-        return sorted((Due(*values) for values in _planning(Due, rows)), key=lambda due: (due.next_run_at, due.name))
+        return sorted(
+            (Due(*values) for values in planning_values(Due, rows)), key=lambda due: (due.next_run_at, due.name)
+        )
 
     def unplanned(self, batch: int, after: str = "") -> list[Unplanned]:
-        """Read up to `batch` periodic tasks whose next run is still to be planned, those behind a name."""
+        """Read up to `batch` periodic tasks whose next run is still to be planned, those after a name."""
         rows = self._run("unplanned", batch=batch, after=after)
-        return [Unplanned(*values) for values in _planning(Unplanned, rows)]
+        return [Unplanned(*values) for values in planning_values(Unplanned, rows)]
 
     def plan(self, planned: Sequence[Planned], default_timezone: str) -> list[tuple[str, datetime | None, str | None]]:
         """Plan: store next runs (or problems) of rows whose definition is still the one that was planned."""
@@ -159,7 +89,7 @@ class BeatQueries:
             timezone=default_timezone,
             version=self._version,
         )
-        return [(row[0], _utc(row[1]), row[2]) for row in rows]
+        return [(row[0], in_utc(row[1]), row[2]) for row in rows]
 
     def report_problem(self, problems: Sequence[tuple[Due, str]]) -> list[str]:
         """Write down why marked periodic tasks cannot be planned."""
@@ -176,9 +106,10 @@ class BeatQueries:
     def submit_free(
         self, decisions: Sequence[Decision], default_timezone: str, full_acts_as: str = "full"
     ) -> list[Submitted]:
-        """Submit the decided occurrences that nothing stands in the way of; the others are `submit`'s."""
+        """Submit the decided occurrences that nothing stands in the way of; `submit` takes the others."""
         rows = self._run(
             "submit_free",
+            direct=True,
             beat=self.beat,
             timezone=default_timezone,
             full_acts_as=full_acts_as,
@@ -209,11 +140,11 @@ class BeatQueries:
             **_columns(decisions),
         )
         answers: dict[str, Submitted] = {}
-        # What was submitted comes first, then what stood in the way, then what left it.
+        # First the rows that were submitted, then the jobs in the way, then those that gave way.
         for name, made, waits, blocked_by, lost in rows:
             known = answers.get(name) or Submitted(name, made, waits, None, None)
             answers[name] = replace(
-                known, blocked_by=_uuid(blocked_by) or known.blocked_by, lost=_uuid(lost) or known.lost
+                known, blocked_by=as_uuid(blocked_by) or known.blocked_by, lost=as_uuid(lost) or known.lost
             )
         return list(answers.values())
 
@@ -236,7 +167,7 @@ class BeatQueries:
         return int(row[0])
 
     def admit(self, batch: int) -> int:
-        """Give the free places of groups to up to `batch` jobs that wait for one; answers how many got one."""
+        """Give the free slots of groups to up to `batch` jobs that wait for one; return how many got one."""
         (row,) = self._run("admit", batch=batch)
         return int(row[0])
 
@@ -245,18 +176,20 @@ class BeatQueries:
         return [row[0] for row in self._run("regroup")]
 
     def still_marked(self, names: Sequence[str]) -> set[str]:
-        """Tell which of these rows still bear this beat's mark: a submit stepped over them."""
+        """Return which of these rows still have this beat's mark: a submit skipped them, because they were locked."""
         return {row[0] for row in self._run("still_marked", beat=self.beat, names=list(names))}
 
     def confirm(self, sent: Sequence[tuple[uuid.UUID, float]]) -> Confirmed:
         """Confirm that the broker took these jobs' messages; each with the seconds until it may start."""
         delays = {str(job): float(delay) for job, delay in sent if delay}
-        rows = self._run("confirm", beat=self.beat, jobs=[job for job, _ in sent], delays=json.dumps(delays))
-        found = [(cast(uuid.UUID, _uuid(job)), held) for job, held in rows]
+        rows = self._run(
+            "confirm", direct=True, beat=self.beat, jobs=[job for job, _ in sent], delays=json.dumps(delays)
+        )
+        found = [(cast(uuid.UUID, as_uuid(job)), held) for job, held in rows]
         return Confirmed({job for job, held in found if not held}, {job for job, held in found if held})
 
     def give_back(self, jobs: Iterable[uuid.UUID] | None = None, late: bool = False) -> int:
-        """Give unsent jobs back, so that any other beat sends them at once; without a list, all that are held.
+        """Give unsent jobs back, so that any other beat sends them at once; without a list, all that it has marked.
 
         `late`, when their lease is over, only those that this beat has not marked anew.
         """
@@ -268,7 +201,7 @@ class BeatQueries:
         return len(self._run("unmark", beat=self.beat, names=None if names is None else list(names)))
 
     def recover(self, batch: int, on_time: timedelta, lazy_names: Sequence[str] = ()) -> list[Recovered]:
-        """Take over up to `batch` jobs that nobody is sending."""
+        """Take over up to `batch` jobs that no beat is sending."""
         rows = self._run(
             "recover",
             beat=self.beat,
@@ -278,12 +211,12 @@ class BeatQueries:
             lazy_names=list(lazy_names),
         )
         return [
-            Recovered(**{**record, "id": _uuid(record["id"]), "windows": json.loads(record["windows"] or "{}")})
-            for record in _records(rows)
+            Recovered(**{**record, "id": as_uuid(record["id"]), "windows": json.loads(record["windows"] or "{}")})
+            for record in records(rows)
         ]
 
     def hold_back(self, held: Sequence[tuple[uuid.UUID, datetime]]) -> int:
-        """Hold jobs back that this beat has taken over and may not send yet, each until an instant."""
+        """Hold back jobs that this beat has taken over and may not send yet, each until an instant."""
         jobs, untils = [str(job) for job, _ in held], [until for _, until in held]
         return len(self._run("hold_back", beat=self.beat, jobs=jobs, untils=untils))
 
@@ -302,7 +235,7 @@ class BeatQueries:
             lazy_names=list(lazy_names),
             but=list(but),
         )
-        found = next((BackfillRow(*values) for values in _planning(BackfillRow, rows)), None)
+        found = next((BackfillRow(*values) for values in planning_values(BackfillRow, rows)), None)
         if found is not None:
             found.backfill = uuid.UUID(str(found.backfill))
         return found
@@ -322,8 +255,8 @@ class BeatQueries:
     ) -> str:
         """Submit one step of a backfill: its jobs and how far it has come, fenced by this very mark.
 
-        Returns `submitted`, `waiting` (likewise; its jobs wait for places in their group), `held` (nothing was done:
-        somebody holds the row, or has taken the place) or `lost`.
+        Returns `submitted`, `waiting` (likewise; its jobs wait for slots in their group), `held` (nothing was done:
+        another transaction locks the row, or has taken the place) or `lost` (the mark is not this one any more).
         """
         (row,) = self._run(
             "submit_backfill",
@@ -344,7 +277,7 @@ class BeatQueries:
         return str(row[0])
 
     def end_backfill(self, filling: BackfillRow, problem: str) -> bool:
-        """End a marked backfill that cannot go on, and write down why; tell whether that was done."""
+        """End a marked backfill that cannot go on, and write down why; return whether that was done."""
         rows = self._run(
             "end_backfill",
             backfill=str(filling.backfill),
@@ -356,7 +289,7 @@ class BeatQueries:
         return bool(rows)
 
     def recheck(self, batch: int) -> int:
-        """Move on up to `batch` jobs that were to be looked at by now and are in time: until their deadline."""
+        """Set `check_at` of up to `batch` jobs that are in time to their deadline."""
         return len(self._run("recheck", batch=batch, lease=self.lease))
 
     def recheck_ahead(self) -> int:
@@ -366,19 +299,19 @@ class BeatQueries:
     def judge(self, batch: int, resending: bool) -> list[Judged]:
         """Decide about jobs that have been silent past busy_until: send again, run again, or lost."""
         rows = self._run("judge", batch=batch, resending=resending)
-        return [Judged(cast(uuid.UUID, _uuid(row[0])), row[1], row[2]) for row in rows]
+        return [Judged(cast(uuid.UUID, as_uuid(row[0])), row[1], row[2]) for row in rows]
 
     def unreported(self, batch: int, names: Sequence[str] = ()) -> list[uuid.UUID]:
-        """Read the jobs whose end nobody reports, and that stand in somebody's way, or are past busy_until."""
-        return [cast(uuid.UUID, _uuid(row[0])) for row in self._run("unreported", batch=batch, names=list(names))]
+        """Read the jobs whose end no worker reports, and that are in the way of others, or are past busy_until."""
+        return [cast(uuid.UUID, as_uuid(row[0])) for row in self._run("unreported", batch=batch, names=list(names))]
 
     def untrack(self, acts_as: str) -> int:
-        """Stop waiting for reports that nobody sends: jobs at the broker are tracked as `full` comes to here."""
+        """Stop waiting for reports that no worker sends: jobs at the broker are tracked as `full` acts here."""
         (row,) = self._run("untrack", acts_as=acts_as)
         return int(row[0])
 
     def settle(self, told: Sequence[tuple[uuid.UUID, str]]) -> int:
-        """Settle jobs that nobody reports, each in the final state that the result backend tells."""
+        """Settle jobs that no worker reports, each in the final state that the result backend has."""
         jobs, states = [str(job) for job, _ in told], [state for _, state in told]
         return len(self._run("settle", jobs=jobs, states=states))
 
@@ -402,7 +335,7 @@ class BeatQueries:
             jobs=[str(job) for job, _ in refused],
             errors=[error[:500].replace("\0", "") for _, error in refused],
         )
-        return [cast(uuid.UUID, _uuid(row[0])) for row in rows if row[1]]
+        return [cast(uuid.UUID, as_uuid(row[0])) for row in rows if row[1]]
 
     def skip(self, jobs: Sequence[uuid.UUID], reason: str) -> int:
         """Record held jobs as skipped for this reason: they are never sent."""
@@ -413,14 +346,14 @@ class BeatQueries:
         return [row[0] for row in self._run("resume_due", batch=batch)]
 
     def pause_failing(self, batch: int) -> list[tuple[str, str | None]]:
-        """Pause up to `batch` periodic tasks of which so many jobs have failed in a row; answers each with the reason.
+        """Pause up to `batch` periodic tasks whose jobs have failed too often in a row; return each with the reason.
 
-        Without a reason those for which a pause was due and is no more.
+        Without a reason: those for which a pause was due and is not any more.
         """
         return [(row[0], row[1]) for row in self._run("pause_failing", batch=batch)]
 
     def announce(self, hostname: str, pid: int, version: str) -> None:
-        """Announce this beat, or say that it is still alive."""
+        """Announce this beat, or record that it is still alive."""
         self._run("announce", node=self.beat, role="beat", hostname=hostname, pid=pid, version=version, tracking=False)
 
     def sign_off(self, nodes: Sequence[str]) -> None:
@@ -428,7 +361,7 @@ class BeatQueries:
         self._run("sign_off", nodes=list(nodes))
 
     def peers(self, hostname: str) -> list[str]:
-        """List the beats of this host: a starting beat looks which of them are dead."""
+        """List the beats of this host: a starting beat checks which of them are dead."""
         return [row[0] for row in self._run("peers", hostname=hostname, beat=self.beat)]
 
     def free(self, beats: Sequence[str]) -> tuple[int, int]:
@@ -437,7 +370,7 @@ class BeatQueries:
         return row[0], row[1]
 
     def forget_nodes(self) -> bool:
-        """Forget nodes that nobody has heard of for a day; says whether workers announce our tracker."""
+        """Forget nodes that were not seen for a day; return whether workers announce our tracker."""
         (row,) = self._run("forget_nodes")
         return bool(row[0])
 
@@ -460,7 +393,7 @@ class BeatQueries:
 
 
 def _columns(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
-    """Return what `submit` is told of each decision, by column; `unnest` fills a short column up with NULL."""
+    """Return the parameters of `submit` for these decisions, by column; `unnest` fills a short column up with NULL."""
     skipped = [decision.skipped for decision in decisions] if any(decision.skipped for decision in decisions) else []
     return {
         "names": [decision.row.name for decision in decisions],
@@ -479,41 +412,3 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
         "decided_untils": [decision.decided_until for decision in decisions],
         "pickup_deadlines": [decision.pickup_deadline.total_seconds() for decision in decisions],
     }
-
-
-def recalled(rows: Sequence[Any]) -> History:
-    """Return what `recall.sql` has read, by whichever driver."""
-    known_until = _utc(rows[0][2]) if rows else None
-    return History({row[0].astimezone(UTC): row[1] for row in rows}, known_until)
-
-
-def _records(rows: Sequence[Row[Any]]) -> Iterator[dict[str, Any]]:
-    names = rows[0]._fields if rows else ()
-    for row in rows:
-        yield with_spans(zip(names, _values(row), strict=True))
-
-
-def _planning(shape: type[PlanningRow], rows: Sequence[Row[Any]]) -> Iterator[list[Any]]:
-    """Iterate over what planning reads of rows, in the order of its fields."""
-    spans = SPANS[shape]
-    for row in rows:
-        values = _values(row)
-        windows = values[WINDOWS]
-        values[WINDOWS] = json.loads(windows) if windows else {}
-        for place in spans:
-            if values[place] is not None:
-                values[place] = span_of(values[place])
-        yield values
-
-
-def _values(row: Row[Any]) -> list[Any]:
-    # By its type, and only where there is anything to do: a thousand rows have thirty thousand values.
-    return [value.astimezone(UTC) if type(value) is datetime and value.tzinfo is not UTC else value for value in row]
-
-
-def _utc(value: datetime | None) -> datetime | None:
-    return None if value is None else value.astimezone(UTC)
-
-
-def _uuid(value: Any) -> uuid.UUID | None:
-    return value if value is None or isinstance(value, uuid.UUID) else uuid.UUID(str(value))

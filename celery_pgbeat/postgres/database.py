@@ -16,13 +16,8 @@ from celery_pgbeat.postgres.statements import checked_schema, statement
 # SQLSTATE classes and codes after which the same statement may well succeed a little later, elsewhere:
 # connection trouble, too many connections, out of disk or memory, shut-down, starting up, read-only standby.
 PASSING = ("08", "53", "57P", "25006")
-# The statement was ended in favour of another one: serialisation failure, deadlock, lock or statement time-out.
+# Postgres ended the statement in favour of another one: serialisation failure, deadlock, lock or statement time-out.
 BUSY = ("40001", "40P01", "55P03", "57014")
-
-# What is said for every job goes straight to the driver: SQLAlchemy's part in a statement costs a process as much as
-# all the rest of it. Of these, `start` is answered the same if it is said twice.
-DIRECT = frozenset({"mark", "submit_free", "confirm", "start", "finish_many"})
-IDEMPOTENT = frozenset({"start"})
 
 
 class Database:
@@ -47,18 +42,30 @@ class Database:
         """The URL without its password."""
         return masked(self.engine.url)
 
-    def run(self, name: str, /, connection: Connection | None = None, **parameters: Any) -> Sequence[Row[Any]]:
+    def run(
+        self,
+        name: str,
+        /,
+        connection: Connection | None = None,
+        *,
+        direct: bool = False,
+        repeatable: bool = False,
+        **parameters: Any,
+    ) -> Sequence[Row[Any]]:
         """Run the statement `sql/<name>.sql` and return its rows.
 
-        With `connection` the statement joins that connection's transaction; without, it commits by itself. The rows
-        of those that go straight to the driver are its own tuples.
+        With `connection` the statement joins that connection's transaction; without, it commits by itself.
+
+        `direct` is for what runs for every job: it goes past SQLAlchemy, whose part in a statement costs a process as
+        much as all the rest of it. Its rows are the driver's own tuples. Where it fails it is run once more, the
+        ordinary way, if it is `repeatable`: if a second run changes nothing and returns the same.
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach or cannot write now; trying again later is right.
         """
         sql = statement(name, self.schema)
-        if connection is None and name in DIRECT:
-            return self._run_direct(sql, parameters, again=name in IDEMPOTENT)
+        if connection is None and direct:
+            return self._run_direct(sql, parameters, repeatable)
         return self.execute(sql, parameters, connection)
 
     def execute(
@@ -75,14 +82,11 @@ class Database:
         except (DBAPIError, TimeoutError) as error:
             raise self.translated(error) from error
 
-    def _run_direct(self, sql: str, parameters: dict[str, Any], again: bool) -> Sequence[Row[Any]]:
-        """Run a statement past SQLAlchemy's bookkeeping.
-
-        What goes wrong is said `again` in the ordinary way, which connects anew, or told as that way would.
-        """
+    def _run_direct(self, sql: str, parameters: dict[str, Any], repeatable: bool) -> Sequence[Row[Any]]:
+        """Run a statement past SQLAlchemy; if it fails, raise as SQLAlchemy does, or run it the ordinary way."""
         try:
             connection = self.engine.raw_connection()
-        except (self._driver_error, TimeoutError):  # nothing has been said yet
+        except (self._driver_error, TimeoutError):  # nothing has been run yet
             return self.execute(sql, parameters)
         try:
             cursor = connection.cursor()
@@ -90,13 +94,13 @@ class Database:
             return cursor.fetchall()
         except self._driver_error as error:
             broken = self.engine.dialect.is_disconnect(error, connection.dbapi_connection, None)
-            if again or broken:
+            if repeatable or broken:
                 connection.invalidate()
             if broken:
                 self.close()  # the other connections are older, and will be no better
-            if not again:
+            if not repeatable:
                 raise self.translated(self._wrapped(error, broken)) from error
-        except BaseException:  # a time limit that strikes in the middle: nobody knows what this connection is doing
+        except BaseException:  # a time limit that strikes in the middle: what this connection is doing is unknown
             connection.invalidate()
             raise
         finally:
@@ -138,7 +142,7 @@ class Database:
 def reason(error: BaseException | None) -> str:
     """Return what went wrong as one line that ends as a sentence does, so that another sentence may follow.
 
-    Without the statement, which Postgres tells of an error in a function.
+    Without the statement, which Postgres adds to an error in a function.
     """
     told = getattr(getattr(error, "diag", None), "message_primary", None)
     line = " ".join(str(told or error).split())

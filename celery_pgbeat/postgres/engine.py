@@ -16,15 +16,15 @@ from celery_pgbeat.plain_json import read_json
 
 DRIVERS = ("psycopg2", "psycopg")
 
-# libpq waits for ever by default. A beat cut off without a reset must notice before its lease matters.
+# libpq waits for ever by default. A beat that is cut off without a reset must notice it before its lease ends.
 PATIENCE: dict[str, Any] = {
     "connect_timeout": 5,  # seconds; a host that drops packets is given up after this
     "keepalives_idle": 5,  # seconds of silence before the first probe
     "keepalives_interval": 2,  # seconds between probes
-    "keepalives_count": 3,  # probes without an answer: the connection is dead, 11 s after the last word
+    "keepalives_count": 3,  # probes without an answer: the connection is dead, 11 s after the last packet
     "tcp_user_timeout": 10_000,  # milliseconds that sent data may stay unacknowledged (Linux)
     "application_name": "celery-pgbeat",
-    "client_encoding": "utf8",  # a role may have another one, which lacks letters of somebody's names
+    "client_encoding": "utf8",  # a role may have another one, which lacks letters that names have
 }
 
 
@@ -64,8 +64,8 @@ def normalise_url(url: str) -> URL:
 def create_engine(url: str) -> Engine:
     """Make an engine of a few autocommitting connections; nothing connects yet.
 
-    No pre-ping: it would cost a round trip a statement and prove nothing about the next one. No statement relies on
-    session settings: behind PgBouncer in transaction mode they would belong to another client. So nothing that is read
+    No pre-ping: it would cost one round trip for each statement and prove nothing about the next one. No statement
+    relies on session settings: behind PgBouncer in transaction mode they would belong to another client. So no result
     may depend on one: spans come as numbers (spans.py), and instants as psycopg2 has Postgres write them, or in binary.
     """
     parsed = normalise_url(url)
@@ -92,11 +92,11 @@ def create_engine(url: str) -> Engine:
 def _own_settings(connection: Any, _: object) -> None:
     """Give a new connection two settings, unless a pooler lends it to others as well.
 
-    `jit`: our statements take milliseconds; compiling one takes up to a second where a large table raises its estimated
+    `jit`: our statements take milliseconds; compiling one takes up to a second if a large table raises its estimated
     cost. `idle_session_timeout`, from Postgres 14 on: a connection that listens is idle for as long as nothing happens.
 
-    Behind a pooler the process id that the driver was given is not that of the backend. There the functions that each
-    tick, each job and each sign of life call still have `jit = off` themselves.
+    Behind a pooler the process id that the driver knows is not that of the backend. There the functions that each tick,
+    each job and each heartbeat call still have `jit = off` themselves.
     """
     before, connection.autocommit = connection.autocommit, True
     with connection.cursor() as cursor:
@@ -114,7 +114,7 @@ def _own_settings(connection: Any, _: object) -> None:
 
 
 def reading_binary(cursor: Any) -> Any:
-    """Have a cursor of psycopg 3 read results in binary, so that no DateStyle matters; return it, whatever it is of.
+    """Have a cursor of psycopg 3 read results in binary, so that no DateStyle matters; return it, of any driver.
 
     One that puts the parameters into the text itself cannot.
     """
@@ -133,13 +133,13 @@ def _binary_cursor() -> type:
 
     class BinaryCursor(psycopg.Cursor[Any]):
         def execute(self, query: Any, params: Any = None, **given: Any) -> Any:
-            # Without parameters a text may be several statements, as a migration is: these have no results.
+            # Without parameters a text may be several statements (a migration is): these have no results.
             return super().execute(query, params, **{"binary": params is not None, **given})
 
     return BinaryCursor
 
 
 def masked(url: URL) -> str:
-    """Return the URL as it may be shown: the password, in the URL or among its parameters, is `***`."""
+    """Return the URL with `***` for the password, in the URL or among its parameters."""
     query = {name: "***" if "password" in name else value for name, value in url.query.items()}
     return url.set(query=query).render_as_string(hide_password=True)

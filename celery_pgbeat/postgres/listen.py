@@ -1,16 +1,16 @@
-"""Sleep until rung or until time is up.
+"""Sleep until a notification arrives or the time is up.
 
-A notification is a hint with an empty payload; whoever may connect may send one, so all it does is to end a
-wait. Polling is the truth: a lost listening connection, or a pooler, costs promptness and nothing else. A socket pair
-lets another thread end the wait at once.
+A notification is a hint with an empty payload. Every role that may connect may send one, so all it does is end a wait.
+Polling finds everything that is due: a lost listening connection, or a pooler, costs promptness and nothing else. A
+socket pair lets another thread end the wait at once.
 
-Behind a pooler nothing listens. In transaction mode LISTEN would stay on a server connection that others use next, and
-they would collect our notifications, which they have not asked for. A pooler shows in the process id of the backend:
-Postgres sends its own when a connection is made, a pooler sends another one.
+Behind a pooler nothing listens. In transaction mode LISTEN would stay on a server connection that other clients use
+next, and they would receive our notifications, for which they have not asked. A pooler shows in the process id of the
+backend: Postgres sends its own when a connection is made, a pooler sends another one.
 
-What a listener does not read stays in the server's queue of notifications, which all databases share: when it is full,
-every NOTIFY of the server fails. So a wait that ends reads all that there is, and hangs up where that does not end: a
-closed connection drops its backlog, and who begins to listen looks at the table anyway.
+What a listener does not read stays in the server's queue of notifications, which all databases share. When it is full,
+every NOTIFY of the server fails. So a wait that ends reads everything that has arrived. Where more keeps coming, it
+closes the connection: that drops the backlog, and a beat that begins to listen looks at the table anyway.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from celery_pgbeat.postgres.database import Database
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5  # seconds before a lost listening connection is made anew
-DEBOUNCE = 0.05  # seconds between two notifications that are heeded: ten thousand edits are not ten thousand turns
+DEBOUNCE = 0.05  # seconds between two notifications that end a wait: ten thousand edits are not ten thousand turns
 DRAINED_WITHIN = 0.1  # seconds that reading notifications may take at a time; some 10 MB
 FLOOD_PAUSE = 2.0  # seconds without a listening connection after a flood; polling finds what is due meanwhile
 FLOOD_LOGGED_EVERY = 60.0  # seconds between two lines about floods
-LONGEST_PAUSE = 30.0  # seconds; where nobody can listen at all, the attempts get rare
+LONGEST_PAUSE = 30.0  # seconds; where listening never works, the attempts become rare
 
 
 class Wakeup:
@@ -54,11 +54,11 @@ class Wakeup:
         """End the current wait, or the next one; may be called from any thread and from a signal handler."""
         try:
             self._outer.send(b"!")
-        except OSError:  # full: it is ringing already; closed: nobody waits any more
+        except OSError:  # full: the wait ends anyway; closed: no thread waits any more
             return
 
     def wait(self, seconds: float) -> bool:
-        """Wait until something rings, at most `seconds`; tell whether it did, or may have before anybody listened."""
+        """Wait at most `seconds`; return whether a notification came, or may have come before this listened."""
         if self._listen():
             return True
         connection = self._connection
@@ -77,7 +77,7 @@ class Wakeup:
         return bool(readable)
 
     def _debounce(self, seconds: float) -> list[Any]:
-        """Let notifications that follow each other closely come together; only a ring ends that."""
+        """Collect notifications that follow each other closely; only `notify` ends that."""
         rest = min(self._read_at + DEBOUNCE - time.monotonic(), seconds)
         return select.select([self._inner], [], [], rest)[0] if rest > 0 else []
 
@@ -88,20 +88,20 @@ class Wakeup:
         self._outer.close()
 
     def _listen(self) -> bool:
-        """Tell whether it listens from now on, and has not before."""
+        """Begin to listen if nothing does; return whether that was so."""
         if self._connection is not None or time.monotonic() < self._retry_at:
             return False
         try:
             fairy = self.database.engine.raw_connection()
             connection: Any = fairy.driver_connection
-            fairy.detach()  # it is ours for as long as it lives; the pool makes another
+            fairy.detach()  # it is ours until it is closed; the pool makes another
             cursor = connection.cursor()
             cursor.execute("select pg_backend_pid()")
             direct = cursor.fetchone()[0] == connection.info.backend_pid
             if direct:
                 cursor.execute(f'listen "{self.database.schema}"')
             cursor.close()
-        except Exception as error:  # noqa: BLE001  whatever a driver raises: we can still poll
+        except Exception as error:  # noqa: BLE001  whatever a driver raises: polling still works
             self._cannot_listen(error)
             return False
         if not direct:
@@ -152,7 +152,7 @@ class Wakeup:
 
 
 def _drained(connection: Any) -> bool:
-    """Empty what a driver has already read; tell whether there was any."""
+    """Drop the notifications that a driver has already read; return whether there were any."""
     notifies = getattr(connection, "notifies", None)
     if isinstance(notifies, list) and notifies:
         notifies.clear()
@@ -161,7 +161,7 @@ def _drained(connection: Any) -> bool:
 
 
 def _consume_all(connection: Any, until: float) -> bool:
-    """Read until there is nothing more; tell whether that was so before an instant of the monotonic clock."""
+    """Read until nothing is left; return whether that came before an instant of the monotonic clock."""
     while True:
         _consume(connection)
         if not select.select([connection.fileno()], [], [], 0)[0]:
@@ -171,7 +171,7 @@ def _consume_all(connection: Any, until: float) -> bool:
 
 
 def _consume(connection: Any) -> None:
-    """Read what has come in, with psycopg2 or psycopg, and drop it: the payload is nobody's business."""
+    """Read what has arrived, with psycopg2 or psycopg, and drop it: the payload has no meaning."""
     if hasattr(connection, "poll"):
         connection.poll()
         connection.notifies.clear()

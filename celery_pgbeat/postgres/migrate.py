@@ -1,13 +1,16 @@
 """Bring the schema to this package's version, from any number of processes at once.
 
-A schema that is current takes one plain read. Only a schema that is behind takes the lock, under which the
-version is read again: of ten beats that start on an empty database one migrates and nine wait for it.
+A schema that is current costs one plain read. Only where it is behind, a process takes the lock and reads the version
+again: of ten beats that start on an empty database one migrates and nine wait for it.
 
 `migrations/` holds what has data in it: numbered, applied once, never changed again. `definitions/` holds what can be
-made anew at any time (functions, triggers, views, comments), so each function stands in one place. Its files are
-applied with each migration, and also where the schema is at this package's version but has other definitions: the
-schema keeps their checksum. A migration is needed only to drop what `create or replace` cannot replace, and in a
-release: packages of one version must agree, or each that starts would replace the other's definitions by its own.
+made anew at any time (functions, triggers, views, comments), in the order of its `order.txt`. A function that one
+statement calls is in the file of that statement, in `sql/` (see statements.py), and counts as a definition too.
+
+Definitions are applied with each migration, and also where the schema is at this package's version but has other
+definitions: the schema keeps their checksum. A migration is needed only to drop what `create or replace` cannot
+replace, and in a release: packages of one version must agree, or each that starts would replace the other's
+definitions by its own.
 """
 
 from __future__ import annotations
@@ -30,15 +33,15 @@ from sqlalchemy.exc import DBAPIError
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnsuitable, SchemaMissing, SchemaTooNew
 from celery_pgbeat.postgres.column_lists import with_columns
 from celery_pgbeat.postgres.database import BUSY, sqlstate
-from celery_pgbeat.postgres.statements import checked_schema, rendered
+from celery_pgbeat.postgres.statements import checked_schema, functions, rendered
 
 logger = logging.getLogger(__name__)
 
 # The oldest package version (as a schema version) that works beside nodes of this schema.
 MIN_COMPATIBLE = 1
-TRIES = 5  # before a lock that is not to be had is an error
+TRIES = 5  # before a lock that cannot be taken is an error
 TURN_WITHIN = 60.0  # seconds to wait for another process that migrates; a beat that waits in vain tries again
-TOLD_AFTER = 2.0  # seconds of that wait before the log tells of it
+LOGGED_AFTER = 2.0  # seconds of that wait before it is logged
 HOLDER = """
 select activity.pid, activity.usename, activity.application_name
 from pg_locks as held
@@ -46,7 +49,7 @@ join pg_stat_activity as activity using (pid)
 where held.locktype = 'advisory' and held.granted and held.classid = 0 and held.objid = %(lock)s and held.objsubid = 1
     and held.database = (select oid from pg_database where datname = current_database())
 """
-# `create schema if not exists` asks for the right to make one even where there is one.
+# `create schema if not exists` needs the right to create a schema even if the schema exists.
 SCHEMA = """
 do $$
 begin
@@ -56,9 +59,9 @@ begin
 end
 $$;
 """
-# Whoever waits for an exclusive lock keeps everybody else waiting behind it, so nobody waits for long. Most statements
-# of beats lock the tables in this order. One that comes the other way round, and whoever reads a view, may wait for us
-# while we wait for it: then we let go first, before Postgres (deadlock_timeout, 1 s) ends the other's statement.
+# All other sessions wait behind one that waits for an exclusive lock, so it may not wait for long. Most statements of
+# beats lock the tables in this order. A statement that locks them in the other order, or reads a view, may wait for us
+# while we wait for it. Then our statement fails first, before Postgres (deadlock_timeout, 1 s) ends the other one.
 LOCK = """
 set local lock_timeout = '2s';
 lock table {schema}.periodic_task in access exclusive mode;
@@ -68,7 +71,7 @@ lock table {schema}.active_job in access exclusive mode;
 
 
 class Version(NamedTuple):
-    """What the database says of itself; (0, 0, None) where there is no schema yet."""
+    """What the schema says of itself; (0, 0, None) if there is none yet."""
 
     version: int
     min_compatible: int
@@ -82,24 +85,26 @@ class Version(NamedTuple):
 
 def migrations() -> Iterator[tuple[int, str]]:
     """Yield (number, text) of all migrations in order."""
-    for name, text in _texts("migrations"):
-        yield int(name[:4]), text
-
-
-def definitions() -> Iterator[str]:
-    """Yield the texts of all definitions in order."""
-    for _, text in _texts("definitions"):
-        yield text
-
-
-def _texts(folder: str) -> Iterator[tuple[str, str]]:
-    paths = (resources.files("celery_pgbeat.postgres") / folder).iterdir()
-    for path in sorted(paths, key=lambda entry: entry.name):
+    folder = resources.files("celery_pgbeat.postgres") / "migrations"
+    for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if path.name.endswith(".sql"):
-            yield path.name, path.read_text(encoding="utf-8")
+            yield int(path.name[:4]), path.read_text(encoding="utf-8")
 
 
-@cache  # each heartbeat asks, and a package does not change while it runs
+def definitions() -> Iterator[tuple[str, str]]:
+    """Yield (name, text) of all definitions in the order of `order.txt`."""
+    folder = resources.files("celery_pgbeat.postgres") / "definitions"
+    for line in (folder / "order.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        name = line.split()[0]
+        if name == "statements":
+            yield from functions()
+        else:
+            yield name.removesuffix(".sql"), (folder / name).read_text(encoding="utf-8")
+
+
+@cache  # each heartbeat calls it, and a package does not change while it runs
 def latest() -> int:
     """Return the schema version that this package brings."""
     return max(number for number, _ in migrations())
@@ -108,12 +113,13 @@ def latest() -> int:
 @cache
 def checksum() -> str:
     """Return the checksum of this package's definitions, with the columns that they have."""
-    return hashlib.sha256(with_columns("\0".join(definitions())).encode()).hexdigest()
+    texts = "\0".join(text for _, text in definitions())
+    return hashlib.sha256(with_columns(texts).encode()).hexdigest()
 
 
 def current(connection: Connection, schema: str) -> Version:
     """Return the version of the schema in the database, without taking a lock."""
-    # Not to_regclass: behind the lock it may answer from what it knew before the wait.
+    # Not to_regclass: after the wait for the lock it may return what it knew before.
     found = connection.exec_driver_sql(
         "select exists (select from pg_tables where schemaname = %(schema)s and tablename = 'schema_version')",
         {"schema": checked_schema(schema)},
@@ -129,7 +135,7 @@ def check(engine: Engine, schema: str) -> Version:
     """Return the schema's version if this package can work with it.
 
     Raises:
-        DatabaseUnsuitable: a setting of the database or the role makes other values of what we say.
+        DatabaseUnsuitable: a setting of the database or the role changes the meaning of our values.
         SchemaMissing: there is no schema, or it is older than this package.
         SchemaTooNew: a newer package has made the schema incompatible with this one.
     """
@@ -151,12 +157,12 @@ def check(engine: Engine, schema: str) -> Version:
 
 
 def _check_settings(connection: Connection) -> None:
-    """Refuse a connection with which NULL in an array is a text, as before Postgres 8.2: most statements have one."""
+    """Refuse a connection that reads NULL in an array as a text, as before Postgres 8.2: most statements have one."""
     reads_nulls, role, database = connection.exec_driver_sql(
         "select current_setting('array_nulls')::boolean, quote_ident(current_user), quote_ident(current_database())"
     ).one()
     if not reads_nulls:
-        connection.invalidate()  # what is connected keeps a setting: the next look is a new connection's
+        connection.invalidate()  # a connection keeps its settings: the next check needs a new one
         connection.engine.dispose()
         raise DatabaseUnsuitable(
             f"array_nulls is off, and celery-pgbeat needs it on: alter role {role} in database {database} set "
@@ -167,12 +173,12 @@ def _check_settings(connection: Connection) -> None:
 def migrate(engine: Engine, schema: str = "pgbeat") -> int:
     """Apply what is missing, in one transaction; return how many migrations were applied.
 
-    Definitions that differ from this package's are applied anew, also where no migration is missing.
+    Definitions that differ from this package's are applied again, even if no migration is missing.
 
     Raises:
         SchemaTooNew: a newer package has made the schema incompatible with this one.
         DatabaseBusy: another session holds the advisory lock of migrations; the message names it.
-        DBAPIError: Postgres refused it, or somebody holds the tables for long.
+        DBAPIError: Postgres refused it, or other transactions lock the tables for long.
     """
     with suppress(SchemaMissing):
         if check(engine, schema).has_our_definitions:
@@ -188,14 +194,14 @@ def migrate(engine: Engine, schema: str = "pgbeat") -> int:
 
 
 def _take_turn(connection: Connection, schema: str) -> None:
-    """Take the advisory lock of migrations, and give up after a while: any session of the database may hold it."""
+    """Take the advisory lock of migrations, or give up after a while: any session of the database may hold it."""
     lock = {"lock": zlib.crc32(f"celery-pgbeat migrate {schema}".encode())}
     begun = time.monotonic()
-    told = False
+    logged = False
     while not connection.exec_driver_sql("select pg_try_advisory_xact_lock(%(lock)s)", lock).scalar_one():
         waited = time.monotonic() - begun
-        if waited >= TOLD_AFTER and not told:
-            told = True
+        if waited >= LOGGED_AFTER and not logged:
+            logged = True
             logger.warning(
                 "Waiting to migrate the schema %r: %s", schema, _holder(connection, lock), extra={"action": "migrate"}
             )
@@ -208,7 +214,7 @@ def _take_turn(connection: Connection, schema: str) -> None:
 
 
 def _holder(connection: Connection, lock: dict[str, int]) -> str:
-    """Tell who holds the lock; the names are whatever its client says."""
+    """Return which session holds the lock; the names are whatever its client says."""
     held = connection.exec_driver_sql(HOLDER, lock).first()
     if held is None:
         return "another process has just done so"
@@ -224,10 +230,10 @@ def _apply(engine: Engine, schema: str) -> int:
         missing = [(number, text) for number, text in migrations() if number > found]
         if not missing and known.has_our_definitions:
             return 0
-        # Without parameters a driver takes many statements in one text and leaves % alone.
+        # Without parameters a driver takes many statements in one text and does not read %.
         plainly = {"no_parameters": True}
         texts = [LOCK] if found else [SCHEMA]
-        for text in (*texts, *(text for _, text in missing), *definitions()):
+        for text in (*texts, *(text for _, text in missing), *(text for _, text in definitions())):
             connection.exec_driver_sql(rendered(text, schema), execution_options=plainly)
         connection.exec_driver_sql(f'delete from "{schema}".schema_version')  # noqa: S608
         connection.exec_driver_sql(

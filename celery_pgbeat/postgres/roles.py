@@ -12,7 +12,7 @@ LONGEST_NAME = 63  # bytes; Postgres cuts the rest off, and then two roles would
 
 
 def role_names(schema: str) -> dict[str, str]:
-    """Return the name of each role, which the schema's begins.
+    """Return the name of each role; it begins with the schema's name.
 
     Raises:
         InvalidSetting: the schema's name cannot stand in SQL, or is too long for that.
@@ -32,7 +32,7 @@ def role_names(schema: str) -> dict[str, str]:
 
 
 def roles_script(schema: str) -> str:
-    """Return the SQL that makes the roles of a schema that is there, and grants each what it needs and no more.
+    """Return the SQL that makes the roles of an existing schema, and grants each what it needs and no more.
 
     Raises:
         InvalidSetting: the schema's name cannot stand in SQL, or is too long.

@@ -50,7 +50,8 @@ begin
         union all
         select format('%s %s', case relkind when 'v' then 'view' else 'table' end, oid::regclass)
         from pg_class
-        where relnamespace = {channel}::regnamespace and relkind in ('r', 'p', 'v') and relowner <> ({names})[1]::regrole
+        where relnamespace = {channel}::regnamespace and relkind in ('r', 'p', 'v')
+            and relowner <> ({names})[1]::regrole
         union all
         select format('function %s', oid::regprocedure)
         from pg_proc
@@ -86,7 +87,8 @@ grant select, update on {schema}.backfill to {beat};
 -- The worker: reports its jobs. It changes the columns of a periodic task that a job may change (snooze, reschedule,
 -- cancel), never the task that is called.
 grant select (
-        name, task, timezone, anchor, dst, start_at, overlap, enabled, paused_until, pause_after_failures, failures_from,
+        name, task, timezone, anchor, dst, start_at, overlap, enabled, paused_until, pause_after_failures,
+        failures_from,
         created_at)
     on {schema}.periodic_task to {worker};
 grant update (schedule, timezone, anchor, enabled, pause_reason, paused_by, paused_until)
@@ -94,7 +96,8 @@ grant update (schedule, timezone, anchor, enabled, pause_reason, paused_by, paus
 grant select, insert, update on {schema}.periodic_task_state to {worker};
 grant select on {schema}.task_group to {worker};
 grant select, insert, delete on {schema}.active_job to {worker};
-grant update (state, exclusive, slot, waits_for, waited, attempt, attempt_at, started_at, busy_until, check_at, token, worker, error,
+grant update (state, exclusive, slot, waits_for, waited, attempt, attempt_at, started_at, busy_until, check_at, token,
+        worker, error,
         marked_by, marked_at)
     on {schema}.active_job to {worker};
 grant select, insert, delete on {schema}.finished_job to {worker};
@@ -118,16 +121,19 @@ grant insert, update, delete on {schema}.blackout, {schema}.task_group to {autho
 grant select ({select_by_reader})
     on {schema}.periodic_task to {reader};
 grant select (
-        id, periodic_task, scheduled_for, due_at, origin, state, exclusive, group_name, slot, waits_for, waited, stop_request, task, queue, on_lost, tracking,
+        id, periodic_task, scheduled_for, due_at, origin, state, exclusive, group_name, slot, waits_for, waited,
+        stop_request, task, queue, on_lost, tracking,
         min_gap, max_run_time, pickup_deadline, created_at, sent_at, started_at, attempt_at, busy_until, check_at, run,
         attempt, sends, resends, refusals, marked_by, marked_at, mark_lease, beat, worker, error, pause_after_failures,
         backfill)
     on {schema}.active_job to {reader};
 grant select (
-        id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, blocked_by, task, queue,
+        id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, blocked_by, task,
+        queue,
         created_at, sent_at, started_at, finished_at, run, attempt, sends, beat, worker, error, busy_until)
     on {schema}.finished_job to {reader};
-grant select on {schema}.periodic_task_state, {schema}.node, {schema}.blackout, {schema}.task_group, {schema}.declaration,
+grant select on {schema}.periodic_task_state, {schema}.node, {schema}.blackout, {schema}.task_group,
+    {schema}.declaration,
     {schema}.declaration_in_force, {schema}.alert, {schema}.backfill to {reader};
 grant select on {schema}.job, {schema}.upcoming, {schema}.status, {schema}.overdue to {reader};
 

@@ -1,4 +1,4 @@
-"""What `migrate` says to the database, as a script for whoever wants to say it themselves."""
+"""What `migrate` runs, as a script for administrators who run it themselves."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def parts(schema: str, version: int = 0) -> Iterator[Part]:
     for number, text in migrations():
         if number > version:
             yield Part(f"migration {number}", rendered(text, schema).strip())
-    for number, text in enumerate(definitions(), 1):
-        yield Part(f"definitions {number}", rendered(text, schema).strip())
+    for name, text in definitions():
+        yield Part(f"definitions: {name}", rendered(text, schema).strip())
     yield Part(
         "version",
         rendered(

@@ -1,6 +1,8 @@
-"""Spans of time as they leave Postgres: whole microseconds, in columns whose names say so; and as they go there.
+"""Spans of time between Python and Postgres.
 
-The text of an interval changes with the IntervalStyle of a server, a database or a role, and the drivers read some of
+Postgres returns them as whole microseconds, in columns whose names end so.
+
+The text of an interval depends on the IntervalStyle of a server, a database or a role, and the drivers read some of
 these texts wrongly. So no statement returns an interval.
 """
 
@@ -11,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 UNIT = "_microseconds"  # the end of such a column's name
-MOST_SECONDS = 2**31 - 1  # that Postgres 13 and 14 read of a span that is a bare number
+MOST_SECONDS = 2**31 - 1  # the longest span that Postgres 13 and 14 read from a bare number
 
 
 def span_of(microseconds: int | None) -> timedelta | None:
@@ -30,7 +32,7 @@ def with_spans(columns: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def as_written(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record of JSON values, its spans in seconds, as every version of Postgres reads it.
+    """Return a record of JSON values, its spans in seconds, in a form that every version of Postgres reads.
 
     A `catchup_window` may be longer than 68 years, the only span that may.
 

@@ -1,7 +1,7 @@
-"""What the workers say to Postgres: one method a statement, the same verb.
+"""The statements of the workers: one method for each, of the same name.
 
-Everything that a start says later on (it finished, it will be retried, it still runs) bears the start's own
-token, and changes nothing once the row has been given to another start.
+Each later report of a start (it finished, it will be retried, it still runs) carries the token of that start. It
+changes nothing once the row belongs to another start.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Start(MessageCopy):
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """How a start ended: in which final state, and of what error."""
+    """How a start ended: in which final state, and with what error."""
 
     start: Start
     state: str
@@ -52,7 +52,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Unstarted:
-    """How a job ended whose message a worker dropped before its start: in which final state, and why."""
+    """The end of a job whose message a worker dropped before its start: in which final state, and why."""
 
     copy: MessageCopy
     state: str
@@ -80,7 +80,7 @@ class JobState:
 
 @dataclass(frozen=True, slots=True)
 class MinGapViolation:
-    """The answer to a start that came within the min_gap of its periodic task: the job is recorded as skipped."""
+    """A start came within the min_gap of its periodic task: the job is recorded as skipped."""
 
     periodic_task: str
     min_gap: timedelta
@@ -88,7 +88,7 @@ class MinGapViolation:
 
 @dataclass(frozen=True, slots=True)
 class StopRequest:
-    """What somebody wants of a start that is under way: that it ends, by itself (cancel) or not (terminate)."""
+    """A request that a start which is under way ends: by itself (cancel) or by force (terminate)."""
 
     token: uuid.UUID
     kind: Literal["cancel", "terminate"]
@@ -106,7 +106,9 @@ class WorkerQueries:
         `silence` is how long the start may go without a heartbeat before it counts as dead.
         """
         dead_after = silence.total_seconds()
-        ((started,),) = self.database.run("start", **_named(start), task=start.task, dead_after=dead_after)
+        ((started,),) = self.database.run(
+            "start", direct=True, repeatable=True, **_named(start), task=start.task, dead_after=dead_after
+        )
         return bool(started)
 
     def start_spaced(self, start: Start, silence: timedelta) -> bool | MinGapViolation:
@@ -127,15 +129,15 @@ class WorkerQueries:
             try:
                 return self._changed("start_late", **_named(start), task=start.task, dead_after=dead_after)
             except IntegrityError:
-                # A job of the name was made or started at this very moment: now it is there to be seen.
+                # A job of the name was made or started at this very moment: the next try sees it.
                 continue
             except DatabaseBusy:
-                # Somebody makes one in a transaction that is still open: it takes this one's place.
+                # A transaction that is still open makes a job of this name: that one takes the place.
                 return False
         return False
 
     def state_of(self, job: uuid.UUID) -> JobState | None:
-        """Tell the state of a job, active or final; nothing where nobody knows it."""
+        """Read the state of a job, active or final; nothing if there is no such job."""
         for row in self.database.run("state_of", job=job):
             return JobState(
                 row.state, row.run, row.attempt, row.worker, row.final, row.task, row.spaced, row.stop_request
@@ -147,10 +149,11 @@ class WorkerQueries:
         return self._changed("finish", **_named(start), state=state, error=error)
 
     def finish_many(self, finishes: Sequence[Finish]) -> set[uuid.UUID]:
-        """Finish many jobs at once; answers those to be told again, whose rows somebody else holds."""
+        """Finish many jobs at once; returns those whose rows were locked."""
         starts = [finish.start for finish in finishes]
         rows = self.database.run(
             "finish_many",
+            direct=True,
             jobs=[start.job for start in starts],
             runs=[start.run for start in starts],
             attempts=[start.attempt for start in starts],
@@ -172,14 +175,14 @@ class WorkerQueries:
     def requeue(self, start: Start, error: str, resend: bool = False) -> bool:
         """Record that a running job's message went back to the broker: it waits again.
 
-        With `resend` a beat sends another copy, because nobody knows whether that one comes back in time.
+        With `resend` a beat sends another copy, because it is unknown whether that one comes back in time.
         """
         return self._changed("requeue", **_fenced(start), error=error, resend=resend)
 
     def lose(self, start: Start, error: str) -> bool:
         """Give up a start whose process died: the job is lost, or left to its silence where it may run again.
 
-        Answers whether the job is lost.
+        Returns whether the job is lost.
         """
         return self._changed("lose", job=start.job, run=start.run, token=start.token, error=error)
 
@@ -206,9 +209,9 @@ class WorkerQueries:
         return {job for (job,) in rows}
 
     def heartbeat(self, worker: str, starts: Sequence[Start], dead_after: timedelta) -> list[uuid.UUID]:
-        """Say that a worker lives and that these starts are still running; a row that a failover set back runs again.
+        """Report that a worker lives and that these starts still run; a row that a failover set back runs again.
 
-        Answers the jobs whose rows agree.
+        Returns the jobs whose rows agree.
         """
         rows = self.database.run(
             "heartbeat",
@@ -222,16 +225,16 @@ class WorkerQueries:
         return [row.id for row in rows]
 
     def stop_requests(self, worker: str) -> list[StopRequest]:
-        """Tell which of the jobs that a worker runs are asked to end, each by the token of its start."""
+        """Read which of the jobs that a worker runs are asked to end, each by the token of its start."""
         return [StopRequest(row.token, row.stop_request) for row in self.database.run("stop_requests", worker=worker)]
 
     def stop_request_of(self, start: Start) -> StopRequest | None:
-        """Tell what a start is asked to do with its job: cancel, terminate, or nothing."""
+        """Read what a start is asked to do with its job: cancel, terminate, or nothing."""
         rows = self.database.run("stop_request_of", **_fenced(start))
         return StopRequest(start.token, rows[0].stop_request) if rows and rows[0].stop_request is not None else None
 
     def announce(self, node: NodeId) -> None:
-        """Announce a node, or say that it is still alive."""
+        """Announce a node, or record that it is still alive."""
         self.database.run(
             "announce",
             node=str(node),

@@ -25,7 +25,7 @@ def next_version(folder: Path, min_compatible: int) -> dict[str, str]:
     package = folder / "celery_pgbeat"
     shutil.copytree(ROOT / "celery_pgbeat", package, ignore=shutil.ignore_patterns("__pycache__"))
     (package / "postgres" / "migrations" / f"{latest() + 1:04}_note.sql").write_text(MIGRATION)
-    with (package / "postgres" / "definitions" / "5_comments.sql").open("a") as comments:
+    with (package / "postgres" / "definitions" / "comments.sql").open("a") as comments:
         comments.write(DEFINITION)
     assign(package / "postgres" / "migrate.py", "MIN_COMPATIBLE", min_compatible)
     assign(package / "__init__.py", "__version__", NEXT)

@@ -37,7 +37,7 @@ def test_every_column_of_a_public_table_or_view_says_what_it_holds(session: Sess
 
 
 @pytest.mark.parametrize("name", DOOR)
-def test_every_function_of_the_sql_door_says_what_it_does(session: Session, name: str) -> None:
+def test_every_public_sql_function_has_a_comment(session: Session, name: str) -> None:
     said = session.value(
         "select obj_description(oid, 'pg_proc') from pg_proc where proname = %s "
         "and pronamespace = 'pgbeat'::regnamespace",

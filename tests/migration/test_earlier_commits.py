@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = (
     "celery_pgbeat/postgres/migrations",
     "celery_pgbeat/postgres/definitions",
+    "celery_pgbeat/postgres/sql",
     "celery_pgbeat/postgres/column_lists.py",
     "celery_pgbeat/columns.py",
 )
@@ -60,8 +61,9 @@ def git(*arguments: str) -> str:
 
 
 def commits() -> list[str]:
+    """Return the commits of this branch, without those of branches that were merged, whose first migration is ours."""
     first = (ROOT / FIRST).read_text()
-    known = git("log", "--format=%h", "--", *FOLDERS).split()
+    known = git("log", "--first-parent", "--format=%h", "--", *FOLDERS).split()
     return [commit for commit in known if git("show", f"{commit}:{FIRST}") == first]
 
 

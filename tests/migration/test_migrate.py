@@ -104,7 +104,7 @@ def test_of_ten_processes_on_an_empty_database_one_migrates_and_none_fails(datab
     assert gate.value("select count(*) from pgbeat.schema_version") == 1
 
 
-def test_a_current_schema_takes_no_lock_that_anybody_at_work_would_feel(
+def test_a_current_schema_takes_no_lock_that_blocks_other_sessions(
     database: str, engine: Engine, impatient_engine: Engine
 ) -> None:
     migrate(engine)
@@ -117,10 +117,10 @@ def test_a_current_schema_takes_no_lock_that_anybody_at_work_would_feel(
     assert migrate(impatient_engine) == 0
 
 
-def test_a_schema_that_is_behind_waits_for_who_migrates_names_who_it_is_and_not_for_ever(
+def test_a_migration_waits_for_another_one_for_a_while_and_names_its_session(
     database: str, engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "TOLD_AFTER", 0.1)
+    monkeypatch.setattr(module, "LOGGED_AFTER", 0.1)
     monkeypatch.setattr(module, "TURN_WITHIN", 0.5)
     migrate(engine)
     others = Session(database)
@@ -282,7 +282,7 @@ def test_every_migration_is_as_good_for_an_older_client_encoding_and_any_search_
     with closing(psycopg2.connect(database)) as connection:
         cursor: Any = connection.cursor()
         cursor.execute("set search_path = pg_catalog; set standard_conforming_strings = off; create schema pgbeat")
-        for text in (*(text for _, text in migrations()), *definitions()):
+        for _, text in (*migrations(), *definitions()):
             cursor.execute(rendered(text, "pgbeat"))
         cursor.execute("select pgbeat.schedule('a', 'app.probe', '@daily')")
         connection.rollback()
@@ -291,7 +291,8 @@ def test_every_migration_is_as_good_for_an_older_client_encoding_and_any_search_
 def test_a_check_reads_no_migration_s_text(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     migrate(engine)
     read: list[str] = []
-    monkeypatch.setattr("celery_pgbeat.postgres.migrate._texts", lambda folder: iter(read.append(folder) or ()))
+    for name in ("migrations", "definitions"):
+        monkeypatch.setattr(module, name, lambda name=name: iter(read.append(name) or ()))
 
     check(engine, "pgbeat")
     assert [] == read

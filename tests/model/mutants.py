@@ -35,15 +35,17 @@ class Mutant:
 SUBMITS = ("submit_free", "submit")
 MUTANTS = {
     "an unsent job is never taken over": Mutant(
-        ("recover",), "or job.marked_at not between", "or false and job.marked_at not between"
+        ("recover",),
+        'and not "pgbeat".is_marked(job.marked_at,',
+        'and job.marked_at is null and not "pgbeat".is_marked(null,',
     ),
-    "a submit is not fenced by its own mark": Mutant(SUBMITS, "and task.marked_at = planned.marked_at", ""),
+    "a submit is not fenced by its own mark": Mutant(SUBMITS, "and stored.marked_at = planned.marked_at", ""),
     "a start forgets its own token": Mutant(("start",), "token = start.token or stop_request", "stop_request"),
     "a submit is not fenced by the instant": Mutant(
-        SUBMITS, "and task.marked_at = planned.marked_at and task.next_run_at = planned.due_at", ""
+        SUBMITS, "and stored.marked_at = planned.marked_at and stored.next_run_at = planned.due_at", ""
     ),
     "a postponement is not fenced": Mutant(
-        ("postpone",), "and task.marked_by = %(beat)s and task.marked_at = postponed.marked_at", ""
+        ("postpone",), "and task.marked_by = postponed.beat and task.marked_at = postponed.marked_at", ""
     ),
     "a plan is not fenced": Mutant(
         ("plan",),
@@ -51,7 +53,9 @@ MUTANTS = {
         "and task.planned_revision <> task.revision",
         "",
     ),
-    "a mark never lapses": Mutant(("mark",), "or marked_at not between", "or false and marked_at not between"),
+    "a mark never lapses": Mutant(
+        ("mark",), 'and not "pgbeat".is_marked(marked_at,', 'and marked_at is null and not "pgbeat".is_marked(null,'
+    ),
     "a judge gives up what is not sent yet": Mutant(("judge",), "and state <> 'pending'", ""),
     "a start looks at neither attempt nor state": Mutant(
         ("start",),
@@ -89,8 +93,10 @@ def mutate(mutant: Mutant, database: Database) -> Callable[[str, str], str]:
         )
         database.execute(mutant.of(row.text).replace("%", "%%"))
 
+    # Now, or a text that is in no statement would fail in the model, as if the model had noticed it.
+    others = {name: mutant.of(statement(name, "pgbeat")) for name in mutant.where if name not in functions}
+
     def mutated(name: str, schema: str) -> str:
-        original = statement(name, schema)
-        return mutant.of(original) if name in mutant.where and name not in functions else original
+        return others.get(name) or statement(name, schema)
 
     return mutated

@@ -27,9 +27,7 @@ def author(migrated_database: str) -> Iterator[Transaction]:
     made.close()
 
 
-def test_a_row_that_is_written_to_is_postponed_by_nobody_and_the_others_are(
-    store: BeatQueries, author: Transaction
-) -> None:
+def test_a_locked_row_is_not_postponed_and_the_others_are(store: BeatQueries, author: Transaction) -> None:
     make_due(store, "free")
     make_due(store, "held")
     rows = store.mark(10)
@@ -43,9 +41,7 @@ def test_a_row_that_is_written_to_is_postponed_by_nobody_and_the_others_are(
     assert ["held"] == [row.name for row in store.mark(10)]
 
 
-def test_a_row_that_is_written_to_is_planned_by_nobody_and_the_others_are(
-    store: BeatQueries, author: Transaction
-) -> None:
+def test_a_locked_row_is_not_planned_and_the_others_are(store: BeatQueries, author: Transaction) -> None:
     insert(store, "free")
     insert(store, "held")
     rows = store.unplanned(10)
@@ -141,7 +137,7 @@ def test_a_window_is_changed_after_the_submit_that_is_under_way(
     assert row.next_run_at == row_of(store, "a")["last_run_at"]
 
 
-def test_a_lost_job_that_turns_up_waits_for_nobody_s_open_trigger(store: BeatQueries, author: Transaction) -> None:
+def test_a_lost_job_that_turns_up_does_not_wait_for_an_open_trigger(store: BeatQueries, author: Transaction) -> None:
     make_due(store, "a")
     (row,) = store.mark(10)
     submit(store, [row])

@@ -55,7 +55,7 @@ def hourly(store: BeatQueries, name: str, **columns: Any) -> None:
     insert(store, name, schedule="0 * * * *", next_run_at="2100-01-01T00:00:00Z", **columns)
 
 
-def test_a_row_that_an_author_holds_is_stepped_over_and_the_others_are_filled(
+def test_a_row_that_an_author_locks_is_skipped_and_the_others_are_filled(
     store: BeatQueries, backfiller: Backfiller, migrated_database: str
 ) -> None:
     for name in ("held", "free"):
@@ -188,7 +188,7 @@ def test_a_lost_job_that_turns_up_at_the_same_moment_trips_over_the_index(
     assert (0, None) == tuple(row)
 
 
-def test_who_cancels_in_an_open_transaction_keeps_no_beat_waiting(
+def test_a_cancel_in_an_open_transaction_keeps_no_beat_waiting(
     store: BeatQueries, backfiller: Backfiller, migrated_database: str
 ) -> None:
     hourly(store, "a")

@@ -141,7 +141,7 @@ def test_of_two_releases_at_once_one_releases_and_the_other_does_nothing(
     assert 1 == exclusive(store)
 
 
-def test_a_release_beside_a_forced_job_of_an_open_transaction_waits_for_nobody(
+def test_a_release_does_not_wait_for_a_forced_job_of_an_open_transaction(
     store: BeatQueries, reports: WorkerQueries, open_transaction: Open
 ) -> None:
     make_due(store, "a", overlap="buffer_one")
@@ -345,7 +345,7 @@ def test_a_confirm_and_a_recover_beside_a_start_do_nothing(
     assert ["running"] == states(store)
 
 
-def test_a_confirm_beside_a_recover_that_lets_the_job_be_names_it_to_be_confirmed_again(
+def test_a_confirm_beside_a_recover_returns_the_locked_job_to_be_confirmed_again(
     store: BeatQueries, open_transaction: Open
 ) -> None:
     """A recover that began before the mark locks the row, and only then sees that somebody is sending it."""

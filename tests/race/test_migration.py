@@ -50,7 +50,7 @@ def test_a_look_that_comes_while_a_migration_waits_is_answered_after_it(
     assert not looking.answer().due
 
 
-def test_a_migration_lets_go_of_a_statement_that_it_has_met_and_comes_again(
+def test_a_migration_gives_way_to_a_statement_that_it_blocks_and_tries_again(
     store: BeatQueries, other: Transaction
 ) -> None:
     other.execute(ACTIVE_JOBS)

@@ -145,7 +145,7 @@ def test_a_row_that_another_table_refers_to_can_be_marked_while_that_is_inserted
     assert within(PATIENCE, lambda: submit(store, rows)) == {"a": True}
 
 
-def test_of_twenty_who_trigger_an_idle_row_at_once_one_gets_a_job(migrated_database: str) -> None:
+def test_of_twenty_triggers_of_an_idle_row_at_once_one_gets_a_job(migrated_database: str) -> None:
     store = beat(migrated_database)
     insert(store, "a")
     barrier = threading.Barrier(20)

@@ -213,7 +213,7 @@ def test_of_many_beats_that_look_at_the_same_time_one_raises_each(situation: Sit
     assert sorted([OTHER, *(f"row-{number}" for number in range(rows))]) == sorted(told)
 
 
-def test_who_listens_is_woken_by_an_alert_and_by_nothing_else(situation: Situation, migrated_database: str) -> None:
+def test_a_listener_is_woken_by_an_alert_and_by_nothing_else(situation: Situation, migrated_database: str) -> None:
     situation.session.rows("listen pgbeat_alert")
     connection = situation.session.connection
     watching = alarm(migrated_database)
@@ -260,7 +260,7 @@ def test_the_gauges_tell_how_things_stand(situation: Situation, migrated_databas
     assert Reading(due=2, overdue=1, active={"running": 1}, beats=1, alerts=2) == read
 
 
-def test_the_gauges_are_not_read_anew_for_each_who_asks(situation: Situation, migrated_database: str) -> None:
+def test_the_gauges_are_not_read_again_for_each_scrape(situation: Situation, migrated_database: str) -> None:
     gauges = Gauges(Database(migrated_database), DEAD_AFTER)
     before = gauges.read()
 

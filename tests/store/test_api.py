@@ -160,11 +160,11 @@ def test_windows_given_as_text_and_as_a_list_are_equal_and_none_at_all_is_anothe
     assert beat.schedule("x", "t", "@daily").blackout is None
 
 
-def test_a_window_of_a_name_that_nobody_knows_yet_is_stored(beat: PgBeat) -> None:
+def test_a_window_of_an_unknown_name_is_stored(beat: PgBeat) -> None:
     assert beat.schedule("x", "t", "@daily", blackout="window: later").blackout == ["window: later"]
 
 
-def test_an_equal_declaration_wakes_nobody(beat: PgBeat, migrated_database: str) -> None:
+def test_an_equal_declaration_wakes_no_beat(beat: PgBeat, migrated_database: str) -> None:
     beat.schedule("x", "t", "@daily")
     with psycopg.connect(plain_url(migrated_database), autocommit=True) as listener:
         listener.execute("listen pgbeat")
@@ -234,7 +234,7 @@ def test_a_new_row_may_run_at_once_and_a_known_one_does_not(beat: PgBeat) -> Non
     assert again.next_run_at is None
 
 
-def test_eight_who_declare_one_new_name_make_one_row(beat: PgBeat) -> None:
+def test_eight_sessions_that_declare_one_new_name_make_one_row(beat: PgBeat) -> None:
     barrier = threading.Barrier(8)
 
     def declare(number: int) -> str:
@@ -257,7 +257,7 @@ def test_threads_that_come_at_once_share_one_pool_of_connections(beat: PgBeat) -
         assert 1 == len(set(pool.map(first_use, range(8))))
 
 
-def test_two_who_declare_the_same_many_in_opposite_order_do_not_block_each_other(beat: PgBeat) -> None:
+def test_two_sessions_that_declare_the_same_rows_in_opposite_order_do_not_deadlock(beat: PgBeat) -> None:
     names = [f"row-{number}" for number in range(300)]
     barrier = threading.Barrier(2)
 
@@ -358,7 +358,7 @@ def test_a_row_that_exists_can_be_removed_once(beat: PgBeat) -> None:
     assert not beat.unschedule("x")
 
 
-def test_a_pause_says_why_who_and_until_when_and_resuming_ends_it(beat: PgBeat) -> None:
+def test_a_pause_has_a_reason_a_user_and_an_end_and_a_resume_clears_them(beat: PgBeat) -> None:
     beat.schedule("x", "t", "@daily")
 
     paused = beat.pause("x", "stocktaking", datetime(2030, 1, 1))
@@ -610,7 +610,7 @@ def test_a_row_in_python_has_a_field_for_each_public_column(beat: PgBeat, table:
     assert {column for (column,) in columns} - hidden == {field.name for field in fields(shape)} - counted
 
 
-def test_the_sql_function_takes_what_the_python_door_declared_for_equal(beat: PgBeat) -> None:
+def test_the_sql_function_finds_a_declaration_of_the_python_api_equal(beat: PgBeat) -> None:
     beat.schedule("x", "t", "@daily", args=[1], timezone="Europe/Berlin")
     before = written(beat, "x")
 
@@ -621,7 +621,7 @@ def test_the_sql_function_takes_what_the_python_door_declared_for_equal(beat: Pg
     assert before == written(beat, "x")
 
 
-def test_the_repr_of_a_door_shows_no_password() -> None:
+def test_the_repr_of_the_api_shows_no_password() -> None:
     beat = PgBeat(url="postgresql://shop:hush@localhost/shop")
 
     assert "hush" not in repr(beat) + repr(beat.settings) + repr(beat.database)

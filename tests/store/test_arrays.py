@@ -111,5 +111,5 @@ class Names(str, Enum):
     ODD = 'a "b", {c}'
 
 
-def test_a_member_of_an_enum_arrives_as_what_it_holds(database: Database) -> None:
+def test_a_member_of_an_enum_arrives_as_its_value(database: Database) -> None:
     assert ["plain", 'a "b", {c}'] == there_and_back(database, list(Names), "text")

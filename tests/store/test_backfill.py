@@ -256,7 +256,7 @@ def test_a_mode_asks_what_became_of_each_occurrence(
     assert ("finished", len(wanted), 8 - len(wanted)) == (done["state"], done["submitted"], done["skipped"])
 
 
-def test_what_somebody_triggered_at_that_instant_is_not_the_occurrence(hourly: Situation, desk: Desk) -> None:
+def test_a_manual_job_of_that_instant_is_not_the_occurrence(hourly: Situation, desk: Desk) -> None:
     hourly.final("succeeded", hours(1)[0], origin="manual")
     ask(hourly, 1, 1)
 
@@ -753,7 +753,7 @@ def test_a_job_of_a_backfill_does_not_wait_for_min_gap(hourly: Situation, desk: 
     assert WorkerQueries(store.database).start_spaced(start, timedelta(seconds=30)) is True
 
 
-def test_who_is_lazy_is_filled_by_a_beat_that_declares_it(hourly: Situation, desk: Desk, store: BeatQueries) -> None:
+def test_a_lazy_row_is_filled_by_a_beat_that_declares_it(hourly: Situation, desk: Desk, store: BeatQueries) -> None:
     hourly.session.rows("update pgbeat.periodic_task set lazy = true")
     ask(hourly, 1, 1)
 
@@ -857,7 +857,7 @@ def test_a_look_at_a_thousand_backfills_takes_no_longer_than_a_tick_may_wait(
 # --- in a group
 
 
-def test_the_jobs_of_a_row_whose_group_has_a_limit_wait_for_places(
+def test_the_jobs_of_a_row_whose_group_has_a_limit_wait_for_slots(
     situation: Situation, store: BeatQueries, desk: Desk
 ) -> None:
     situation.session.rows("select pgbeat.limit_group('g', 1)")

@@ -56,7 +56,7 @@ def run(url: str, *words: str, **given: Any) -> Result:
 # --- Python
 
 
-def test_a_backfill_is_told_as_it_stands(beat: PgBeat, hourly: Situation, desk: Desk) -> None:
+def test_a_backfill_is_shown_in_its_present_state(beat: PgBeat, hourly: Situation, desk: Desk) -> None:
     since, until = hours(1, 5)
     made = beat.backfill("nightly", since, until, "all", max_active=2)
 
@@ -241,7 +241,7 @@ def test_a_dry_run_shows_what_would_be_done_and_how_far_back_anything_is_known(u
     assert 0 == hourly.session.value("select count(*) from pgbeat.backfill")
 
 
-def test_a_person_is_asked_before_more_than_a_thousand_jobs(
+def test_more_than_a_thousand_jobs_need_a_confirmation(
     url: str, hourly: Situation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
@@ -256,7 +256,9 @@ def test_a_person_is_asked_before_more_than_a_thousand_jobs(
     assert 3 == hourly.session.value("select count(*) from pgbeat.backfill")
 
 
-def test_who_waits_is_told_the_end(url: str, hourly: Situation, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_a_backfill_prints_its_end(
+    url: str, hourly: Situation, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each look at how far it has come is, here, also the beat's turn and the worker's."""
 
     def work(_seconds: float) -> None:
@@ -273,7 +275,7 @@ def test_who_waits_is_told_the_end(url: str, hourly: Situation, desk: Desk, monk
     assert "finished" == json.loads(run(url, "backfill", "nightly", *DAY, "--wait", "--json").stdout)["state"]
 
 
-def test_who_waits_for_what_cannot_go_on_is_told_why(
+def test_waiting_for_a_backfill_that_cannot_go_on_prints_why(
     url: str, hourly: Situation, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def work(_seconds: float) -> None:
@@ -288,7 +290,9 @@ def test_who_waits_for_what_cannot_go_on_is_told_why(
     assert "The backfill was cancelled before its end: its periodic task was removed or renamed\n" in waited.stderr
 
 
-def test_who_stops_waiting_is_told_how_to_end_it(url: str, hourly: Situation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupting_the_wait_prints_how_to_cancel_the_backfill(
+    url: str, hourly: Situation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupt(_seconds: float) -> None:
         raise KeyboardInterrupt
 
@@ -301,7 +305,7 @@ def test_who_stops_waiting_is_told_how_to_end_it(url: str, hourly: Situation, mo
     assert f"celery-pgbeat cancel-backfill {row['id']}\n" in waited.stderr
 
 
-def test_a_database_s_clock_says_what_is_still_to_come(url: str, hourly: Situation) -> None:
+def test_the_clock_of_the_database_decides_what_is_in_the_future(url: str, hourly: Situation) -> None:
     refused = run(url, "backfill", "nightly", "2100-02-28", datetime(2100, 3, 2, tzinfo=UTC).isoformat())
 
     assert 1 == refused.exit_code

@@ -60,7 +60,7 @@ def test_a_mark_returns_the_same(session: Session, store: BeatQueries) -> None:
     assert (["window: night"], {"night": [NIGHT, None]}, 7) == (row.blackout, row.windows, row.catchup_limit)
 
 
-def test_a_change_of_a_window_plans_those_who_use_it_anew_and_nobody_else(session: Session, store: BeatQueries) -> None:
+def test_a_change_of_a_window_replans_the_rows_that_use_it_and_no_others(session: Session, store: BeatQueries) -> None:
     session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], null)")
     for name, windows in (("a", ["window: night"]), ("b", NIGHT), ("c", None)):
         session.insert(name, schedule="every 1h", blackout=windows)
@@ -86,9 +86,7 @@ def test_a_change_of_a_window_fences_what_was_decided_with_the_old_one(session: 
     assert [] == jobs(store)
 
 
-def test_a_row_that_named_an_unknown_window_is_planned_once_somebody_defines_it(
-    session: Session, store: BeatQueries
-) -> None:
+def test_a_row_with_an_unknown_window_is_planned_once_that_is_defined(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h", blackout=["window: night"])
     store.plan([planned(row, None, "there is no blackout window named 'night'") for row in store.unplanned(10)], "UTC")
     assert [] == store.unplanned(10)
@@ -160,7 +158,7 @@ def test_a_job_that_a_window_held_back_is_not_too_late_when_it_is_taken_over(
 
 
 @pytest.mark.parametrize("set_by_hand", [True, False])
-def test_what_a_named_window_held_back_is_kept_when_that_is_changed(
+def test_a_run_that_a_named_window_held_back_is_kept_when_the_window_changes(
     session: Session, store: BeatQueries, set_by_hand: bool
 ) -> None:
     session.rows("insert into pgbeat.blackout values ('night', array['0 0 * * * PT5H'], null)")
@@ -176,7 +174,7 @@ def test_what_a_named_window_held_back_is_kept_when_that_is_changed(
     assert (row["planned_for"] or row["next_run_at"]) == unplanned.held_back
 
 
-def test_an_edit_of_the_row_itself_discards_what_was_held_back(session: Session, store: BeatQueries) -> None:
+def test_an_edit_of_the_row_discards_a_run_that_was_held_back(session: Session, store: BeatQueries) -> None:
     session.insert("a", schedule="every 1h", blackout=NIGHT)
     plan_all(store)
 

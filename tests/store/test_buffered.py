@@ -57,7 +57,7 @@ def test_the_first_goes_out_and_the_others_wait(store: BeatQueries) -> None:
     assert 0 == store.release()
 
 
-def test_a_job_whose_way_is_free_is_released_by_the_sweep(store: BeatQueries, session: Session) -> None:
+def test_a_buffered_job_with_no_job_in_its_way_is_released_by_the_sweep(store: BeatQueries, session: Session) -> None:
     """One that was buffered at the very moment at which the one before it ended."""
     catch_up(store)
     session.rows("alter table pgbeat.active_job disable trigger active_job_gone")
@@ -117,7 +117,7 @@ def test_a_running_job_keeps_those_behind_it_waiting(store: BeatQueries, session
     assert ["pending"] == states(store)
 
 
-def test_who_waits_is_as_busy_as_the_one_in_the_way(store: BeatQueries) -> None:
+def test_a_buffered_job_is_busy_until_the_job_in_its_way_is_over(store: BeatQueries) -> None:
     catch_up(store, 2)
 
     first, second = jobs(store)

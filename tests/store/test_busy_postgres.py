@@ -147,7 +147,7 @@ def test_a_full_disk_is_waited_out(store: BeatQueries, owner: BeatQueries) -> No
     assert {"a": True} == submit(store, rows)
 
 
-def test_a_user_who_may_have_no_more_connections_waits(role: Role, store: BeatQueries) -> None:
+def test_a_user_at_the_connection_limit_waits(role: Role, store: BeatQueries) -> None:
     role.limit(0)
     with pytest.raises(DatabaseUnavailable, match="too many connections for role"):
         store.look()

@@ -90,7 +90,7 @@ def test_time_while_paused_is_never_caught_up(make: Make) -> None:
     assert ["10 10:00"] == [shown(sent.scheduled_for) for sent in kit.run_until("2026-12-10T12:00Z")]
 
 
-def test_what_somebody_changes_in_sql_starts_anew_as_ever(make: Make) -> None:
+def test_a_change_by_sql_starts_again_from_now(make: Make) -> None:
     kit = make(daily(18))
     kit.run_until("2026-12-08T12:00Z")
 

@@ -182,7 +182,7 @@ def test_starting_again_with_equal_code_writes_nothing(database: Database) -> No
     assert all(row.marked_by == "beat-a" and row.next_run_at == FAR for row in before.values())
 
 
-def test_starting_again_wakes_nobody(database: Database) -> None:
+def test_starting_again_wakes_no_beat(database: Database) -> None:
     deploy(shop({"a": hourly()}), database)
     listener = psycopg2.connect(plain_url(database))
     listener.autocommit = True
@@ -474,7 +474,7 @@ def test_an_entry_that_is_lazy_no_more_can_be_sent_by_any_beat(database: Databas
     assert (rows(database)["a"].lazy, rows(database)["a"].args, code.lazy_names) == (False, [5], [])
 
 
-def test_lazy_arguments_never_stand_in_for_those_of_somebody_elses_row(database: Database) -> None:
+def test_lazy_arguments_never_replace_those_of_another_owner_s_row(database: Database) -> None:
     database.execute("insert into pgbeat.periodic_task (name, task, args) values ('a', 't', '[1]')")
 
     code = deploy(shop({"a": hourly(args=(BeatLazyFunc(int),))}), database)
@@ -577,7 +577,7 @@ def test_many_beats_that_start_at_once_make_each_row_once(database: Database, mi
     assert [row.enabled for name, row in second.items() if name not in changed] == [False] * 100
 
 
-def test_a_row_that_somebody_holds_is_stepped_over_and_said_to_be_behind(database: Database) -> None:
+def test_a_locked_row_is_skipped_and_logged_as_behind(database: Database) -> None:
     deploy(shop({"a": hourly(), "b": hourly()}), database)
     holder = psycopg2.connect(plain_url(database))
     with holder.cursor() as cursor:

@@ -45,7 +45,7 @@ def job(store: BeatQueries) -> UUID:
 
 
 @pytest.mark.parametrize(("lease", "state"), [(60.0, "sent"), (0.0, "pending")])
-def test_what_was_sent_while_somebody_held_its_job_is_confirmed_in_the_next_turn(
+def test_a_message_sent_while_its_job_was_locked_is_confirmed_in_the_next_turn(
     store: BeatQueries, migrated_database: str, job: UUID, lease: float, state: str
 ) -> None:
     settings = Settings.from_mapping({"pgbeat_url": migrated_database})

@@ -192,12 +192,12 @@ def test_where_no_job_runs_there_is_a_clear_error(context: WorkerContext, inside
             call()
 
 
-def test_a_message_of_somebody_else_is_no_job(inside: Inside) -> None:
+def test_a_message_of_another_sender_is_no_job(inside: Inside) -> None:
     with pytest.raises(NotInAJob):
         inside(current, pgbeat=None)
 
 
-def test_a_job_that_nobody_tracks_is_none(
+def test_a_job_that_is_not_tracked_is_none(
     inside: Inside, context: WorkerContext, job: uuid.UUID, session: Session
 ) -> None:
     session.rows(
@@ -324,7 +324,7 @@ def test_a_zone_that_no_beat_has_filled_in_yet_is_the_app_s(inside: Inside, sess
         (0.5, InvalidPeriodicTask, "pgbeat_min_interval is 1 s"),
     ],
 )
-def test_a_wrong_schedule_is_refused_in_the_words_of_the_python_door(
+def test_a_wrong_schedule_is_refused_with_the_error_of_the_python_api(
     inside: Inside, session: Session, schedule: Any, error: type[Exception], message: str
 ) -> None:
     before = nightly(session)

@@ -219,7 +219,7 @@ def test_a_version_that_was_gone_and_comes_back_is_seen_anew(rolled_out: Site) -
     assert SHOWN_2 == site.shown
 
 
-def test_after_an_outage_it_does_not_matter_who_is_heard_first(rolled_out: Site) -> None:
+def test_after_an_outage_the_order_of_the_first_claims_does_not_matter(rolled_out: Site) -> None:
     site, before = rolled_out, rolled_out.rows
     site.clock.advance(timedelta(hours=1))
     site.beat()  # the older one speaks first
@@ -296,7 +296,7 @@ def test_a_beat_that_ends_beside_others_takes_no_declaration_along(rolled_out: S
     assert 2 == rolled_out.database.execute("select count(*) from pgbeat.declaration")[0][0]
 
 
-def test_declarations_that_nobody_has_had_for_a_day_are_forgotten(rolled_out: Site) -> None:
+def test_declarations_without_a_beat_for_a_day_are_forgotten(rolled_out: Site) -> None:
     site = rolled_out
     site.kill("one")
     site.clock.advance(timedelta(days=1, hours=1))
@@ -406,7 +406,7 @@ def test_a_write_under_way_while_another_declaration_comes_into_force_writes_not
     assert before == site.rows
 
 
-def test_who_would_come_into_force_while_somebody_writes_waits_for_nobody_and_comes_again(
+def test_a_claim_during_a_write_of_the_declaration_in_force_does_not_wait_and_is_repeated(
     rolled_out: Site, migrated_database: str
 ) -> None:
     site = rolled_out
@@ -600,7 +600,7 @@ RANDOM = "Are these times random at import?"
     ],
     ids=["random", "rolling", "another-version", "another-entry", "control"],
 )
-def test_beats_that_live_side_by_side_and_differ_in_nothing_but_times_are_told_so_once(
+def test_living_beats_that_differ_only_in_times_log_it_once(
     site: Site,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,

@@ -57,7 +57,7 @@ def test_a_sign_of_life_from_before_the_clock_was_set_back_is_none(situation: Si
     assert f"not running: {NEXT}; no beat has been seen since 13:00:00Z." == situation.explain()
 
 
-def test_after_a_restart_of_the_database_silence_is_not_held_against_the_beats_alone(situation: Situation) -> None:
+def test_after_a_restart_of_the_database_the_sentence_names_the_restart(situation: Situation) -> None:
     started = situation.session.value("select date_trunc('second', pg_postmaster_start_time())")
     situation.clock.stand_at(started + 10 * SECOND)
     situation.beat(started - 60 * SECOND)
@@ -123,7 +123,7 @@ def test_a_pause_that_is_over_waits_for_a_beat(situation: Situation) -> None:
     ) == situation.explain()
 
 
-def test_a_row_with_a_problem_tells_it(well: Situation) -> None:
+def test_a_row_with_a_problem_shows_it(well: Situation) -> None:
     well.task(problem="'0 25 * * *': hour 25 is not in 0-23.")
 
     assert "not running: it cannot be planned: '0 25 * * *': hour 25 is not in 0-23." == well.explain()
@@ -145,7 +145,7 @@ def test_a_row_held_back_by_a_blackout_says_by_which_and_until_when(well: Situat
     ) == well.explain()
 
 
-def test_a_run_skipped_in_a_blackout_is_told(well: Situation) -> None:
+def test_a_run_skipped_in_a_blackout_is_named(well: Situation) -> None:
     well.plan(blackout=["0 10 * * * PT3H"], blackout_action="skip")
     well.final(
         "skipped", ago(hours=2), reason="blackout", occurrences=2, last_scheduled_for=ago(hours=1), finished_at=NOON
@@ -274,7 +274,7 @@ def test_a_run_that_was_skipped_for_a_job_names_that_job_and_what_became_of_it(w
         ("untracked", None, "was sent, of which nobody reports the end, at 11:00:00Z"),
     ],
 )
-def test_the_end_of_the_last_job_is_told(well: Situation, state: str, error: str | None, told: str) -> None:
+def test_the_end_of_the_last_job_is_named(well: Situation, state: str, error: str | None, told: str) -> None:
     well.plan()
     well.final(state, error=error)
 
@@ -298,7 +298,7 @@ def test_a_job_with_a_countdown_says_when_it_is_to_start(well: Situation) -> Non
     assert f"not running: job 1 is with the broker, to start at 12:01:00Z; {NEXT}." == well.explain()
 
 
-def test_where_the_workers_lack_our_tracker_nobody_knows_whether_a_job_runs(situation: Situation) -> None:
+def test_without_our_tracker_it_is_unknown_whether_a_job_runs(situation: Situation) -> None:
     situation.beat()
     situation.worker(tracking=False)
     situation.plan()
@@ -310,7 +310,7 @@ def test_where_the_workers_lack_our_tracker_nobody_knows_whether_a_job_runs(situ
     ) == situation.explain()
 
 
-def test_where_the_result_backend_is_asked_that_is_said(situation: Situation) -> None:
+def test_a_job_that_only_the_result_backend_tracks_is_named_so(situation: Situation) -> None:
     situation.beat()
     situation.plan()
     situation.job("sent", tracking="result")
@@ -327,7 +327,7 @@ def test_a_job_that_is_to_be_tried_again_says_when(well: Situation) -> None:
     ) == well.explain()
 
 
-def test_a_job_that_nobody_sends_says_who_had_it_last(situation: Situation) -> None:
+def test_a_job_that_no_beat_sends_names_the_last_beat(situation: Situation) -> None:
     situation.beat(ago(minutes=9))
     situation.plan()
     situation.job("pending", marked_by=BEAT, marked_at=ago(minutes=10), mark_lease="15 s")
@@ -339,14 +339,14 @@ def test_a_job_that_nobody_sends_says_who_had_it_last(situation: Situation) -> N
     ) == situation.explain()
 
 
-def test_a_job_that_the_broker_refuses_tells_the_error(well: Situation) -> None:
+def test_a_job_that_the_broker_refuses_shows_the_error(well: Situation) -> None:
     well.plan()
     well.job("pending", refusals=2, error="no exchange 'x'")
 
     assert ", the broker has refused it (2 of 3 times: no exchange 'x'); " in well.explain()
 
 
-def test_a_job_that_waits_for_its_turn_is_told_by_the_one_that_runs(well: Situation) -> None:
+def test_a_job_that_waits_is_explained_by_the_one_that_runs(well: Situation) -> None:
     well.plan(overlap="buffer_one")
     well.job("running", ago(hours=2), max_run_time="3 hours")
     well.job("buffered", ago(hours=1), id="00000000-0000-0000-0000-000000000002", busy_until="infinity")

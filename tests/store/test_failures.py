@@ -245,7 +245,7 @@ def tell(reports: WorkerQueries, *ends: tuple[str, str]) -> None:
         (["succeeded", "succeeded"], None),
     ],
 )
-def test_ends_that_are_told_together_count_in_the_order_told(
+def test_ends_that_are_reported_together_count_in_their_order(
     store: BeatQueries, reports: WorkerQueries, told: list[str], expected: tuple[int, bool] | None
 ) -> None:
     for name in (f"row-{number}" for number in range(8)):  # each with ids in another order
@@ -254,14 +254,14 @@ def test_ends_that_are_told_together_count_in_the_order_told(
         assert expected == count(store.database, name)
 
 
-def test_names_told_together_do_not_count_for_each_other(store: BeatQueries, reports: WorkerQueries) -> None:
+def test_names_reported_together_do_not_count_for_each_other(store: BeatQueries, reports: WorkerQueries) -> None:
     for name in ("b", "c"):
         insert(store, name, pause_after_failures=3)
     tell(reports, *[("c", "failed"), ("a", "failed"), ("b", "failed")] * 2, ("b", "succeeded"), ("c", "failed"))
     assert [(2, False), (0, False), (3, True)] == [count(store.database, name) for name in "abc"]
 
 
-def test_what_the_result_backend_tells_counts_in_the_order_told(store: BeatQueries, reports: WorkerQueries) -> None:
+def test_ends_from_the_result_backend_count_in_their_order(store: BeatQueries, reports: WorkerQueries) -> None:
     told = [job(reports, tracking="result").job for _ in range(5)]
     assert 5 == store.settle(list(zip(told, ["failed", "succeeded", "failed", "failed", "revoked"], strict=True)))
     assert (2, False) == count(store.database)
@@ -345,7 +345,7 @@ def test_a_name_begins_with_its_row(store: BeatQueries, reports: WorkerQueries, 
     assert (1, False) == count(store.database)
 
 
-def test_the_end_of_a_job_whose_row_is_gone_counts_nowhere(store: BeatQueries, reports: WorkerQueries) -> None:
+def test_the_end_of_a_job_whose_row_was_removed_is_not_counted(store: BeatQueries, reports: WorkerQueries) -> None:
     store.database.execute("delete from pgbeat.periodic_task")
     end(reports, "failed", "succeeded")
     assert count(store.database) is None
@@ -360,7 +360,9 @@ def test_a_success_does_not_undo_a_pause_that_is_due(store: BeatQueries, reports
     assert ["a"] == [name for name, reason in store.pause_failing(10) if reason]
 
 
-def test_more_failures_than_the_limit_are_told_in_the_reason(store: BeatQueries, reports: WorkerQueries) -> None:
+def test_the_reason_says_that_there_were_more_failures_than_the_limit(
+    store: BeatQueries, reports: WorkerQueries
+) -> None:
     last = end(reports, *["failed"] * 5)
     ((_, reason),) = store.pause_failing(10)
     assert f"5 failed jobs in a row, the last at 2026-12-07 12:00:00Z: {last.job}" == reason
@@ -414,7 +416,7 @@ def test_a_person_may_trigger_what_is_to_be_paused_and_what_is(store: BeatQuerie
         assert not is_enabled(store)
 
 
-def test_the_failure_of_a_paused_row_s_manual_job_asks_for_no_second_pause(
+def test_a_failed_manual_job_of_a_paused_row_does_not_pause_it_again(
     store: BeatQueries, reports: WorkerQueries
 ) -> None:
     end(reports, "failed", "failed", "failed")
@@ -493,7 +495,7 @@ def test_a_pause_that_is_due_no_more_is_forgotten(store: BeatQueries, reports: W
     assert [] == [row.pause_reason for row in reasons if row.pause_reason not in (None, "mine")]
 
 
-def test_a_batch_of_what_somebody_holds_does_not_stand_before_the_others(
+def test_a_batch_of_locked_rows_does_not_keep_others_from_being_paused(
     store: BeatQueries, reports: WorkerQueries, migrated_database: str
 ) -> None:
     for name in ("b", "c"):

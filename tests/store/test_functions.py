@@ -149,7 +149,7 @@ def test_the_arguments_bear_the_names_of_columns(session: Session) -> None:
 
 
 @pytest.mark.parametrize("definition", ["name => 'a', task => 'app.probe', schedule => 'every 1h'", EVERYTHING])
-def test_an_equal_definition_writes_nothing_and_wakes_nobody(session: Session, definition: str) -> None:
+def test_an_equal_definition_writes_nothing_and_wakes_no_beat(session: Session, definition: str) -> None:
     first = session.row(f"select * from pgbeat.schedule({definition})")
     before = written(session)
 
@@ -647,7 +647,7 @@ def test_a_trigger_wakes_the_beats(session: Session) -> None:
     assert session.notified_by(lambda: triggered(session))
 
 
-def test_a_trigger_rolled_back_leaves_no_job_and_wakes_nobody(session: Session) -> None:
+def test_a_trigger_rolled_back_leaves_no_job_and_wakes_no_beat(session: Session) -> None:
     schedule(session)
 
     def trigger_and_think_better_of_it() -> None:

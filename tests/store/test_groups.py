@@ -64,7 +64,7 @@ def end(session: Session, name: str) -> None:
     session.rows("delete from pgbeat.active_job where periodic_task = %s", name)
 
 
-def test_a_group_that_has_no_limit_keeps_nobody_waiting(store: BeatQueries, session: Session) -> None:
+def test_a_group_without_a_limit_keeps_no_job_waiting(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", group_name="g")
     (row,) = store.mark(10)
 
@@ -112,7 +112,7 @@ def test_the_end_of_a_job_wakes_a_beat_and_frees_its_place(store: BeatQueries, s
     assert {"b": ("pending", 1)} == places(store)
 
 
-def test_the_end_of_a_job_whose_group_nobody_waits_for_wakes_nobody(store: BeatQueries, session: Session) -> None:
+def test_the_end_of_a_job_wakes_no_beat_if_no_job_waits_for_its_group(store: BeatQueries, session: Session) -> None:
     limit(session, 2)
     tick(store, "a")
     store.admit(10)
@@ -131,7 +131,9 @@ def test_a_limit_counts_what_was_under_way_before_it(store: BeatQueries, session
     assert ("pending", 1) == places(store)["c"]
 
 
-def test_a_lower_limit_ends_nothing_and_admits_nobody_until_it_holds(store: BeatQueries, session: Session) -> None:
+def test_a_lower_limit_ends_nothing_and_admits_no_job_until_enough_have_ended(
+    store: BeatQueries, session: Session
+) -> None:
     limit(session, 3)
     tick(store, "a", "b", "c")
     store.admit(10)
@@ -158,7 +160,9 @@ def test_a_free_number_is_given_again(store: BeatQueries, session: Session) -> N
 
 
 @pytest.mark.parametrize("statement", ["select pgbeat.limit_group('g', null)", "delete from pgbeat.task_group"])
-def test_a_limit_that_is_gone_lets_all_go(store: BeatQueries, session: Session, statement: str) -> None:
+def test_all_waiting_jobs_are_released_when_the_limit_is_removed(
+    store: BeatQueries, session: Session, statement: str
+) -> None:
     limit(session, 1)
     tick(store, "a", "b", "c")
     store.admit(10)
@@ -192,7 +196,7 @@ def test_two_beats_at_once_admit_no_more_than_one_would(
     assert ["buffered", "pending"] == sorted(state for state, _ in places(store).values())
 
 
-def test_an_author_who_holds_the_group_keeps_nobody_else_waiting(
+def test_an_author_s_lock_on_a_group_keeps_no_other_waiting(
     store: BeatQueries, session: Session, migrated_database: str
 ) -> None:
     limit(session, 1)
@@ -219,7 +223,7 @@ def test_the_database_itself_refuses_two_jobs_in_one_place(store: BeatQueries, s
     assert "job_one_in_a_slot" in str(error)
 
 
-def test_the_next_occurrence_of_who_waits_for_a_place_is_decided_by_its_overlap(
+def test_the_next_occurrence_of_a_job_that_waits_for_a_slot_is_decided_by_its_overlap(
     store: BeatQueries, session: Session
 ) -> None:
     limit(session, 1)
@@ -364,7 +368,7 @@ class TestALostJobThatTurnsUp:
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_the_result_backend_is_asked_about_a_job_whose_place_another_wants(
+def test_the_result_backend_is_asked_about_a_job_whose_slot_another_waits_for(
     store: BeatQueries, session: Session, waits: bool
 ) -> None:
     limit(session, 1)
@@ -554,7 +558,7 @@ def test_a_manual_job_runs_in_a_paused_group(store: BeatQueries, session: Sessio
     assert recovered.reason is None
 
 
-def test_who_waits_for_a_place_is_as_busy_as_the_first_who_has_one(store: BeatQueries, session: Session) -> None:
+def test_a_job_that_waits_for_a_slot_is_busy_until_the_first_slot_is_due(store: BeatQueries, session: Session) -> None:
     limit(session, 2)
     tick(store, "a", "b", "c")
     store.admit(10)
@@ -596,7 +600,7 @@ def test_a_wrong_limit_or_name_is_refused(session: Session, wrong: str, message:
     assert ("22023", message) == (refused.pgcode, reason(refused))
 
 
-def test_a_wrong_group_name_is_refused_by_both_doors(session: Session) -> None:
+def test_a_wrong_group_name_is_refused_by_python_and_sql(session: Session) -> None:
     error = session.refusal("select pgbeat.schedule('a', 'app.probe', 'every 1h', group_name => %s)", "g" * 201)
 
     assert "22023" == error.pgcode

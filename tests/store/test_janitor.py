@@ -18,7 +18,7 @@ from tests.harness.ticks import beat
 TOLD = "The history's days have not been made for 5 minutes"
 
 
-def test_days_that_a_stranger_keeps_from_being_made_are_told_and_made_once_he_is_gone(
+def test_days_that_another_session_blocks_are_logged_and_made_once_it_is_gone(
     migrated_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

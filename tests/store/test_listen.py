@@ -46,7 +46,7 @@ def test_a_notification_ends_the_wait_and_silence_does_not(wakeup: Wakeup, sessi
     assert waited(wakeup, 5) < 1
 
 
-def test_who_begins_to_listen_does_not_wait_for_what_was_said_before(migrated_database: str) -> None:
+def test_a_beat_that_begins_to_listen_does_not_wait_for_earlier_notifications(migrated_database: str) -> None:
     wakeup = Wakeup(Database(migrated_database))
 
     assert wakeup.wait(5)

@@ -15,7 +15,7 @@ from celery_pgbeat.postgres.statements import statement
 from tests.harness.ticks import HOUR, beat, decided, insert, jobs, make_due, row_of, submit
 
 
-def test_a_due_row_is_marked_with_who_and_when(migrated_database: str) -> None:
+def test_a_due_row_is_marked_with_the_beat_and_the_time(migrated_database: str) -> None:
     store = beat(migrated_database)
     make_due(store, "a")
 
@@ -397,7 +397,7 @@ def test_rows_that_a_beat_gives_back_can_be_marked_at_once_and_the_others_stay_m
     assert 0 == store.unmark(["b"]), "a mark of another beat is not taken off"
 
 
-def test_rows_that_somebody_holds_do_not_stand_before_the_unplanned_ones_behind_them(migrated_database: str) -> None:
+def test_locked_rows_do_not_keep_later_unplanned_rows_from_being_read(migrated_database: str) -> None:
     store = beat(migrated_database)
     for name in ("a", "b", "c"):
         insert(store, name)

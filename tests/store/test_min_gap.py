@@ -163,7 +163,7 @@ def test_a_job_without_a_gap_takes_one_statement_and_leaves_no_trace(
     assert last_start(reports) is None
 
 
-def test_the_state_of_a_job_tells_that_it_has_a_gap(reports: WorkerQueries) -> None:
+def test_the_state_of_a_job_says_that_it_has_a_min_gap(reports: WorkerQueries) -> None:
     start = job(reports)
     assert JobState("sent", 0, 0, None, final=False, task="app.probe", spaced=True) == reports.state_of(start.job)
 
@@ -316,7 +316,7 @@ def test_a_last_start_that_an_older_worker_has_remembered_counts(reports: Worker
     assert StartResult.TOO_EARLY is verdict(reports, job(reports))
 
 
-def test_a_start_does_not_wait_for_an_author_who_makes_the_row_anew(
+def test_a_start_does_not_wait_for_an_author_that_inserts_the_row_again(
     reports: WorkerQueries, migrated_database: str
 ) -> None:
     row(reports)

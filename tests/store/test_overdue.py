@@ -108,13 +108,13 @@ def test_a_row_that_is_not_to_run_now_is_not_overdue(situation: Situation, colum
     assert [] == situation.overdue()
 
 
-def test_a_pause_that_nobody_ends_is_overdue(situation: Situation) -> None:
+def test_a_pause_that_no_beat_ends_is_overdue(situation: Situation) -> None:
     situation.task(enabled=False, paused_until=ago(minutes=10))
 
     assert [(ago(minutes=10), LATE, f"its pause is over, and no beat has resumed it; {NO_BEAT}")] == situation.overdue()
 
 
-def test_a_row_that_nobody_plans_is_overdue(situation: Situation) -> None:
+def test_a_row_that_no_beat_plans_is_overdue(situation: Situation) -> None:
     situation.task()
     assert [] == situation.overdue()
 
@@ -123,7 +123,7 @@ def test_a_row_that_nobody_plans_is_overdue(situation: Situation) -> None:
     assert [(NOON, LATE, f"no beat has planned its next run; {NO_BEAT}")] == situation.overdue()
 
 
-def test_a_job_that_nobody_sends_is_overdue(situation: Situation) -> None:
+def test_a_job_that_no_beat_sends_is_overdue(situation: Situation) -> None:
     situation.beat(ago(minutes=9))
     situation.plan()
     situation.job("pending")
@@ -153,7 +153,7 @@ def test_a_job_that_no_worker_can_pick_up_is_overdue(situation: Situation) -> No
     ] == situation.overdue()
 
 
-def test_a_job_at_a_worker_without_our_tracker_is_overdue_until_somebody_tells_of_it(situation: Situation) -> None:
+def test_a_job_at_a_worker_without_our_tracker_is_overdue_until_its_end_is_reported(situation: Situation) -> None:
     situation.beat()
     situation.worker(tracking=False)
     situation.plan()
@@ -164,7 +164,7 @@ def test_a_job_at_a_worker_without_our_tracker_is_overdue_until_somebody_tells_o
     assert reason.endswith("and no worker with our tracker is there, so nobody tells whether it runs")
 
 
-def test_a_job_of_which_only_the_result_backend_tells_is_waited_for_till_its_deadline(situation: Situation) -> None:
+def test_a_job_that_only_the_result_backend_tracks_is_not_overdue_before_its_deadline(situation: Situation) -> None:
     situation.beat()
     situation.plan()
     situation.job("sent", tracking="result")

@@ -170,7 +170,7 @@ def test_where_no_worker_reports_full_tracking_is_made_what_it_comes_to(
 
 
 @pytest.mark.parametrize("overlap", ["skip", "buffer_one"])
-def test_a_job_that_is_final_with_its_sending_is_in_nobodys_way_while_it_is_sent(
+def test_a_job_that_is_final_when_sent_blocks_no_other_while_it_is_sent(
     store: BeatQueries, session: Session, overlap: str
 ) -> None:
     make_due(store, "a", overlap=overlap, tracking="send")
@@ -189,7 +189,7 @@ def test_a_job_that_is_final_with_its_sending_is_in_nobodys_way_while_it_is_sent
     assert [True] == [answer.made for answer in store.submit_free([second], "UTC")]
 
 
-def test_a_job_that_nobody_is_sending_any_more_is_in_the_way(store: BeatQueries, session: Session) -> None:
+def test_a_job_that_no_beat_is_sending_any_more_is_in_the_way(store: BeatQueries, session: Session) -> None:
     make_due(store, "a", tracking="send")
     (row,) = store.mark(10)
     store.submit_free([decided(row, row.next_run_at + timedelta(microseconds=1))], "UTC")

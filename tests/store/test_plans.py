@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,6 +15,7 @@ from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Unstarted, WorkerQueries
 from tests.harness.session import Session
 from tests.harness.ticks import beat, decided
+from tests.store import test_every_statement
 from tests.store.reads import read_by
 
 ROWS = 5_000
@@ -248,8 +250,25 @@ def test_a_mark_waits_for_no_disk_and_what_is_said_after_it_does(migrated_databa
     assert "on" == session.value("show synchronous_commit")
 
 
-def test_p11_who_waits_is_found_by_one_probe_for_each_name(store: BeatQueries) -> None:
+def test_p11_waiting_jobs_are_found_by_one_probe_for_each_name(store: BeatQueries) -> None:
     plan = explained(store, "select array_agg(x) from unnest(pgbeat.waited_for()) as x")
     assert "rows=5 " in plan
     (row,) = store.database.execute("select pgbeat.waited_for() as names")
     assert [f"row-{n}" for n in range(5)] == row.names
+
+
+def test_postgres_inlines_the_functions_that_statements_share(migrated_database: str) -> None:
+    """One that is not inlined would be planned in each call."""
+    session = Session(migrated_database)
+    shared = re.compile(r"\b(archived|lost|new_job|is_marked)\(")
+    plans = {}
+    with session.connection.cursor() as cursor:
+        for name in test_every_statement.NAMES:
+            if shared.search(statement(name, "pgbeat")):
+                cursor.execute(
+                    f"explain verbose {statement(name, 'pgbeat')}", test_every_statement.parameters(name) or None
+                )
+                plans[name] = "\n".join(line for (line,) in cursor)
+
+    assert {"finish", "judge", "recover", "submit"} <= set(plans)
+    assert [] == [name for name, plan in plans.items() if shared.search(plan)]

@@ -58,7 +58,7 @@ def test_a_confirm_changes_nothing_that_another_beat_has_taken_over(migrated_dat
     assert {taken.id} == second.confirm([(taken.id, 0.0)]).jobs
 
 
-def test_a_job_whose_knowledge_ends_with_the_confirm_is_final_then(migrated_database: str) -> None:
+def test_a_job_that_is_not_tracked_is_final_when_it_is_confirmed(migrated_database: str) -> None:
     store = beat(migrated_database)
     submitted(store, tracking="send")
     (job,) = jobs(store)
@@ -188,7 +188,9 @@ def test_by_when_a_job_is_to_be_sent_comes_with_it_but_not_with_a_manual_one(mig
     assert None is found["manual"][1]
 
 
-def test_a_job_that_is_held_back_is_nobodys_until_its_instant_and_then_anybodys(migrated_database: str) -> None:
+def test_a_job_that_is_held_back_is_taken_by_no_beat_before_its_instant_and_by_any_after(
+    migrated_database: str,
+) -> None:
     store, clock = beat(migrated_database), Clock(migrated_database)
     submitted(store)
     store.give_back()
@@ -257,7 +259,7 @@ def test_where_no_worker_announces_the_tracker_a_silent_job_is_lost_not_sent_aga
 
 @pytest.mark.parametrize("state", ["running", "retrying"])
 @pytest.mark.parametrize(("on_lost", "verdict"), [("give_up", "lost"), ("rerun", "rerun")])
-def test_on_lost_says_what_becomes_of_a_job_whose_worker_died(
+def test_on_lost_decides_what_becomes_of_a_job_whose_worker_died(
     migrated_database: str, state: str, on_lost: str, verdict: str
 ) -> None:
     store = beat(migrated_database)

@@ -274,7 +274,7 @@ def test_an_index_on_what_they_write_would_be_rewritten_each_time(store: BeatQue
     assert 0 == share_of_hot_updates(store, clock)
 
 
-def test_p11_a_look_at_many_jobs_reads_those_whose_instant_has_passed(store: BeatQueries) -> None:
+def test_p11_a_look_reads_only_the_jobs_whose_check_at_has_passed(store: BeatQueries) -> None:
     make_job(store.database)
     store.database.execute(
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "

@@ -103,7 +103,7 @@ def test_a_job_that_waits_is_started(reports: WorkerQueries, before: str) -> Non
 
 
 @pytest.mark.parametrize("columns", [{}, {"min_gap": HOUR}], ids=["plain", "spaced"])
-def test_a_message_of_another_task_neither_starts_nor_ends_the_job_whose_id_it_bears(
+def test_a_message_of_another_task_neither_starts_nor_ends_the_job_of_its_id(
     reports: WorkerQueries, columns: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     job = make_job(reports.database, periodic_task=str(uuid.uuid4()), **columns)
@@ -291,7 +291,7 @@ def test_a_start_that_is_refused_because_the_job_is_asked_to_end_ends_it(reports
 # --- state
 
 
-def test_a_state_is_told_with_what_decides_and_unknown_is_none(reports: WorkerQueries) -> None:
+def test_the_state_of_a_job_comes_with_what_decides_and_is_none_if_unknown(reports: WorkerQueries) -> None:
     start = started(reports, run=2, attempt=1)
     assert JobState("running", 2, 1, "worker-a", final=False, task="app.probe") == reports.state_of(start.job)
     reports.finish(start, "succeeded")
@@ -311,7 +311,7 @@ ENDINGS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_only_the_start_that_bears_the_token_says_what_became_of_it(reports: WorkerQueries, ending: str) -> None:
+def test_only_the_start_with_the_token_reports_its_end(reports: WorkerQueries, ending: str) -> None:
     start = started(reports)
     stranger = dataclasses.replace(start, token=uuid.uuid4())
     before = row(reports, start)
@@ -388,7 +388,7 @@ def test_starts_that_a_failover_forgot_may_still_finish_together(reports: Worker
     ]
 
 
-def test_a_row_that_somebody_holds_keeps_no_other_from_finishing_and_is_answered(reports: WorkerQueries) -> None:
+def test_a_locked_row_keeps_no_other_from_finishing_and_is_returned(reports: WorkerQueries) -> None:
     held, free = (started(reports, periodic_task=name) for name in ("held", "free"))
     finishes = [Finish(held, "succeeded"), Finish(free, "succeeded")]
     with reports.database.engine.connect().execution_options(isolation_level="READ COMMITTED") as other:
@@ -400,7 +400,7 @@ def test_a_row_that_somebody_holds_keeps_no_other_from_finishing_and_is_answered
     assert "succeeded" == state(reports.database, held.job)
 
 
-def test_what_was_given_to_another_run_while_its_row_was_held_is_not_finished_by_the_first(
+def test_a_job_that_went_to_another_run_while_its_row_was_locked_is_not_finished_by_the_first(
     reports: WorkerQueries,
 ) -> None:
     start = started(reports)
@@ -421,7 +421,7 @@ def test_the_end_of_many_jobs_is_the_turn_of_all_that_wait_for_them(reports: Wor
     assert ["pending", "pending"] == [state(reports.database, job) for job in waiting]
 
 
-def test_a_start_on_a_connection_that_is_dead_is_heard_on_a_new_one(reports: WorkerQueries) -> None:
+def test_a_start_on_a_dead_connection_is_repeated_on_a_new_one(reports: WorkerQueries) -> None:
     job = make_job(reports.database)
     own = Database(reports.database.engine.url.render_as_string(hide_password=False))
     (row,) = own.execute("select pg_backend_pid() as pid")
@@ -485,7 +485,7 @@ def test_a_job_that_may_run_again_is_left_to_its_silence(reports: WorkerQueries)
 
 
 @pytest.mark.parametrize("kind", ["cancel", "terminate"])
-def test_an_ask_is_heard_by_the_start_that_runs_and_by_its_worker(reports: WorkerQueries, kind: str) -> None:
+def test_a_stop_request_is_read_by_the_running_start_and_by_its_worker(reports: WorkerQueries, kind: str) -> None:
     start, other = started(reports), started(reports, periodic_task="other")
     assert reports.stop_request_of(start) is None
     assert [] == reports.stop_requests("worker-a")
@@ -505,7 +505,7 @@ def test_an_ask_is_for_one_start_and_not_for_an_earlier_one(reports: WorkerQueri
     assert reports.stop_request_of(second) is not None
 
 
-def test_a_job_keeps_what_it_is_asked_over_heartbeats(reports: WorkerQueries) -> None:
+def test_a_stop_request_survives_heartbeats(reports: WorkerQueries) -> None:
     start = started(reports)
     ask(reports, start)
     assert [start.job] == reports.heartbeat("worker-a", [start], SILENCE)
@@ -775,7 +775,7 @@ def test_a_worker_announces_itself_and_leaves(reports: WorkerQueries) -> None:
     assert [] == reports.database.execute("select * from pgbeat.node")
 
 
-def test_a_worker_that_leaves_takes_nobody_and_no_declaration_with_it(reports: WorkerQueries) -> None:
+def test_a_worker_that_leaves_removes_no_other_node_and_no_declaration(reports: WorkerQueries) -> None:
     node = NodeId.mine()
     reports.announce(node)
     reports.database.execute(

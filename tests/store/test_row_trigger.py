@@ -109,7 +109,7 @@ def test_an_inserted_row_without_a_schedule_has_nothing_to_plan(session: Session
     assert store.unplanned(10) == []
 
 
-def test_nobody_inserts_a_mark_or_a_plan(session: Session) -> None:
+def test_an_insert_cannot_set_a_mark_or_a_plan(session: Session) -> None:
     row = session.insert("a", schedule="every 1h", marked_by="me", marked_at=NOON, planned_for=LATER, problem="none")
 
     assert [row[column] for column in ("marked_by", "marked_at", "planned_for", "problem")] == [None] * 4
@@ -144,7 +144,7 @@ def test_a_change_of_the_times_takes_the_mark_off_and_plans_anew_from_now(
 
 
 @pytest.mark.parametrize(("column", "value"), DESCRIPTION.items())
-def test_a_change_of_the_description_does_neither_nor_wakes_anybody(
+def test_a_change_of_the_description_does_neither_and_wakes_no_beat(
     session: Session, store: BeatQueries, clock: Clock, column: str, value: str
 ) -> None:
     before = marked(session, store)
@@ -302,7 +302,7 @@ def test_a_row_whose_schedule_is_taken_away_has_no_next_run(session: Session, st
     assert store.unplanned(10) == []
 
 
-def test_a_pause_takes_the_mark_off_and_says_who_paused(session: Session, store: BeatQueries) -> None:
+def test_a_pause_takes_the_mark_off_and_records_the_user(session: Session, store: BeatQueries) -> None:
     marked(session, store)
 
     row = update(session, "enabled = false")
@@ -313,7 +313,7 @@ def test_a_pause_takes_the_mark_off_and_says_who_paused(session: Session, store:
     assert store.mark(10) == []
 
 
-def test_a_pause_may_be_signed_by_somebody_else(session: Session) -> None:
+def test_a_pause_may_name_another_user(session: Session) -> None:
     session.insert("a", schedule="every 1h")
 
     assert update(session, "enabled = false, paused_by = 'ann'")["paused_by"] == "ann"
@@ -417,7 +417,7 @@ def test_the_zone_that_a_beat_filled_in_is_known_from_one_that_the_author_gave(
     assert ("Europe/Berlin", "Europe/Berlin") == (row["timezone"], row["declared_timezone"])
 
 
-def test_a_rolled_back_write_leaves_no_row_and_wakes_nobody(session: Session) -> None:
+def test_a_rolled_back_write_leaves_no_row_and_wakes_no_beat(session: Session) -> None:
     def write_and_think_better_of_it() -> None:
         session.rows("begin")
         session.insert("a", schedule="every 1h")

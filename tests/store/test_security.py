@@ -162,7 +162,7 @@ def test_a_beat_may_give_the_places_of_a_group_and_a_worker_may_free_them(owner:
 
 
 @pytest.mark.parametrize("role", ["worker", "beat"])
-def test_who_tells_the_end_of_a_job_may_count_it(owner: Session, role: str) -> None:
+def test_a_role_that_reports_the_end_of_a_job_may_count_it(owner: Session, role: str) -> None:
     owner.rows("update pgbeat.periodic_task set pause_after_failures = 1")
     with acting_as(owner, role):
         owner.rows("select pgbeat.count_end('nightly', gen_random_uuid(), 'failed')")
@@ -365,7 +365,7 @@ def test_what_acts_for_the_owner_looks_names_up_in_pg_catalog_alone(owner: Sessi
     }
 
 
-def test_temporary_tables_of_our_names_fool_nobody_who_acts_for_the_owner(owner: Session) -> None:
+def test_temporary_tables_of_our_names_do_not_fool_functions_of_the_owner(owner: Session) -> None:
     with acting_as(owner, "author"):
         for name in ("periodic_task", "active_job", "finished_job", "node"):
             owner.rows(f"create temporary table {name} (like pgbeat.{name})")
@@ -423,7 +423,7 @@ def test_better_matches_in_a_schema_of_the_search_path_are_never_called(owner: S
     assert [] == owner.rows("select by from trap.caught")
 
 
-def test_every_door_looks_names_up_in_pg_catalog_alone(owner: Session) -> None:
+def test_every_public_function_looks_names_up_in_pg_catalog_alone(owner: Session) -> None:
     assert set() == {
         row["proname"]
         for row in owner.rows(

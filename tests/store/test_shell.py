@@ -199,7 +199,7 @@ def test_every_column_can_be_given(run: Run, beat: PgBeat) -> None:
     assert 3 == row.pause_after_failures
 
 
-def test_a_row_of_another_owner_is_taken_over_only_when_told(run: Run, session: Session) -> None:
+def test_a_row_of_another_owner_is_taken_over_only_with_the_option(run: Run, session: Session) -> None:
     session.insert("nightly", schedule="0 3 * * *")
     add = ("add", "nightly", "--task", "app.probe", "--schedule", "0 4 * * *")
 
@@ -244,7 +244,7 @@ def test_rows_are_removed_all_or_none(run: Run, session: Session) -> None:
     assert [] == session.rows("select * from pgbeat.periodic_task")
 
 
-def test_a_person_at_a_terminal_is_asked_before_a_row_is_removed(
+def test_removing_a_row_at_a_terminal_needs_a_confirmation(
     run: Run, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
@@ -257,7 +257,7 @@ def test_a_person_at_a_terminal_is_asked_before_a_row_is_removed(
     assert "Removed 'nightly'.\n" == done(run("remove", "nightly", "--yes"))
 
 
-def test_who_removes_what_code_declares_is_told_that_it_comes_back(run: Run, session: Session) -> None:
+def test_removing_what_code_declares_warns_that_it_comes_back(run: Run, session: Session) -> None:
     session.insert("nightly", managed_by="code:shop")
 
     assert "a beat that starts adds it again" in run("remove", "nightly").stderr
@@ -266,7 +266,7 @@ def test_who_removes_what_code_declares_is_told_that_it_comes_back(run: Run, ses
 # --- nodes
 
 
-def test_nodes_are_listed_with_who_is_silent_and_what_they_hold(run: Run, session: Session) -> None:
+def test_nodes_are_listed_with_their_silence_and_their_jobs(run: Run, session: Session) -> None:
     announce(session, "a-beat")
     announce(session, "old-beat", silent="1 hour")
     announce(session, "a-worker", "worker", tracking=True)
@@ -610,7 +610,7 @@ def test_the_doctor_compares_cron_rows_with_croniter(run: Run, well: Session) ->
     assert found.endswith("croniter reads the month '6-6' as 1 to 12, here it is 6.")
 
 
-def test_the_doctor_finds_a_table_that_nobody_vacuums(run: Run, well: Session) -> None:
+def test_the_doctor_finds_a_table_that_is_not_vacuumed(run: Run, well: Session) -> None:
     well.rows("alter table pgbeat.node set (autovacuum_enabled = off)")
 
     (found,) = [one for one in json.loads(run("doctor", "--json").stdout)["findings"] if "'node'" in one["what"]]
@@ -688,7 +688,7 @@ def test_the_doctor_finds_that_strangers_may_create_functions_in_the_search_path
     assert "search path" not in findings(run("doctor", "--json"))
 
 
-def test_a_schema_outside_of_the_search_path_may_be_anybodys(role: Role, well: Session) -> None:
+def test_a_schema_outside_of_the_search_path_may_be_open_to_all(role: Role, well: Session) -> None:
     well.rows("grant create on schema public to public")
 
     def checks(path: str) -> set[str]:
@@ -772,7 +772,7 @@ def test_there_is_no_sql_beyond_the_last_version(run: Run) -> None:
         part["name"] for part in answer(run("sql", "--from", str(last - 1), "--json"))
     ][:2]
     again = [part["name"] for part in answer(run("sql", "--from", str(last), "--json"))]
-    assert ("locks", "definitions 1", "version") == (again[0], again[1], again[-1])
+    assert ("locks", "definitions: spans", "version") == (again[0], again[1], again[-1])
     result = run("sql", "--from", str(last + 1))
     assert (1, True) == (result.exit_code, f"has nothing for version {last + 1}" in result.stderr)
 

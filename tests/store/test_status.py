@@ -81,7 +81,7 @@ def test_a_row_that_is_paused_while_its_job_runs_says_both(situation: Situation)
     assert "running, paused" == situation.status()["state"]
 
 
-def test_a_run_that_hangs_without_max_run_time_is_told_from_one_that_is_just_long(situation: Situation) -> None:
+def test_a_run_that_hangs_without_max_run_time_differs_from_one_that_is_just_long(situation: Situation) -> None:
     situation.plan()
     situation.job("running", ago(hours=2))
     assert "running" == situation.status()["state"]
@@ -142,7 +142,7 @@ def test_a_problem_is_shown(situation: Situation) -> None:
     assert "no such zone" == situation.status()["problem"]
 
 
-def test_p11_a_page_asks_the_indexes_for_its_own_rows_only(situation: Situation) -> None:
+def test_p11_a_page_of_the_status_reads_only_its_own_rows(situation: Situation) -> None:
     situation.session.rows(
         "insert into pgbeat.periodic_task (name, task, schedule, next_run_at) select 'row-' || to_char(n, 'FM00000'), "
         f"'app.probe', 'every 1h', pgbeat.now() + interval '1 h' from generate_series(1, {ROWS}) n"

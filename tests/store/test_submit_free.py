@@ -139,7 +139,7 @@ def test_an_occurrence_that_is_decided_already_is_left(store: BeatQueries) -> No
     untouched(store, decision)
 
 
-def test_a_row_that_somebody_holds_is_left_and_the_others_are_not(store: BeatQueries, migrated_database: str) -> None:
+def test_a_locked_row_is_skipped_and_the_others_are_submitted(store: BeatQueries, migrated_database: str) -> None:
     for name in ("a", "b"):
         make_due(store, name)
     rows = store.mark(10)

@@ -212,7 +212,7 @@ def test_tasks_that_tests_run_at_once_are_not_run(make: Make) -> None:
     assert app.conf.task_always_eager
 
 
-def test_what_somebody_sends_beside_the_job_goes_its_own_way(make: Make) -> None:
+def test_messages_sent_beside_the_job_are_not_touched(make: Make) -> None:
     app = shop({"poll": entry(every("5m"), task="mail.poll")})
     # All tests of a process share the broker in memory: no other one may use this queue.
     app.conf.update(broker_url="memory://", task_default_queue="chatty")
@@ -361,7 +361,7 @@ def test_after_a_worker_died_on_lost_decides(make: Make, on_lost: str, runs: lis
         assert ("lost" if on_lost == "give_up" else "sent") == kit.jobs("nightly")[0].state
 
 
-def test_a_message_that_nobody_picks_up_is_sent_again_three_times_and_lost(make: Make) -> None:
+def test_a_message_that_no_worker_picks_up_is_sent_again_three_times_and_lost(make: Make) -> None:
     with make(shop({"once": entry("2026-03-28 13:00")}), finishing=False) as kit:
         sent = kit.advance("10d")
         assert 4 == len(sent)
@@ -428,7 +428,7 @@ def test_either_driver_will_do(postgres_server: str, driver: str) -> None:
         assert "PgBeatTest('shop', now='2026-03-30T11:00:00+00:00')" == repr(kit)
 
 
-def test_the_kits_door_opens_on_the_kits_schema_and_the_app_keeps_its_own(make: Make) -> None:
+def test_the_kits_api_uses_the_kits_schema_and_the_app_keeps_its_own(make: Make) -> None:
     app = nightly()
     with make(app) as kit:
         kit.beat.schedule("poll", "mail.poll", every("1h"), args=[1])

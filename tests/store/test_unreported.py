@@ -32,15 +32,13 @@ def sent(store: BeatQueries, name: str, **columns: str) -> uuid.UUID:
     return decision.job
 
 
-def test_a_look_tells_whether_there_is_anything_to_ask_about(store: BeatQueries) -> None:
+def test_a_look_returns_whether_a_result_backend_has_to_be_asked(store: BeatQueries) -> None:
     assert not store.look().unreported
     sent(store, "a")
     assert store.look().unreported
 
 
-def test_asked_about_is_what_stands_in_the_way_or_has_been_silent_for_too_long(
-    store: BeatQueries, session: Session
-) -> None:
+def test_the_jobs_to_ask_about_are_in_the_way_or_silent_for_too_long(store: BeatQueries, session: Session) -> None:
     first, second, third = (sent(store, name) for name in "abc")
     session.rows(
         "update pgbeat.active_job set check_at = 'epoch', busy_until = pgbeat.now() - interval '1 s' where id = %s",
@@ -72,7 +70,7 @@ def test_a_job_that_a_worker_reports_on_is_not_settled(store: BeatQueries, sessi
     assert 0 == store.settle([(job, "succeeded")])
 
 
-def test_a_job_that_nobody_reports_on_is_never_sent_again(store: BeatQueries, session: Session) -> None:
+def test_a_job_that_no_worker_reports_is_never_sent_again(store: BeatQueries, session: Session) -> None:
     sent(store, "a")
     session.rows("update pgbeat.active_job set check_at = 'epoch', busy_until = pgbeat.now() - interval '1 s'")
 
@@ -82,7 +80,7 @@ def test_a_job_that_nobody_reports_on_is_never_sent_again(store: BeatQueries, se
 
 
 @pytest.mark.parametrize(("acts_as", "state"), [("result", "sent"), ("send", "untracked")])
-def test_jobs_made_before_anybody_knew_that_nobody_reports_are_tracked_as_the_rest(
+def test_jobs_made_before_it_was_known_that_no_worker_reports_are_tracked_as_the_rest(
     store: BeatQueries, session: Session, acts_as: str, state: str
 ) -> None:
     sent(store, "a")

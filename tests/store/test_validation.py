@@ -725,7 +725,7 @@ def test_only_json_is_a_serializer(session: Session) -> None:
     assert message == "options['serializer'] is 'pickle', not 'json', the only one allowed"
 
 
-def test_a_session_with_its_own_settings_is_told_the_same(session: Session) -> None:
+def test_a_session_with_its_own_settings_gets_the_same_errors(session: Session) -> None:
     session.rows("set standard_conforming_strings = off")
     session.rows("set search_path = ''")
 

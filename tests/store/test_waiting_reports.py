@@ -117,7 +117,7 @@ def test_a_worker_that_is_newer_than_the_schema_loses_no_end_of_a_job(
     wait_for(lambda: bool(database.execute("select from pgbeat.node")))
     assert {"running"} == {state(database, start.job) for start in started}
     with database.engine.connect() as connection:
-        for text in definitions():
+        for _, text in definitions():
             connection.exec_driver_sql(rendered(text, "pgbeat"), execution_options={"no_parameters": True})
 
     wait_for(lambda: not database.execute("select from pgbeat.active_job"))

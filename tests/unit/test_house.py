@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from celery_pgbeat.postgres import beat_queries
+from celery_pgbeat.postgres.migrate import definitions
 from celery_pgbeat.postgres.statements import parameters, rendered
 
 ROOT = Path(__file__).parents[2]
 SQL = sorted((ROOT / "celery_pgbeat" / "postgres" / "sql").glob("*.sql"))
+EVERY_SQL = sorted((ROOT / "celery_pgbeat").rglob("*.sql"))
 
 
 def test_nobody_imports_whom_he_may_not() -> None:
@@ -60,3 +62,20 @@ def test_what_every_celery_command_imports_is_light(module: str) -> None:
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert seen.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", EVERY_SQL, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_line_of_sql_is_over_long_or_ends_in_blanks(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+
+    # A sentence of `comment on` is one string.
+    assert [] == [line for line in lines if len(line) > 120 and not re.match(r"\s*'|comment on ", line)]
+    assert [] == [line for line in lines if line != line.rstrip()]
+
+
+def test_the_order_of_the_definitions_names_each_file_once() -> None:
+    folder = ROOT / "celery_pgbeat" / "postgres" / "definitions"
+    installed = [name for name, _ in definitions()]
+
+    assert len(set(installed)) == len(installed)
+    assert {path.stem for path in folder.glob("*.sql")} <= set(installed)

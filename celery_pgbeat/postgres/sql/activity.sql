@@ -1,4 +1,4 @@
--- Tell how things are now: what is under way, what was made and ended of late, how long it took, what is late.
+-- Read the present state: what is under way, what was made and ended of late, how long it took, what is late.
 --
 -- What was made within the last `seconds` is read by the index on created_at.
 with recent as materialized (
@@ -7,7 +7,7 @@ with recent as materialized (
 ),
 late as (
     select next_run_at from {schema}.periodic_task
-    where enabled and not group_paused and problem is null and next_run_at < {schema}.now() - make_interval(secs => %(on_time)s)
+    where {is_on} and next_run_at < {schema}.now() - make_interval(secs => %(on_time)s)
     limit 1000
 ),
 stands as (
@@ -21,14 +21,15 @@ select
     count(*) filter (where state = 'succeeded') as succeeded,
     count(*) filter (where state in ('failed', 'lost', 'expired', 'revoked')) as failed,
     count(*) filter (where state = 'skipped') as skipped,
-    {schema}.microseconds(percentile_cont(0.5) within group (order by started_at - created_at)) as start_median_microseconds,
+    {schema}.microseconds(percentile_cont(0.5) within group (order by started_at - created_at))
+        as start_median_microseconds,
     {schema}.microseconds(percentile_cont(0.95) within group (order by started_at - created_at))
         as start_worst_microseconds,
     (select count(*) from late) as late,
     (select min(next_run_at) from late) as late_since,
     (
         select next_run_at from {schema}.periodic_task
-        where enabled and not group_paused and problem is null and next_run_at > {schema}.now()
+        where {is_on} and next_run_at > {schema}.now()
         order by next_run_at
         limit 1
     ) as next_run_at

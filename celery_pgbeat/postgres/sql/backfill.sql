@@ -1,2 +1,2 @@
--- Ask for the occurrences of a range to be submitted; answers the backfill's id.
+-- Submit the occurrences of a range on request; returns the backfill's id.
 select {schema}.backfill(%(name)s, %(since)s, %(until)s, %(mode)s, %(max_active)s) as id

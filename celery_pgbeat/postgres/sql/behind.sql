@@ -1,4 +1,4 @@
--- Tell which declared names are somebody else's rows, and which rows of code somebody holds, so that they are behind.
+-- Read which declared names belong to others, and which rows of code are behind because they were locked.
 with given as materialized (
     select definition ->> 'name' as name, definition from jsonb_array_elements(%(definitions)s::jsonb) as definition
 )

@@ -1,13 +1,14 @@
--- Say that a beat with this declaration lives, and put it in force unless one that was first seen later has a living beat.
+-- Record that a beat with this declaration lives, and put it in force unless a later one has a living beat.
 --
--- A declaration is gone when nobody has said for its `dead_after` that a beat with it lives. Silence counts only while
--- somebody listened: who finds a later declaration silent must have been heard himself for as long. A declaration that
--- was gone while others were heard, and comes with a beat that starts, is seen anew: a roll-back, or the next
--- roll-forward. The order of being seen never runs backwards, whatever the clock does. Where no beat is announced at
--- all, nobody's declaration lives but the one that is being said.
+-- Later is what was first seen later. A declaration is gone when no beat has renewed it for its `dead_after`. Only time
+-- during which another beat was active counts: a beat may find a later declaration gone only if it has itself been
+-- active for as long. A declaration that was gone while others were active, and comes with a beat that starts, counts
+-- as first seen now: a roll-back, or the next roll-forward. The order never runs backwards, whatever the clock does. If
+-- no beat is announced at all, only the declaration of this call lives.
 --
--- Of two claims at the same moment one wins: who has seen another revision than the one that he has locked leaves it,
--- and so does who finds it locked by somebody who is writing what code declares. He comes again.
+-- Of two claims at the same moment one wins. A beat that has read another revision than the one that it has locked
+-- changes nothing. Nor does one that finds the row locked by a transaction that is writing what code declares. Both
+-- come again.
 with before as materialized (
     select hash, revision from {schema}.declaration_in_force where app = %(manager)s
 ),

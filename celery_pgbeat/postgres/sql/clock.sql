@@ -1,2 +1,2 @@
--- Tell the time, by the clock that everything is decided by.
+-- Read the time by the clock that decides everything.
 select {schema}.now() as now

@@ -1,4 +1,4 @@
--- Tell which days of the history there are, which it should have by now, and whether a row has fallen into the net.
+-- Read which days of the history there are, which it should have by now, and whether the default partition has a row.
 select
     ({schema}.now() at time zone 'UTC')::date as today,
     array(

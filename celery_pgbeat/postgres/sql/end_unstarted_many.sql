@@ -2,6 +2,70 @@
 --
 -- Each as end_unstarted.sql does. A row that another transaction has locked is left out: the others must not wait for
 -- it. The caller reports it again. If it was not locked but ended at this very moment, the next report finds nothing.
+--
+-- A function for the reasons of finish_many: it keeps its plan, and the plan must serve any size of table and of batch.
+-- function
+create or replace function {schema}.end_unstarted_many(
+    jobs uuid[], runs int[], attempts int[], workers text[], states text[], reasons text[], errors text[],
+    tasks text[] default null
+) returns table (id uuid)
+language plpgsql rows 1
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_nestloop = off
+set enable_mergejoin = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+begin
+    return query
+    -- Two copies of one message may both have been dropped: one of them ends the job.
+    with told as materialized (
+        select * from unnest(
+            end_unstarted_many.jobs, end_unstarted_many.runs, end_unstarted_many.attempts, end_unstarted_many.workers,
+            end_unstarted_many.states, end_unstarted_many.reasons, end_unstarted_many.errors, end_unstarted_many.tasks)
+            with ordinality as told (id, run, attempt, worker, state, reason, error, task, place)
+    ),
+    held as materialized (
+        select told.*
+        from {schema}.active_job as job
+        join told on told.id = job.id
+        where job.id = any (end_unstarted_many.jobs) and job.run = told.run and job.attempt <= told.attempt
+            and job.state in ('pending', 'sent', 'retrying') and (told.task is null or job.task = told.task)
+        order by job.id
+        for update of job skip locked
+    ),
+    gone as (
+        delete from {schema}.active_job as job
+        using held
+        where job.id = any (end_unstarted_many.jobs) and job.id = held.id
+        returning job, held.*
+    ),
+    -- Those with pause_after_failures: name by name, as in every count, and in the order of the worker's reports.
+    counted as materialized (
+        select {schema}.count_end(name, id, state)
+        from (
+            select (job).periodic_task as name, id, state from gone
+            where (job).pause_after_failures is not null and (job).origin <> 'backfill'
+            order by name, place
+        ) as ended
+    ),
+    finished as (
+        insert into {schema}.finished_job
+        select final.* from gone
+        cross join lateral {schema}.archived(job, state, reason, error, attempt, worker => worker) as final
+        where (select count(*) from counted) >= 0
+    )
+    select job.id
+    from {schema}.active_job as job
+    join told on told.id = job.id
+    where job.id = any (end_unstarted_many.jobs) and job.run = told.run and job.attempt <= told.attempt
+        and job.state in ('pending', 'sent', 'retrying') and (told.task is null or job.task = told.task)
+        and job.id not in (select id from held);
+end
+$$;
+-- call
 select id from {schema}.end_unstarted_many(
     %(jobs)s::uuid[], %(runs)s::int[], %(attempts)s::int[], %(workers)s::text[], %(states)s::text[],
     %(reasons)s::text[], %(errors)s::text[], %(tasks)s::text[])

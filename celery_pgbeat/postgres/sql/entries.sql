@@ -1,4 +1,4 @@
--- Read enabled periodic tasks as monitors want them: one by name, or the first so many by name.
+-- Read enabled periodic tasks for monitors: one by name, or the first ones in name order.
 select name, task, args::text, kwargs::text, queue, priority, options::text, sensitive, schedule, timezone,
     coalesce(anchor, start_at, schedule_set_at) as anchor, last_run_at, run_count
 from {schema}.periodic_task

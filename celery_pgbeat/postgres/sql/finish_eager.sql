@@ -7,22 +7,19 @@ gone as (
     delete from {schema}.active_job as job
     using told
     where job.id = told.id and job.id = any (%(jobs)s::uuid[]) and job.state = 'pending' and job.marked_by = %(beat)s
-    returning job.*, told.state as told_state, told.error as told_error, told.place
+    returning job, told.*
 ),
--- As finish_many does.
+-- As finish_many.sql does.
 counted as materialized (
-    select {schema}.count_end(periodic_task, id, told_state)
+    select {schema}.count_end(name, id, state)
     from (
-        select periodic_task, id, told_state from gone
-        where pause_after_failures is not null and origin <> 'backfill'
-        order by periodic_task, place
+        select (job).periodic_task as name, id, state from gone
+        where (job).pause_after_failures is not null and (job).origin <> 'backfill'
+        order by name, place
     ) as ended
 )
-insert into {schema}.finished_job (
-    id, periodic_task, scheduled_for, origin, state, task, queue, created_at, started_at, finished_at,
-    run, attempt, sends, beat, error, busy_until)
-select id, periodic_task, scheduled_for, origin, told_state, task, queue, created_at, {schema}.now(), {schema}.now(),
-    run, attempt, sends, beat, told_error, busy_until
-from gone
+insert into {schema}.finished_job
+select final.* from gone
+cross join lateral {schema}.archived(job, state, error => error, started_at => {schema}.now()) as final
 where (select count(*) from counted) >= 0
 returning id

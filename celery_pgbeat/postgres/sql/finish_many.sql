@@ -1,8 +1,75 @@
--- Finish many jobs at once; answers those to be told again, whose rows somebody else holds.
+-- Finish many jobs at once; returns those whose rows were locked.
 --
--- Each as finish.sql does. A row that somebody else holds, in a transaction that may be open for minutes, is stepped over: the others must not
--- wait for it. What was there to be finished when the statement began and was not, was locked; or it was ended by
--- somebody else at this very moment, and then the next telling finds nothing.
+-- Each as finish.sql does. A row that another transaction locks, perhaps for minutes, is skipped: the others must not
+-- wait for it. The caller reports it again. If it was not locked but ended at this very moment, the next report finds
+-- nothing.
+--
+-- A function, because that keeps its plan: planning this anew took longer than finishing ten. As in submit_free, the
+-- plan must serve any size of table and of batch.
+-- function
+create or replace function {schema}.finish_many(
+    jobs uuid[], runs int[], attempts int[], tokens uuid[], workers text[], states text[], errors text[]
+) returns table (id uuid)
+language plpgsql rows 1
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_nestloop = off
+set enable_mergejoin = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+begin
+    return query
+    with told as materialized (
+        select * from unnest(
+            finish_many.jobs, finish_many.runs, finish_many.attempts, finish_many.tokens, finish_many.workers,
+            finish_many.states, finish_many.errors)
+            with ordinality as told (id, run, attempt, token, worker, state, error, place)
+    ),
+    held as materialized (
+        select told.*
+        from {schema}.active_job as job
+        join told on told.id = job.id
+        where job.id = any (finish_many.jobs) and job.run = told.run
+            and (job.token = told.token or job.token is null and job.attempt <= told.attempt)
+        order by job.id
+        for update of job skip locked
+    ),
+    gone as (
+        delete from {schema}.active_job as job
+        using held
+        where job.id = any (finish_many.jobs) and job.id = held.id
+        returning job, held.*
+    ),
+    -- Those with pause_after_failures: name by name, as in every count, and in the order of the worker's reports.
+    counted as materialized (
+        select {schema}.count_end(name, id, state)
+        from (
+            select (job).periodic_task as name, id, state from gone
+            where (job).pause_after_failures is not null and (job).origin <> 'backfill'
+                and ((job).stop_request is null or state = 'succeeded')
+            order by name, place
+        ) as ended
+    ),
+    finished as (
+        insert into {schema}.finished_job
+        select final.* from gone
+        cross join lateral {schema}.archived(
+            job, case when state = 'failed' and (job).stop_request is not null then 'revoked' else state end,
+            error => coalesce('asked to ' || (job).stop_request || ': ', '') || error,
+            attempt => attempt, worker => coalesce((job).worker, worker)) as final
+        where (select count(*) from counted) >= 0
+    )
+    select job.id
+    from {schema}.active_job as job
+    join told on told.id = job.id
+    where job.id = any (finish_many.jobs) and job.run = told.run
+        and (job.token = told.token or job.token is null and job.attempt <= told.attempt)
+        and job.id not in (select id from held);
+end
+$$;
+-- call
 select id from {schema}.finish_many(
     %(jobs)s::uuid[], %(runs)s::int[], %(attempts)s::int[], %(tokens)s::uuid[], %(workers)s::text[],
     %(states)s::text[], %(errors)s::text[])

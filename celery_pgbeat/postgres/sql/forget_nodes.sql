@@ -1,4 +1,4 @@
--- Forget nodes, and declarations in code, that nobody has heard of for a day; says whether workers announce our tracker.
+-- Forget nodes, and declarations in code, that were not seen for a day; returns whether workers announce our tracker.
 with forgotten as (
     delete from {schema}.node where last_seen_at < {schema}.now() - interval '1 day'
 ),

@@ -1,13 +1,13 @@
 -- Free what dead beats left: their marks and their unsent jobs. Never called for a beat that may be alive.
 --
--- A row that somebody holds is stepped over: a starting beat waits for nobody's open transaction, and the lease
--- ends. So it does for jobs of a beat whose lease is longer than ours, beyond ours.
+-- A row that another transaction locks is skipped: a starting beat does not wait, and the lease ends. The same holds
+-- for jobs of a beat whose lease is longer than ours.
 with unmarked as (
     update {schema}.periodic_task
     set marked_by = null, marked_at = null
     where name = any (array(
         select name from {schema}.periodic_task
-        where marked_by = any (%(beats)s::text[]) and enabled and not group_paused and problem is null and next_run_at <= {schema}.now()
+        where marked_by = any (%(beats)s::text[]) and {is_on} and next_run_at <= {schema}.now()
         order by name
         for no key update skip locked))
     returning name

@@ -14,10 +14,8 @@ select
     ) as last_seen_at,
     (
         select next_run_at from {schema}.periodic_task
-        where enabled and not group_paused and problem is null and next_run_at <= {schema}.now()
-            and (marked_at is null
-                or marked_at not between {schema}.now() - make_interval(secs => %(lease)s)
-                                     and {schema}.now() + make_interval(secs => %(lease)s))
+        where {is_on} and next_run_at <= {schema}.now()
+            and not {schema}.is_marked(marked_at, make_interval(secs => %(lease)s))
         order by next_run_at
         limit 1
     ) as waiting_since

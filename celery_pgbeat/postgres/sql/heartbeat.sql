@@ -1,16 +1,18 @@
--- Say that a worker lives and that these starts are still running; a row that a failover set back runs again.
+-- Report that a worker lives and that these starts still run; a row that a failover set back runs again.
 --
--- Such a row bears no token. It waits for its first start, or for the attempt that runs here (retry.sql has raised its
--- attempt already, so an earlier attempt does not match). A row whose message went back to the broker (requeue.sql) looks
--- like neither, and stays as it is: its next start may be under way elsewhere.
+-- Such a row has no token. It waits for its first start, or for the attempt that runs here (retry.sql has raised its
+-- attempt already, so an earlier attempt does not match). A row whose message went back to the broker (requeue.sql) is
+-- neither, and stays as it is: its next start may be under way elsewhere.
 with beating as (
     select * from unnest(%(jobs)s::uuid[], %(runs)s::int[], %(attempts)s::int[], %(tokens)s::uuid[])
         as beating (id, run, attempt, token)
 ),
 held as materialized (
-    -- What the row says of an earlier attempt's beginning must not end this one.
-    select job.id, beating.token, beating.attempt,
-        case when job.state = 'retrying' then {schema}.now() else coalesce(job.attempt_at, {schema}.now()) end as attempt_at
+    -- When an earlier attempt began must not decide when this one ends.
+    select job.id, beating.token, beating.attempt, job.max_run_time,
+        case
+            when job.state = 'retrying' then {schema}.now() else coalesce(job.attempt_at, {schema}.now())
+        end as attempt_at
     from {schema}.active_job as job
     join beating on beating.id = job.id
     where job.id = any (%(jobs)s::uuid[]) and job.run = beating.run
@@ -29,14 +31,14 @@ set state = 'running',
     attempt_at = held.attempt_at,
     marked_by = null,
     marked_at = null,
-    busy_until = least(
+    busy_until = held.busy_until,
+    check_at = least(nullif(job.check_at, '-infinity'), held.busy_until)
+from (
+    select *, least(
         {schema}.now() + make_interval(secs => %(dead_after)s),
-        held.attempt_at
-            + least(job.max_run_time * 2, job.max_run_time + interval '60 seconds', interval '10 years') + interval '30 seconds'),
-    check_at = least(nullif(job.check_at, '-infinity'),
-        {schema}.now() + make_interval(secs => %(dead_after)s),
-        held.attempt_at
-            + least(job.max_run_time * 2, job.max_run_time + interval '60 seconds', interval '10 years') + interval '30 seconds')
-from held
+        attempt_at + least(max_run_time * 2, max_run_time + interval '60 seconds', interval '10 years')
+            + interval '30 seconds') as busy_until
+    from held
+) as held
 where job.id = held.id
 returning job.id

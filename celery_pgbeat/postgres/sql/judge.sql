@@ -1,8 +1,8 @@
 -- Decide about jobs that have been silent past busy_until: send again, run again, or lost.
 --
--- Never picked up: sent again under the same id, at most three times, but only where workers announce our
--- tracker (without it "never started" means only that nobody told us), and not where only the result backend is
--- asked. Died while running: on_lost says.
+-- Never started: sent again under the same id, at most three times. But only if workers announce our tracker (without
+-- it, "never started" means only that no worker has reported), and not if only the result backend is asked. Died while
+-- running: on_lost decides.
 with silent as materialized (
     select id,
         case
@@ -35,17 +35,11 @@ gone as (
     delete from {schema}.active_job as job
     using silent
     where job.id = silent.id and silent.verdict = 'lost'
-    returning job.*
+    returning job, job.id, job.periodic_task
 ),
 archived as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, task, queue, restart_data, created_at, sent_at, started_at,
-        finished_at, run, attempt, sends, beat, worker, error, busy_until)
-    select id, periodic_task, scheduled_for, origin, 'lost', task, queue,
-        case when started_at is null then {schema}.revival_of(gone) end,
-        created_at, sent_at, started_at, {schema}.now(), run, attempt, sends, beat, worker,
-        'silent since its busy_until', busy_until
-    from gone
+    insert into {schema}.finished_job
+    select final.* from gone cross join lateral {schema}.lost(job) as final
 )
 select id, periodic_task, verdict from again
 union all

@@ -1,5 +1,5 @@
 -- Read the periodic tasks that have been due longest.
 select name, next_run_at, marked_by from {schema}.periodic_task
-where enabled and not group_paused and problem is null and next_run_at < {schema}.now() - make_interval(secs => %(on_time)s)
+where {is_on} and next_run_at < {schema}.now() - make_interval(secs => %(on_time)s)
 order by next_run_at
 limit %(limit)s

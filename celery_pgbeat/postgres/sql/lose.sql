@@ -1,8 +1,7 @@
 -- Give up a start whose process died: the job is lost, or left to its silence where it may run again.
 --
--- The rerun waits until busy_until has passed, so that a job that kills its process each time does so every
--- half minute and not in a tight loop. Only the start that bears this token is given up. A job that was asked to
--- end never runs again.
+-- The rerun waits until busy_until has passed. So a job that kills its process each time does so every half minute and
+-- not in a tight loop. Only the start with this token is given up. A job that was asked to end never runs again.
 with held as materialized (
     select id, on_lost = 'rerun' and stop_request is null as again from {schema}.active_job
     where id = %(job)s and run = %(run)s and token = %(token)s
@@ -12,7 +11,7 @@ gone as (
     delete from {schema}.active_job as job
     using held
     where job.id = held.id and not held.again
-    returning job.*
+    returning job
 ),
 noted as (
     update {schema}.active_job as job
@@ -21,11 +20,8 @@ noted as (
     where job.id = held.id and held.again
     returning job.id
 )
-insert into {schema}.finished_job (
-    id, periodic_task, scheduled_for, origin, state, task, queue, created_at, sent_at, started_at, finished_at,
-    run, attempt, sends, beat, worker, error, busy_until)
-select id, periodic_task, scheduled_for, origin, 'lost', task, queue, created_at, sent_at, started_at,
-    {schema}.now(), run, attempt, sends, beat, worker, coalesce('asked to ' || stop_request || ': ', '') || %(error)s::text,
-    busy_until
-from gone
+insert into {schema}.finished_job
+select final.* from gone
+cross join lateral {schema}.archived(
+    job, 'lost', error => coalesce('asked to ' || (job).stop_request || ': ', '') || %(error)s::text) as final
 returning id

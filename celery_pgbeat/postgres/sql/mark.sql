@@ -1,10 +1,73 @@
 -- Mark up to %(batch)s due periodic tasks for this beat, those due longest first.
 --
--- While a herd is driven (more are due than a batch holds), %(fresh)s of them are those due last, so that what has only
--- just come due need not wait until the herd has passed, nor what fell a little behind.
--- Rows that another beat is marking at this moment are stepped over, not waited for. A mark older than its
--- lease (the marking beat's, written beside it: settings may differ) counts as none, and so does one more than a lease in the future (a clock set back); less
--- than that is a mark committed after this statement took its time, and must stand.
+-- While there is a backlog (more rows are due than a batch takes), %(fresh)s of them are those due last. So a row that
+-- has only just come due need not wait until the backlog is gone, nor need a beat that fell a little behind.
+--
+-- Rows that another beat is marking at this moment are skipped, not waited for. `is_marked` tells whether a mark
+-- counts. `no key update`: a plain `for update` hides a row while another transaction inserts one that refers to it.
+-- The commit does not wait for the disk: where a crash of Postgres loses a mark, the submit of the beat that made it
+-- finds no mark and writes nothing, and the next beat decides the same. `created_at` is what the ids of the row's jobs
+-- begin with: what a person has decided anew gets other ids.
+--
+-- A function, because that keeps its plan: planning such a statement anew takes as long as marking ten rows. A plan
+-- that was made while the table was small must serve when it has grown, so it may only use indexes. That is also why it
+-- says `= any (array(...))` and not `in (...)`: at 1,000 of 100,000 rows the planner scans the whole table for the
+-- latter.
+-- function
+create or replace function {schema}.mark(
+    beat text, lease double precision, batch int, fresh int, lazy_names text[]
+) returns table (
+    name text, schedule text, timezone text, anchor timestamptz, dst text, start_at timestamptz, end_at timestamptz,
+    max_runs int, run_count int, jitter interval, blackout text[], blackout_action text, windows text,
+    held_back timestamptz, revision bigint, planned_from timestamptz,
+    task text, args text, kwargs text, queue text, priority smallint, options text, sensitive boolean,
+    catchup text, catchup_window interval, catchup_limit int, max_run_time interval,
+    next_run_at timestamptz, planned_for timestamptz, last_run_at timestamptz, marked_at timestamptz,
+    taken_over boolean, created_at timestamptz
+)
+language plpgsql rows 10
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+    own_lease constant interval := make_interval(secs => lease);
+begin
+    perform set_config('synchronous_commit', 'off', true);
+    return query
+    update {schema}.periodic_task as task
+    set marked_by = mark.beat,
+        marked_at = {schema}.now(),
+        mark_lease = own_lease,
+        taken_over = task.marked_by is not null
+    where task.name = any (array(
+        select name from {schema}.periodic_task
+        where {is_on} and next_run_at <= {schema}.now()
+            and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))
+            and (not lazy or name = any (mark.lazy_names))
+        order by next_run_at
+        limit mark.batch - mark.fresh
+        for no key update skip locked)
+        || array(
+        select name from {schema}.periodic_task
+        where {is_on} and next_run_at <= {schema}.now()
+            and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))
+            and (not lazy or name = any (mark.lazy_names))
+        order by next_run_at desc
+        limit mark.fresh
+        for no key update skip locked))
+    returning name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at,
+        max_runs, run_count, jitter, blackout, blackout_action,
+        case when windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
+        null::timestamptz as held_back, revision, planned_from,
+        task, args::text, kwargs::text, queue, priority, options::text, sensitive,
+        catchup, catchup_window, catchup_limit, max_run_time,
+        next_run_at, planned_for, last_run_at, marked_at, taken_over,
+        coalesce(decided_anew_at, created_at) as created_at;
+end
+$$;
+-- call
 select name, schedule, timezone, anchor, dst, start_at, end_at, max_runs, run_count,
     {schema}.microseconds(jitter) as jitter_microseconds, blackout, blackout_action, windows, held_back, revision,
     planned_from, task, args, kwargs, queue, priority, options, sensitive, catchup,

@@ -1,16 +1,14 @@
 -- Mark one running backfill that has room for a job, or is to be ended, and read what decides its occurrences.
 --
--- The oldest first, but for those that this beat has just left because somebody holds their row. Who marks at the same
--- moment is stepped over; what he has committed is seen by the conditions on the mark, under the lock.
+-- The oldest first, but not those that this beat has just left because their row was locked. A backfill that another
+-- beat is marking is skipped. What that beat has committed is seen by the conditions on the mark, under the lock.
 with marked as (
     update {schema}.backfill as backfill
     set marked_by = %(beat)s, marked_at = {schema}.now(), mark_lease = make_interval(secs => %(lease)s)
     where backfill.id = any (array(
         select candidate.id from {schema}.backfill as candidate
         where candidate.state = 'running'
-            and (candidate.marked_at is null
-                or candidate.marked_at not between {schema}.now() - candidate.mark_lease
-                                               and {schema}.now() + candidate.mark_lease)
+            and not {schema}.is_marked(candidate.marked_at, candidate.mark_lease)
             and candidate.id <> all (%(but)s::uuid[])
             and candidate.id in (select id from {schema}.backfills_with_room(%(lazy_names)s::text[]) as with_room (id))
         order by candidate.created_at, candidate.id
@@ -19,10 +17,13 @@ with marked as (
     returning backfill.*
 )
 select marked.periodic_task as name, stored.schedule, coalesce(stored.timezone, %(timezone)s) as timezone,
-    coalesce(stored.anchor, stored.start_at, stored.schedule_set_at) as anchor, stored.dst, stored.start_at, stored.end_at,
-    stored.max_runs, stored.run_count, {schema}.microseconds(stored.jitter) as jitter_microseconds, stored.blackout, stored.blackout_action, null::text as windows,
+    coalesce(stored.anchor, stored.start_at, stored.schedule_set_at) as anchor, stored.dst, stored.start_at,
+    stored.end_at, stored.max_runs, stored.run_count, {schema}.microseconds(stored.jitter) as jitter_microseconds,
+    stored.blackout,
+    stored.blackout_action, null::text as windows,
     null::timestamptz as held_back, stored.revision, stored.planned_from,
-    stored.task, stored.args::text, stored.kwargs::text, stored.queue, stored.priority, stored.options::text, stored.sensitive,
+    stored.task, stored.args::text, stored.kwargs::text, stored.queue, stored.priority, stored.options::text,
+    stored.sensitive,
     {schema}.microseconds(stored.max_run_time) as max_run_time_microseconds,
     {schema}.undecided_from(stored) as undecided_from, stored.name is not null as is_there,
     marked.id::text as backfill, marked.since, marked.until, marked.mode, marked.reached, marked.next_at, marked.total,

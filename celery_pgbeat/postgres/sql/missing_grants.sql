@@ -1,4 +1,4 @@
--- Read what this user may not do of what a beat has to.
+-- Read the rights that a beat needs and this user lacks.
 with wanted (relation, privileges) as (
     values
         ('periodic_task', array['SELECT', 'INSERT', 'UPDATE']),

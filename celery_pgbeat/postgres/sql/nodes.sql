@@ -1,4 +1,4 @@
--- List the beats and workers that have been heard of, with what each holds at this moment: counted for all of them at once.
+-- List the beats and workers that were seen lately, with what each is doing at this moment: counted for all at once.
 with held as (
     select case state when 'running' then worker else marked_by end as node, count(*) as jobs
     from {schema}.active_job

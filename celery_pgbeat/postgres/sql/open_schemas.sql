@@ -1,8 +1,8 @@
--- Read the schemas in which others than their owner may put a function in the place of one of Postgres' own.
+-- Read the schemas in which other roles than their owner may put a function in the place of one of Postgres' own.
 --
--- One in this user's search_path, if everybody may create objects in it, and ours, if anybody may but its owner. That
--- pg_catalog stands first helps only against a function with the very same arguments: one that fits better is taken
--- wherever it stands. A schema without a list of grants is its owner's alone.
+-- A schema of this user's search_path, if everybody may create objects in it, and ours, if any role but its owner may.
+-- That pg_catalog comes first helps only against a function with the very same arguments: Postgres takes one that fits
+-- better from any schema of the path. In a schema without a list of grants only its owner may create objects.
 with granted as (
     select namespace.nspname, namespace.oid = {channel}::regnamespace as ours,
         case when acl.grantee = 0 then 'public' else acl.grantee::regrole::text end as grantee

@@ -1,7 +1,8 @@
--- Pause up to %(batch)s periodic tasks of which so many jobs have failed in a row; answers them, each with the reason.
+-- Pause up to %(batch)s periodic tasks whose jobs have failed too often in a row; returns each with the reason.
 --
--- Without a reason it answers those for which a pause was due and is no more: resumed since, paused by somebody else,
--- changed or gone. A row that somebody holds is stepped over, and its pause stays due: no submit passes it meanwhile.
+-- Without a reason it returns those for which a pause was due and is not any more: resumed since, paused by a person,
+-- changed or gone. A row that another transaction locks is skipped, and its pause stays due: no submit passes it
+-- meanwhile.
 with held as materialized (
     select state.name,
         state.failures_in_row || case when state.failures_in_row = 1 then ' failed job' else ' failed jobs in a row' end

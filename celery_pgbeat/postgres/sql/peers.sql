@@ -1,2 +1,2 @@
--- List the beats of this host: a starting beat looks which of them are dead.
+-- List the beats of this host: a starting beat checks which of them are dead.
 select id from {schema}.node where role = 'beat' and hostname = %(hostname)s and id <> %(beat)s

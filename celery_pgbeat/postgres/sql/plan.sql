@@ -1,7 +1,7 @@
 -- Store the planned next runs (or the problems) of periodic tasks whose definition is still the one that was planned.
 --
--- A row that was edited, paused and resumed, or planned by another beat meanwhile is left alone. So is one with a
--- problem where the schema is newer than this package: what that cannot read a newer one may.
+-- A row that was edited, paused and resumed, or planned by another beat meanwhile is left as it is. So is one with a
+-- problem if the schema is newer than this package: a newer package may be able to read what this one cannot.
 with planned as (
     select * from unnest(
         %(names)s::text[], %(revisions)s::bigint[], %(planned_froms)s::timestamptz[], %(next_run_ats)s::timestamptz[],

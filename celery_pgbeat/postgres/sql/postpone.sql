@@ -1,6 +1,6 @@
 -- Postpone due periodic tasks whose time has come inside a blackout window: nothing is decided, they come again later.
 --
--- Fenced by this very mark, as a submit is. It plans the row anew, so it moves planned_revision, which lets it pass
+-- Fenced by this very mark, as a submit is. It plans the row again, so it changes planned_revision, which lets it pass
 -- the row's trigger.
 with postponed as (
     select *, %(beat)s::text as beat from unnest(

@@ -1,9 +1,9 @@
 -- Raise an alert for what is overdue and for each dead beat, once in the whole cluster, and end what is over.
 --
--- The primary key decides which of two beats raises it. Both insert in the order of the names, so neither waits for
--- who waits for it; what another beat is ending is stepped over.
--- Where the clock says something else than the beat expects, it has just been set: then nothing is raised.
--- A hundred overdue periodic tasks are enough of a sign: more are never looked for, however many there are.
+-- The primary key decides which of two beats raises it. Both insert in the order of the names, so they never wait for
+-- each other in a circle. What another beat is ending is skipped.
+-- If the clock differs from what the beat expects, it has just been set: then no alert is raised.
+-- A hundred overdue periodic tasks are enough: no more are looked for, however many there are.
 with ended as materialized (
     select kind, name from {schema}.alert
     where case kind
@@ -43,7 +43,8 @@ notified as (
     -- A channel's name has at most 63 bytes.
     select pg_notify(left({channel}, 57) || '_alert', '') where exists (select from raised)
 )
-select true as raised, kind, name, due_at, {schema}.microseconds({schema}.now() - due_at) as late_by_microseconds, reason
+select true as raised, kind, name, due_at, {schema}.microseconds({schema}.now() - due_at) as late_by_microseconds,
+    reason
 from raised cross join notified
 union all
 select false, kind, name, due_at, {schema}.microseconds({schema}.now() - due_at), reason from over

@@ -3,7 +3,7 @@ select
     (
         select count(*) from (
             select from {schema}.periodic_task
-            where enabled and not group_paused and problem is null and next_run_at <= {schema}.now()
+            where {is_on} and next_run_at <= {schema}.now()
             limit %(most)s) as due
     ) as due,
     (select count(*) from (select from {schema}.overdue limit %(most)s) as late) as overdue,

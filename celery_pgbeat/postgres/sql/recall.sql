@@ -1,7 +1,7 @@
 -- Recall which occurrences after an instant have had a job, the oldest first, and whether each has failed.
 --
--- Of the history up to %(most)s jobs, so the last occurrence that is known of all is told too (NULL: no more are left).
--- What was skipped was no job, and what a person has triggered was no occurrence.
+-- It reads up to %(most)s jobs of the history. So it also returns the last occurrence up to which all are known (NULL:
+-- no more are left). What was skipped was no job, and what a person has triggered was no occurrence.
 with finished as materialized (
     select scheduled_for, state from {schema}.finished_job
     where periodic_task = %(periodic_task)s and scheduled_for > %(after)s and scheduled_for <= %(until)s
@@ -16,7 +16,8 @@ job as (
     select scheduled_for, state from finished
     union all
     select scheduled_for, state from {schema}.active_job
-    where periodic_task = %(periodic_task)s and scheduled_for > %(after)s and scheduled_for <= %(until)s and origin <> 'manual'
+    where periodic_task = %(periodic_task)s and scheduled_for > %(after)s and scheduled_for <= %(until)s
+        and origin <> 'manual'
 )
 select job.scheduled_for,
     bool_or(job.state in ('failed', 'lost', 'expired'))

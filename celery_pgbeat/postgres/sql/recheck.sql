@@ -1,14 +1,13 @@
--- Move on up to %(batch)s jobs that were to be looked at by now and are in time: until their deadline.
+-- Set `check_at` of up to %(batch)s jobs that were to be looked at by now and are in time: to their deadline.
 --
--- That is the end of the lease of what is being sent, the busy_until of all others. Most jobs end before that instant and
--- are never seen here. What is late stays where it is, for recover and judge.
+-- That is the end of the lease of what is being sent, and the busy_until of all others. Most jobs end before that
+-- instant and are never seen here. What is late stays as it is, for recover and judge.
 with passed as materialized (
     select id from {schema}.active_job
     where check_at > '-infinity' and check_at <= {schema}.now()
         and case
             when state = 'pending'
-            then marked_at between {schema}.now() - coalesce(mark_lease, make_interval(secs => %(lease)s))
-                               and {schema}.now() + coalesce(mark_lease, make_interval(secs => %(lease)s))
+            then {schema}.is_marked(marked_at, coalesce(mark_lease, make_interval(secs => %(lease)s)))
             else busy_until >= {schema}.now()
         end
     order by check_at

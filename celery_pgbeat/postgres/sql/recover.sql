@@ -1,10 +1,10 @@
--- Take over up to %(batch)s jobs that nobody is sending: given back, made by trigger, or left by a beat whose lease is over.
+-- Take over up to %(batch)s jobs that no beat sends: given back, made by trigger, or of a beat whose lease is over.
 --
--- What is under way is looked at again before it is sent: a job whose row is gone or paused, or whose time
--- has passed, is recorded instead. Manual and backfill jobs go out all the same, and so does what the broker
--- has had before (sent again, run again). A job that has waited for its turn is late by design: only its
--- catchup_window is asked. Nothing is dropped for a newer occurrence that may itself be passed over in a blackout window.
---   Whether a window covers this moment only the beat can tell, so the windows of such a row come with its job.
+-- What is under way is checked again before it is sent: a job whose row is gone or paused, or whose time has passed, is
+-- recorded instead. Manual and backfill jobs are sent all the same, and so is what the broker has had before (sent
+-- again, run again). A job that has waited for its turn is late by design: only its catchup_window counts. No job is
+-- dropped for a newer occurrence that may itself be skipped in a blackout window.
+-- Only the beat can tell whether a window covers this moment, so the windows of such a row are returned with its job.
 with candidates as materialized (
     select job.id,
         case
@@ -30,9 +30,7 @@ with candidates as materialized (
     from {schema}.active_job as job
     left join {schema}.periodic_task as task on task.name = job.periodic_task
     where job.check_at <= {schema}.now() and job.state = 'pending'
-        and (job.marked_at is null
-            or job.marked_at not between {schema}.now() - coalesce(job.mark_lease, make_interval(secs => %(lease)s))
-                                     and {schema}.now() + coalesce(job.mark_lease, make_interval(secs => %(lease)s)))
+        and not {schema}.is_marked(job.marked_at, coalesce(job.mark_lease, make_interval(secs => %(lease)s)))
         and (task.name is null or not task.lazy or task.name = any (%(lazy_names)s::text[]))
     order by job.check_at, job.created_at
     limit %(batch)s
@@ -42,18 +40,17 @@ dropped as (
     delete from {schema}.active_job as job
     using candidates
     where job.id = candidates.id and candidates.reason is not null
-    returning job.*, candidates.reason
+    returning job, candidates.reason
 ),
 recorded as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, reason, task, queue, created_at, finished_at, run, sends, beat)
-    select id, periodic_task, scheduled_for, origin, 'skipped', reason, task, queue, created_at, {schema}.now(),
-        run, sends, %(beat)s
-    from dropped
+    insert into {schema}.finished_job
+    select final.* from dropped
+    cross join lateral {schema}.archived(job, 'skipped', reason, beat => %(beat)s) as final
 ),
 taken as (
     update {schema}.active_job as job
-    set marked_by = %(beat)s, marked_at = {schema}.now(), mark_lease = make_interval(secs => %(lease)s), beat = %(beat)s,
+    set marked_by = %(beat)s, marked_at = {schema}.now(), mark_lease = make_interval(secs => %(lease)s),
+        beat = %(beat)s,
         sends = least(job.sends + 1, 2000000000),
         busy_until = {schema}.now() + job.pickup_deadline,
         check_at = {schema}.now() + make_interval(secs => %(lease)s)
@@ -72,6 +69,6 @@ select id, periodic_task, scheduled_for, origin, task, queue, message::text,
     sends
 from taken
 union all
-select id, periodic_task, scheduled_for, origin, task, queue, null, {schema}.microseconds(max_run_time), run, reason,
-    null, null, null, null, null, sends
+select (job).id, (job).periodic_task, (job).scheduled_for, (job).origin, (job).task, (job).queue, null,
+    {schema}.microseconds((job).max_run_time), (job).run, reason, null, null, null, null, null, (job).sends
 from dropped

@@ -13,15 +13,12 @@ gone as (
     delete from {schema}.active_job as job
     using refused
     where job.id = refused.id and job.state = 'pending' and job.marked_by = %(beat)s and job.refusals >= 2
-    returning job.*, refused.error as reason_given
+    returning job, job.id, refused.error as reason_given
 ),
 archived as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, task, queue, created_at, finished_at, run, sends, beat, error,
-        busy_until)
-    select id, periodic_task, scheduled_for, origin, 'lost', task, queue, created_at, {schema}.now(), run, sends, beat,
-        'unsendable: ' || reason_given, busy_until
-    from gone
+    insert into {schema}.finished_job
+    select final.* from gone
+    cross join lateral {schema}.archived(job, 'lost', error => 'unsendable: ' || reason_given) as final
 )
 select id, false as lost from counted
 union all

@@ -1,7 +1,8 @@
 -- Write down why marked periodic tasks cannot be planned; they are not due again before their definition changes.
 --
--- A row that somebody holds is stepped over: it is reported when its mark has lapsed, or has another definition by then.
--- Where the schema is newer than this package nothing is: when the mark has lapsed, a newer beat may understand the row.
+-- A row that another transaction locks is skipped: it is reported when its mark has lapsed, unless its definition has
+-- changed by then. If the schema is newer than this package, no row is reported: when the mark has lapsed, a newer beat
+-- may understand the row.
 with reported as (
     select * from unnest(%(names)s::text[], %(marked_ats)s::timestamptz[], %(problems)s::text[])
         as reported (name, marked_at, problem)

@@ -1,7 +1,7 @@
 -- Record that a running job's message went back to the broker: it waits again.
 --
--- With `resend` nobody knows whether the message comes back in time to be started: a beat sends another, and
--- of the two copies one starts. A job that was asked to end is revoked instead, and the guard drops its message.
+-- With `resend` it is unknown whether the message comes back in time to be started: a beat sends another, and of the
+-- two copies one starts. A job that was asked to end is revoked instead, and the guard drops its message.
 with held as materialized (
     select id, stop_request from {schema}.active_job
     where id = %(job)s and run = %(run)s and attempt = %(attempt)s and token = %(token)s
@@ -25,15 +25,13 @@ gone as (
     delete from {schema}.active_job as job
     using held
     where job.id = held.id and held.stop_request is not null
-    returning job.*
+    returning job
 ),
 revoked as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, task, queue, created_at, sent_at, started_at, finished_at,
-        run, attempt, sends, beat, worker, error, busy_until)
-    select id, periodic_task, scheduled_for, origin, 'revoked', task, queue, created_at, sent_at, started_at,
-        {schema}.now(), run, attempt, sends, beat, worker, 'asked to ' || stop_request || ': ' || %(error)s::text, busy_until
-    from gone
+    insert into {schema}.finished_job
+    select final.* from gone
+    cross join lateral {schema}.archived(
+        job, 'revoked', error => 'asked to ' || (job).stop_request || ': ' || %(error)s::text) as final
     returning id
 )
 select id from requeued

@@ -1,6 +1,6 @@
--- Resume the periodic tasks that code declares again, where only their disappearance had paused them.
+-- Resume the periodic tasks that code declares again, if they were paused only because it did not.
 --
--- Nothing is written unless this declaration is in force, which nobody changes meanwhile.
+-- Nothing is written unless this declaration is in force, and the lock keeps it so until the commit.
 with fence as materialized (
     select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
 )

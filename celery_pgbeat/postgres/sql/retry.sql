@@ -13,7 +13,8 @@ retried as (
         token = null,
         error = %(error)s,
         busy_until = {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline,
-        check_at = least(nullif(job.check_at, '-infinity'), {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline)
+        check_at = least(
+            nullif(job.check_at, '-infinity'), {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline)
     from held
     where job.id = held.id and held.stop_request is null
     returning job.id
@@ -22,15 +23,14 @@ gone as (
     delete from {schema}.active_job as job
     using held
     where job.id = held.id and held.stop_request is not null
-    returning job.*
+    returning job
 ),
 revoked as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, task, queue, created_at, sent_at, started_at, finished_at,
-        run, attempt, sends, beat, worker, error, busy_until)
-    select id, periodic_task, scheduled_for, origin, 'revoked', task, queue, created_at, sent_at, started_at,
-        {schema}.now(), run, %(attempt)s, sends, beat, worker, 'asked to ' || stop_request || ': ' || %(error)s::text, busy_until
-    from gone
+    insert into {schema}.finished_job
+    select final.* from gone
+    cross join lateral {schema}.archived(
+        job, 'revoked', error => 'asked to ' || (job).stop_request || ': ' || %(error)s::text,
+        attempt => %(attempt)s) as final
     returning id
 )
 select id from retried

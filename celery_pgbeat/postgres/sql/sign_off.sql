@@ -1,8 +1,8 @@
 -- Take beats that have ended off the list.
 --
--- When the last beat has ended, no declaration in code has one any more. While a beat is left, a declaration is given up
--- only when it has been silent for a while: a node that is merely
--- started again brings nothing about. What is said after this began is of a beat that starts, and stays.
+-- When the last beat has ended, no declaration in code has a beat any more. While a beat is left, a declaration is
+-- given up only when it was silent for a while: a node that is merely restarted changes nothing. A declaration that was
+-- renewed after this began belongs to a beat that starts, and stays.
 with ended as (
     delete from {schema}.node where id = any (%(nodes)s::text[])
 )

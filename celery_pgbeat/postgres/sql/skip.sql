@@ -1,12 +1,10 @@
 -- Record held jobs as skipped for a reason: they are never sent.
 with gone as (
-    delete from {schema}.active_job
+    delete from {schema}.active_job as job
     where id = any (%(jobs)s::uuid[]) and state = 'pending' and marked_by = %(beat)s
-    returning *
+    returning job
 )
-insert into {schema}.finished_job (
-    id, periodic_task, scheduled_for, origin, state, reason, task, queue, created_at, finished_at, run, sends, beat)
-select id, periodic_task, scheduled_for, origin, 'skipped', %(reason)s, task, queue, created_at, {schema}.now(), run, sends,
-    %(beat)s
-from gone
+insert into {schema}.finished_job
+select final.* from gone
+cross join lateral {schema}.archived(job, 'skipped', %(reason)s, beat => %(beat)s) as final
 returning id

@@ -1,11 +1,44 @@
 -- Start a job, if this copy of its message is the one that may: the guard's one decision.
 --
--- Equal run, and either a higher attempt than the row's (Celery publishes a retry before anybody can write
--- `retrying`), or an equal attempt that does not run, or this very start's own token (the answer to the
--- first try may have been lost). Everything else is a second copy. A job that is asked to end makes no further
--- attempt. One with a min_gap is for start_spaced.sql.
--- As in the confirm, the only column that an index names is `check_at`: it moves where the job has waited for longer than
--- the lease.
+-- It may with an equal run, and one of these: an attempt higher than the row's (Celery publishes a retry before anybody
+-- can write `retrying`), an equal attempt that does not run, or this very start's own token (the answer to the first
+-- try may have been lost). Everything else is a second copy. A job that was asked to end makes no further attempt. A
+-- message of another task than the job's is none of its copies. Workers of older packages do not name the task. A job
+-- with a min_gap is for start_spaced.sql. As in the confirm, the only column that is in an index is `check_at`. It
+-- changes only where the job has waited for longer than the lease.
+--
+-- A function, because that keeps its plan, and a task waits for the result. A plan that was made while the table was
+-- small must serve when it has grown, so it may only use indexes.
+-- function
+create or replace function {schema}.start(
+    job uuid, run int, attempt int, token uuid, worker text, dead_after double precision, task text default null
+) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+begin
+    update {schema}.active_job
+    set state = 'running',
+        attempt = start.attempt,
+        token = start.token,
+        worker = start.worker,
+        started_at = coalesce(started_at, {schema}.now()),
+        attempt_at = {schema}.now(),
+        marked_by = null,
+        marked_at = null,
+        busy_until = {schema}.now() + make_interval(secs => dead_after),
+        check_at = least(nullif(check_at, '-infinity'), {schema}.now() + make_interval(secs => dead_after))
+    where id = start.job and run = start.run and min_gap is null and (start.task is null or task = start.task)
+        and (token = start.token
+            or stop_request is null
+                and (attempt < start.attempt or attempt = start.attempt and state not in ('running', 'buffered')));
+    return found;
+end
+$$;
+-- call
 select {schema}.start(
     %(job)s::uuid, %(run)s::int, %(attempt)s::int, %(token)s::uuid, %(worker)s, %(dead_after)s,
     %(task)s) as started

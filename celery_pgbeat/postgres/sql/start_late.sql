@@ -1,16 +1,16 @@
 -- Start a job that was given up for lost before it ever started, if nothing of its name has started since.
 --
--- It takes, in one statement, the place of the job that waits, which is recorded as superseded: a queue that
--- is hours behind must not starve a schedule. A manual or backfill job is never superseded, and then this one
--- stays lost; so does one that would start within its min_gap, as start_spaced.sql has it. Where its group has a limit it
--- takes the place of the job that waits, else one that is free; where there is none, it stays lost.
--- A job that is made or started at the same moment trips the unique index, and nothing has happened: the
--- caller asks again. (Doing nothing on that conflict would delete the lost job and put nothing in its place.)
--- It is exclusive now, whatever it was made as (a forced one was not): nothing else is under way, and a tick that is made at
--- the same moment must meet it.
--- The waiting job is locked before the last start is looked at, as start_spaced.sql does: no circle.
--- An author may have triggered a job in a transaction that is open for minutes, and the unique index would wait for its
--- end: so nobody is waited for much longer than a statement takes.
+-- In one statement it takes the place of the job that waits, which is recorded as superseded: a queue that is hours
+-- behind must not starve a schedule. A manual or backfill job is never superseded, and then this one stays lost. So
+-- does one that would start within its min_gap, as in start_spaced.sql. If its group has a limit, it takes the slot of
+-- the job that waits, else a free one; if there is none, it stays lost.
+-- A job that is made or started at the same moment violates the unique index, and nothing has happened: the caller
+-- tries again. (`on conflict do nothing` would delete the lost job and put nothing in its place.)
+-- It is exclusive now, whatever it was made as (a forced one was not): nothing else is under way, and a tick that is
+-- submitted at the same moment must meet it.
+-- The waiting job is locked before the last start is read, as in start_spaced.sql, so the two never wait for each other
+-- in a circle. An author may have triggered a job in a transaction that is open for minutes, and the unique index would
+-- wait for its end. So it waits hardly longer than a statement takes.
 with patience as materialized (
     select set_config('lock_timeout', '200ms', true) as limited
 ),
@@ -87,19 +87,16 @@ superseded as (
     delete from {schema}.active_job as job
     using lost, waiting
     where job.id = waiting.id
-    returning job.*
+    returning job
 ),
 recorded as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, sent_at,
-        finished_at, run, sends, beat)
-    select id, periodic_task, scheduled_for, origin, 'skipped', 'superseded', %(job)s, task, queue, created_at,
-        sent_at, {schema}.now(), run, sends, beat
-    from superseded
+    insert into {schema}.finished_job
+    select final.* from superseded
+    cross join lateral {schema}.archived(job, 'skipped', 'superseded', blocked_by => %(job)s) as final
 )
 insert into {schema}.active_job (
-    id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking, group_name, slot,
-    min_gap, max_run_time, pause_after_failures, pickup_deadline, created_at, sent_at, started_at, attempt_at,
+    id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking, group_name,
+    slot, min_gap, max_run_time, pause_after_failures, pickup_deadline, created_at, sent_at, started_at, attempt_at,
     busy_until, check_at, run, attempt, sends, token, beat, worker, backfill)
 select id, periodic_task, scheduled_for, origin, 'running',
     (restart_data ->> 'exclusive')::boolean or (

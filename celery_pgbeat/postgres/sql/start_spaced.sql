@@ -1,11 +1,11 @@
 -- Start a job whose periodic task has a min_gap, unless its last start was too short a time ago.
 --
--- Which copy may start is decided as in start.sql. Too early can only be the first start of a job that nobody
--- asked for by hand; it is recorded as skipped. Each start is remembered in one row a name, and that row's lock
--- decides between two that come at the same moment: the second one sees what the first has written. Who asks again
--- with the token of a start that was heard is not measured against itself. A last start that lies further ahead
--- than the gap comes from a clock that was set back, and counts as none; nor does one of another row of that name, which
--- has been removed since. The row is only read: an author's open transaction is in nobody's way.
+-- Which copy may start is decided as in start.sql. Only the first start of a job that no person asked for can be too
+-- early; it is recorded as skipped. Each start is remembered in one row for each name, and the lock of that row decides
+-- between two starts of the same moment: the second one sees what the first has written. A start that is repeated with
+-- its own token is not measured against itself. A last start that is further ahead than the gap comes from a clock that
+-- was set back, and does not count. Nor does one of an earlier row of that name, which has been removed since. The row
+-- is only read, so an author's open transaction does not block a start.
 with candidate as materialized (
     select id, periodic_task, min_gap, token is not distinct from %(token)s as heard,
         %(attempt)s = 0 and run = 0 and started_at is null and origin not in ('manual', 'backfill') as first
@@ -13,7 +13,8 @@ with candidate as materialized (
     where id = %(job)s and run = %(run)s and min_gap is not null
         and (%(task)s::text is null or task = %(task)s)
         and (token = %(token)s
-            or stop_request is null and (attempt < %(attempt)s or attempt = %(attempt)s and state not in ('running', 'buffered')))
+            or stop_request is null
+                and (attempt < %(attempt)s or attempt = %(attempt)s and state not in ('running', 'buffered')))
     for no key update
 ),
 remembered as (
@@ -50,15 +51,12 @@ gone as (
     delete from {schema}.active_job as job
     using candidate
     where job.id = candidate.id and not candidate.heard and not exists (select from remembered)
-    returning job.*
+    returning job, job.id, job.periodic_task, job.min_gap
 ),
 recorded as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, reason, task, queue, created_at, sent_at, finished_at,
-        run, attempt, sends, beat, worker, busy_until)
-    select id, periodic_task, scheduled_for, origin, 'skipped', 'min_gap', task, queue, created_at, sent_at,
-        {schema}.now(), run, attempt, sends, beat, %(worker)s, busy_until
-    from gone
+    insert into {schema}.finished_job
+    select final.* from gone
+    cross join lateral {schema}.archived(job, 'skipped', 'min_gap', worker => %(worker)s) as final
 )
 select id, periodic_task, {schema}.microseconds(min_gap) as min_gap_microseconds, true as started from started
 union all

@@ -1,4 +1,4 @@
--- Tell the state of a job, active or final; nothing where nobody knows it.
+-- Read the state of a job, active or final; nothing if there is no such job.
 select state, run, attempt, worker, false as final, task, min_gap is not null as spaced, stop_request
 from {schema}.active_job where id = %(job)s
 union all

@@ -1,59 +1,62 @@
 -- Submit the decided occurrences: write the jobs and move the next runs on, fenced by this very mark.
 --
--- One statement, in this order of data: marked (rows that still bear this mark and this next run) -> standing (the jobs
--- in their way) -> fenced (the rows whose jobs in the way stay as they are until this statement has committed) -> lapsed (jobs past busy_until that nothing can mend leave the way) -> resolved (what the overlap policy says about
--- what stands in the way) -> replaced, stop_requested (what a later occurrence replaces leaves, what runs is asked to end) ->
--- made (the new jobs) -> skipped (what was wanted but found a job in the way) -> skipped_together (what was never wanted) ->
--- advanced. A row that another transaction has locked is stepped over and tried again by the same beat while its lease
--- lasts. So is one whose job is being sent at this moment and final with that: it is not in the way. A job whose group
--- has a limit is buffered, and `admit` gives it its place.
---   What is decided about a row rests on the jobs that stand there, so these are locked too. `recover` drops a job because
--- a newer tick is due, and `judge` gives one up: a tick that was skipped for such a job, at the same moment, would leave
--- nothing to run. A key share lock is enough against them: it conflicts with what deletes a job, and neither a start nor
--- a heartbeat waits for it or steps over it. What replaces a job or gives it up must also keep out what changes it, so it
--- takes the stronger lock. A job that has changed since this statement took its snapshot (its ctid tells) is as good as
--- locked by another transaction.
---   `made` reads `lapsed` and `replaced` in full: nothing else orders two data-modifying CTEs, and unordered the
--- insert runs first, meets the lapsed job in the unique index, and the tick is skipped for nothing.
+-- One statement, in this order of data:
+--   marked             the rows that still bear this mark and this next run
+--   standing           the jobs in their way
+--   fenced             the rows whose jobs in the way stay as they are until this statement has committed
+--   lapsed             jobs past busy_until that nothing can mend leave the way
+--   resolved           what the overlap policy makes of what is in the way
+--   replaced           what a later occurrence replaces leaves,
+--   stop_requested     and what runs is asked to end
+--   made               the new jobs
+--   skipped            what was wanted but found a job in the way
+--   skipped_together   what was never wanted
+--   advanced           the rows, with their next runs
+-- A row that another transaction has locked is skipped, and the same beat tries again while its lease lasts. So is a
+-- row whose job is being sent at this moment and final with that: it is not in the way. A job whose group has a limit
+-- is buffered, and `admit` gives it its slot.
+--   What is decided about a row rests on the jobs in its way, so these are locked too. `recover` drops a job because a
+-- newer tick is due, and `judge` gives one up: a tick that was skipped for such a job, at the same moment, would leave
+-- nothing to run. A key share lock is enough against them: it conflicts with what deletes a job, and neither a start
+-- nor a heartbeat waits for it or skips the row. What replaces a job or gives it up must also keep out what changes it,
+-- so it takes the stronger lock. A job that has changed since this statement took its snapshot (its ctid shows that)
+-- counts as locked by another transaction.
+--   `made` reads `lapsed` and `replaced` in full: nothing else orders two data-modifying CTEs. Unordered, the insert
+-- runs first, meets the lapsed job in the unique index, and the tick is skipped for nothing.
 --   decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row says.
---   The planner takes each of these steps for one row. So none is joined to another: a thousand rows would be compared
--- with a thousand. Questions go to an index (lateral) or to a hashed list (`in`), and the answer comes in parts. And
--- the mark is compared with a column of `planned`: of rows with a given constant it would again believe in one.
+--   The planner expects one row of each of these steps. So none is joined to another: a thousand rows would be compared
+-- with a thousand. Questions go to an index (lateral) or to a hashed list (`in`), and the result comes in parts. For
+-- the same reason the mark is compared with a column of `planned`: of rows with a given constant it would again expect
+-- one.
 with planned as materialized (
     select *, %(beat)s::text as beat from unnest(
         %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],
         %(jobs)s::uuid[], %(scheduled_fors)s::timestamptz[], %(job_due_ats)s::timestamptz[], %(origins)s::text[],
-        %(skipped_firsts)s::timestamptz[], %(skipped_lasts)s::timestamptz[], %(skipped_counts)s::int[], %(skipped_reasons)s::text[],
-        %(next_run_ats)s::timestamptz[], %(planned_fors)s::timestamptz[], %(decided_untils)s::timestamptz[],
-        %(pickup_deadlines)s::float8[])
-        as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin, skipped_first, skipped_last, skipped_count, skipped_reason,
-                    next_run_at, planned_for, decided_until, pickup_deadline)
+        %(skipped_firsts)s::timestamptz[], %(skipped_lasts)s::timestamptz[], %(skipped_counts)s::int[],
+        %(skipped_reasons)s::text[], %(next_run_ats)s::timestamptz[], %(planned_fors)s::timestamptz[],
+        %(decided_untils)s::timestamptz[], %(pickup_deadlines)s::float8[])
+        as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin, skipped_first, skipped_last,
+                    skipped_count, skipped_reason, next_run_at, planned_for, decided_until, pickup_deadline)
 ),
 marked as materialized (
-    select task.name, task.task, task.args, task.kwargs, task.queue, task.priority, task.options, task.sensitive, task.schedule,
-        coalesce(task.timezone, %(timezone)s) as timezone, task.max_runs, task.run_count, task.overlap, task.catchup, task.group_name,
-        {schema}.is_limited(task.group_name) as limited, task.min_gap, task.max_run_time,
-        task.pause_after_failures, task.on_lost, case when task.tracking = 'full' then %(full_acts_as)s else task.tracking end as tracking,
-        planned.marked_at, task.mark_lease, planned.job, planned.scheduled_for, planned.job_due_at, planned.origin,
-        planned.skipped_first, planned.skipped_last, planned.skipped_count, planned.skipped_reason,
-        planned.next_run_at, planned.planned_for, planned.decided_until,
-        make_interval(secs => planned.pickup_deadline) as pickup_deadline
-    from {schema}.periodic_task as task
-    join planned on planned.name = task.name
-    where task.name = any (%(names)s::text[])
-        and task.marked_by = planned.beat
-        and task.marked_at = planned.marked_at
-        and task.next_run_at = planned.due_at
-        and task.enabled and not task.group_paused
-        and (task.pause_after_failures is null
-            or not {schema}.pause_is_due(task.name, task.failures_from, task.pause_after_failures))
-        and planned.decided_until > coalesce(task.last_run_at, '-infinity')
-        and (task.overlap = 'allow' or planned.job is null or not exists (
+    select stored as definition, stored.overlap, stored.group_name, {schema}.is_limited(stored.group_name) as limited,
+        planned.*, make_interval(secs => planned.pickup_deadline) as deadline
+    from {schema}.periodic_task as stored
+    join planned on planned.name = stored.name
+    where stored.name = any (%(names)s::text[])
+        and stored.marked_by = planned.beat
+        and stored.marked_at = planned.marked_at
+        and stored.next_run_at = planned.due_at
+        and stored.enabled and not stored.group_paused
+        and (stored.pause_after_failures is null
+            or not {schema}.pause_is_due(stored.name, stored.failures_from, stored.pause_after_failures))
+        and planned.decided_until > coalesce(stored.last_run_at, '-infinity')
+        and (stored.overlap = 'allow' or planned.job is null or not exists (
             select from {schema}.active_job as other
-            where other.periodic_task = task.name and other.state = 'pending' and other.tracking = 'send'
-                and other.marked_at between {schema}.now() - other.mark_lease and {schema}.now() + other.mark_lease))
-    order by task.name
-    for no key update of task skip locked
+            where other.periodic_task = stored.name and other.state = 'pending' and other.tracking = 'send'
+                and {schema}.is_marked(other.marked_at, other.mark_lease)))
+    order by stored.name
+    for no key update of stored skip locked
 ),
 standing as materialized (
     select id, periodic_task, ctid::text as version, busy_until < {schema}.now() as is_silent from {schema}.active_job
@@ -93,17 +96,11 @@ lapsed as (
             and (state = 'sent' and (resends >= 3 or not %(resending)s or tracking = 'result')
                 or state in ('running', 'retrying') and (on_lost = 'give_up' or stop_request is not null))
         for update skip locked))
-    returning job.*
+    returning job, job.id, job.periodic_task
 ),
 archived as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, task, queue, restart_data, created_at, sent_at, started_at,
-        finished_at, run, attempt, sends, beat, worker, error, busy_until)
-    select id, periodic_task, scheduled_for, origin, 'lost', task, queue,
-        case when started_at is null then {schema}.revival_of(lapsed) end,
-        created_at, sent_at, started_at, {schema}.now(), run, attempt, sends, beat, worker,
-        'silent since its busy_until', busy_until
-    from lapsed
+    insert into {schema}.finished_job
+    select final.* from lapsed cross join lateral {schema}.lost(job) as final
 ),
 resolved as materialized (
     select fenced.*, standing.jobs as others, standing.first as blocked_by,
@@ -111,7 +108,7 @@ resolved as materialized (
             when job is null then 'none'
             when standing.jobs = 0 then 'send'
             when overlap in ('cancel_other', 'terminate_other') then 'replace'
-            when origin = 'catchup' and catchup = 'all' then 'wait'
+            when origin = 'catchup' and (definition).catchup = 'all' then 'wait'
             when overlap = 'buffer_one' and standing.waiting = 0 then 'wait'
             when overlap = 'buffer_all' and standing.waiting < %(most_buffered)s then 'wait'
             when overlap = 'buffer_all' then 'limit'
@@ -135,24 +132,25 @@ replaced as (
             and id not in (select id from lapsed)
         order by id
         for update skip locked))
-    returning job.*
+    returning job, job.periodic_task, job.state, job.origin
 ),
 replaced_archived as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, sent_at,
-        started_at, finished_at, run, attempt, sends, beat, worker, error)
-    select replaced.id, replaced.periodic_task, replaced.scheduled_for, replaced.origin,
+    insert into {schema}.finished_job
+    select final.* from replaced
+    join resolved on resolved.name = replaced.periodic_task
+    cross join lateral {schema}.archived(
+        replaced.job,
         case when replaced.state = 'buffered' then 'skipped' else 'revoked' end,
         case when replaced.state = 'buffered' then 'superseded' end,
-        resolved.job, replaced.task, replaced.queue, replaced.created_at, replaced.sent_at, replaced.started_at,
-        {schema}.now(), replaced.run, replaced.attempt, replaced.sends, replaced.beat, replaced.worker,
-        case when replaced.state <> 'buffered' then 'replaced for the next occurrence' end
-    from replaced
-    join resolved on resolved.name = replaced.periodic_task
+        case when replaced.state <> 'buffered' then 'replaced for the next occurrence' end,
+        blocked_by => resolved.job) as final
 ),
 stop_requested as (
     update {schema}.active_job as job
-    set stop_request = case when resolved.overlap = 'terminate_other' then 'terminate' else coalesce(job.stop_request, 'cancel') end
+    set stop_request = case
+            when resolved.overlap = 'terminate_other' then 'terminate'
+            else coalesce(job.stop_request, 'cancel')
+        end
     from resolved
     where resolved.action = 'replace' and job.periodic_task = resolved.name
         and job.id = any (array(
@@ -161,26 +159,17 @@ stop_requested as (
                 and id not in (select id from lapsed)))
 ),
 made as (
-    insert into {schema}.active_job (
-        id, periodic_task, scheduled_for, due_at, origin, state, exclusive, task, queue, message, on_lost, tracking,
-        group_name, slot, waits_for, min_gap, max_run_time, pause_after_failures, pickup_deadline, busy_until,
-        check_at, sends, marked_by, marked_at, mark_lease, beat)
-    select job, name, scheduled_for, job_due_at, origin, case when waits_for is null then 'pending' else 'buffered' end,
-        overlap <> 'allow' and not waits, task, queue,
-        jsonb_build_object('args', args, 'kwargs', kwargs, 'priority', priority, 'options', options,
-                           'sensitive', sensitive, 'schedule', schedule, 'timezone', timezone),
-        on_lost, tracking, group_name, case when group_name is not null and waits_for is null then 0 end, waits_for,
-        min_gap, max_run_time, pause_after_failures, pickup_deadline,
-        case when waits_for is null then {schema}.now() + pickup_deadline else 'infinity' end,
-        case when waits_for is null then least(marked_at, {schema}.now()) + mark_lease else 'infinity' end,
-        (waits_for is null)::int,
-        case when waits_for is null then %(beat)s end, case when waits_for is null then marked_at end, mark_lease, %(beat)s
-    from resolved
+    insert into {schema}.active_job
+    select created.* from resolved
     cross join lateral (
         select action = 'wait'
-            or action = 'replace' and others > (select count(*) from replaced where periodic_task = resolved.name) as waits
+            or action = 'replace'
+                and others > (select count(*) from replaced where periodic_task = resolved.name) as waits
     ) as turn
     cross join lateral (select case when waits then 'predecessor' when limited then 'slot' end as waits_for) as line
+    cross join lateral {schema}.new_job(
+        definition, job, scheduled_for, job_due_at, origin, overlap <> 'allow' and not waits, waits_for, deadline,
+        %(timezone)s, %(full_acts_as)s, %(beat)s, marked_at, (definition).mark_lease) as created
     where action in ('send', 'wait', 'replace')
         and (select count(*) from lapsed) >= 0
         and (select count(*) from replaced) >= 0
@@ -196,7 +185,7 @@ skipped as (
             where other.periodic_task = resolved.name and other.id not in (select id from lapsed)
             order by other.created_at
             limit 1)),
-        task, queue, {schema}.now(), {schema}.now(), %(beat)s
+        (definition).task, (definition).queue, {schema}.now(), {schema}.now(), %(beat)s
     from resolved
     where job is not null and job not in (select id from made)
     returning periodic_task, blocked_by
@@ -205,8 +194,8 @@ skipped_together as (
     insert into {schema}.finished_job (
         id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, task, queue,
         created_at, finished_at, beat)
-    select gen_random_uuid(), name, skipped_first, skipped_last, skipped_count, 'schedule', 'skipped', skipped_reason, task, queue,
-        {schema}.now(), {schema}.now(), %(beat)s
+    select gen_random_uuid(), name, skipped_first, skipped_last, skipped_count, 'schedule', 'skipped', skipped_reason,
+        (definition).task, (definition).queue, {schema}.now(), {schema}.now(), %(beat)s
     from fenced
     where skipped_count > 0
 ),
@@ -216,13 +205,13 @@ advanced as (
         planned_for = case when outcome.goes_on then outcome.planned_for end,
         last_run_at = outcome.decided_until,
         run_count = least(greatest(task.run_count + outcome.made - outcome.superseded, 0), 2000000000),
-        timezone = outcome.timezone,
-        pickup_deadline = outcome.pickup_deadline,
+        timezone = coalesce(task.timezone, %(timezone)s),
+        pickup_deadline = outcome.deadline,
         marked_by = null,
         marked_at = null,
         taken_over = false
     from (
-        select *, (run_count + made - superseded < max_runs) is not false as goes_on
+        select *, ((definition).run_count + made - superseded < (definition).max_runs) is not false as goes_on
         from (
             select *, coalesce(job in (select id from made), false)::int as made,
                 -- What waited and is replaced has not run.
@@ -237,7 +226,8 @@ advanced as (
     returning task.name
 )
 select name, name in (select periodic_task from made) as made,
-    name in (select periodic_task from made where state = 'buffered') as waits, null::uuid as blocked_by, null::uuid as lost
+    name in (select periodic_task from made where state = 'buffered') as waits, null::uuid as blocked_by,
+    null::uuid as lost
 from advanced
 union all
 select periodic_task, false, false, blocked_by, null from skipped

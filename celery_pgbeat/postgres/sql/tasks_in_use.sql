@@ -1,4 +1,4 @@
--- Read the Celery tasks that periodic tasks name which run, each with how many and one of their names.
+-- Read the Celery tasks of the periodic tasks that run, each with their number and one of their names.
 select task, count(*) as rows, min(name) as name from {schema}.periodic_task
 where enabled
 group by task

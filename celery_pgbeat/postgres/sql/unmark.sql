@@ -1,13 +1,13 @@
 -- Take this beat's marks off the rows it has not submitted; without a list, off all due rows.
 --
--- Marked rows are due rows, so the index on next_run_at finds them without a scan of the table. A row that somebody
--- holds is stepped over: a beat that stops waits for nobody's open transaction, and the lease ends.
+-- Marked rows are due rows, so the index on next_run_at finds them without a scan of the table. A row that another
+-- transaction locks is skipped: a beat that stops does not wait, and the lease ends.
 update {schema}.periodic_task
 set marked_by = null, marked_at = null, taken_over = false
 where name = any (array(
     select name from {schema}.periodic_task
     where marked_by = %(beat)s
-        and (%(names)s::text[] is null and enabled and not group_paused and problem is null and next_run_at <= {schema}.now()
+        and (%(names)s::text[] is null and {is_on} and next_run_at <= {schema}.now()
             or name = any (%(names)s::text[]))
     order by name
     for no key update skip locked))

@@ -1,2 +1,2 @@
--- Remove a periodic task; answers whether there was one.
+-- Remove a periodic task; returns whether it existed.
 select {schema}.unschedule(%(name)s) as removed

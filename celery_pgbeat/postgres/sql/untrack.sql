@@ -1,18 +1,14 @@
--- Stop waiting for reports that nobody sends: jobs at the broker are tracked as `full` comes to here.
+-- Stop waiting for reports that no worker sends: jobs at the broker are tracked as `full` acts here.
 --
 -- Under `send` our knowledge of them has ended, so they are final.
 with ended as (
-    delete from {schema}.active_job
+    delete from {schema}.active_job as job
     where %(acts_as)s = 'send' and tracking = 'full' and state = 'sent'
-    returning *
+    returning job
 ),
 kept as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, task, queue, created_at, sent_at, finished_at,
-        run, sends, beat, busy_until)
-    select id, periodic_task, scheduled_for, origin, 'untracked', task, queue, created_at, sent_at, {schema}.now(),
-        run, sends, beat, busy_until
-    from ended
+    insert into {schema}.finished_job
+    select final.* from ended cross join lateral {schema}.archived(job, 'untracked') as final
 ),
 moved as (
     update {schema}.active_job

@@ -1,7 +1,7 @@
--- Pause the periodic tasks that code has stopped declaring. They are kept: their history is, too.
+-- Pause the periodic tasks that code has stopped declaring. They are kept, and so is their history.
 --
--- Once: that they are withdrawn is noted in `declared`, so that who resumes one keeps it until code declares it again.
--- Nothing is written unless this declaration is in force, which nobody changes meanwhile.
+-- Once: `declared` notes that they are withdrawn. So a row that a person resumes stays resumed until code declares it
+-- again. Nothing is written unless this declaration is in force, and the lock keeps it so until the commit.
 with fence as materialized (
     select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
 )

@@ -28,7 +28,8 @@ as $$
         select head || letter || rest
         from cut
         cross join lateral (values (tail), (substr(tail, 2))) as kept (rest)
-        cross join regexp_split_to_table('abcdefghijklmnopqrstuvwxyz0123456789_-.: ABCDEFGHIJKLMNOPQRSTUVWXYZ', '') as letter
+        cross join regexp_split_to_table(
+            'abcdefghijklmnopqrstuvwxyz0123456789_-.: ABCDEFGHIJKLMNOPQRSTUVWXYZ', '') as letter
     )
     select task.name from {schema}.periodic_task as task
     where task.name = any (array(select slip.name from slip))
@@ -222,8 +223,8 @@ as $$
 declare
     definition {schema}.periodic_task;
     other {schema}.active_job;
+    wanted constant uuid := gen_random_uuid();
     job uuid;
-    patience interval;
     limited boolean;
 begin
     update {schema}.periodic_task as stored
@@ -233,7 +234,6 @@ begin
     if not found then
         perform {schema}.refuse_unknown(trigger.name);
     end if;
-    patience := coalesce(definition.pickup_deadline, interval '1 day');
     limited := {schema}.is_limited(definition.group_name);
 
     loop
@@ -247,21 +247,11 @@ begin
                                  {schema}.quoted(definition.name), other.id, other.state),
                 hint = 'Wait for its end, or send one beside it with force => true.';
         end if;
-        insert into {schema}.active_job (
-            id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking,
-            group_name, slot, waits_for, min_gap, max_run_time, pause_after_failures, pickup_deadline, busy_until,
-            check_at)
-        values (
-            gen_random_uuid(), definition.name, {schema}.now(), 'manual', case when limited then 'buffered' else 'pending' end,
-            definition.overlap <> 'allow' and other.id is null, definition.task, definition.queue,
-            jsonb_build_object('args', definition.args, 'kwargs', definition.kwargs, 'priority', definition.priority,
-                               'options', definition.options, 'sensitive', definition.sensitive,
-                               'schedule', definition.schedule, 'timezone', definition.timezone),
-            definition.on_lost, definition.tracking, definition.group_name,
-            case when definition.group_name is not null and not limited then 0 end, case when limited then 'slot' end,
-            definition.min_gap, definition.max_run_time, definition.pause_after_failures, patience,
-            case when limited then 'infinity' else {schema}.now() + patience end,
-            case when limited then timestamptz 'infinity' else '-infinity' end)
+        insert into {schema}.active_job
+        select * from {schema}.new_job(
+            definition, wanted, {schema}.now(), null, 'manual',
+            definition.overlap <> 'allow' and other.id is null, case when limited then 'slot' end,
+            coalesce(definition.pickup_deadline, interval '1 day'))
         on conflict do nothing
         returning id into job;
         exit when found;

@@ -115,7 +115,8 @@ begin
         select id into in_the_way from {schema}.active_job where periodic_task = old.name limit 1;
         if found then
             raise exception 'job % of % is not final', in_the_way, quote_literal(old.name)
-                using errcode = '55006', hint = 'Rename the periodic task when the job is final: a job knows its row by the name.';
+                using errcode = '55006',
+                hint = 'Rename the periodic task when the job is final: a job knows its row by the name.';
         end if;
     end if;
 
@@ -222,7 +223,8 @@ create trigger periodic_task_updated
     on {schema}.periodic_task
     for each row
     when (old.planned_revision = new.planned_revision
-          and (old.last_run_at is not distinct from new.last_run_at or old.marked_by is null or new.marked_by is not null))
+          and (old.last_run_at is not distinct from new.last_run_at or old.marked_by is null
+              or new.marked_by is not null))
     execute function {schema}.periodic_task_written();
 
 -- A named window: a change of it changes the times of all rows that use it.

@@ -1,11 +1,12 @@
 -- Pausing what fails again and again: pause_after_failures.
 --
--- The end of a job counts, in periodic_task_state, and a beat pauses (pause_failing.sql). Between the two the pause is
--- due, and holds already: no submit and no recover passes it. Neither side waits for an author: whoever counts only
--- reads the row, and what an author writes to the row (a resume, for instance) writes no count. So a count bears the
--- `failures_from` of the row that it was made for: when that has moved, the count is of the past.
+-- The end of a job is counted in periodic_task_state, and later a beat pauses the periodic task (pause_failing.sql).
+-- Between the two the pause is due, and works already: no submit and no recover passes it. Neither side waits for an
+-- author: counting only reads the row, and what an author writes to the row (a resume, for instance) does not touch the
+-- count. So a count carries the `failures_from` of the row that it was made for: when that has changed, the count is of
+-- the past.
 
--- Whether a pause is due: so many jobs of a periodic task have failed in a row, and no beat has paused it yet.
+-- Whether a pause is due: enough jobs of a periodic task have failed in a row, and no beat has paused it yet.
 create or replace function {schema}.pause_is_due(name text, failures_from timestamptz, pause_after_failures int)
 returns boolean
 language sql stable
@@ -19,9 +20,9 @@ as $$
             and state.failures_in_row >= pause_is_due.pause_after_failures)
 $$;
 
--- Count the end of a job whose periodic task had pause_after_failures when it was made; answers whether that makes a
--- pause due. Ends other than success and failure tell nothing. A success does not undo a pause that is due: a beat might
--- as well have paused before. Who counts several does so name by name, in their order: each locks the count of its name.
+-- Count the end of a job whose periodic task had pause_after_failures when it was made; returns whether that makes a
+-- pause due. Only success and failure count. A success does not undo a pause that is due: a beat might already have
+-- paused. Whoever counts several ends does so in the order of the names, because each call locks the count of its name.
 create or replace function {schema}.count_end(name text, job uuid, state text) returns boolean
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -59,7 +60,8 @@ begin
             select failures, coalesce(task.enabled and task.pause_after_failures <= failures, false)
             from (
                 select 1 + case
-                    when known.failures_from = excluded.failures_from then least(known.failures_in_row, 2000000000) else 0
+                    when known.failures_from = excluded.failures_from then least(known.failures_in_row, 2000000000)
+                    else 0
                 end as failures
             ) as counted),
         failures_from = excluded.failures_from,

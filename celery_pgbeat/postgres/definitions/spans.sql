@@ -10,9 +10,11 @@ language sql immutable parallel safe
 as $$
     select (
         (
-            (pg_catalog.date_part(text 'year', span) * float8 '360' + pg_catalog.date_part(text 'month', span) * float8 '30'
+            (pg_catalog.date_part(text 'year', span) * float8 '360'
+                + pg_catalog.date_part(text 'month', span) * float8 '30'
                 + pg_catalog.date_part(text 'day', span)) * float8 '86400'
-            + pg_catalog.date_part(text 'hour', span) * float8 '3600' + pg_catalog.date_part(text 'minute', span) * float8 '60'
+            + pg_catalog.date_part(text 'hour', span) * float8 '3600'
+            + pg_catalog.date_part(text 'minute', span) * float8 '60'
         ) * float8 '1000000' + pg_catalog.date_part(text 'microsecond', span)
     )::bigint
 $$;

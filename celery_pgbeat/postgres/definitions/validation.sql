@@ -342,7 +342,8 @@ begin
     if body ~* '^R0+/' then
         perform {schema}.refuse(given, 'R0 never occurs: to run once, write a plain date-time');
     elsif cardinality(parts) > 3 then
-        perform {schema}.refuse(given, format('R/start/end/step has up to 3 parts after R, not %s', cardinality(parts)));
+        perform {schema}.refuse(given, format('R/start/end/step has up to 3 parts after R, not %s',
+                                                cardinality(parts)));
     elsif parts[cardinality(parts)] !~* '^[-+]*P' then
         perform {schema}.refuse(given, 'the last part must be a duration such as PT1H, not '
                                        || {schema}.quoted(parts[cardinality(parts)]));
@@ -616,11 +617,12 @@ $$;
 create or replace function {schema}.is_date_time(given text) returns boolean
 language sql immutable
 as $$
-    select given ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.]([0-9]{3}|[0-9]{6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$'
+    select given ~ ('^[0-9]{4}-[0-9]{2}-[0-9]{2}'
+        '([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.]([0-9]{3}|[0-9]{6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$')
 $$;
 
--- Refuse a text with a control character: it would forge lines of logs, and a terminal would obey it. Where letters are no
--- code points, only those of ASCII are known.
+-- Refuse a text with a control character: it would forge lines of logs, and a terminal would obey it. Where letters are
+-- no code points, only those of ASCII are known.
 create or replace function {schema}.refuse_control(field text, value text) returns void
 language plpgsql
 as $$
@@ -639,17 +641,19 @@ begin
 end
 $$;
 
--- Refuse the names under which brokers, kombu and Celery keep what is theirs: a queue of Redis is a key, and one in place
--- of theirs ends each worker that meets it.
+-- Refuse the names under which brokers, kombu and Celery keep what is theirs: a queue of Redis is a key, and one in
+-- place of theirs ends each worker that meets it.
 create or replace function {schema}.refuse_route(field text, value text) returns void
 language plpgsql
 as $$
 begin
-    if value like any (array['unacked%', 'celeryev%', 'celery-task-meta-%', 'celery-taskset-meta-%', 'amq.%', '%.pidbox'])
+    if value like any (array[
+        'unacked%', 'celeryev%', 'celery-task-meta-%', 'celery-taskset-meta-%', 'amq.%', '%.pidbox'])
         or left(value, 7) = '_kombu.'
     then
         raise exception using errcode = 'invalid_parameter_value', message = format(
-            '%s is %s, a name that the broker or Celery keeps for itself: use another name', field, {schema}.quoted(value));
+            '%s is %s, a name that the broker or Celery keeps for itself: use another name', field,
+            {schema}.quoted(value));
     end if;
     perform {schema}.refuse_control(field, value);
 end
@@ -692,7 +696,8 @@ begin
             when kind = 'null' then null
             when option in ('confirm_timeout', 'countdown', 'soft_time_limit', 'time_limit', 'timeout') then
                 case
-                    when kind <> 'number' or given < '0' or given > '31622400' then 'a number of seconds from 0 to 31622400'
+                    when kind <> 'number' or given < '0' or given > '31622400'
+                        then 'a number of seconds from 0 to 31622400'
                 end
             when option = 'eta' then
                 case when kind <> 'string' or not {schema}.is_date_time(given #>> '{}') then 'an ISO 8601 date-time' end
@@ -711,7 +716,10 @@ begin
         if wanted is not null then
             raise exception using errcode = 'invalid_parameter_value',
                 message = format('options[%s] is %s, not %s', {schema}.quoted(option),
-                                 case when kind = 'string' then {schema}.quoted(given #>> '{}') else left(given::text, 80) end,
+                                 case
+                                     when kind = 'string' then {schema}.quoted(given #>> '{}')
+                                     else left(given::text, 80)
+                                 end,
                                  wanted);
         elsif option in ('exchange', 'routing_key', 'reply_to') and kind = 'string' then
             perform {schema}.refuse_route(format('options[%s]', {schema}.quoted(option)), given #>> '{}');
@@ -740,7 +748,8 @@ as $$
     end
 $$;
 
--- Why a span of time is out of its column's range; NULL where it is not. In days, for to Postgres a year has 360 of them.
+-- Why a span of time is out of its column's range; NULL where it is not. In days, for to Postgres a year has 360 of
+-- them.
 create or replace function {schema}.not_a_span(field text, span interval, may_be_nothing boolean, longest_days int)
 returns text
 language sql stable parallel safe

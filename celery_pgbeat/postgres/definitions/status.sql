@@ -1,21 +1,21 @@
--- How things stand, for people: the views `status` and `overdue`, and explain().
+-- The present state, for people: the views `status` and `overdue`, and explain().
 --
--- All of it is told by the tables and now() alone: it must be right when every beat is dead. So what a beat would know
--- from its settings is here what a row bears (the lease of its last mark), else the default.
+-- All of it is read from the tables and now() alone: it must be right when every beat is dead. So where a beat would
+-- use a setting, this uses what the row has (the lease of its last mark), else the default.
 
--- An instant as people read it.
+-- An instant for people.
 create or replace function {schema}.shown(instant timestamptz) returns text
 language sql stable parallel safe
 as $$ select to_char(instant at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') $$;
 
--- How long after its time something may be decided and still count as on time: 2 x (lease + poll).
--- The poll stands in no row; it matters only to who missed a notification.
+-- How long after its time something may be decided and still count as on time: 2 x (lease + poll). The poll is in no
+-- row; it matters only to a beat that missed a notification.
 create or replace function {schema}.patience(lease interval) returns interval
 language sql immutable parallel safe
 as $$ select float8 '2' * (coalesce(lease, interval '15 seconds') + interval '1 second') $$;
 
--- Whether a node that was seen then is believed to live: three of its signs of life may be missed. One of the future
--- is from before the clock was set back.
+-- Whether a node that was last seen then counts as alive: it may miss three heartbeats. An instant in the future is
+-- from before the clock was set back.
 create or replace function {schema}.is_recent(seen_at timestamptz) returns boolean
 language sql stable parallel safe
 as $$ select seen_at between {schema}.now() - interval '30 seconds' and {schema}.now() + interval '30 seconds' $$;
@@ -35,12 +35,15 @@ create or replace function {schema}.last_seen(id text) returns text
 language sql stable
 as $$
     select coalesce(
-        (select 'last seen at ' || {schema}.shown(last_seen_at) from {schema}.node as node where node.id = last_seen.id),
+        (
+            select 'last seen at ' || {schema}.shown(last_seen_at) from {schema}.node as node
+            where node.id = last_seen.id
+        ),
         'of which there is no sign of life')
 $$;
 
--- What the nodes' signs of life tell: since when no beat has been seen, and no worker that reports to us (NULL while one
--- lives), and when one was last seen. Nobody could be seen while the database was down.
+-- What the heartbeats of the nodes show: since when no beat was seen, and no worker that reports to us (NULL while one
+-- lives), and when one was last seen. While the database was down, none could be seen.
 create or replace function {schema}.nodes_in_words() returns table (no_beat text, beat_seen text, no_tracker text)
 language sql stable rows 1
 set search_path = pg_catalog, pg_temp
@@ -71,37 +74,42 @@ as $$
     ) as nodes
 $$;
 
--- Who has marked a row or a job, and whether the mark still counts; NULL where there is none.
-create or replace function {schema}.mark_in_words(marked_by text, marked_at timestamptz, mark_lease interval) returns text
+-- Which beat has marked a row or a job, and whether the mark still counts; NULL if there is none.
+create or replace function {schema}.mark_in_words(
+    marked_by text, marked_at timestamptz, mark_lease interval
+) returns text
 language sql stable
 as $$
     select 'the beat ' || {schema}.node_shown(marked_by) || ', ' || {schema}.last_seen(marked_by)
         || ', marked it at ' || {schema}.shown(marked_at)
         || case
-            when marked_at between {schema}.now() - lease and {schema}.now() + lease then ''
+            when {schema}.is_marked(marked_at, lease) then ''
             else ', and that mark lapsed at ' || {schema}.shown(marked_at + lease)
         end
     from coalesce(mark_lease, interval '15 seconds') as lease
     where marked_at is not null
 $$;
 
--- Why a periodic task that is due has not been decided, as far as its row and a living beat tell.
-create or replace function {schema}.why_undecided(task {schema}.periodic_task, no_beat text, beat_seen text) returns text
+-- Why a periodic task that is due has not been decided, as far as its row and the living beats show.
+create or replace function {schema}.why_undecided(
+    task {schema}.periodic_task, no_beat text, beat_seen text
+) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
     select case
         when task.marked_at is not null then {schema}.mark_in_words(task.marked_by, task.marked_at, task.mark_lease)
         when no_beat is not null then null
-        when task.next_run_at >= {schema}.now() - {schema}.patience(task.mark_lease) then 'a beat takes it within a moment'
+        when task.next_run_at >= {schema}.now() - {schema}.patience(task.mark_lease)
+            then 'a beat takes it within a moment'
         when task.lazy then 'only a beat whose code declares it may take it, and none does'
         else beat_seen
             || ', but none takes it: they may lack their broker or be behind with their work, or somebody holds the row'
     end
 $$;
 
--- Since when a running job has kept a run of its own periodic task from going out; NULL where there is none. What is
--- caught up is older than the job that it waits for.
+-- Since when a running job has kept a run of its own periodic task from starting; NULL if it has not. What is caught up
+-- is older than the job that it waits for.
 create or replace function {schema}.in_the_way_since(job {schema}.active_job) returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -143,7 +151,8 @@ begin
             || case
                 when job.busy_until < {schema}.now()
                 then ', silent past ' || {schema}.shown(job.busy_until) || ': a beat ' || fate
-                when not lives then ': a beat ' || fate || ' if nothing is heard of it until ' || {schema}.shown(job.busy_until)
+                when not lives then ': a beat ' || fate || ' if nothing is heard of it until '
+                    || {schema}.shown(job.busy_until)
                 when job.max_run_time is not null then ', with a max_run_time of ' || job.max_run_time
                 when in_the_way_since is not null then ': without max_run_time it ends by itself or never'
                 else ''
@@ -151,14 +160,16 @@ begin
         from (
             select
                 exists (select from {schema}.node where id = job.worker and {schema}.is_recent(last_seen_at)) as lives,
-                case when job.on_lost = 'rerun' and job.stop_request is null then 'runs it again' else 'gives it up' end as fate,
+                case
+                    when job.on_lost = 'rerun' and job.stop_request is null then 'runs it again' else 'gives it up'
+                end as fate,
                 {schema}.in_the_way_since(job) as in_the_way_since
         ) as known
     );
 end
 $$;
 
--- What a job waits for that has no place in its group yet.
+-- What a job waits for that has no slot in its group yet.
 create or replace function {schema}.place_in_words(group_name text) returns text
 language plpgsql stable
 as $$
@@ -183,8 +194,8 @@ begin
 end
 $$;
 
--- What a job that is not final does or waits for. `waiting_since`: what waits was put there at busy_until minus
--- pickup_deadline, or has its start due then.
+-- What a job that is not final does or waits for. `waiting_since` is busy_until minus pickup_deadline: since when it
+-- has waited, or when its start is due.
 create or replace function {schema}.job_in_words(job {schema}.active_job, no_tracker text) returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -197,16 +208,21 @@ begin
             when 'running' then {schema}.run_in_words(job)
             when 'pending' then
                 case
-                    when job.marked_by is null and job.check_at > {schema}.now() then 'is held back by its blackout windows until '
+                    when job.marked_by is null and job.check_at > {schema}.now()
+                        then 'is held back by its blackout windows until '
                     else 'has waited to be sent since '
                 end
                 || {schema}.shown(waiting_since)
                 || coalesce(': ' || {schema}.mark_in_words(job.marked_by, job.marked_at, job.mark_lease), '')
                 || case
                     when job.refusals = 0 then ''
-                    else format(', the broker has refused it (%s of 3 times: %s)', job.refusals, {schema}.escaped(left(job.error, 200)))
+                    else format(', the broker has refused it (%s of 3 times: %s)', job.refusals,
+                                {schema}.escaped(left(job.error, 200)))
                 end
-            when 'buffered' then case when job.waits_for = 'slot' then {schema}.place_in_words(job.group_name) else 'waits for its turn' end
+            when 'buffered' then
+                case
+                    when job.waits_for = 'slot' then {schema}.place_in_words(job.group_name) else 'waits for its turn'
+                end
             else
                 case
                     when waiting_since > {schema}.now() then 'is with the broker, to start at '
@@ -215,7 +231,8 @@ begin
                 || {schema}.shown(waiting_since)
                 || case
                     when job.state = 'retrying'
-                    then ' (attempt ' || job.attempt + 1 || coalesce(' after ' || {schema}.escaped(left(job.error, 200)), '') || ')'
+                    then ' (attempt ' || job.attempt + 1
+                        || coalesce(' after ' || {schema}.escaped(left(job.error, 200)), '') || ')'
                     else ''
                 end
                 || case when job.resends > 0 then format(', sent again (%s of 3 times)', job.resends) else '' end
@@ -235,8 +252,8 @@ begin
 end
 $$;
 
--- Up to when nothing of a periodic task goes out, because the clock was ahead when it was last decided or planned; NULL
--- where that is not so. A little ahead is what was decided while this statement ran, or over before anybody acts.
+-- Until when nothing of a periodic task is sent, because the clock was ahead when it was last decided or planned; else
+-- NULL. A little ahead is normal: decided while this statement ran, or over before anybody can act.
 create or replace function {schema}.ahead_until(task {schema}.periodic_task) returns timestamptz
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -255,10 +272,12 @@ as $$
         then 'its pause was over at ' || {schema}.shown(task.paused_until) || ', and a beat has to resume it'
         when not task.enabled
         then 'it is paused' || coalesce(' by ' || {schema}.escaped(task.paused_by), '')
-            || coalesce(' until ' || {schema}.shown(task.paused_until), '') || coalesce(' (' || {schema}.escaped(task.pause_reason) || ')', '')
+            || coalesce(' until ' || {schema}.shown(task.paused_until), '')
+            || coalesce(' (' || {schema}.escaped(task.pause_reason) || ')', '')
         when task.group_paused
         then 'its group ' || {schema}.quoted(task.group_name) || ' is paused' || coalesce((
-            select ' (' || {schema}.escaped(pause_reason) || ')' from {schema}.task_group where name = task.group_name), '')
+            select ' (' || {schema}.escaped(pause_reason) || ')' from {schema}.task_group
+            where name = task.group_name), '')
         when task.problem is not null then 'it cannot be planned: ' || rtrim({schema}.escaped(task.problem), '.')
         when task.next_run_at <= {schema}.now()
         then concat_ws('; ', 'its run has been due since ' || {schema}.shown(task.next_run_at),
@@ -269,7 +288,8 @@ as $$
             when task.blackout is null then ', spread by its jitter from ' || {schema}.shown(task.planned_for)
             when task.next_run_at - task.planned_for <= task.jitter
             then ', moved by its jitter or a blackout window from ' || {schema}.shown(task.planned_for)
-            else ', the one of ' || {schema}.shown(task.planned_for) || ' is held back until then by its blackout windows ('
+            else ', the one of ' || {schema}.shown(task.planned_for)
+                || ' is held back until then by its blackout windows ('
                 || array_to_string(task.blackout, '; ') || ')'
         end || coalesce(
             ', for the clock of the database was ahead, and all up to ' || {schema}.shown({schema}.ahead_until(task))
@@ -325,7 +345,7 @@ as $$
     end
 $$;
 
--- What of a row's past is being filled in; null where nothing is.
+-- The backfills of a row that are running; NULL if there are none.
 create or replace function {schema}.backfills_in_words(name text) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -344,8 +364,8 @@ as $$
     ) as running
 $$;
 
--- One sentence: why a periodic task is, or is not, running now. It acts for the owner, so that who may ask needs no right
--- to read arguments.
+-- One sentence: why a periodic task is, or is not, running now. It acts for the owner, so that its caller needs no
+-- right to read arguments.
 create or replace function {schema}.explain(name text) returns text
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
@@ -387,7 +407,9 @@ create or replace function {schema}.state_in_words(task {schema}.periodic_task, 
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-    select case when row_words = 'waiting' then coalesce(job_words, row_words) else concat_ws(', ', job_words, row_words) end
+    select case
+        when row_words = 'waiting' then coalesce(job_words, row_words) else concat_ws(', ', job_words, row_words)
+    end
     from (
         select
             case
@@ -416,8 +438,8 @@ as $$
     ) as known
 $$;
 
--- How each periodic task stands. Each row asks the indexes of the jobs by its own name, so that a page of a million is
--- read as fast as one of a hundred; a row whose last job was well has nothing counted.
+-- The state of each periodic task. Each row looks up its jobs by its own name, so that a page of a million rows is as
+-- fast as one of a hundred. Failures are counted only if the last job did not succeed.
 create or replace view {schema}.status as
 select stored.name,
     {schema}.state_in_words(stored, active.job) as state,
@@ -425,7 +447,7 @@ select stored.name,
     last.state as last_state,
     last.scheduled_for as last_scheduled_for,
     case
-        when stored.enabled and not stored.group_paused and stored.problem is null and stored.next_run_at <= {schema}.now()
+        when {is_on stored} and stored.next_run_at <= {schema}.now()
         then {schema}.now() - stored.next_run_at
     end as lateness,
     coalesce(failing.times, 0) as failures,
@@ -462,7 +484,8 @@ left join lateral (
     select count(*)::int as times
     from (
         select state,
-            count(*) filter (where state = 'succeeded') over (order by created_at desc rows unbounded preceding) as successes
+            count(*) filter (where state = 'succeeded')
+                over (order by created_at desc rows unbounded preceding) as successes
         from (
             select state, created_at from {schema}.finished_job
             where periodic_task = stored.name and final.state <> 'succeeded'
@@ -473,20 +496,22 @@ left join lateral (
     where state = 'failed' and successes = 0
 ) as failing on true;
 
--- The periodic tasks that are to be planned. The planner takes `<>` for nearly always true and would read them all,
--- and what that would cost is worth a compilation to it.
-create or replace function {schema}.to_be_planned() returns table (name text, updated_at timestamptz, mark_lease interval)
+-- The periodic tasks that are to be planned. The planner takes `<>` for nearly always true and would read them all, at
+-- an estimated cost for which it would even compile the query.
+create or replace function {schema}.to_be_planned() returns table (
+    name text, updated_at timestamptz, mark_lease interval
+)
 language sql stable
 set enable_seqscan = off
 set jit = off
 set search_path = pg_catalog, pg_temp
 as $$
     select name, updated_at, mark_lease from {schema}.periodic_task
-    where enabled and not group_paused and problem is null and planned_revision <> revision and next_run_at is null
+    where {is_on} and planned_revision <> revision and next_run_at is null
 $$;
 
--- What should have happened and has not: each run, resumption or plan that is late by more than 2 x (lease + poll).
--- The reasons come last, so that who wants the latest hundred of a million waits for a hundred of them.
+-- What should have happened and has not: each run, resumption or plan that is late by more than 2 x (lease + poll). The
+-- reasons come last, so that a query for the latest hundred of a million computes a hundred of them.
 create or replace view {schema}.overdue as
 select late.name, late.due_at, {schema}.now() - late.due_at as late_by,
     concat_ws('; ',
@@ -500,7 +525,7 @@ from {schema}.nodes_in_words() as nodes
 cross join lateral (
     select stored.name, stored.next_run_at as due_at, stored as task, null::{schema}.active_job as job, null as what
     from {schema}.periodic_task as stored
-    where stored.enabled and not stored.group_paused and stored.problem is null and stored.next_run_at < {schema}.now()
+    where {is_on stored} and stored.next_run_at < {schema}.now()
         and stored.next_run_at < {schema}.now() - {schema}.patience(stored.mark_lease)
     union all
     select unplanned.name, unplanned.updated_at, null, null, 'no beat has planned its next run'

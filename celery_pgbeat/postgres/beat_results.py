@@ -1,0 +1,146 @@
+"""What the statements of the beats return, and how it is read.
+
+All instants are aware, in UTC, whatever the time zone of the session.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from sqlalchemy.engine import Row
+
+from celery_pgbeat.planning import BackfillRow, Due, History, PlanningRow, Unplanned
+from celery_pgbeat.postgres.spans import span_of, with_spans
+
+UTC = timezone.utc
+WINDOWS = [field.name for field in fields(PlanningRow)].index("windows")
+# At which places of a row that planning reads there are spans, for each shape of row.
+SPANS: dict[type[PlanningRow], list[int]] = {
+    shape: [
+        place for place, one in enumerate(fields(shape)) if one.name in ("jitter", "catchup_window", "max_run_time")
+    ]
+    for shape in (Unplanned, Due, BackfillRow)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PendingWork:
+    """What `look` found: the database's time, what there is to do, and when the next row will be due."""
+
+    now: datetime
+    due: bool
+    next_run_at: datetime | None
+    unplanned: bool
+    unsent: bool
+    admissible: bool
+    unreported: bool
+    lapsed: bool
+    in_time: bool
+    resumes: bool
+    failing: bool
+    backfills: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What became of one decision.
+
+    Attributes:
+        made: a job was created.
+        waits: it is buffered, and sent when its turn comes.
+        blocked_by: the job that prevented it.
+        lost: an expired job that was given up first.
+    """
+
+    name: str
+    made: bool
+    waits: bool
+    blocked_by: uuid.UUID | None
+    lost: uuid.UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A job taken over; with a `reason` it was recorded as skipped instead."""
+
+    id: uuid.UUID
+    periodic_task: str
+    scheduled_for: datetime
+    origin: str
+    task: str
+    queue: str | None
+    message: str | None
+    max_run_time: timedelta | None
+    run: int
+    reason: str | None
+    # Where its row decides whether it is still sent: when it was due, and how much later it may be sent.
+    due_at: datetime | None = None
+    catchup_window: timedelta | None = None
+    # Likewise the blackout windows, with the zone and the named windows that they need.
+    blackout: Sequence[str] | None = None
+    timezone: str | None = None
+    windows: Mapping[str, tuple[Sequence[str], str | None]] = field(default_factory=dict)
+    sends: int = 1  # how often a beat has begun to send it, this time included
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was decided about a silent job: `resend`, `rerun` or `lost`."""
+
+    id: uuid.UUID
+    periodic_task: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """The jobs that are `sent` now, and those whose rows another transaction locks: confirm these again."""
+
+    jobs: set[uuid.UUID]
+    held: set[uuid.UUID]
+
+
+def recalled(rows: Sequence[Any]) -> History:
+    """Return what `recall.sql` has read, by either driver."""
+    known_until = in_utc(rows[0][2]) if rows else None
+    return History({row[0].astimezone(UTC): row[1] for row in rows}, known_until)
+
+
+def records(rows: Sequence[Row[Any]]) -> Iterator[dict[str, Any]]:
+    """Iterate over rows by column, their spans as timedelta."""
+    names = rows[0]._fields if rows else ()
+    for row in rows:
+        yield with_spans(zip(names, _values(row), strict=True))
+
+
+def planning_values(shape: type[PlanningRow], rows: Sequence[Row[Any]]) -> Iterator[list[Any]]:
+    """Iterate over the values that planning reads of rows, in the order of its fields."""
+    spans = SPANS[shape]
+    for row in rows:
+        values = _values(row)
+        windows = values[WINDOWS]
+        values[WINDOWS] = json.loads(windows) if windows else {}
+        for place in spans:
+            if values[place] is not None:
+                values[place] = span_of(values[place])
+        yield values
+
+
+def _values(row: Row[Any]) -> list[Any]:
+    # By its type, and only where there is anything to do: a thousand rows have thirty thousand values.
+    return [value.astimezone(UTC) if type(value) is datetime and value.tzinfo is not UTC else value for value in row]
+
+
+def in_utc(value: datetime | None) -> datetime | None:
+    """Return an instant in UTC."""
+    return None if value is None else value.astimezone(UTC)
+
+
+def as_uuid(value: Any) -> uuid.UUID | None:
+    """Return an id, which one of the drivers returns as text."""
+    return value if value is None or isinstance(value, uuid.UUID) else uuid.UUID(str(value))

@@ -1,0 +1,176 @@
+-- Backfills: the functions that people call, and what decides whether a backfill may go on.
+
+-- From which occurrence on the ordinary schedule still decides; NULL if it decides nothing of the row.
+--
+-- Of a paused row that is what a resume would leave to it, by the rules of the row's trigger: a run that is still to
+-- come (its occurrence may be long past, held back by a blackout window), and what came after the end of a pause that
+-- has run out.
+create or replace function {schema}.undecided_from(task {schema}.periodic_task) returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select case
+        when task.schedule is null or task.problem is not null then null
+        when task.next_run_at > {schema}.now() then coalesce(task.planned_for, task.next_run_at)
+        when task.next_run_at is null and task.planned_revision = task.revision or task.group_paused then null
+        when not task.enabled
+        then case
+            when task.paused_until <= {schema}.now()
+            then greatest(task.paused_until, task.updated_at + interval '1 microsecond')
+        end
+        when task.next_run_at is not null then coalesce(task.planned_for, task.next_run_at)
+        else coalesce(task.planned_for, least(task.planned_from, task.judged_from) + interval '1 microsecond')
+    end
+$$;
+
+-- How many jobs a backfill may submit now. Unless overlap is `allow`, it starts nothing beside a job that is not its
+-- own. A backfill whose row is gone or has no schedule has room, so that a beat comes and ends it.
+create or replace function {schema}.room_of(backfill {schema}.backfill) returns int
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select case
+        when stored.schedule is null then 1
+        when {schema}.undecided_from(stored) <= backfill.next_at then 0
+        when stored.overlap <> 'allow' and exists (
+            select from {schema}.active_job as other
+            where other.periodic_task = backfill.periodic_task and other.backfill is distinct from backfill.id) then 0
+        else greatest(backfill.max_active - (
+            select count(*) from {schema}.active_job as own where own.backfill = backfill.id), 0)::int
+    end
+    from (select) as one
+    left join {schema}.periodic_task as stored on stored.name = backfill.periodic_task
+$$;
+
+-- The running backfills that a beat may mark: no other beat has, and they have room, or are to be ended.
+--
+-- The rules are those of room_of(), which it does not call: there may be thousands of backfills at once, and each look
+-- would take a second. It must be inlined, so it sets nothing. Each row is looked up by itself (`limit`), because a
+-- plan that is kept must not read all periodic tasks for one backfill.
+create or replace function {schema}.backfills_with_room(lazy_names text[]) returns setof uuid
+language sql stable rows 10
+as $$
+    select filling.id
+    from {schema}.backfill as filling
+    left join lateral (
+        select known.schedule, known.overlap, known.lazy and known.name <> all (lazy_names) as is_left_to_others,
+            {schema}.undecided_from(known) as undecided_from
+        from {schema}.periodic_task as known
+        where known.name = filling.periodic_task
+        limit 1
+    ) as task on true
+    where filling.state = 'running'
+        and not {schema}.is_marked(filling.marked_at, filling.mark_lease)
+        and task.is_left_to_others is not true
+        and case
+            when task.schedule is null then true
+            when task.undecided_from <= filling.next_at then false
+            when task.overlap <> 'allow' and exists (
+                select from {schema}.active_job as other
+                where other.periodic_task = filling.periodic_task and other.backfill is distinct from filling.id)
+            then false
+            else filling.max_active > (
+                select count(*) from {schema}.active_job as own where own.backfill = filling.id)
+        end
+$$;
+
+-- Whether a backfill of one of these periodic tasks runs. It acts for the owner: a role that ends jobs need not have
+-- the right to read backfills.
+create or replace function {schema}.is_backfilled(names text[]) returns boolean
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+    select exists (select from {schema}.backfill where state = 'running' and periodic_task = any (names))
+$$;
+
+-- Submit the occurrences of a range, both ends included, as jobs of their own; returns the backfill's id.
+--
+-- A beat does it after the caller's commit, also for a paused or finished row. The function acts for the owner, as
+-- trigger() does: its caller needs no right to write jobs.
+create or replace function {schema}.backfill(
+    name text,
+    since timestamptz,
+    until timestamptz,
+    mode text default 'missing',
+    max_active int default 1
+) returns uuid
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    definition {schema}.periodic_task;
+    made uuid;
+    wrong text;
+    way_out text := '';
+begin
+    select * into definition from {schema}.periodic_task as stored where stored.name = backfill.name;
+    if not found then
+        perform {schema}.refuse_unknown(backfill.name);
+    end if;
+    if definition.schedule is null then
+        wrong := format('%s has no schedule, so no occurrences to be filled in', {schema}.quoted(backfill.name));
+        way_out := 'trigger() starts a job of it.';
+    elsif backfill.since is null or backfill.until is null then
+        wrong := case when backfill.since is null then 'since' else 'until' end || ' is null';
+        way_out := 'A backfill needs both ends of its range.';
+    elsif backfill.since < '0001-01-02 00:00+00' or backfill.since > '9999-12-30 00:00+00' then
+        wrong := 'since is ' || backfill.since || ', outside the years 1 to 9999';
+    elsif backfill.since > backfill.until then
+        wrong := 'since is ' || {schema}.shown(backfill.since) || ', later than until, '
+            || {schema}.shown(backfill.until);
+        way_out := 'Give the earlier end first.';
+    elsif backfill.until > {schema}.now() then
+        wrong := 'until is ' || backfill.until || ', which is still to come';
+        way_out := 'What is to come is the schedule''s own: end the range at ' || {schema}.shown({schema}.now())
+            || ' or before.';
+    elsif (backfill.mode in ('missing', 'failed', 'all')) is not true then
+        wrong := 'mode is ' || coalesce({schema}.quoted(backfill.mode), 'null');
+        way_out := 'It is one of missing, failed, all.';
+    elsif (backfill.max_active between 1 and 1000) is not true then
+        wrong := 'max_active is ' || coalesce(backfill.max_active::text, 'null');
+        way_out := 'It is a number from 1 to 1000.';
+    end if;
+    if wrong is not null and way_out = '' then
+        raise exception using errcode = 'invalid_parameter_value', message = wrong;
+    elsif wrong is not null then
+        raise exception using errcode = 'invalid_parameter_value', message = wrong, hint = way_out;
+    end if;
+
+    insert into {schema}.backfill (periodic_task, since, until, mode, max_active)
+    values (backfill.name, backfill.since, backfill.until, backfill.mode, backfill.max_active)
+    returning id into made;
+    perform pg_notify({channel}, '');
+    return made;
+end
+$$;
+
+-- Cancel a backfill: what it has not decided yet is dropped, the jobs that it has made go on; returns the row.
+create or replace function {schema}.cancel_backfill(id uuid) returns {schema}.backfill
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    known {schema}.backfill;
+begin
+    update {schema}.backfill as stored
+    set state = 'cancelled', finished_at = {schema}.now(), marked_by = null, marked_at = null
+    where stored.id = cancel_backfill.id and stored.state = 'running'
+    returning stored.* into known;
+    if found then
+        return known;
+    end if;
+    select * into known from {schema}.backfill as stored where stored.id = cancel_backfill.id;
+    if not found then
+        raise exception using errcode = 'undefined_object',
+            message = format('There is no backfill %s.', coalesce(cancel_backfill.id::text, 'null'));
+    end if;
+    raise exception using errcode = 'object_not_in_prerequisite_state',
+        message = format('The backfill %s of %s was %s at %s: there is nothing left to cancel.', known.id,
+                         {schema}.quoted(known.periodic_task), known.state, {schema}.shown(known.finished_at));
+end
+$$;
+
+revoke execute on function {schema}.backfill(text, timestamptz, timestamptz, text, int) from public;
+revoke execute on function {schema}.cancel_backfill(uuid) from public;

@@ -1,0 +1,167 @@
+-- The view `job`, and the days of the history.
+
+-- Until when a waiting job is busy: as long as those in its way, or, for a slot, as the first of those that have one.
+--
+-- A function, because otherwise Postgres would estimate a query for each row of the view, so expensive that it
+-- compiles.
+create or replace function {schema}.busy_until_of_waiting(
+    waits_for text, periodic_task text, group_name text, otherwise timestamptz
+) returns timestamptz
+language plpgsql stable
+as $$
+begin
+    if waits_for = 'predecessor' then
+        return coalesce((
+            select max(job.busy_until) from {schema}.active_job as job
+            where job.periodic_task = busy_until_of_waiting.periodic_task and job.state <> 'buffered'), otherwise);
+    end if;
+    return coalesce((
+        select min(job.busy_until) from {schema}.active_job as job
+        where job.group_name = busy_until_of_waiting.group_name and job.slot is not null), otherwise);
+end
+$$;
+
+-- An instant that every client can read, else NULL.
+create or replace function {schema}.in_the_calendar(instant timestamptz) returns timestamptz
+language sql immutable parallel safe
+as $$ select case when instant between '0001-01-02 00:00+00' and '9999-12-30 00:00+00' then instant end $$;
+
+create or replace view {schema}.job as
+select id, periodic_task, scheduled_for, null::timestamptz as last_scheduled_for, 1 as occurrences, origin, state,
+       null::text as reason, null::uuid as blocked_by, task, queue, created_at, sent_at, started_at,
+       null::timestamptz as finished_at, attempt, sends, beat, worker, error,
+       {schema}.in_the_calendar(case
+           when waits_for is null then busy_until
+           else {schema}.busy_until_of_waiting(waits_for, periodic_task, group_name, created_at + pickup_deadline)
+       end) as busy_until
+from {schema}.active_job as job
+union all
+select id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state,
+       reason, blocked_by, task, queue, created_at, sent_at, started_at,
+       finished_at, attempt, sends, beat, worker, error, {schema}.in_the_calendar(busy_until) as busy_until
+from {schema}.finished_job;
+
+-- When each periodic task is due next; `order by next_run_at` is an index scan.
+create or replace view {schema}.upcoming as
+select name, next_run_at, planned_for
+from {schema}.periodic_task
+where {is_on} and next_run_at is not null;
+
+-- The end of a job is the turn of the next one that waits. It wakes a beat if it frees a slot that a job waits for, or
+-- makes room for a backfill. Which plan is kept here must not depend on which statement had its plan made first, nor on
+-- the settings of the statement that ended the jobs: few or many have ended, each is looked up by index.
+create or replace function {schema}.active_job_gone() returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set plan_cache_mode = auto
+as $$
+declare
+    names constant text[] := array(
+        select ended.periodic_task from (select distinct periodic_task from gone) as ended
+        where exists (
+            select from {schema}.active_job as waiting
+            where waiting.periodic_task = ended.periodic_task and waiting.waits_for = 'predecessor'
+            offset 0));
+begin
+    if names <> '{}' then
+        perform {schema}.release(names);
+    end if;
+    if exists (
+        select from gone
+        where slot is not null and exists (
+            select from {schema}.active_job as waiting
+            where waiting.waits_for = 'slot' and waiting.group_name = gone.group_name
+            offset 0))
+        or {schema}.is_backfilled(array(select periodic_task from gone))
+    then
+        perform pg_notify({channel}, '');
+    end if;
+    return null;
+end
+$$;
+
+drop trigger if exists active_job_gone on {schema}.active_job;
+create trigger active_job_gone
+    after delete on {schema}.active_job
+    referencing old table as gone
+    for each statement execute function {schema}.active_job_gone();
+
+-- Make the missing partitions of today and of the coming days; returns how many, NULL if another session does it at
+-- this moment (or holds the lock of that name). Rows of a day that are in the default partition move out of it first,
+-- in the same transaction. A lock that cannot be taken within 200 ms is an error: the caller tries again later.
+create or replace function {schema}.make_days(days_ahead int default 14) returns int
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+set timezone = 'UTC'
+as $$
+declare
+    today constant date := {schema}.now() at time zone 'UTC';
+    day date;
+    partition text;
+    made int := 0;
+begin
+    if not pg_try_advisory_xact_lock(hashtext('{schema}.make_days')) then
+        return null;
+    end if;
+    for day in
+        select generate_series(today, today + days_ahead, interval '1 day')::date
+    loop
+        partition := 'finished_job_' || to_char(day, 'YYYYMMDD');
+        continue when to_regclass('{schema}.' || partition) is not null;
+        execute format('create table {schema}.%I (like {schema}.finished_job including defaults including constraints)',
+                       partition);
+        execute format('with moved as (delete from {schema}.finished_job_default '
+                       'where created_at >= %L and created_at < %L returning *) '
+                       'insert into {schema}.%I select * from moved', day, day + 1, partition);
+        execute format('alter table {schema}.finished_job attach partition {schema}.%I for values from (%L) to (%L)',
+                       partition, day, day + 1);
+        made := made + 1;
+    end loop;
+    return made;
+end
+$$;
+
+-- Drop the days of the history that are wholly older than the retention, and backfills that had ended by then; returns
+-- how many days it dropped.
+create or replace function {schema}.prune(retention interval) returns int
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+set timezone = 'UTC'
+as $$
+declare
+    keep_from constant date := (({schema}.now() - retention) at time zone 'UTC')::date;
+    partition text;
+    dropped int := 0;
+begin
+    for partition in
+        select child.relname
+        from pg_inherits
+        join pg_class child on child.oid = inhrelid
+        where inhparent = '{schema}.finished_job'::regclass
+            and child.relname ~ '^finished_job_[0-9]{8}$'
+            and to_date(right(child.relname, 8), 'YYYYMMDD') < keep_from
+        order by child.relname
+    loop
+        execute format('drop table {schema}.%I', partition);
+        dropped := dropped + 1;
+    end loop;
+    delete from {schema}.finished_job_default where created_at < keep_from;
+    delete from {schema}.backfill where state <> 'running' and finished_at < keep_from;
+    -- The state of names that no row has any more. A state that is being written at this moment is kept.
+    delete from {schema}.periodic_task_state where name = any (array(
+        select name from {schema}.periodic_task_state as known
+        where coalesce(greatest(last_started_at, last_failed_at), '-infinity') < keep_from
+            and not exists (select from {schema}.periodic_task as task where task.name = known.name)
+        for update skip locked));
+    return dropped;
+end
+$$;
+
+revoke execute on function {schema}.make_days(int) from public;
+revoke execute on function {schema}.prune(interval) from public;
+
+select {schema}.make_days();

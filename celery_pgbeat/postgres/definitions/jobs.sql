@@ -1,0 +1,102 @@
+-- A job when it is made and when it ends: the one place that knows all columns of `active_job` and `finished_job`.
+--
+-- Postgres puts the body of the first two in the place of a call (inlines it), as long as that stands in FROM, the
+-- function is one select and sets nothing, and no argument is volatile. So neither costs a plan of its own.
+
+-- The new job of a periodic task. With `waits_for` it is buffered, without it is to be sent: by the beat that has
+-- marked the row, or by any beat where `marked_at` is null. A job of a backfill counts no failures.
+create or replace function {schema}.new_job(
+    definition {schema}.periodic_task,
+    id uuid,
+    scheduled_for timestamptz,
+    due_at timestamptz,
+    origin text,
+    exclusive boolean,
+    waits_for text,
+    pickup_deadline interval,
+    timezone text default null,
+    full_acts_as text default 'full',
+    beat text default null,
+    marked_at timestamptz default null,
+    mark_lease interval default null,
+    backfill uuid default null
+) returns setof {schema}.active_job
+language sql stable rows 1
+as $$
+    select new_job.id, definition.name, new_job.scheduled_for, new_job.due_at, new_job.origin,
+        case when new_job.waits_for is null then 'pending' else 'buffered' end,  -- state
+        new_job.exclusive, definition.task, definition.queue,
+        jsonb_build_object('args', definition.args, 'kwargs', definition.kwargs, 'priority', definition.priority,
+                           'options', definition.options, 'sensitive', definition.sensitive,
+                           'schedule', definition.schedule,
+                           'timezone', coalesce(definition.timezone, new_job.timezone)),  -- message
+        definition.on_lost,
+        case when definition.tracking = 'full' then new_job.full_acts_as else definition.tracking end,  -- tracking
+        definition.min_gap, definition.max_run_time,
+        case when new_job.origin <> 'backfill' then definition.pause_after_failures end,  -- pause_after_failures
+        new_job.pickup_deadline, {schema}.now(),  -- created_at
+        null::timestamptz, null::timestamptz, null::timestamptz,  -- sent_at, started_at, attempt_at
+        -- busy_until
+        case when new_job.waits_for is null then {schema}.now() + new_job.pickup_deadline else 'infinity' end,
+        case
+            when new_job.waits_for is not null then 'infinity'
+            when new_job.marked_at is null then '-infinity'
+            else least(new_job.marked_at, {schema}.now()) + new_job.mark_lease
+        end,  -- check_at
+        0, 0, (new_job.waits_for is null and new_job.marked_at is not null)::int,  -- run, attempt, sends
+        0, 0, null::uuid,  -- resends, refusals, token
+        case when new_job.waits_for is null then new_job.beat end,  -- marked_by
+        case when new_job.waits_for is null then new_job.marked_at end,  -- marked_at
+        new_job.mark_lease, new_job.beat, null::text, null::text,  -- worker, error
+        new_job.waits_for, false, null::text,  -- waited, stop_request
+        definition.group_name,
+        case when definition.group_name is not null and new_job.waits_for is null then 0 end,  -- slot
+        new_job.backfill
+$$;
+
+-- The row of the history for a job that has ended in this state. What is given takes the place of what the job's row
+-- has; its error is that of an earlier attempt, so the history has only one that is given.
+create or replace function {schema}.archived(
+    job {schema}.active_job,
+    state text,
+    reason text default null,
+    error text default null,
+    attempt int default null,
+    beat text default null,
+    worker text default null,
+    sent_at timestamptz default null,
+    started_at timestamptz default null,
+    blocked_by uuid default null,
+    restart_data jsonb default null
+) returns setof {schema}.finished_job
+language sql stable rows 1
+as $$
+    select job.id, job.periodic_task, job.scheduled_for, null::timestamptz, 1,  -- last_scheduled_for, occurrences
+        job.origin, archived.state, archived.reason, archived.blocked_by, job.task, job.queue, archived.restart_data,
+        job.created_at, coalesce(archived.sent_at, job.sent_at), coalesce(archived.started_at, job.started_at),
+        {schema}.now(),  -- finished_at
+        job.run, coalesce(archived.attempt, job.attempt), job.sends, coalesce(archived.beat, job.beat),
+        coalesce(archived.worker, job.worker), archived.error,
+        case when job.state <> 'buffered' then job.busy_until end  -- busy_until
+$$;
+
+-- What a lost job that never started needs to start after all; NULL for one that has started.
+create or replace function {schema}.revival_of(job {schema}.active_job) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object(
+        'exclusive', job.exclusive, 'group_name', job.group_name, 'message', job.message, 'on_lost', job.on_lost,
+        'tracking', job.tracking, 'min_gap', job.min_gap, 'max_run_time', job.max_run_time,
+        'pause_after_failures', job.pause_after_failures, 'pickup_deadline', job.pickup_deadline,
+        'backfill', job.backfill)
+    where job.started_at is null
+$$;
+
+-- The row of the history for a job that is given up because nothing was heard of it.
+create or replace function {schema}.lost(job {schema}.active_job) returns setof {schema}.finished_job
+language sql stable rows 1
+as $$
+    select lost.* from {schema}.archived(
+        job, 'lost', error => 'silent since its busy_until', restart_data => {schema}.revival_of(job)) as lost
+$$;
