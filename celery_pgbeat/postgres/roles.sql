@@ -1,6 +1,6 @@
--- The roles of the schema, each with the fewest rights that it needs. Run it again after each migration: it replaces all
--- grants, in one transaction. It needs a superuser, or a user who may create roles and owns the schema. Roles belong to
--- the whole server: two databases with a schema of the same name share them.
+-- The roles of the schema, each with the fewest rights that it needs. Run it again after each migration: it replaces
+-- all grants, in one transaction. It needs a superuser, or a user who may create roles and owns the schema. Roles
+-- belong to the whole server: two databases with a schema of the same name share them.
 --
 --   {owner}   owns the schema; migrations run as it: set role {owner}
 --   {beat}    celery beat, with pgbeat_auto_migrate = False
@@ -69,8 +69,8 @@ revoke all on all functions in schema {schema} from public, {beat}, {worker}, {a
 grant usage on schema {schema} to {beat}, {worker}, {author}, {reader};
 grant select on {schema}.schema_version to {beat}, {worker}, {author}, {reader};
 
--- The beat: plans, submits, recovers; writes what code declares. It never deletes a periodic task, and it deletes history
--- only through prune().
+-- The beat: plans, submits, recovers; writes what code declares. It never deletes a periodic task, and it deletes
+-- history only through prune().
 grant select, insert, update on {schema}.periodic_task to {beat};
 grant select, insert, update, delete on {schema}.active_job to {beat};
 grant select, insert on {schema}.finished_job to {beat};
@@ -105,9 +105,9 @@ grant update (state, error) on {schema}.finished_job to {worker};
 grant select, insert, delete on {schema}.node to {worker};
 grant update (last_seen_at) on {schema}.node to {worker};
 
--- The author: writes the definition of periodic tasks, pauses them, sets their next run; writes named windows. An author
--- writes neither the columns of beats and workers nor jobs: trigger() starts one job, backfill() those of a range. A
--- column's line in celery_pgbeat/columns.py decides whether author and reader have it.
+-- The author: writes the definition of periodic tasks, pauses them, sets their next run; writes named windows. An
+-- author writes neither the columns of beats and workers nor jobs: trigger() starts one job, backfill() those of a
+-- range. A column's line in celery_pgbeat/columns.py decides whether author and reader have it.
 grant select on {schema}.periodic_task, {schema}.periodic_task_state, {schema}.active_job, {schema}.finished_job,
     {schema}.node, {schema}.blackout, {schema}.task_group, {schema}.declaration, {schema}.declaration_in_force,
     {schema}.alert, {schema}.backfill, {schema}.job, {schema}.upcoming, {schema}.status, {schema}.overdue to {author};
@@ -117,7 +117,8 @@ grant insert ({insert_by_author}),
     on {schema}.periodic_task to {author};
 grant insert, update, delete on {schema}.blackout, {schema}.task_group to {author};
 
--- The reader: reads the state of everything. Arguments, options and messages may hold private data, so they are left out.
+-- The reader: reads the state of everything. Arguments, options and messages may hold private data, so they are left
+-- out.
 grant select ({select_by_reader})
     on {schema}.periodic_task to {reader};
 grant select (

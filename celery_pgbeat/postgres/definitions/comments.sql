@@ -1,5 +1,5 @@
--- What each table, view, column and function means, for people with a database tool; docs/sql.md is made of it. Those of
--- the columns of periodic_task come from celery_pgbeat/columns.py.
+-- What each table, view, column and function means, for people with a database tool; docs/sql.md is made of it. Those
+-- of the columns of periodic_task come from celery_pgbeat/columns.py.
 
 comment on table {schema}.periodic_task is
     'What to send and when. INSERT, UPDATE and DELETE work as well as the functions. A wrong value is refused with SQLSTATE 22023; if only Python can see that it is wrong, a beat writes the reason into the column problem.';

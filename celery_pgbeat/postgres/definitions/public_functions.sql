@@ -7,10 +7,10 @@
 -- user has put into a schema of the caller's search_path would run with the caller's rights. This holds for every
 -- function here that a statement, a view or a trigger calls; the functions that these call inherit it.
 
--- The name that is one slip away from an unknown one: a letter too many, too few, wrong, or two of them swapped.
--- Each possible slip is one probe of the primary key, so a million rows cost no more than ten. The cost of the slips grows
--- with the square of the name's length. A periodic task's name has at most 200 characters: no name is similar to a longer
--- one.
+-- The name that is one slip away from an unknown one: a letter too many, too few, wrong, or two of them swapped. Each
+-- possible slip is one probe of the primary key, so a million rows cost no more than ten. The cost of the slips grows
+-- with the square of the name's length. A periodic task's name has at most 200 characters: no name is similar to a
+-- longer one.
 create or replace function {schema}.similar_name(name text) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -62,7 +62,8 @@ declare
 begin
     for other in
         select oid from pg_proc
-        where pronamespace = {channel}::regnamespace and proname = 'schedule' and proargnames <> array[{parameter_names}]
+        where pronamespace = {channel}::regnamespace and proname = 'schedule'
+            and proargnames <> array[{parameter_names}]
     loop
         execute format('drop function %s', other);
     end loop;
@@ -182,8 +183,8 @@ begin
 end
 $$;
 
--- Resume a paused periodic task. Its next run is the next occurrence after now: occurrences while paused are never caught
--- up.
+-- Resume a paused periodic task. Its next run is the next occurrence after now: occurrences while paused are never
+-- caught up.
 --
 -- The same for a row that is not paused but was decided up to a time in the future, by a clock that was ahead: it is
 -- paused first. The row's trigger decides whether it was; a pause that was not needed does no harm.
@@ -212,9 +213,9 @@ $$;
 -- Start a job of a periodic task now, also if it is paused, finished or has no schedule; returns the job's id.
 --
 -- Taking the mark off comes first. It locks the row and is the fence: a submit that is under way for this row changes
--- nothing, and the next one does not wait but skips the row until the caller's transaction has ended.
--- It has the rights of the owner, so that a caller needs no right to write jobs, whose messages are not validated. If its
--- group has a limit the job waits for a place: a place taken here would be blocked for others until the caller commits.
+-- nothing, and the next one does not wait but skips the row until the caller's transaction has ended. It has the rights
+-- of the owner, so that a caller needs no right to write jobs, whose messages are not validated. If its group has a
+-- limit the job waits for a place: a place taken here would be blocked for others until the caller commits.
 create or replace function {schema}.trigger(name text, force boolean default false) returns uuid
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

@@ -11,7 +11,8 @@ as $$
     where name <> ''
 $$;
 
--- The instant after which occurrences count when code has changed the times of a row: its last run, as in Celery's beat.
+-- The instant after which occurrences count when code has changed the times of a row: its last run, as in Celery's
+-- beat.
 --
 -- That is when the last run was decided, not only the occurrence it was for: after a run that went out late there is no
 -- second one on the same day. A row that has not run counts from its definition; occurrences before that, before an
@@ -31,13 +32,13 @@ as $$
 $$;
 
 -- Every write except the beats' own comes through here. The trigger validates it, takes the mark off (so that a submit
--- that was under way changes nothing), and decides what has to be planned again. The beats' own writes are recognised by
--- what only they do: a submit moves last_run_at and takes its mark off, a plan and a postponement move planned_revision.
--- The WHEN clause of the trigger lets them pass without a call.
+-- that was under way changes nothing), and decides what has to be planned again. The beats' own writes are recognised
+-- by what only they do: a submit moves last_run_at and takes its mark off, a plan and a postponement move
+-- planned_revision. The WHEN clause of the trigger lets them pass without a call.
 --
 -- Beats never decide an occurrence twice; a person may have them do so. If the clock was ahead for a while, a row is
--- decided up to an instant in the future. Then a resume, a change of the times and a next_run_at that SQL sets start again
--- from now. A statement that waited for the row's lock has a `now` from before the wait: a submit that decided an
+-- decided up to an instant in the future. Then a resume, a change of the times and a next_run_at that SQL sets start
+-- again from now. A statement that waited for the row's lock has a `now` from before the wait: a submit that decided an
 -- occurrence meanwhile is not ahead of the clock.
 create or replace function {schema}.periodic_task_written() returns trigger
 language plpgsql
@@ -92,8 +93,8 @@ begin
     -- An UPDATE that clears next_run_at and sets a new schedule wants the row planned, not ended.
     run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
 
-    -- Only `amend` writes `declared` together with a definition: code has changed it. A row that was finished, or could not
-    -- be planned, has nothing to catch up.
+    -- Only `amend` writes `declared` together with a definition: code has changed it. A row that was finished, or could
+    -- not be planned, has nothing to catch up.
     if times_changed and new.declared is distinct from old.declared and old.problem is null
         and (old.next_run_at is not null or old.planned_revision <> old.revision)
     then
@@ -132,8 +133,8 @@ begin
     end if;
 
     if new.schedule is distinct from old.schedule then
-        -- An interval that code has changed counts from the last run. Counted from now, an interval that each start of a
-        -- beat draws at random would never run.
+        -- An interval that code has changed counts from the last run. Counted from now, an interval that each start of
+        -- a beat draws at random would never run.
         new.schedule_set_at := coalesce(judged_from, now);
     end if;
     if new.blackout is distinct from old.blackout then
@@ -163,7 +164,8 @@ begin
     end if;
     if new.enabled and not new.group_paused and (not old.enabled or old.group_paused) then
         -- Occurrences while paused are never caught up, nor is a run that was not planned yet when the pause began.
-        times_changed := times_changed or ahead or coalesce(new.next_run_at <= now, new.planned_revision <> new.revision);
+        times_changed := times_changed or ahead
+            or coalesce(new.next_run_at <= now, new.planned_revision <> new.revision);
     end if;
 
     if not ahead then
@@ -188,8 +190,8 @@ begin
         new.judged_from := null;
         new.planned_revision := new.revision;
     elsif times_changed then
-        -- Undecided occurrences of the old schedule are discarded; occurrences count from now, or, if code has changed the
-        -- times, the newest one since the last run counts too.
+        -- Undecided occurrences of the old schedule are discarded; occurrences count from now, or, if code has changed
+        -- the times, the newest one since the last run counts too.
         new.next_run_at := null;
         new.planned_for := null;
         new.planned_from := counts_from;
@@ -270,7 +272,8 @@ begin
     end if;
     perform from {schema}.periodic_task where windows_used @> array[new.name] order by name for no key update;
     -- An author may write that column, so it starts again before it would overflow.
-    update {schema}.periodic_task set windows_revision = windows_revision % 1000000000 + 1 where windows_used @> array[new.name];
+    update {schema}.periodic_task set windows_revision = windows_revision % 1000000000 + 1
+    where windows_used @> array[new.name];
     return null;
 end
 $$;

@@ -894,8 +894,8 @@ end
 $$;
 
 -- What an author writes beside the definition, and the texts without effect; `stored` is the row as it was, NULL for a
--- new one. A value from before a rule existed prevents no other write. A CHECK would show the whole row in its error, and
--- the arguments of a sensitive one with it.
+-- new one. A value from before a rule existed prevents no other write. A CHECK would show the whole row in its error,
+-- and the arguments of a sensitive one with it.
 create or replace function {schema}.validate_state(task {schema}.periodic_task, stored {schema}.periodic_task)
 returns void
 language plpgsql
