@@ -1,15 +1,15 @@
 """One tick, and what is left to repair if a beat is killed at any point of it.
 
         ┌────────────────────────── pgbeat.periodic_task ──────────────────────────┐
-due ──► │ mark      update … skip locked … returning        (one statement, commits)│
+due ──► │ mark      update … skip locked … returning      (one statement, commits) │
         └──────────────────────────────────────────────────────────────────────────┘
-             plan      pure Python: which job, what is skipped, which next run
+             decide    pure Python: which job, what is skipped, which next run
         ┌─────────────────────────── one statement, commits ───────────────────────┐
-        │ submit    job rows + advance + unmark, fenced by this very mark            │
+        │ submit    job rows + advance + unmark, fenced by this very mark          │
         └──────────────────────────────────────────────────────────────────────────┘
              publish   to the broker, outside any transaction, while the lease holds
         ┌──────────────────────────────────────────────────────────────────────────┐
-        │ confirm   job: pending → sent                                             │
+        │ confirm   job: pending → sent                                            │
         └──────────────────────────────────────────────────────────────────────────┘
 
 A beat may be killed or stopped between any two of these:

@@ -3,22 +3,9 @@
 A job is one row in Postgres and usually one message at the broker. A second message with the same task id is made by a
 beat that died between publish and confirm, a broker that redelivers, a pickup deadline that passed, an operator who
 requeues. So the messages do not decide. Before the body of a task runs, the process that has a copy of the message asks
-the row, with one conditional UPDATE (`start.sql`), which succeeds for one of them:
+the row, with one conditional UPDATE (`start.sql`), which succeeds for one of them.
 
-                      requeue, rerun (run + 1)
-              ┌───────────────────────────────────────┐
-              ▼                                       │
-    pending, sent ───────────── start ────────────► running ──── finish ────► succeeded, failed, revoked
-              │                                     ▲  │  │
-              │               start (attempt + 1)   │  │  └─── lose, silence ─► lost
-              │             ┌───────────────────────┘  │
-              │             │                          │
-              │          retrying ◄───── retry ────────┘
-              │             │
-              ├─────────────┴──── end_unstarted ─────► revoked, expired, failed, skipped (not_allowed)
-              └──────────────────  start_spaced ─────► skipped (min_gap)
-
-    lost, and never started ───── start_late ────────► running
+`docs/architecture.md` draws the states of a job and names the statement of every transition.
 
 What the row compares
 ---------------------
