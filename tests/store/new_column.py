@@ -12,10 +12,10 @@ from contextlib import closing
 
 import pytest
 from celery import Celery
-from celery_pgbeat.beat.code_schedules import CodeSchedules
 from click.testing import CliRunner
 
 from celery_pgbeat import PgBeat
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.cli import main
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.database import Database
