@@ -1,4 +1,4 @@
-"""The one door: `python -m benchmarks <measure> [options]`, and `python -m benchmarks report results.json`."""
+"""Run a measure: `python -m benchmarks <measure> [options]`, and `python -m benchmarks report results.json`."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ import redis
 from benchmarks.consumer import Arrivals, consumer
 from benchmarks.finisher import finishers
 from benchmarks.ground import Ground, execute
-from benchmarks.idle import memory_of
 from benchmarks.results import Figure, percentile
 from benchmarks.rows import announce_worker, insert_spread, set_due_spread, soon
+from tests.harness.usage import memory
 
 EVERY = 10  # seconds: the interval of each row
 HEADSTART = 3.0  # seconds between the last write and the first instant
@@ -73,7 +73,7 @@ def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
             for at in _instants(begin.timestamp(), options):
                 time.sleep(max(0.0, at - time.time()))
                 sizes = map(float, execute(database, SIZES)[0])
-                samples.append((*sizes, memory_of(beat.pid), float(client.llen(ONWARD))))
+                samples.append((*sizes, memory(beat.pid) / 1024, float(client.llen(ONWARD))))
             time.sleep(PATIENCE)
             arrivals = taker.stop()
     ground.empty("redis")

@@ -79,3 +79,12 @@ def test_the_order_of_the_definitions_names_each_file_once() -> None:
 
     assert len(set(installed)) == len(installed)
     assert {path.stem for path in folder.glob("*.sql")} <= set(installed)
+
+
+def test_the_benchmarks_can_be_started() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert 0 == done.returncode, done.stderr
+    assert "soak" in done.stdout
