@@ -26,7 +26,7 @@ RULES = Rules(
     timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15), pickup_deadline=timedelta(minutes=5)
 )
 BATCH = 10
-GROUP, LIMIT = "g", 1  # at most so many jobs of the group may be under way
+GROUP, LIMIT = "g", 1  # the most jobs of the group that may be under way
 
 _EMPTY = (
     "truncate pgbeat.periodic_task, pgbeat.active_job, pgbeat.finished_job, pgbeat.node, pgbeat.periodic_task_state, "

@@ -22,7 +22,7 @@ $$;
 
 -- Count the end of a job whose periodic task had pause_after_failures when it was made; returns whether that makes a
 -- pause due. Only success and failure count. A success does not undo a pause that is due: a beat might already have
--- paused. Whoever counts several ends does so in the order of the names, because each call locks the count of its name.
+-- paused. A caller that counts several ends does so in name order, because each call locks the count of its name.
 create or replace function {schema}.count_end(name text, job uuid, state text) returns boolean
 language plpgsql
 set search_path = pg_catalog, pg_temp

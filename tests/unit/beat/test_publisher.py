@@ -46,7 +46,7 @@ def lost(taken: list[bool | None]) -> None:
 
 
 def batches(ours: Outbox, monkeypatch: pytest.MonkeyPatch, writer: FakeWriter, size: int) -> None:
-    """Have all jobs rendered, by batches of so many."""
+    """Have all jobs rendered, in batches of this size."""
 
     def render(given: Sequence[OutgoingJob], _now: Any) -> tuple[list[MessageBatch], list[OutgoingJob]]:
         made = []
