@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -105,7 +106,27 @@ class Load:
         with contextlib.suppress(AssertionError):
             unsent = "select 1 from pgbeat.active_job where state = 'pending' and periodic_task = any (%(names)s)"
             eventually(lambda: not sql(self.url, unsent, names=self.names), timeout, "nothing unsent", every=0.2)
-        return self.account(tap, until, started=started)
+        account = self.account(tap, until, started=started)
+        for line in self._traces(account):
+            print(line)  # pytest shows it with the failure
+        return account
+
+    def _traces(self, account: Account) -> Iterator[str]:
+        """Say of each lost occurrence what was seen of it, and what the product knows of it."""
+        lost = account.lost
+        seen = Counter((each.periodic_task, each.scheduled_for) for each in account.sent)
+        started = Counter((each.periodic_task, each.scheduled_for) for each in account.started or ())
+        jobs = sql(
+            self.url,
+            "select * from pgbeat.job where (periodic_task, scheduled_for) in "
+            "(select * from unnest(%(names)s::text[], %(instants)s::timestamptz[]))",
+            names=[name for name, _ in lost],
+            instants=[instant for _, instant in lost],
+        )
+        for name, instant in lost:
+            known = [job for job in jobs if (job["periodic_task"], job["scheduled_for"]) == (name, instant)]
+            facts = [{column: str(value) for column, value in job.items() if value is not None} for job in known]
+            yield f"lost {name} {instant}: sent {seen[name, instant]}, started {started[name, instant]}, jobs {facts}"
 
 
 def now(url: str) -> datetime:

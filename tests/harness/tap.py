@@ -23,9 +23,12 @@ from typing import Any, Protocol
 import psycopg2
 import redis
 from kombu import Connection, Consumer, Exchange, Producer, Queue
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 PATIENCE = 0.2  # seconds that one look at an empty queue waits
 AT_ONCE = 500  # messages taken in one go
+ANSWER_TIMEOUT = 60.0  # seconds; a broker that is stopped or restarted is away for as long, a busy one too
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,17 +194,26 @@ class ProcessConnection(Protocol):
 
 
 class RedisLine:
-    """A list of a Redis: new messages come in on the left, as kombu has it."""
+    """A list of a Redis: new messages come in on the left, as kombu has it.
+
+    Messages leave the queue only in the transaction that passes them on: an answer that is lost loses no message.
+    """
 
     def __init__(self, url: str) -> None:
-        self._client = redis.Redis.from_url(url)
+        # A command that is sent again would remove messages that nobody has seen: an error ends the tap instead.
+        self._client = redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_timeout=ANSWER_TIMEOUT)
+        self._transaction = self._client.pipeline(transaction=True)
+        self._queue = ""
+        self._taken = 0
 
     def take(self, queue: str) -> list[Raw]:
         """Take what waits in a queue; wait a little for the first one."""
-        first = self._client.brpop([queue], timeout=PATIENCE)
-        if first is None:
+        self._queue, self._taken = queue, 0
+        if self._client.blmove(queue, queue, PATIENCE, "RIGHT", "RIGHT") is None:
             return []
-        return [partial(self._parcel, raw) for raw in [first[1], *(self._client.rpop(queue, AT_ONCE) or [])]]
+        oldest_last = self._client.lrange(queue, -AT_ONCE, -1)
+        self._taken = len(oldest_last)
+        return [partial(self._parcel, raw) for raw in reversed(oldest_last)]
 
     def put(self, queue: str, parcel: MessageBatch) -> None:
         """Add a message to a queue."""
@@ -218,10 +230,13 @@ class RedisLine:
             "content-type": parcel.content_type,
             "content-encoding": parcel.content_encoding,
         }
-        self._client.lpush(queue, json.dumps(message))
+        self._transaction.lpush(queue, json.dumps(message))
 
     def settle(self) -> None:
-        """Let go of what was taken: Redis has already."""
+        """Pass on what was put, and remove what was taken."""
+        if self._taken:
+            self._transaction.ltrim(self._queue, 0, -self._taken - 1)
+        self._transaction.execute()
 
     def close(self) -> None:
         """Hang up."""
