@@ -189,6 +189,16 @@ class Model(RuleBasedStateMachine):
     def submit(self, place: int, judging: bool, answered: bool, again: bool) -> None:
         self._submit(self._one("marked", place=place), judging, answered, again)
 
+    @precondition(lambda self: self._with("marked"))
+    @rule(place=places, judging=st.booleans())
+    def a_beat_marks_again_before_it_submits(self, place: int, judging: bool) -> None:
+        """Submit a decision whose mark has lapsed, after the same beat has marked the same rows once more."""
+        beat = self._one("marked", place=place)
+        self.world.pass_by(LEASE + SECOND)
+        self.world.mark(beat)
+        self.look("mark")
+        self._submit(beat, judging, answered=True, again=False)
+
     def _submit(self, beat: Beat, judging: bool, answered: bool, again: bool) -> None:
         others = self._not_marked(beat, beat.marked[0])
         submitted = self.world.submit(beat, judging, answered, again)
