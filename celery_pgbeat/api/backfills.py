@@ -73,7 +73,7 @@ def preview(
     mode: str,
     max_active: int,
 ) -> BackfillPreview:
-    """Return what a backfill would do if it began now, of a row that `foresee_backfill.sql` has read.
+    """Return what a backfill would do if it began now, of a row that `preview_backfill.sql` has read.
 
     Raises:
         InvalidPeriodicTask: an argument is wrong; the same checks as in SQL.
@@ -112,7 +112,7 @@ def preview(
 
 
 def _recall(queries: ApiQueries, connection: Any, name: str, after: datetime, until: datetime) -> History:
-    rows = queries.run("recall", connection, periodic_task=name, after=after, until=until, most=PAGE)
+    rows = queries.run("backfill_history", connection, periodic_task=name, after=after, until=until, most=PAGE)
     return recalled([(row["scheduled_for"], row["failed"], row["known_until"]) for row in rows])
 
 

@@ -369,7 +369,7 @@ class PgBeat:
         """
         if name is None:
             return [read_row(Upcoming, row) for row in self._queries.run("upcoming", connection, limit=limit)]
-        return list(islice(coming_runs(self._row("foresee", name, connection), self._rules), limit))
+        return list(islice(coming_runs(self._row("preview_row", name, connection), self._rules), limit))
 
     def explain(self, name: str, *, connection: Any = None) -> str:
         """Return in one sentence why a row is, or is not, running now.
@@ -518,7 +518,7 @@ class PgBeat:
         since, until = read_range(since, until)
         check_terms(mode, max_active)
         if dry_run:
-            row = self._row("foresee_backfill", name, connection)
+            row = self._row("preview_backfill", name, connection)
             return preview(self._queries, connection, row, self._rules, since, until, mode, max_active)
         (made,) = self._queries.run(
             "backfill", connection, name=name, since=since, until=until, mode=mode, max_active=max_active

@@ -122,7 +122,7 @@ class Importer:
         with self._operators.transaction() as connection:
             for texts in _batches(self._records, PAGE):
                 names = [json.loads(text)["name"] for text in texts]
-                self._refuse_others(self._operators.hold(names, connection))
+                self._refuse_others(self._operators.lock_rows(names, connection))
                 self._operators.schedule(texts, connection)
                 each(done := done + len(texts))
             for removed in _batches(self._removed, PAGE):

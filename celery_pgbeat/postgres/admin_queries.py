@@ -95,9 +95,9 @@ class AdminQueries:
         with translating(self.database), transactional.begin() as connection:
             yield connection
 
-    def hold(self, names: Collection[str], connection: Any) -> dict[str, str]:
+    def lock_rows(self, names: Collection[str], connection: Any) -> dict[str, str]:
         """Lock the periodic tasks of these names until the transaction ends; return the `managed_by` of each."""
-        return {row["name"]: row["managed_by"] for row in self._run("hold", connection, names=list(names))}
+        return {row["name"]: row["managed_by"] for row in self._run("lock_rows", connection, names=list(names))}
 
     def schedule(self, records: Iterable[str], connection: Any) -> int:
         """Declare periodic tasks, each a record as JSON text; return how many were new or differed."""

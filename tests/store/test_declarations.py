@@ -63,7 +63,7 @@ class Site:
     def stop(self, name: str) -> None:
         """Stop a beat in good order."""
         self.kill(name)
-        BeatQueries(self.database, name, LEASE).sign_off([name])
+        BeatQueries(self.database, name, LEASE).remove_beats([name])
 
     def kill(self, name: str) -> None:
         """Have a beat say no more."""
@@ -336,7 +336,7 @@ def test_what_broke_off_in_the_middle_is_not_settled(rolled_out: Site, monkeypat
     assert one.settled
     site.clock.advance(HEARTBEAT)
     with monkeypatch.context() as broken:
-        broken.setattr(CodeSyncQueries, "restore", Mock(side_effect=DatabaseUnavailable("away")))
+        broken.setattr(CodeSyncQueries, "resume_declared", Mock(side_effect=DatabaseUnavailable("away")))
         with pytest.raises(DatabaseUnavailable):
             site.beat()
 
@@ -364,10 +364,10 @@ def declarations(site: Site, manager: str = MANAGER) -> CodeSyncQueries:
 
 
 WRITES: dict[str, Callable[[CodeSyncQueries, str], Any]] = {
-    "declare": lambda said, code: said.declare(code, [dict(site_record("fresh"))]),
-    "amend": lambda said, code: said.amend(code, [dict(site_record("changed", args=[7]))], {}),
-    "restore": lambda said, code: said.restore(code, ["old"]),
-    "withdraw": lambda said, code: said.withdraw(code, ["changed"], "gone"),
+    "insert_declared": lambda said, code: said.insert_declared(code, [dict(site_record("fresh"))]),
+    "update_declared": lambda said, code: said.update_declared(code, [dict(site_record("changed", args=[7]))], {}),
+    "resume_declared": lambda said, code: said.resume_declared(code, ["old"]),
+    "pause_undeclared": lambda said, code: said.pause_undeclared(code, ["changed"], "gone"),
 }
 
 
@@ -397,7 +397,7 @@ def test_a_write_under_way_while_another_declaration_comes_into_force_writes_not
     (in_force,) = site.database.execute("select hash from pgbeat.declaration_in_force")
     claiming = Transaction(migrated_database)
     claim = {"manager": MANAGER, "hash": "later", "dead_after": 30.0, "starting": True}
-    assert (2, False) <= tuple(claiming.run("claim", **claim)[0])
+    assert (2, False) <= tuple(claiming.run("announce_declaration", **claim)[0])
 
     writing = Attempt(lambda: WRITES[write](declarations(site), in_force[0])).waits_for(claiming, site.database)
     claiming.commit()
@@ -412,7 +412,7 @@ def test_a_claim_during_a_write_of_the_declaration_in_force_does_not_wait_and_is
     site = rolled_out
     (in_force,) = site.database.execute("select hash from pgbeat.declaration_in_force")
     writing = Transaction(migrated_database)
-    writing.run("restore", manager=MANAGER, hash=in_force[0], names=[])
+    writing.run("resume_declared", manager=MANAGER, hash=in_force[0], names=[])
 
     later = site.start("three", V1 | {"three": entry()})
 
@@ -432,7 +432,7 @@ def test_of_two_claims_at_the_same_moment_the_one_that_knew_less_gives_way(
     site.live(DEAD_AFTER - SECOND)
     site.clock.advance(2 * SECOND)
     claiming = Transaction(migrated_database)
-    claiming.run("claim", manager=MANAGER, hash="later", dead_after=30.0, starting=True)
+    claiming.run("announce_declaration", manager=MANAGER, hash="later", dead_after=30.0, starting=True)
 
     site.beat()  # knows nothing of it, and would be in force else
     claiming.commit()
@@ -475,9 +475,9 @@ def test_beats_of_three_versions_that_start_at_once_end_with_one_of_them_and_non
 def test_apps_that_share_a_schema_have_each_their_own_declaration(site: Site) -> None:
     first, second = declarations(site, "code:a"), declarations(site, "code:b")
 
-    assert 1 == first.claim("one", DEAD_AFTER, starting=True).revision
-    assert 1 == second.claim("two", DEAD_AFTER, starting=True).revision
-    assert 1 == first.claim("one", DEAD_AFTER, starting=False).revision
+    assert 1 == first.announce_declaration("one", DEAD_AFTER, starting=True).revision
+    assert 1 == second.announce_declaration("two", DEAD_AFTER, starting=True).revision
+    assert 1 == first.announce_declaration("one", DEAD_AFTER, starting=False).revision
 
 
 def test_a_declaration_of_which_postgres_refuses_a_row_stays_the_same_one(

@@ -81,9 +81,9 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("finish", {"state": "succeeded"}),
     ("page_of_tasks", {"managed_by": None}),
     ("raise_alerts", {"after": 60.0, "step": 1}),
-    ("recall", {"after": NOW}),
+    ("backfill_history", {"after": NOW}),
     ("snooze", {"until": None}),
-    ("confirm refuse give_back hold_back skip finish_eager", {"jobs": [PENDING]}),
+    ("confirm refuse give_back postpone_jobs skip finish_eager", {"jobs": [PENDING]}),
     ("limit_group pause_group resume_group", {"name": "g"}),
     ("end_backfill plan report_problem", {"version": 1}),
 )
@@ -106,9 +106,9 @@ BESIDES = {
 }
 # Statements that may take longer beside so many rows, and why.
 _READS_MUCH = (
-    ("untrack", "ends every job that is at the broker, once, when the workers stop reporting"),
+    ("lower_tracking", "ends every job that is at the broker, once, when the workers stop reporting"),
     ("pause_group resume_group", "writes every row of the group"),
-    ("recheck_ahead", "reads every job that is not final, when a beat starts or sees the clock go back"),
+    ("recheck_future_marks", "reads every job that is not final, when a beat starts or sees the clock go back"),
     ("read_gauges", "counts the jobs that are not final, once for each scrape"),
     ("nodes activity longest_running", "reads every job that is not final, for a person"),
     ("problems", "reads every row, for a person"),

@@ -37,8 +37,8 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_worker", "active_job", "UPDATE", "waited"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "slot"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "waits_for"),  # release
-    ("pgbeat_beat", "task_group", "SELECT", None),  # regroup
-    ("pgbeat_beat", "task_group", "UPDATE", "pause_reason"),  # admit
+    ("pgbeat_beat", "task_group", "SELECT", None),  # sync_group_pauses
+    ("pgbeat_beat", "task_group", "UPDATE", "pause_reason"),  # grant_slots
     ("pgbeat_worker", "periodic_task", "SELECT", "failures_from"),  # count_end
     ("pgbeat_beat", "periodic_task_state", "INSERT", None),  # count_end
 }
@@ -154,11 +154,11 @@ def test_a_beat_may_give_the_places_of_a_group_and_a_worker_may_free_them(owner:
         owner.rows("select pgbeat.trigger('nightly')")
 
     with acting_as(owner, "beat"):
-        assert 1 == owner.value("select pgbeat.admit()")
+        assert 1 == owner.value("select pgbeat.grant_slots()")
     with acting_as(owner, "worker"):
         owner.rows("delete from pgbeat.active_job where slot = 1")
     with acting_as(owner, "beat"):
-        assert 1 == owner.value("select pgbeat.admit()")
+        assert 1 == owner.value("select pgbeat.grant_slots()")
 
 
 @pytest.mark.parametrize("role", ["worker", "beat"])
@@ -413,7 +413,7 @@ def test_better_matches_in_a_schema_of_the_search_path_are_never_called(owner: S
     owner.refusal("insert into pgbeat.periodic_task (name, task, schedule) values ('x', 'a', '0 25 * * *')")
     owner.refusal("insert into pgbeat.periodic_task (name, task, options) values ('x', 'a', '{\"link\": 1}')")
     owner.rows("select pgbeat.schedule('x', 'app.probe', 'every 5m')")
-    owner.rows("select pgbeat.trigger('x'), pgbeat.explain('x'), pgbeat.pause('x'), pgbeat.release()")
+    owner.rows("select pgbeat.trigger('x'), pgbeat.explain('x'), pgbeat.pause('x'), pgbeat.release_buffered()")
     owner.rows("select * from pgbeat.status; select * from pgbeat.overdue; select * from pgbeat.job")
     owner.rows("select pgbeat.make_days(20), pgbeat.prune('30 days')")
     owner.rows("update pgbeat.periodic_task set next_run_at = now() - interval '1 day', enabled = true")
@@ -430,7 +430,8 @@ def test_every_public_function_looks_names_up_in_pg_catalog_alone(owner: Session
             "select proname from pg_proc where pronamespace = 'pgbeat'::regnamespace "
             "and not coalesce(proconfig::text like '%search_path=%', false) "
             "and (prorettype = 'trigger'::regtype or proname in ('schedule', 'unschedule', 'pause', 'resume', "
-            "'trigger', 'explain', 'release', 'make_days', 'prune', 'validate_schedule', 'similar_name', 'windows_of'))"
+            "'trigger', 'explain', 'release_buffered', 'make_days', 'prune', 'validate_schedule', 'similar_name', "
+            "'windows_of'))"
         )
     }
 

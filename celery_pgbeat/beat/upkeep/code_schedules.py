@@ -6,9 +6,10 @@ longer declares is paused, never deleted. Each step is one statement. If another
 second of them finds the work done.
 
 While beats of several versions run side by side, the declaration that was first seen last is in force, and the others
-change nothing. With each heartbeat a beat records that its declaration has a living beat (`claim.sql`). That decides,
-by the database's clock, which declaration is in force, and each write is fenced by it. So the beats of the version
-before take over when those of the newer version have been silent for `pgbeat_dead_after`: a roll-back.
+change nothing. With each heartbeat a beat records that its declaration has a living beat
+(`announce_declaration.sql`). That decides, by the database's clock, which declaration is in force, and each write is
+fenced by it. So the beats of the version before take over when those of the newer version have been silent for
+`pgbeat_dead_after`: a roll-back.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ class CodeSchedules:
         """
         if self.declared.added is not self.additions.current:
             self._read_again()
-        claim = self._declarations.claim(self.declared.hash, self._settings.dead_after, self._starting)
+        claim = self._declarations.announce_declaration(self.declared.hash, self._settings.dead_after, self._starting)
         self._starting = False
         self._claim_at = boottime() + self._settings.heartbeat_every.total_seconds()
         self._log_change(claim)
@@ -160,15 +161,15 @@ class CodeSchedules:
     def _write(self) -> None:
         """Bring the rows to what the code declares; each statement checks that it is still in force."""
         code, statements = self.declared, self._declarations
-        new = self._all_or_each(lambda records: statements.declare(code.hash, records, code.running_first))
+        new = self._all_or_each(lambda records: statements.insert_declared(code.hash, records, code.running_first))
         self._log("Declared %s", new, "declare")
         for name, columns in self._amended().items():
             if columns:
-                logger.info("Changed %r as the code did: %s", name, ", ".join(columns), extra={"action": "amend"})
-        back = statements.restore(code.hash, list(code.records))
-        self._log("Resumed %s, which the code declares again", back, "restore")
-        gone = statements.withdraw(code.hash, code.names, f"no longer declared by {self._manager}")
-        self._log(WITHDRAWN, gone, "withdraw", logging.WARNING)
+                logger.info("Changed %r as the code did: %s", name, ", ".join(columns), extra={"action": "update"})
+        back = statements.resume_declared(code.hash, list(code.records))
+        self._log("Resumed %s, which the code declares again", back, "resume")
+        gone = statements.pause_undeclared(code.hash, code.names, f"no longer declared by {self._manager}")
+        self._log(WITHDRAWN, gone, "pause", logging.WARNING)
 
     def _changed_by_others(self) -> frozenset[str]:
         """Return the rows with lazy arguments in this code that other code has changed since."""
@@ -176,7 +177,7 @@ class CodeSchedules:
         records = [code.records[name] for name in code.lazy if name in code.records]
         if not records:
             return frozenset()
-        return frozenset(self._declarations.behind(records, code.names)) & code.lazy.keys()
+        return frozenset(self._declarations.find_conflicts(records, code.names)) & code.lazy.keys()
 
     def _log_change(self, claim: Claim) -> None:
         """Log that another declaration has come into force instead of this one, or this one again."""
@@ -289,11 +290,11 @@ class CodeSchedules:
         defaults = define("default", "default", None, {}, Settings()).record()
         changed: dict[str, list[str]] = {}
 
-        def amend(records: Sequence[dict[str, Any]]) -> list[str]:
-            changed.update(self._declarations.amend(self.declared.hash, records, defaults))
+        def update(records: Sequence[dict[str, Any]]) -> list[str]:
+            changed.update(self._declarations.update_declared(self.declared.hash, records, defaults))
             return []
 
-        self._all_or_each(amend)
+        self._all_or_each(update)
         return changed
 
     def _all_or_each(self, write: Callable[[Sequence[dict[str, Any]]], list[str]]) -> list[str]:
@@ -314,7 +315,7 @@ class CodeSchedules:
     def _review(self) -> bool:
         """Return whether all rows of this code are as declared; warn of those that have another manager."""
         code = self.declared
-        left = self._declarations.behind(list(code.records.values()), code.names)
+        left = self._declarations.find_conflicts(list(code.records.values()), code.names)
         for name, manager in left.items():
             if manager == self._manager or (name, manager) in self._logged:
                 continue

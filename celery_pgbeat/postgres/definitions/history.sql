@@ -66,7 +66,7 @@ declare
             offset 0));
 begin
     if names <> '{}' then
-        perform {schema}.release(names);
+        perform {schema}.release_buffered(names);
     end if;
     if exists (
         select from gone

@@ -46,5 +46,5 @@ class Heartbeat:
         """Give up the jobs that still run in a worker that ends, and remove the node."""
         for start in self._running():
             logger.warning("Job %s was still running when its worker ended", start.job, extra={"action": "lose"})
-            queries.lose(start, "the worker was shut down while the job was running")
-        queries.leave(self._node)
+            queries.give_up_start(start, "the worker was shut down while the job was running")
+        queries.remove_worker(self._node)

@@ -289,7 +289,7 @@ def _start_known_job(queries: WorkerQueries, start: Start, silence: timedelta, k
 def _start_final_job(queries: WorkerQueries, start: Start, silence: timedelta, known: JobState) -> StartResult:
     if known.state == "untracked":
         return StartResult.UNTRACKED
-    if known.state == "lost" and queries.start_late(start, silence):
+    if known.state == "lost" and queries.start_lost(start, silence):
         logger.info("Job %s, given up as lost, starts after all", start.job, extra={"action": "start"})
         return StartResult.STARTED
     return _duplicate(start, known)

@@ -96,7 +96,7 @@ $$;
 
 -- Where a lost job has turned up at this very moment and taken a place, its own end is the next turn: then each name is
 -- released by itself.
-create or replace function {schema}.release(names text[] default null) returns int
+create or replace function {schema}.release_buffered(names text[] default null) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -121,4 +121,4 @@ begin
 end
 $$;
 -- call
-select {schema}.release(%(names)s::text[]) as released
+select {schema}.release_buffered(%(names)s::text[]) as released

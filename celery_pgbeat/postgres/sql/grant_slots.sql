@@ -4,7 +4,7 @@
 -- statement of its own that sees what the last holder of the lock has done. A group whose row another transaction locks
 -- is skipped. The slots have numbers, and a unique index has the last word on them.
 -- function
-create or replace function {schema}.admit(most int default 1000) returns int
+create or replace function {schema}.grant_slots(most int default 1000) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -75,4 +75,4 @@ begin
 end
 $$;
 -- call
-select {schema}.admit(%(batch)s) as admitted
+select {schema}.grant_slots(%(batch)s) as admitted

@@ -3,7 +3,7 @@
 -- It reads the index once for each paused group, and once for each group whose rows are marked as paused. Rows that
 -- another transaction has locked are skipped.
 -- function
-create or replace function {schema}.regroup() returns setof text
+create or replace function {schema}.sync_group_pauses() returns setof text
 language sql
 set search_path = pg_catalog, pg_temp
 set jit = off
@@ -43,4 +43,4 @@ as $$
     returning member.name
 $$;
 -- call
-select {schema}.regroup() as name
+select {schema}.sync_group_pauses() as name
