@@ -48,7 +48,7 @@ def remind(order: int) -> str:
 
 
 @asynccontextmanager
-async def lifespan(web: FastAPI) -> AsyncIterator[None]:
+async def lifespan(_: FastAPI) -> AsyncIterator[None]:
     """Make the tables, and close the connections at the end."""
     await asyncio.to_thread(beat.migrate)
     async with engine.begin() as connection:

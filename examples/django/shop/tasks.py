@@ -1,4 +1,4 @@
-"""The tasks. `poll_inbox` has its schedule beside it, `nightly_report` in the settings, `remind` a row for each order."""
+"""The tasks: `poll_inbox` has its schedule here, `nightly_report` in the settings, `remind` a row for each order."""
 
 from celery import shared_task
 
