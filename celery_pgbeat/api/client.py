@@ -22,8 +22,9 @@ from celery_pgbeat.declare.columns import read_count, read_group_name, read_inst
 from celery_pgbeat.declare.lazy import storable_arguments
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.planning import Rules
-from celery_pgbeat.postgres.api_queries import ApiQueries
+from celery_pgbeat.postgres.api_queries import ApiQueries, translating
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.migrate import migrate
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.suggestions import question
 
@@ -567,6 +568,23 @@ class PgBeat:
         """
         (row,) = self._queries.run("cancel_backfill", connection, id=str(read_backfill_id(id)))
         return self._backfill(row["id"], connection)
+
+    def migrate(self) -> int:
+        """Create the schema, or bring it up to date, and return how many migrations were applied.
+
+        The same as `celery-pgbeat migrate`. Any number of processes may do it at once.
+
+        Raises:
+            SchemaTooNew: a newer package has made the schema incompatible with this one.
+            DatabaseBusy: another session holds the advisory lock of migrations; the message names it.
+            DatabaseUnavailable: Postgres is away.
+
+        Example:
+            >>> beat.migrate()  # the schema is up to date
+            0
+        """
+        with translating(self.database):
+            return migrate(self.database.engine, self.database.schema)
 
     def close(self) -> None:
         """Close this process's connections; the next statement opens new ones."""
