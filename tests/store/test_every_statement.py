@@ -83,6 +83,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("raise_alerts", {"after": 60.0, "step": 1}),
     ("recall", {"after": NOW}),
     ("snooze", {"until": None}),
+    ("update", {"changes": '{"queue": "other"}'}),
     ("confirm refuse give_back hold_back skip finish_eager", {"jobs": [PENDING]}),
     ("limit_group pause_group resume_group", {"name": "g"}),
     ("end_backfill plan report_problem", {"version": 1}),
