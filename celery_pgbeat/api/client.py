@@ -17,9 +17,10 @@ from celery_pgbeat.api.configure import configure
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, Upcoming, read_row
 from celery_pgbeat.columns import PeriodicTask
-from celery_pgbeat.declare import Columns, Declaration, Definition, app_timezone, declarations_of, define
+from celery_pgbeat.declare import Changes, Columns, Declaration, Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.columns import read_count, read_group_name, read_instant
 from celery_pgbeat.declare.lazy import storable_arguments
+from celery_pgbeat.declare.update import changes_of
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.api_queries import ApiQueries, translating
@@ -187,6 +188,32 @@ class PgBeat:
             connection=connection,
         )
         return read_row(PeriodicTask, rows[0]) if rows else self.get(definition.name, connection=connection)
+
+    def update(self, name: str, *, connection: Any = None, **columns: Unpack[Changes]) -> PeriodicTask:
+        """Change the named columns of a row and no others; return the row. An equal row is not written.
+
+        The same as an UPDATE in SQL, with Python's checks. A row that code declares keeps the change until the code
+        changes that very column.
+
+        Args:
+            name: of the row.
+            connection: join this transaction.
+            **columns: `task`, `schedule`, or any of `Columns`. None sets a column to its default. A schedule with a
+                zone of its own sets `timezone` too.
+
+        Raises:
+            UnknownPeriodicTask: no row has this name; the message has the name that was meant.
+            InvalidPeriodicTask: a column is wrong; names it and its value.
+            InvalidSchedule: the schedule or the zone is wrong; names the field and the value.
+            DatabaseUnavailable: Postgres is out of reach.
+
+        Example:
+            >>> beat.update("nightly", queue="reports", max_run_time=None).queue
+            'reports'
+        """
+        changes = changes_of(self.get(name, connection=connection), columns, self.settings, self._timezone)
+        rows = self._queries.update(name, changes, connection)
+        return read_row(PeriodicTask, rows[0]) if rows else self.get(name, connection=connection)
 
     def schedule_many(self, definitions: Iterable[Mapping[str, Any]], connection: Any = None) -> None:
         """Declare many rows at once: all of them or, if any is invalid, none.

@@ -29,6 +29,7 @@ COMMANDS = {
     "explain": "Explain why a periodic task is, or is not, running now.",
     "jobs": "List the jobs, the latest first.",
     "add": "Add a periodic task, or change the columns that differ.",
+    "edit": "Change some columns of a periodic task.",
     "remove": "Remove periodic tasks.",
     "pause": "Pause a periodic task.",
     "resume": "Resume a paused periodic task.",

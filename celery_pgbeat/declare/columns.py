@@ -66,6 +66,13 @@ class Columns(TypedDict, total=False):
     tracking: str
 
 
+class Changes(Columns, total=False):
+    """What `PgBeat.update` may change: the columns, the task and the schedule. None is the column's default."""
+
+    task: Any
+    schedule: Any
+
+
 def read_name(name: Any) -> str:
     """Return the name of a row if it can be one.
 

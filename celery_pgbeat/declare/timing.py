@@ -104,6 +104,15 @@ def timing_of(when: Any, app_timezone: str = "UTC") -> Timing:
     return Timing(timing.text, zone, anchor)
 
 
+def own_timing(when: Any) -> Timing:
+    """Return the Timing of a schedule, with a zone and an anchor only if it has some of its own.
+
+    Raises:
+        InvalidSchedule: it cannot be stored as text.
+    """
+    return _convert(when)
+
+
 def relative_timing(length: timedelta | float) -> Timing:
     """Return an interval as Celery's `relative` means it: whole days, hours and minutes of the zone's wall clock.
 

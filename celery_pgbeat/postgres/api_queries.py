@@ -66,6 +66,10 @@ class ApiQueries:
             )
         return list({**rows, **{row["name"]: row for row in again}}.values())
 
+    def update(self, name: str, changes: Record, connection: Any = None) -> list[Row]:
+        """Change columns of a periodic task; return the row if anything differed."""
+        return self.run("update", connection, name=name, changes=json.dumps(as_written(changes)))
+
     def unschedule(self, name: str, connection: Any = None) -> bool:
         """Remove a periodic task; tell whether there was one."""
         return bool(self.run("unschedule", connection, name=name)[0]["removed"])

@@ -117,6 +117,7 @@ SHAPES: dict[str, Any] = {
     "upcoming": [{"name": str, "next_run_at": instant, "planned_for": maybe(instant)}],
     "jobs": [JOB],
     "add": {"done": str, "changes": CHANGES, "row": PERIODIC_TASK},
+    "edit": {"name": str, "applied": bool, "changes": CHANGES},
     "remove": {"removed": [str]},
     "pause": PERIODIC_TASK,
     "resume": PERIODIC_TASK,

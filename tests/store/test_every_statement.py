@@ -84,6 +84,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("backfill_history", {"after": NOW}),
     ("snooze", {"until": None}),
     ("confirm refuse give_back postpone_jobs skip finish_eager", {"jobs": [PENDING]}),
+    ("update", {"changes": '{"queue": "other"}'}),
     ("limit_group pause_group resume_group", {"name": "g"}),
     ("end_backfill plan report_problem", {"version": 1}),
 )
