@@ -82,7 +82,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("page_of_tasks", {"managed_by": None}),
     ("raise_alerts", {"after": 60.0, "step": 1}),
     ("recall", {"after": NOW}),
-    ("snooze", {"until": None}),
+    ("pause snooze", {"until": None}),
     ("confirm refuse give_back hold_back skip finish_eager", {"jobs": [PENDING]}),
     ("limit_group pause_group resume_group", {"name": "g"}),
     ("end_backfill plan report_problem", {"version": 1}),
