@@ -188,19 +188,19 @@ class PeriodicTask:
         default="skip",
     )
     catchup: str = job(
-        "Which of the occurrences that no beat decided in time go out",
+        "Which of the occurrences that no beat decided in time are sent",
         "Under overlap = skip, all sends them one after the other.",
         choices={"none": "", "latest": "", "earliest": "", "all": ""},
         default="latest",
     )
     catchup_window: timedelta | None = job(
-        "How late an occurrence may still go out, such as 1h; default: no limit.",
+        "How late an occurrence may still be sent, such as 1h; default: no limit.",
         "In all spans a month has 30 days and a year 360, as Postgres compares them.",
         longest=CENTURY,
         may_be_zero=True,
     )
     catchup_limit: int | None = job(
-        "At most this number of occurrences, the newest, go out under catchup = all; default: 1,000."
+        "At most this number of occurrences, the newest, are sent under catchup = all; default: 1,000."
     )
     min_gap: timedelta | None = job(
         "A run that would start sooner than this after the last start is dropped, such as 55s.",

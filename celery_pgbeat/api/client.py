@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from celery_pgbeat.api.ahead import coming_runs
 from celery_pgbeat.api.backfills import check_terms, preview, read_backfill_id, read_range
@@ -18,7 +17,7 @@ from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, Upcoming, read_row
 from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import Changes, Columns, Declaration, Definition, app_timezone, declarations_of, define
-from celery_pgbeat.declare.columns import read_count, read_group_name, read_instant
+from celery_pgbeat.declare.columns import read_count, read_end, read_group_name
 from celery_pgbeat.declare.lazy import storable_arguments
 from celery_pgbeat.declare.update import changes_of
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
@@ -246,31 +245,32 @@ class PgBeat:
         return self._queries.unschedule(name, connection)
 
     def pause(
-        self, name: str, reason: str | None = None, until: datetime | None = None, *, connection: Any = None
+        self, name: str, reason: str | None = None, until: datetime | timedelta | None = None, *, connection: Any = None
     ) -> PeriodicTask:
         """Pause a row until a time, or until it is resumed.
 
         Args:
             name: of the row.
             reason: why; free text, shown by `explain` and in lists.
-            until: when it resumes by itself; a naive datetime is read in the app's zone.
+            until: when it resumes by itself; a naive datetime is read in the app's zone, a timedelta counts from now.
             connection: join this transaction.
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.
-            InvalidPeriodicTask: `until` is not a datetime.
+            InvalidPeriodicTask: `until` is in the past, or neither a datetime nor a timedelta.
 
         Example:
             >>> beat.pause("nightly", reason="stocktaking").enabled
             False
         """
-        if until is not None and read_instant("until", until).tzinfo is None:
-            until = until.replace(tzinfo=ZoneInfo(self._timezone))
-        (row,) = self._queries.run("pause", connection, name=name, reason=reason, until=until)
+        end = read_end("until", until, self._timezone)
+        (row,) = self._queries.run("pause", connection, name=name, reason=reason, **end)
         return read_row(PeriodicTask, row)
 
     def resume(self, name: str, *, connection: Any = None) -> PeriodicTask:
         """Resume a paused row. Its next run is the next one after now; runs missed while paused are not caught up.
+
+        What else keeps it from running stays, and the returned row shows it: `group_paused`, `problem`.
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.
@@ -454,7 +454,7 @@ class PgBeat:
         return TaskGroup(**row)
 
     def resume_group(self, name: str, *, connection: Any = None) -> TaskGroup:
-        """Resume a group. Missed runs are not caught up, and a row that was paused by itself stays paused.
+        """Resume a group. Missed runs are not caught up, and a row that was paused by name stays paused.
 
         Raises:
             UnknownGroup: the group has never been paused or limited.

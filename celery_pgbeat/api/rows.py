@@ -119,7 +119,7 @@ class BackfillPreview:
         to_submit: how many jobs it would make.
         skipped: how many occurrences would need no job, by the mode.
         undecided: how many the beats have still to decide as ordinary runs; the backfill waits for that.
-        first: the first occurrences that would go out, at most ten.
+        first: the first occurrences that would be sent, at most ten.
         history_since: when the oldest job that is still known was made; an older occurrence counts as missing. None: no
             job is known.
     """

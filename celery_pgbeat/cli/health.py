@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from celery_pgbeat.cli.failure import UNHEALTHY, ApiCommand, said_by_postgres
-from celery_pgbeat.cli.output import as_json, print_json, print_table
+from celery_pgbeat.cli.output import as_json, instant, print_json, print_table
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 from celery_pgbeat.node import NodeId
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COLOURS = {"ok": "green", "FAILED": "red", "unknown": "yellow"}
 CHECKS = ("database", "schema", "beats", "lag")
 BROKER = "broker"
+START = "start one with `celery -A app beat`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +113,10 @@ def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) ->
         hostname=hostname,
     )
     lag = timedelta(0) if seen.waiting_since is None else seen.now - seen.waiting_since
-    waiting = "no row waits" if seen.waiting_since is None else f"a row has been due for {_seconds(lag)}"
+    overdue = "no run is overdue" if lag <= allowed_lag else f"a run has been due for {_seconds(lag)}"
     return [
         Check("beats", seen.beats > 0, _beats(seen, hostname)),
-        Check("lag", lag <= allowed_lag, f"{waiting}, {_seconds(allowed_lag)} are allowed"),
+        Check("lag", lag <= allowed_lag, f"{overdue} (limit: {_seconds(allowed_lag)})"),
     ]
 
 
@@ -138,9 +139,13 @@ def _of_the_broker(app: Any) -> Check:
 
 def _beats(seen: Any, hostname: str | None) -> str:
     where = "" if hostname is None else f" of host {hostname}"
+    if seen.beats:
+        return f"{seen.beats}{where} alive, the last heartbeat {_seconds(seen.now - seen.last_seen_at)} ago"
+    if seen.stopped_at is not None and (seen.last_seen_at is None or seen.last_seen_at <= seen.stopped_at):
+        return f"all beats{where} were stopped, the last at {instant(seen.stopped_at)}: {START}"
     if seen.last_seen_at is None:
-        return f"no beat{where} has ever run: start `celery -A app beat`"
-    return f"{seen.beats}{where} alive, the last heartbeat {_seconds(seen.now - seen.last_seen_at)} ago"
+        return f"no beat{where} has ever run: {START}"
+    return f"no beat{where} is alive, the last heartbeat was {_seconds(seen.now - seen.last_seen_at)} ago"
 
 
 def _seconds(span: timedelta) -> str:

@@ -13,6 +13,6 @@ from celery_pgbeat.cli.target import Target
 @click.argument("name")
 @as_json
 def resume_group(name: str, as_json: bool) -> None:
-    """Resume a group. Missed runs are not caught up, and a row that was paused by itself stays paused."""
+    """Resume a group. Missed runs are not caught up, and a row that was paused by name stays paused."""
     group = Target.current().beat().resume_group(name)
     print_result(group, f"Resumed the group {name!r}.", as_json)

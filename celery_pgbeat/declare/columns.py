@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any, TypedDict
+from zoneinfo import ZoneInfo
 
 from celery_pgbeat.columns import DECLARED, PUBLIC, Column
 from celery_pgbeat.declare.options import read_options
@@ -145,6 +146,26 @@ def read_instant(field: str, value: Any) -> datetime:
     if value.tzinfo is not None and not EARLIEST <= value <= LATEST:
         raise InvalidPeriodicTask(f"{field} is {value.isoformat()}, outside the years 1 to 9999")
     return value
+
+
+def read_end(field: str, value: Any, zone: str) -> dict[str, Any]:
+    """Return when something ends, as `until`, or how many `seconds` from now; both are None if it does not.
+
+    The database adds the seconds to its own clock. A naive datetime is read in the zone.
+
+    Raises:
+        InvalidPeriodicTask: it is neither a datetime nor a timedelta, or too far away.
+    """
+    if value is None:
+        return {"until": None, "seconds": None}
+    if isinstance(value, timedelta):
+        if value > LATEST - datetime.now(timezone.utc):
+            raise InvalidPeriodicTask(f"{field} is {value} from now, after the year 9999")
+        return {"until": None, "seconds": value.total_seconds()}
+    if not isinstance(value, datetime):
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}, neither a datetime nor a timedelta")
+    instant = read_instant(field, value)
+    return {"until": instant.replace(tzinfo=instant.tzinfo or ZoneInfo(zone)), "seconds": None}
 
 
 def _as_given(_field: str, value: Any) -> Any:

@@ -17,7 +17,7 @@ COUNTERS = {
     "sent": "Messages that the broker took and Postgres knows of.",
     "refused": "Messages that could not be made or that the broker refused.",
     "recovered": "Unsent jobs taken over: given back, triggered, or left by a dead beat.",
-    "lost": "Jobs given up: silent for too long, or refused three times.",
+    "lost": "Jobs given up: silent for too long, or three times not sendable.",
 }
 # States that are always reported: an alert needs a series that does not come and go.
 STATES = ("pending", "sent", "running", "retrying", "buffered")

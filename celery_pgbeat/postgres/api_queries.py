@@ -124,7 +124,7 @@ class ApiQueries:
         if code == "55006":
             return JobInTheWay(f"{message}: wait for its end, or send one beside it with force")
         if code == "22023" or code.startswith("23"):
-            return InvalidPeriodicTask(f"{message} {hint}" if hint else message)
+            return InvalidPeriodicTask(f"{message.rstrip('.')}. {hint}" if hint else message)
         if code in ("3F000", "42P01", "42883", "42703"):
             return SchemaMissing(
                 f"The database lacks the pgbeat schema {self._schema!r}, or has an older one: run `celery-pgbeat "

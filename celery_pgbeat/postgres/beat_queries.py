@@ -328,7 +328,7 @@ class BeatQueries:
         )
 
     def refuse(self, refused: Sequence[tuple[uuid.UUID, str]]) -> list[uuid.UUID]:
-        """Record that the broker, though reachable, refused these jobs' messages; returns those now lost."""
+        """Record that messages could not be made, or that a broker in reach refused them; returns the jobs now lost."""
         rows = self._run(
             "refuse",
             beat=self.beat,

@@ -167,7 +167,7 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
     files: dict[str, tuple[str, dict[str, object]]] = {
         "trigger": ("trigger", {"name": NAME, "force": False}),
         "trigger, force": ("trigger", {"name": NAME, "force": True}),
-        "pause": ("pause", {"name": NAME, "reason": None, "until": None}),
+        "pause": ("pause", {"name": NAME, "reason": None, "until": None, "seconds": None}),
         "resume": ("resume", {"name": NAME}),
         "cancel": ("cancel", {"name": NAME, "reason": "its job wished so", "by": "job"}),
         "snooze": ("snooze", {"name": NAME, "by": "job", "until": None, "seconds": 60}),

@@ -374,8 +374,37 @@ def test_a_pause_has_a_reason_a_user_and_an_end_and_a_resume_clears_them(beat: P
 
 
 def test_a_pause_until_no_datetime_is_refused(beat: PgBeat) -> None:
-    with pytest.raises(InvalidPeriodicTask, match="until is '2030', not a datetime"):
+    with pytest.raises(InvalidPeriodicTask, match="until is '2030', neither a datetime nor a timedelta"):
         beat.pause("x", until="2030")  # type: ignore[arg-type]
+
+
+def test_a_pause_may_last_for_a_span(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@daily")
+    before = datetime.now(UTC)
+
+    until = beat.pause("x", until=timedelta(days=1)).paused_until
+
+    assert until is not None
+    assert timedelta(0) <= until - before - timedelta(days=1) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("until", "said"),
+    [
+        (datetime(2020, 1, 1), "until is 2020-01-01 00:00:00Z, which is in the past. Give a later time, or none"),
+        (timedelta(0), "which is in the past"),
+        (timedelta(hours=-1), "which is in the past"),
+        (timedelta(days=10**7), "until is 10000000 days, 0:00:00 from now, after the year 9999"),
+    ],
+)
+def test_a_pause_that_would_be_over_at_once_or_never_is_refused(
+    beat: PgBeat, until: datetime | timedelta, said: str
+) -> None:
+    beat.schedule("x", "t", "@daily")
+
+    with pytest.raises(InvalidPeriodicTask, match=said):
+        beat.pause("x", until=until)
+    assert beat.get("x").enabled
 
 
 def test_triggering_makes_a_manual_job_and_leaves_the_next_run(beat: PgBeat) -> None:

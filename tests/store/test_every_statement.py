@@ -82,7 +82,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("page_of_tasks", {"managed_by": None}),
     ("raise_alerts", {"after": 60.0, "step": 1}),
     ("backfill_history", {"after": NOW}),
-    ("snooze", {"until": None}),
+    ("pause snooze", {"until": None}),
     ("confirm refuse give_back postpone_jobs skip finish_eager", {"jobs": [PENDING]}),
     ("update", {"changes": '{"queue": "other"}'}),
     ("limit_group pause_group resume_group", {"name": "g"}),

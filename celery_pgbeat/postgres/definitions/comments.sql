@@ -36,7 +36,7 @@ comment on column {schema}.status.last_state is 'The state of its latest job, ac
 comment on column {schema}.status.last_scheduled_for is 'The occurrence of that job.';
 comment on column {schema}.status.lateness is 'How long its run has been due without a decision; NULL when none is due.';
 comment on column {schema}.status.failures is
-    'How many of its latest 100 jobs have failed since the last success.';
+    'How many of its latest 100 jobs have failed since the last success. Jobs that are lost, revoked, expired or skipped do not count, as for pause_after_failures; last_state shows them.';
 comment on column {schema}.status.problem is 'Why it cannot be planned; NULL if it can.';
 
 comment on view {schema}.overdue is
@@ -84,7 +84,8 @@ comment on column {schema}.job.blocked_by is 'The job that was in the way.';
 comment on column {schema}.job.task is 'The Celery task.';
 comment on column {schema}.job.queue is 'The queue it was sent to; NULL: where the app routes the task.';
 comment on column {schema}.job.created_at is 'When it was decided.';
-comment on column {schema}.job.sent_at is 'When a beat knew that the broker had the message.';
+comment on column {schema}.job.sent_at is
+    'When a beat recorded that the broker had the message. NULL: it was not sent, or its run began or ended before that was recorded; started_at is set then.';
 comment on column {schema}.job.started_at is 'When it first started.';
 comment on column {schema}.job.finished_at is 'When it became final.';
 comment on column {schema}.job.attempt is 'How many retries came before this attempt.';
@@ -107,6 +108,12 @@ comment on column {schema}.node.version is 'Its version of celery-pgbeat.';
 comment on column {schema}.node.started_at is 'When it started.';
 comment on column {schema}.node.last_seen_at is 'Its last heartbeat.';
 comment on column {schema}.node.tracking is 'Whether it is a worker that reports the states of jobs.';
+
+comment on table {schema}.stopped_beat is
+    'The beats that stopped cleanly within the last day, and the one that stopped last. Their rows in node are gone.';
+comment on column {schema}.stopped_beat.id is 'What its id in node was.';
+comment on column {schema}.stopped_beat.hostname is 'The host it ran on.';
+comment on column {schema}.stopped_beat.stopped_at is 'When it stopped.';
 
 comment on table {schema}.declaration is
     'Internal: the declarations of living beats by hash. Of one app, the declaration that was first seen last is in force.';
@@ -163,9 +170,9 @@ comment on function {schema}.schedule is
 comment on function {schema}.unschedule(text) is
     'Remove a periodic task; returns whether there was one. Messages already at the broker still run.';
 comment on function {schema}.pause(text, text, timestamptz) is
-    'Pause a periodic task, until a time or until it is resumed; returns the row. SQLSTATE P0002 for an unknown name.';
+    'Pause a periodic task, until a time or until it is resumed; returns the row. SQLSTATE 22023 for a time in the past, P0002 for an unknown name.';
 comment on function {schema}.resume(text) is
-    'Resume a paused periodic task, or one that was decided ahead; returns the row. Occurrences while paused are never caught up. SQLSTATE P0002 for an unknown name.';
+    'Resume a paused periodic task, or one that was decided ahead; returns the row. Occurrences while paused are never caught up. A notice says if it was not paused, and if something else, such as its group, keeps it from running. SQLSTATE P0002 for an unknown name.';
 comment on function {schema}.limit_group(text, int) is
     'Set how many jobs of a group may be under way at a time, NULL for no limit; returns the group.';
 comment on function {schema}.pause_group(text, text) is

@@ -162,7 +162,8 @@ begin
 end
 $$;
 
--- Pause a periodic task, until a time or until it is resumed.
+-- Pause a periodic task, until a time or until it is resumed. A time in the past is refused: a beat would end such a
+-- pause at once.
 create or replace function {schema}.pause(name text, reason text default null, until timestamptz default null)
 returns {schema}.periodic_task
 language plpgsql
@@ -172,6 +173,11 @@ as $$
 declare
     paused {schema}.periodic_task;
 begin
+    if isfinite(pause.until) and pause.until <= {schema}.now() then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('until is %s, which is in the past', {schema}.shown(pause.until)),
+            hint = 'Give a later time, or none: then the pause lasts until it is resumed.';
+    end if;
     update {schema}.periodic_task as stored
     set enabled = false, pause_reason = pause.reason, paused_by = session_user, paused_until = pause.until
     where stored.name = pause.name
@@ -188,23 +194,37 @@ $$;
 --
 -- The same for a row that is not paused but was decided up to a time in the future, by a clock that was ahead: it is
 -- paused first. The row's trigger decides whether it was; a pause that was not needed does no harm.
+--
+-- A notice says if nothing was paused, and if something else keeps the row from running.
 create or replace function {schema}.resume(name text) returns {schema}.periodic_task
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
+    was_enabled boolean;
     resumed {schema}.periodic_task;
 begin
     update {schema}.periodic_task as stored
     set enabled = false
     where stored.name = resume.name and enabled and greatest(last_run_at, planned_from) > {schema}.now();
+    select enabled into was_enabled from {schema}.periodic_task as stored where stored.name = resume.name;
     update {schema}.periodic_task as stored
     set enabled = true
     where stored.name = resume.name
     returning stored.* into resumed;
     if not found then
         perform {schema}.refuse_unknown(resume.name);
+    end if;
+    if was_enabled then
+        raise notice '% was not paused', {schema}.quoted(resume.name);
+    end if;
+    if resumed.group_paused or resumed.problem is not null
+        or resumed.next_run_at is null and resumed.planned_revision = resumed.revision
+    then
+        raise notice '% has no next run: %', {schema}.quoted(resume.name),
+            {schema}.row_in_words(resumed, null, null)
+            || case when resumed.group_paused then '; resume_group() resumes a group' else '' end;
     end if;
     return resumed;
 end

@@ -14,7 +14,7 @@ $$;
 -- The instant after which occurrences count when code has changed the times of a row: its last run, as in Celery's
 -- beat.
 --
--- That is when the last run was decided, not only the occurrence it was for: after a run that went out late there is no
+-- That is when the last run was decided, not only the occurrence it was for: after a run that was sent late there is no
 -- second one on the same day. A row that has not run counts from its definition; occurrences before that, before an
 -- author's edit and while it was paused are never caught up.
 create or replace function {schema}.last_run_before_change(stored {schema}.periodic_task) returns timestamptz

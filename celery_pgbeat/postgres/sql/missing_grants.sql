@@ -5,6 +5,7 @@ with wanted (relation, privileges) as (
         ('active_job', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
         ('finished_job', array['SELECT', 'INSERT']),
         ('node', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+        ('stopped_beat', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
         ('declaration', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
         ('declaration_in_force', array['SELECT', 'INSERT', 'UPDATE']),
         ('alert', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
