@@ -14,7 +14,7 @@ from celery_pgbeat.errors import InvalidPeriodicTask, UnknownBackfill
 from celery_pgbeat.planning import NOTHING, History, PlanningRow, Rules, range_of
 from celery_pgbeat.planning.backfill import MODES
 from celery_pgbeat.postgres.api_queries import ApiQueries
-from celery_pgbeat.postgres.beat_queries import recalled
+from celery_pgbeat.postgres.beat_queries import as_history
 
 SHOWN = 10  # occurrences that a preview lists
 PAGE = 10_000  # jobs of the history that are read per statement
@@ -89,7 +89,7 @@ def preview(
     first: list[datetime] = []
     to_submit, after = 0, span.begin
     while after < end:
-        history = _recall(queries, connection, definition.name, after, end) if span.asks_history else NOTHING
+        history = _read_history(queries, connection, definition.name, after, end) if span.asks_history else NOTHING
         until_known = min(end, history.until or end)
         wanted = span.count_wanted(after, history, until_known)
         if wanted and len(first) < SHOWN:
@@ -111,9 +111,9 @@ def preview(
     )
 
 
-def _recall(queries: ApiQueries, connection: Any, name: str, after: datetime, until: datetime) -> History:
+def _read_history(queries: ApiQueries, connection: Any, name: str, after: datetime, until: datetime) -> History:
     rows = queries.run("backfill_history", connection, periodic_task=name, after=after, until=until, most=PAGE)
-    return recalled([(row["scheduled_for"], row["failed"], row["known_until"]) for row in rows])
+    return as_history([(row["scheduled_for"], row["failed"], row["known_until"]) for row in rows])
 
 
 def _check(record: Mapping[str, Any], since: datetime, until: datetime) -> None:

@@ -71,10 +71,10 @@ class CodeSyncQueries:
         """Pause the rows that code no longer declares; `names` are those that it does."""
         return [row["name"] for row in self._run("pause_undeclared", declared_hash, names=list(names), reason=reason)]
 
-    def find_conflicts(self, definitions: Iterable[Record], names: Collection[str]) -> dict[str, str]:
+    def find_differences(self, definitions: Iterable[Record], names: Collection[str]) -> dict[str, str]:
         """Return, with their managers, the rows that are not as code declares them."""
         rows = self._queries.run(
-            "find_conflicts", manager=self._manager, definitions=_json(definitions), names=list(names)
+            "find_differences", manager=self._manager, definitions=_json(definitions), names=list(names)
         )
         return {row["name"]: row["managed_by"] for row in rows}
 

@@ -55,7 +55,7 @@ class Site:
         """Start a beat, again if there was one of that name."""
         app = Celery("shop", broker="memory://", set_as_current=False)
         app.conf.update(result_expires=None, beat_schedule=schedule)
-        BeatQueries(self.database, name, LEASE).announce("host", 1, "1.0")
+        BeatQueries(self.database, name, LEASE).announce_node("host", 1, "1.0")
         self._codes[name] = CodeSchedules(app, self.database, Settings())
         self._codes[name].sync()
         return self._codes[name]

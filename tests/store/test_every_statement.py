@@ -75,7 +75,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
 TOLD = {name: value for names, value in _TOLD for name in names.split()}
 # Parameters for which a statement needs another value.
 _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("announce", {"tracking": False}),
+    ("announce_node", {"tracking": False}),
     ("cancel_backfill", {"id": BACKFILL}),
     ("end_unstarted", {"state": "revoked"}),
     ("finish", {"state": "succeeded"}),

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 CLEANUP = "celery.backend_cleanup"
 NAMED_AT_MOST = 10  # names in one log line; if there are more, their number is logged
 
-WITHDRAWN = (
+UNDECLARED = (
     "Paused %s, which the code no longer declares. Remove it with unschedule, or set managed_by to 'sql' and resume it"
 )
 
@@ -163,13 +163,13 @@ class CodeSchedules:
         code, statements = self.declared, self._declarations
         new = self._all_or_each(lambda records: statements.insert_declared(code.hash, records, code.running_first))
         self._log("Declared %s", new, "declare")
-        for name, columns in self._amended().items():
+        for name, columns in self._updated().items():
             if columns:
                 logger.info("Changed %r as the code did: %s", name, ", ".join(columns), extra={"action": "update"})
         back = statements.resume_declared(code.hash, list(code.records))
         self._log("Resumed %s, which the code declares again", back, "resume")
         gone = statements.pause_undeclared(code.hash, code.names, f"no longer declared by {self._manager}")
-        self._log(WITHDRAWN, gone, "pause", logging.WARNING)
+        self._log(UNDECLARED, gone, "pause", logging.WARNING)
 
     def _changed_by_others(self) -> frozenset[str]:
         """Return the rows with lazy arguments in this code that other code has changed since."""
@@ -177,7 +177,7 @@ class CodeSchedules:
         records = [code.records[name] for name in code.lazy if name in code.records]
         if not records:
             return frozenset()
-        return frozenset(self._declarations.find_conflicts(records, code.names)) & code.lazy.keys()
+        return frozenset(self._declarations.find_differences(records, code.names)) & code.lazy.keys()
 
     def _log_change(self, claim: Claim) -> None:
         """Log that another declaration has come into force instead of this one, or this one again."""
@@ -187,7 +187,7 @@ class CodeSchedules:
         self._overruled = not in_force
         self._overruled_since = boottime()
         message = IN_FORCE_AGAIN if in_force else OVERRULED
-        logger.info(message, self._manager, self.declared.hash[:SHOWN_OF_HASH], extra={"action": "claim"})
+        logger.info(message, self._manager, self.declared.hash[:SHOWN_OF_HASH], extra={"action": "announce"})
 
     def _warn_of_random_times(self) -> None:
         """Warn once if another declaration differs only in times, and both have had beats for long."""
@@ -200,7 +200,7 @@ class CodeSchedules:
         moved = sorted(name for name, columns in other.items() if columns)
         if moved and records.keys() == declared.keys() and set().union(*other.values()) <= TIMES:
             shown = ", ".join(map(repr, moved[:NAMED_AT_MOST])) + (", …" if len(moved) > NAMED_AT_MOST else "")
-            logger.warning(RANDOM, self._manager, alive_for.total_seconds() // 60, shown, extra={"action": "claim"})
+            logger.warning(RANDOM, self._manager, alive_for.total_seconds() // 60, shown, extra={"action": "announce"})
 
     @property
     def declared(self) -> Declared:
@@ -286,7 +286,7 @@ class CodeSchedules:
                 "The periodic task %r in code is refused, the others go on: %s", name, why, extra={"action": "refuse"}
             )
 
-    def _amended(self) -> dict[str, list[str]]:
+    def _updated(self) -> dict[str, list[str]]:
         defaults = define("default", "default", None, {}, Settings()).record()
         changed: dict[str, list[str]] = {}
 
@@ -315,7 +315,7 @@ class CodeSchedules:
     def _review(self) -> bool:
         """Return whether all rows of this code are as declared; warn of those that have another manager."""
         code = self.declared
-        left = self._declarations.find_conflicts(list(code.records.values()), code.names)
+        left = self._declarations.find_differences(list(code.records.values()), code.names)
         for name, manager in left.items():
             if manager == self._manager or (name, manager) in self._logged:
                 continue

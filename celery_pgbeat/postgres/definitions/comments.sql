@@ -1,6 +1,16 @@
 -- What each table, view, column and function means, for people with a database tool; docs/sql.md is made of it. Those
 -- of the columns of periodic_task come from celery_pgbeat/columns.py.
 
+-- Only the owner of the schema may comment on it, and another role may own the tables.
+do $$
+begin
+    if pg_has_role((select nspowner from pg_namespace where nspname = {channel}), 'usage') then
+        comment on schema {schema} is
+            'celery-pgbeat: periodic tasks for Celery. Write the table periodic_task, read the views job, status, upcoming and overdue, call functions such as pause() and explain(). Do not use what is called internal.';
+    end if;
+end
+$$;
+
 comment on table {schema}.periodic_task is
     'What to send and when. INSERT, UPDATE and DELETE work as well as the functions. A wrong value is refused with SQLSTATE 22023; if only Python can see that it is wrong, a beat writes the reason into the column problem.';
 {column_comments}
@@ -117,20 +127,20 @@ comment on column {schema}.stopped_beat.stopped_at is 'When it stopped.';
 
 comment on table {schema}.declaration is
     'Internal: the declarations of living beats by hash. Of one app, the declaration that was first seen last is in force.';
-comment on column {schema}.declaration.app is 'The app: the managed_by of the rows.';
-comment on column {schema}.declaration.hash is 'Equal for all beats whose code declares the same.';
+comment on column {schema}.declaration.app is 'Internal: the app, as in managed_by of its rows.';
+comment on column {schema}.declaration.hash is 'Internal: equal for all beats whose code declares the same.';
 comment on column {schema}.declaration.first_seen_at is
-    'When a beat first had it, and later than that of every other declaration known then. It starts again when the declaration comes back after it was gone.';
-comment on column {schema}.declaration.last_seen_at is 'The last heartbeat of a beat with it.';
+    'Internal: when a beat first had it, and later than that of every other declaration known then. It starts again when the declaration comes back after it was gone.';
+comment on column {schema}.declaration.last_seen_at is 'Internal: the last heartbeat of a beat with it.';
 comment on column {schema}.declaration.listening_since is
-    'Since when its beats have sent heartbeats without a gap: they may count another declaration as gone only for silence after that.';
-comment on column {schema}.declaration.dead_after is 'The silence after which it counts as gone.';
+    'Internal: since when its beats have sent heartbeats without a gap: they may count another declaration as gone only for silence after that.';
+comment on column {schema}.declaration.dead_after is 'Internal: the silence after which it counts as gone.';
 
 comment on table {schema}.declaration_in_force is
     'Internal: which declaration of an app is in force. A beat that writes what code declares locks this row meanwhile.';
-comment on column {schema}.declaration_in_force.app is 'The app: the managed_by of the rows.';
-comment on column {schema}.declaration_in_force.hash is 'The declaration.';
-comment on column {schema}.declaration_in_force.revision is 'How often the declaration in force has changed.';
+comment on column {schema}.declaration_in_force.app is 'Internal: the app, as in managed_by of its rows.';
+comment on column {schema}.declaration_in_force.hash is 'Internal: the declaration.';
+comment on column {schema}.declaration_in_force.revision is 'Internal: how often the declaration in force has changed.';
 
 comment on table {schema}.backfill is
     'The backfills: ranges of occurrences to be run. backfill() makes one, cancel_backfill() ends one; they are kept for the retention.';
