@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -16,9 +16,10 @@ from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, Upcoming, read_row
+from celery_pgbeat.choices import BackfillMode, BackfillState, JobState
 from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import Columns, Declaration, Definition, app_timezone, declarations_of, define
-from celery_pgbeat.declare.columns import read_count, read_group_name, read_instant
+from celery_pgbeat.declare.columns import read_choice, read_count, read_group_name, read_instant
 from celery_pgbeat.declare.lazy import storable_arguments
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.planning import Rules
@@ -330,7 +331,7 @@ class PgBeat:
         return [read_row(PeriodicTask, row) for row in rows]
 
     def jobs(
-        self, name: str | None = None, state: str | None = None, limit: int = 100, *, connection: Any = None
+        self, name: str | None = None, state: JobState | None = None, limit: int = 100, *, connection: Any = None
     ) -> Sequence[Job]:
         """Read jobs, the latest first.
 
@@ -453,7 +454,7 @@ class PgBeat:
         name: str,
         since: datetime,
         until: datetime,
-        mode: str = ...,
+        mode: BackfillMode = ...,
         max_active: int = ...,
         dry_run: Literal[False] = ...,
         *,
@@ -466,7 +467,7 @@ class PgBeat:
         name: str,
         since: datetime,
         until: datetime,
-        mode: str = ...,
+        mode: BackfillMode = ...,
         max_active: int = ...,
         *,
         dry_run: Literal[True],
@@ -478,7 +479,7 @@ class PgBeat:
         name: str,
         since: datetime,
         until: datetime,
-        mode: str = "missing",
+        mode: BackfillMode = "missing",
         max_active: int = 1,
         dry_run: bool = False,
         *,
@@ -528,7 +529,7 @@ class PgBeat:
     def backfills(
         self,
         name: str | None = None,
-        state: str | None = None,
+        state: BackfillState | None = None,
         limit: int = 100,
         *,
         id: UUID | str | None = None,
@@ -545,12 +546,15 @@ class PgBeat:
 
         Raises:
             UnknownBackfill: `id` is not a UUID.
+            InvalidPeriodicTask: there is no such state.
 
         Example:
             >>> [(one.state, one.active) for one in beat.backfills("nightly", limit=1)]
             [('running', 0)]
         """
         wanted = None if id is None else str(read_backfill_id(id))
+        if state is not None:
+            read_choice("state", state, get_args(BackfillState))
         rows = self._queries.run("backfills", connection, name=name, state=state, id=wanted, limit=limit)
         return [read_row(Backfill, row) for row in rows]
 

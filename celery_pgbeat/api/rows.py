@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from typing import Any, TypeVar
 from uuid import UUID
 
+from celery_pgbeat.choices import BackfillMode, BackfillState, JobOrigin, JobState
 from celery_pgbeat.columns import JSON_COLUMNS, PeriodicTask
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.plain_json import Unreadable
@@ -28,8 +29,8 @@ class Job:
     scheduled_for: datetime
     last_scheduled_for: datetime | None
     occurrences: int
-    origin: str
-    state: str
+    origin: JobOrigin
+    state: JobState
     reason: str | None
     blocked_by: UUID | None
     task: str
@@ -91,9 +92,9 @@ class Backfill:
     periodic_task: str
     since: datetime
     until: datetime
-    mode: str
+    mode: BackfillMode
     max_active: int
-    state: str
+    state: BackfillState
     reached: datetime | None
     total: int | None
     submitted: int
@@ -127,7 +128,7 @@ class BackfillPreview:
     periodic_task: str
     since: datetime
     until: datetime
-    mode: str
+    mode: BackfillMode
     max_active: int
     total: int
     to_submit: int

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.redaction import MASK
-from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.safe_text import in_short, type_of
 
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # JSON's writing of it; Postgres stores no such character
 
@@ -60,7 +60,7 @@ def arguments_text(args: Any, sensitive: bool = False) -> str:
         InvalidPeriodicTask: an argument cannot be written as JSON; names it.
     """
     if isinstance(args, (str, bytes, Mapping)) or not isinstance(args, Sequence):
-        raise InvalidPeriodicTask(f"args is a {type(args).__qualname__}, not a list or tuple")
+        raise InvalidPeriodicTask(f"args is {type_of(args)}, not a list or tuple")
     parts = [json_text(value, f"args[{position}]", sensitive) for position, value in enumerate(args)]
     return "[" + ", ".join(parts) + "]"
 
@@ -72,7 +72,7 @@ def keywords_text(kwargs: Any, sensitive: bool = False) -> str:
         InvalidPeriodicTask: an argument cannot be written as JSON; names it.
     """
     if not isinstance(kwargs, Mapping):
-        raise InvalidPeriodicTask(f"kwargs is a {type(kwargs).__qualname__}, not a dict")
+        raise InvalidPeriodicTask(f"kwargs is {type_of(kwargs)}, not a dict")
     parts = []
     for name, value in sorted(kwargs.items(), key=lambda item: str(item[0])):
         if not isinstance(name, str):
@@ -98,7 +98,7 @@ def json_text(value: Any, field: str, sensitive: bool = False) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         why = MASK if sensitive else error
         raise InvalidPeriodicTask(
-            f"{field} is a {type(value).__qualname__} that is not JSON ({why}): pass an id or plain data instead"
+            f"{field} is {type_of(value)} that is not JSON ({why}): pass an id or plain data instead"
         ) from None
     if NUL.search(text):
         raise InvalidPeriodicTask(f"{field} holds the character NUL, which Postgres cannot store")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from celery_pgbeat.declare.texts import printable, routable
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.safe_text import in_short, type_of
 from celery_pgbeat.suggestions import did_you_mean
 
 
@@ -110,7 +110,7 @@ def read_options(field: str, value: Any) -> dict[str, Any]:
         InvalidPeriodicTask: an option is unknown, refused, or of the wrong kind; names it.
     """
     if not isinstance(value, Mapping):
-        raise InvalidPeriodicTask(f"{field} is a {type(value).__qualname__}, not a dict")
+        raise InvalidPeriodicTask(f"{field} is {type_of(value)}, not a dict")
     return {name: given if name in IN_COLUMNS else _option(name, given) for name, given in value.items()}
 
 
