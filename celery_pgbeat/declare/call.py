@@ -11,6 +11,8 @@ from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.redaction import MASK
 from celery_pgbeat.safe_text import in_short, type_of
 
+# What `add_periodic_task(60, chain(…))` becomes the call of. Celery has tasks of these names for old messages.
+NO_TASKS = ("celery.chain", "celery.group")
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # JSON's writing of it; Postgres stores no such character
 
 
@@ -37,13 +39,12 @@ def task_of(task: Any) -> Call:
         Call(task='mail.poll', args=(), kwargs={}, options={})
     """
     if isinstance(task, str):
+        if task in NO_TASKS:
+            raise _several(f"{task!r}, which is not a real task")
         return Call(task, (), {}, {})
     if isinstance(task, dict) and "task" in task:
         if task.get("subtask_type") is not None:
-            raise InvalidPeriodicTask(
-                f"task is a {task['subtask_type']}; a periodic task calls one task: call the {task['subtask_type']} "
-                f"from inside a task"
-            )
+            raise _several(f"a {task['subtask_type']}")
         return Call(
             str(task["task"]), tuple(task.get("args") or ()), task.get("kwargs") or {}, task.get("options") or {}
         )
@@ -51,6 +52,13 @@ def task_of(task: Any) -> Call:
     if isinstance(name, str) and hasattr(task, "apply_async"):
         return Call(name, (), {}, {})
     raise InvalidPeriodicTask(f"task is {in_short(task)}, neither a Celery task nor the name of one nor a signature")
+
+
+def _several(what: str) -> InvalidPeriodicTask:
+    return InvalidPeriodicTask(
+        f"task is {what}; a row holds the call of one task: call a small task of your own that calls the others, with "
+        f"chain(…).delay(), group(…).delay() or chord(…).delay()"
+    )
 
 
 def arguments_text(args: Any, sensitive: bool = False) -> str:

@@ -86,6 +86,10 @@ ROUTES = frozenset(("exchange", "routing_key", "reply_to"))  # they choose a que
 ONE_LINE = frozenset(("shadow", "compression", "exchange_type", "MessageGroupId"))
 KNOWN_OPTIONS = frozenset(KINDS)  # the same as pgbeat.known_options() in SQL
 
+# What makes a message start other tasks. A row would start tasks that nobody allowed.
+TO_OTHER_TASKS = frozenset(("link", "link_error", "chain", "chord"))
+CALLS_OTHERS = "apply_async(link=…, link_error=…), chain(…).delay() or chord(…).delay()"
+
 RESERVED_HEADER = "pgbeat"  # a worker reads the job from it
 # Celery writes the headers of an option last: `task` among them would call a task that is not allowed, `id` would make
 # it another job, and the worker would use the others instead of its own values.
@@ -116,6 +120,11 @@ def read_options(field: str, value: Any) -> dict[str, Any]:
 
 def _option(name: Any, value: Any) -> Any:
     where = f"options[{in_short(name)}]"
+    if name in TO_OTHER_TASKS:
+        raise InvalidPeriodicTask(
+            f"options has {in_short(name)}, and a row holds the call of one task: call a small task of your own that "
+            f"calls the others, with {CALLS_OTHERS}"
+        )
     if name not in KINDS:
         hint = did_you_mean(str(name), KINDS) or f"; known are {', '.join(sorted(KINDS))}"
         raise InvalidPeriodicTask(f"options has {in_short(name)}, which a periodic task cannot set{hint}")

@@ -31,14 +31,19 @@ def timing_of(when: Any, app_timezone: str = "UTC") -> Timing:
         >>> timing_of(90).text
         'every 1m30s'
     """
-    timing = _convert(when)
+    timing = own_timing(when)
     zone, anchor = timing.timezone or app_timezone, timing.anchor
     if anchor is not None and anchor.tzinfo is None:
         anchor = anchor.replace(tzinfo=ZoneInfo(zone_named(zone).name))
     return Timing(timing.text, zone, anchor)
 
 
-def _convert(when: Any) -> Timing:
+def own_timing(when: Any) -> Timing:
+    """Return the Timing of a schedule, with a zone and an anchor only if it has some of its own.
+
+    Raises:
+        InvalidSchedule: it cannot be stored as text.
+    """
     if has_hook(when):
         return _asked(when)
     if isinstance(when, Timing):
@@ -73,7 +78,7 @@ def _asked(when: Any) -> Timing:
             "schedule",
             f"{name} returned {type_of(said)}: return text, cron(...), every(...) or a timedelta",
         )
-    return _convert(said)
+    return own_timing(said)
 
 
 def _once(instant: date) -> Timing:

@@ -202,8 +202,13 @@ def test_a_signature_of_several_tasks_and_a_plain_function_are_refused(app: Cele
     def add(x: int) -> int:
         return x
 
-    with pytest.raises(InvalidPeriodicTask, match="task is a chain"):
+    with pytest.raises(
+        InvalidPeriodicTask, match="task is a chain; a row holds the call of one task: call a small task"
+    ):
         task_of(chain(add.s(1), add.s()))
+    app.add_periodic_task(60, chain(add.s(1), add.s()), name="both")
+    with pytest.raises(InvalidPeriodicTask, match=r"task is 'celery\.chain', which is not a real task; a row holds"):
+        task_of(app.conf.beat_schedule["both"]["task"])
     with pytest.raises(InvalidPeriodicTask, match="neither a Celery task nor the name of one"):
         task_of(lambda: None)
 
@@ -472,6 +477,18 @@ def test_the_types_of_the_arguments_name_the_values_of_the_columns() -> None:
 def test_a_definition_has_the_columns_of_the_table_and_no_other_attribute() -> None:
     assert set(row().values) == set(row().record()) == set(DECLARED)
     assert not hasattr(row(), "colour")
+
+
+@pytest.mark.parametrize("option", ["link", "link_error", "chain", "chord"])
+def test_an_option_that_starts_other_tasks_is_refused_with_the_way_out(app: Celery, option: str) -> None:
+    @app.task(shared=False, name="shop.add")
+    def add(x: int) -> int:
+        return x
+
+    said = f"options has '{option}', and a row holds the call of one task: call a small task of your own"
+    for declare in (lambda: row(options={option: add.s(1)}), lambda: row(task=add.s(1).set(**{option: add.s(2)}))):
+        with pytest.raises(InvalidPeriodicTask, match=said):
+            declare()
 
 
 def test_no_option_is_known_that_names_links_or_carries_live_objects() -> None:
