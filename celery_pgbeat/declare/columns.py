@@ -33,7 +33,7 @@ PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 class Columns(TypedDict, total=False):
     """The columns of a periodic task beside its name, its task and its schedule; omitted is the default.
 
-    docs/python.md and `celery-pgbeat add --help` describe each of them. Spans are a timedelta, a number of seconds, or
+    The table in docs/python.md describes each of them. Spans are a timedelta, a number of seconds, or
     text such as `30m` or `1h30m`. Instants are aware datetimes; a naive one is read in the row's time zone.
 
     This class is for type checkers: annotate with it what you pass on as `**columns`.
