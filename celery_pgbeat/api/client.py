@@ -133,7 +133,8 @@ class PgBeat:
         edit stays until the code changes that same column. If a declaration is removed, its row is disabled.
 
         Args:
-            schedule: `cron(...)`, `every(...)`, text, a timedelta, seconds, or Celery's own schedule objects.
+            schedule: `cron(...)`, `every(...)`, text, a timedelta, seconds, Celery's own schedule objects, or an object
+                with a method `to_pgbeat()` that returns one of these.
             name: of the row; default the task's name.
             run_on_start: run the row at once when it is new.
             **columns: see `Columns`.
@@ -193,7 +194,8 @@ class PgBeat:
             keep_next_run: keep the next run even when the schedule changes.
             run_on_start: run the row at once when it is new.
             managed_by: the owner of the row.
-            connection: join this transaction; a SQLAlchemy connection or session, or one of psycopg's.
+            connection: join this transaction; a SQLAlchemy connection or session, or one of psycopg's. On asyncpg it is
+                the synchronous session inside `await session.run_sync(...)`.
             **columns: see `Columns`.
 
         Raises:
