@@ -9,7 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from celery_pgbeat.api.rows import BackfillPreview
-from celery_pgbeat.declare.columns import read_instant
+from celery_pgbeat.choices import BackfillMode
+from celery_pgbeat.declare.columns import read_choice, read_instant
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownBackfill
 from celery_pgbeat.planning import NOTHING, History, PlanningRow, Rules, range_of
 from celery_pgbeat.planning.backfill import MODES
@@ -45,8 +46,7 @@ def check_terms(mode: Any, max_active: Any) -> None:
     Raises:
         InvalidPeriodicTask: one is wrong; names the value.
     """
-    if mode not in MODES:
-        raise InvalidPeriodicTask(f"mode is {mode!r}: it is one of {', '.join(MODES)}")
+    read_choice("mode", mode, MODES)
     if isinstance(max_active, bool) or not isinstance(max_active, int) or not 1 <= max_active <= MOST_ACTIVE:
         raise InvalidPeriodicTask(f"max_active is {max_active!r}: it is a whole number from 1 to {MOST_ACTIVE}")
 
@@ -70,7 +70,7 @@ def preview(
     rules: Rules,
     since: datetime,
     until: datetime,
-    mode: str,
+    mode: BackfillMode,
     max_active: int,
 ) -> BackfillPreview:
     """Return what a backfill would do if it began now, of a row that `preview_backfill.sql` has read.

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 from uuid import UUID
 
+from celery_pgbeat import name_patterns
 from celery_pgbeat.api.ahead import coming_runs
 from celery_pgbeat.api.backfills import check_terms, preview, read_backfill_id, read_range
 from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
+from celery_pgbeat.api.exchange import line_of
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
+from celery_pgbeat.api.nodes import Health, Node, read_health, read_node
 from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, Upcoming, read_row
+from celery_pgbeat.choices import BackfillMode, BackfillState, JobState
 from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import Changes, Columns, Declaration, Definition, app_timezone, declarations_of, define
-from celery_pgbeat.declare.columns import read_count, read_end, read_group_name
+from celery_pgbeat.declare.columns import read_choice, read_count, read_end, read_group_name
 from celery_pgbeat.declare.lazy import storable_arguments
 from celery_pgbeat.declare.update import changes_of
-from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
+from celery_pgbeat.declare.when import has_hook
+from celery_pgbeat.errors import InvalidPeriodicTask, PgBeatError, UnknownPeriodicTask
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.api_queries import ApiQueries, translating
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.migrate import migrate
+from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.suggestions import question
 
@@ -33,6 +40,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Task = TypeVar("Task")
+
+PAGE = 1_000  # rows of one statement, where all are to be read
 
 # For checks of a declaration before the app's configuration may be read.
 ANY_APP = Settings(min_interval=timedelta(microseconds=1))
@@ -43,13 +52,14 @@ class PgBeat:
 
     Args:
         app: the Celery app. It uses our scheduler then, and its workers guard and track jobs. None for no app: then
-            schedules without a zone are in UTC, and `periodic_task` cannot be used.
+            schedules without a zone are in UTC, and `periodic_task` cannot be used. A text in its place is the URL.
         url: `postgresql://user@host/database`; None for `pgbeat_url` of the app's configuration, else PGBEAT_URL.
         schema: the database schema; None for `pgbeat_schema`, else `pgbeat`.
 
     Raises:
         InvalidSetting: the URL is not a Postgres URL.
         MissingDriver: its driver is not installed.
+        TypeError: `app` is neither a Celery app nor a text.
 
     Example:
         >>> from celery import Celery
@@ -61,7 +71,13 @@ class PgBeat:
         ... def nightly_report(): ...
     """
 
-    def __init__(self, app: Celery | None = None, url: str | None = None, schema: str | None = None) -> None:
+    def __init__(self, app: Celery | str | None = None, url: str | None = None, schema: str | None = None) -> None:
+        if isinstance(app, str):
+            if url is not None:
+                raise TypeError("PgBeat was given two URLs, as its first argument and as url")
+            app, url = None, app
+        elif app is not None and not hasattr(app, "conf"):
+            raise TypeError(f"app is {type_of(app)}, neither a Celery app nor the URL of a database")
         self._app = app
         self._given = {"pgbeat_url": url, "pgbeat_schema": schema}
         self._settings: Settings | None = None
@@ -70,9 +86,15 @@ class PgBeat:
         ] = {}  # by process: a child must not use its parent's connections after a fork
         if app is not None:
             configure(app, url, schema)
+        elif url is not None:
+            normalise_url(url)
 
     def __repr__(self) -> str:
-        return f"PgBeat({'' if self._app is None else self._app.main!r})"
+        settings = self._known_settings()
+        url = self._given["pgbeat_url"] if settings is None else settings.url
+        schema = self._given["pgbeat_schema"] if settings is None else settings.schema
+        app = [] if self._app is None else [repr(self._app.main)]
+        return f"PgBeat({', '.join([*app, f'url={url and masked(normalise_url(url))!r}', f'schema={schema!r}'])})"
 
     @property
     def settings(self) -> Settings:
@@ -112,7 +134,8 @@ class PgBeat:
         edit stays until the code changes that same column. If a declaration is removed, its row is disabled.
 
         Args:
-            schedule: `cron(...)`, `every(...)`, text, a timedelta, seconds, or Celery's own schedule objects.
+            schedule: `cron(...)`, `every(...)`, text, a timedelta, seconds, Celery's own schedule objects, or an object
+                with a method `to_pgbeat()` that returns one of these.
             name: of the row; default the task's name.
             run_on_start: run the row at once when it is new.
             **columns: see `Columns`.
@@ -129,6 +152,11 @@ class PgBeat:
             ... @app.task
             ... def poll(box): ...
         """
+        if callable(schedule) and not issubclass(type(schedule), type) and not has_hook(schedule):
+            raise InvalidPeriodicTask(
+                "periodic_task was given the task in place of a schedule: write @beat.periodic_task(every(minutes=5)) "
+                "above it, with the schedule in parentheses"
+            )
         if self._app is None:
             raise InvalidPeriodicTask("PgBeat was made without an app: a declaration in code needs PgBeat(app)")
         args, kwargs = storable_arguments(columns.get("args") or (), columns.get("kwargs") or {})
@@ -167,7 +195,8 @@ class PgBeat:
             keep_next_run: keep the next run even when the schedule changes.
             run_on_start: run the row at once when it is new.
             managed_by: the owner of the row.
-            connection: join this transaction; a SQLAlchemy connection or session, or one of psycopg's.
+            connection: join this transaction; a SQLAlchemy connection or session, or one of psycopg's. On asyncpg it is
+                the synchronous session inside `await session.run_sync(...)`.
             **columns: see `Columns`.
 
         Raises:
@@ -317,6 +346,7 @@ class PgBeat:
     def list(
         self,
         *,
+        like: str | None = None,
         task: str | None = None,
         managed_by: str | None = None,
         group_name: str | None = None,
@@ -329,6 +359,8 @@ class PgBeat:
         """Read rows in name order, a page at a time.
 
         Args:
+            like: only names like this: `*` stands for any text, `?` for one character; without them a pattern of SQL's
+                LIKE.
             task: only rows of this task.
             managed_by: only rows of this owner.
             group_name: only rows of this group.
@@ -339,13 +371,13 @@ class PgBeat:
             connection: read in this transaction.
 
         Example:
-            >>> [row.name for row in beat.list(managed_by="api")]
+            >>> [row.name for row in beat.list(like="night*", managed_by="api")]
             ['nightly']
         """
         rows = self._queries.run(
             "page_of_tasks",
             connection,
-            pattern=None,
+            pattern=None if like is None else name_patterns.like(like),
             queue=None,
             task=task,
             managed_by=managed_by,
@@ -358,7 +390,7 @@ class PgBeat:
         return [read_row(PeriodicTask, row) for row in rows]
 
     def jobs(
-        self, name: str | None = None, state: str | None = None, limit: int = 100, *, connection: Any = None
+        self, name: str | None = None, state: JobState | None = None, limit: int = 100, *, connection: Any = None
     ) -> Sequence[Job]:
         """Read jobs, the latest first.
 
@@ -481,7 +513,7 @@ class PgBeat:
         name: str,
         since: datetime,
         until: datetime,
-        mode: str = ...,
+        mode: BackfillMode = ...,
         max_active: int = ...,
         dry_run: Literal[False] = ...,
         *,
@@ -494,7 +526,7 @@ class PgBeat:
         name: str,
         since: datetime,
         until: datetime,
-        mode: str = ...,
+        mode: BackfillMode = ...,
         max_active: int = ...,
         *,
         dry_run: Literal[True],
@@ -506,7 +538,7 @@ class PgBeat:
         name: str,
         since: datetime,
         until: datetime,
-        mode: str = "missing",
+        mode: BackfillMode = "missing",
         max_active: int = 1,
         dry_run: bool = False,
         *,
@@ -556,7 +588,7 @@ class PgBeat:
     def backfills(
         self,
         name: str | None = None,
-        state: str | None = None,
+        state: BackfillState | None = None,
         limit: int = 100,
         *,
         id: UUID | str | None = None,
@@ -573,12 +605,15 @@ class PgBeat:
 
         Raises:
             UnknownBackfill: `id` is not a UUID.
+            InvalidPeriodicTask: there is no such state.
 
         Example:
             >>> [(one.state, one.active) for one in beat.backfills("nightly", limit=1)]
             [('running', 0)]
         """
         wanted = None if id is None else str(read_backfill_id(id))
+        if state is not None:
+            read_choice("state", state, get_args(BackfillState))
         rows = self._queries.run("backfills", connection, name=name, state=state, id=wanted, limit=limit)
         return [read_row(Backfill, row) for row in rows]
 
@@ -613,10 +648,86 @@ class PgBeat:
         with translating(self.database):
             return migrate(self.database.engine, self.database.schema)
 
+    def nodes(self, *, connection: Any = None) -> Sequence[Node]:
+        """List the beats and workers that have sent a heartbeat within the last day, the beats first.
+
+        Example:
+            >>> [node.role for node in beat.nodes() if node.alive]
+            []
+        """
+        dead_after = self.settings.dead_after.total_seconds()
+        return [read_node(row) for row in self._queries.run("nodes", connection, dead_after=dead_after)]
+
+    def health(
+        self, max_lag: timedelta | None = None, hostname: str | None = None, *, connection: Any = None
+    ) -> Health:
+        """Check that a beat is alive and that no row waits too long.
+
+        A row waits while it is due and no beat has marked it. `celery-pgbeat health` also checks the schema's version
+        and the broker.
+
+        Args:
+            max_lag: how long a row may wait; None for what counts as on time, 2 × (lease + poll).
+            hostname: count only beats of this host.
+            connection: read in this transaction.
+
+        Raises:
+            DatabaseUnavailable: Postgres is out of reach.
+            SchemaMissing: there is no schema.
+
+        Example:
+            >>> health = beat.health()
+            >>> (health.healthy, health.beats)
+            (False, 0)
+        """
+        (row,) = self._queries.run(
+            "health",
+            connection,
+            dead_after=self.settings.dead_after.total_seconds(),
+            lease=self.settings.lease.total_seconds(),
+            hostname=hostname,
+        )
+        return read_health(row, self.settings.on_time if max_lag is None else max_lag)
+
+    def export(
+        self, *, managed_by: str | None = None, like: str | None = None, connection: Any = None
+    ) -> Iterator[str]:
+        """Iterate over the definitions in name order, each as one line of JSON, which `celery-pgbeat import` reads.
+
+        Without a connection each page of 1,000 rows is as it was when it was read.
+
+        Args:
+            managed_by: only rows of this owner.
+            like: only names like this, see `list`.
+            connection: read in this transaction.
+
+        Raises:
+            InvalidPeriodicTask: the JSON of a row cannot be read; names the row.
+
+        Example:
+            >>> print(*beat.export(like="night*"))
+            {"name": "nightly", "task": "shop.report", "schedule": "0 3 * * *", "timezone": "UTC", "managed_by": "api"}
+        """
+        others = dict.fromkeys(("task", "queue", "group_name", "enabled", "with_problem"))
+        filters = {**others, "managed_by": managed_by, "pattern": None if like is None else name_patterns.like(like)}
+        after = ""
+        while rows := self._queries.run("page_of_tasks", connection, **filters, limit=PAGE, after=after):
+            yield from (line_of(row) for row in rows)
+            after = rows[-1]["name"]
+
     def close(self) -> None:
         """Close this process's connections; the next statement opens new ones."""
         if (database := self._databases.get(os.getpid())) is not None:
             database.close()
+
+    def _known_settings(self) -> Settings | None:
+        """Return the settings if they are right and reading them loads no configuration; otherwise None."""
+        if self._settings is None and self._app is not None and not self._app.configured:
+            return None
+        try:
+            return self.settings
+        except PgBeatError:
+            return None
 
     @property
     def _queries(self) -> ApiQueries:

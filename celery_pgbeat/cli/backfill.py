@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from celery_pgbeat.choices import BackfillMode
 from celery_pgbeat.cli import confirmation
 from celery_pgbeat.cli.backfills import SUMMARY, as_pairs
 from celery_pgbeat.cli.confirmation import with_yes
@@ -54,7 +55,7 @@ def backfill(
     name: str,
     since: datetime,
     until: datetime,
-    mode: str,
+    mode: BackfillMode,
     max_active: int,
     dry_run: bool,
     wait: bool,

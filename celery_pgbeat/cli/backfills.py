@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
+from celery_pgbeat.choices import BackfillState
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
 from celery_pgbeat.cli.target import Target
@@ -20,10 +21,10 @@ COLOURS = {"finished": "green", "cancelled": "yellow"}
 
 @click.command(cls=ApiCommand)
 @click.argument("name", required=False)
-@click.option("--state", type=click.Choice(("running", "finished", "cancelled")), help="Only backfills in this state.")
+@click.option("--state", type=click.Choice(get_args(BackfillState)), help="Only backfills in this state.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
 @as_json
-def backfills(name: str | None, state: str | None, limit: int, as_json: bool) -> None:
+def backfills(name: str | None, state: BackfillState | None, limit: int, as_json: bool) -> None:
     """List the backfills, the latest first; with NAME only those of that periodic task."""
     found = Target.current().beat().backfills(name, state, limit)
     if as_json:

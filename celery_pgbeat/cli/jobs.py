@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import get_args
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import click
 
+from celery_pgbeat.choices import JobState
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.filters import with_like, with_queue, with_task
 from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
 from celery_pgbeat.cli.target import Target
 
-STATES = (
-    "pending",
-    "sent",
-    "running",
-    "retrying",
-    "buffered",
-    "succeeded",
-    "failed",
-    "revoked",
-    "expired",
-    "lost",
-    "skipped",
-    "untracked",
-)
+STATES = get_args(JobState)
 COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yellow", "skipped": "yellow"}
 
 
