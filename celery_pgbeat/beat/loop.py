@@ -20,9 +20,10 @@ from collections.abc import Callable
 
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.wiring import Beat, Wiring
-from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, SchemaMissing, SchemaTooNew
+from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, NotPermitted, SchemaMissing, SchemaTooNew
+from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres import migrate
-from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.database import NO_RIGHT, Database, reason, sqlstate
 from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,17 @@ REMIND_EVERY = 60.0  # seconds between two log lines about the same error
 DELIVERY_ENDS_WITHIN = 2.0  # seconds that the batch under way has to end, or to be given back, when the beat stops
 ALIVE_CHECKED_AFTER = 1.0  # seconds of a turn until Celery's thread checks that this thread is still alive
 GIVEN_BACK_WITHIN = 1.0  # seconds for giving back on behalf of a turn that hangs
+
+
+def refused_right(error: BaseException) -> NotPermitted | None:
+    """Return the error for a statement that the user of pgbeat_url may not run; None if the error is another."""
+    origin = getattr(error, "orig", None)
+    if sqlstate(origin) != NO_RIGHT:
+        return None
+    return NotPermitted(
+        f"Postgres refuses a statement of this beat: {reason(origin)} As this user, `celery-pgbeat doctor` lists the "
+        "missing grants; `celery-pgbeat sql --roles` prints all of them."
+    )
 
 
 class BeatLoop:
@@ -147,7 +159,16 @@ class BeatLoop:
         self._sync_code()
         self._beat = beat
         self.wiring.instruments.watch(beat.queries.beat)
-        logger.info("Beat %s works on %r", beat.queries.beat, database, extra={"action": "start"})
+        self._log_start(beat.queries.beat)
+
+    def _log_start(self, beat: str) -> None:
+        """Log who this beat is and where it works; its whole id, which tables and other lines bear, at DEBUG."""
+        node = NodeId.parse(beat)
+        shown = beat if node is None else node.shown
+        logger.info(
+            "Beat %s works on %s", shown, self.wiring.database.shown_place, extra={"action": "start", "beat": beat}
+        )
+        logger.debug("The id of this beat is %s", beat, extra={"action": "start"})
 
     def _check_schema(self) -> None:
         """Check with each heartbeat, and after each error, whether a newer package has changed the schema."""
@@ -198,7 +219,8 @@ class BeatLoop:
         """Log an error, and again once a minute while it stays the same."""
         if isinstance(error, Exception):
             error = self.wiring.database.translated(error)
-        outage = isinstance(error, (DatabaseUnavailable, SchemaMissing, SchemaTooNew))
+        error = refused_right(error) or error
+        outage = isinstance(error, (DatabaseUnavailable, NotPermitted, SchemaMissing, SchemaTooNew))
         if outage and not isinstance(error, DatabaseBusy):
             self.wiring.clock.lost()
         what, now = (type(error).__name__ if outage else repr(error)), boottime()

@@ -128,6 +128,11 @@ class WorkerContext:
             connection.queries, heartbeat, pool_watch, self._stop_requests, report_pipe=report_pipe
         )
         connection.report_thread.start()
+        logger.info(
+            "This worker guards and tracks the jobs of periodic tasks, in %s",
+            connection.database.shown_place,
+            extra={"action": "start", "worker": str(self.node)},
+        )
 
     def stop_request_of(self, start: Start) -> StopRequest | None:
         """Read the stop request of a start from its row."""
