@@ -20,7 +20,14 @@ from collections.abc import Callable
 
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.wiring import Beat, Wiring
-from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, NotPermitted, SchemaMissing, SchemaTooNew
+from celery_pgbeat.errors import (
+    DatabaseBusy,
+    DatabaseUnavailable,
+    NotPermitted,
+    SchemaMissing,
+    SchemaTaken,
+    SchemaTooNew,
+)
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres import migrate
 from celery_pgbeat.postgres.database import NO_RIGHT, Database, reason, sqlstate
@@ -62,6 +69,7 @@ class BeatLoop:
         self._beat: Beat | None = None
         self._sync_at = 0.0
         self._check_at = 0.0
+        self._is_off_the_list = False  # because the schema serves another app
         self._pause = 0.0
         self._reported: tuple[str, float] | None = None  # the last error that was logged, and when
         self._thread = LastingThread(self._run, "pgbeat")
@@ -135,6 +143,7 @@ class BeatLoop:
             self._open()
             return
         self._check_schema()
+        self._check_app(beat)
         beat.janitor.turn()
         self._sync_code()
         rest = beat.dispatcher.turn()
@@ -154,6 +163,7 @@ class BeatLoop:
                 schema,
                 extra={"action": "start"},
             )
+        self.wiring.one_app.check()
         beat = self.wiring.open()
         beat.janitor.start()
         self._sync_code()
@@ -175,6 +185,20 @@ class BeatLoop:
         if boottime() >= self._check_at:
             migrate.check(self.wiring.database.engine, self._settings.schema)
             self._check_at = boottime() + self._settings.heartbeat_every.total_seconds()
+
+    def _check_app(self, beat: Beat) -> None:
+        """Check with each heartbeat that the schema still serves this app; if not, take this beat off the list once.
+
+        Jobs that it is sending go out while its lease holds; its marks lapse.
+        """
+        try:
+            self.wiring.one_app.check()
+        except SchemaTaken:
+            if not self._is_off_the_list:
+                beat.queries.sign_off([beat.queries.beat])
+                self._is_off_the_list = True
+            raise
+        self._is_off_the_list = False
 
     def _sync_code(self) -> None:
         """Bring the rows to what the code declares; try again after a poll if another transaction locks a row."""
@@ -220,7 +244,7 @@ class BeatLoop:
         if isinstance(error, Exception):
             error = self.wiring.database.translated(error)
         error = refused_right(error) or error
-        outage = isinstance(error, (DatabaseUnavailable, NotPermitted, SchemaMissing, SchemaTooNew))
+        outage = isinstance(error, (DatabaseUnavailable, NotPermitted, SchemaMissing, SchemaTaken, SchemaTooNew))
         if outage and not isinstance(error, DatabaseBusy):
             self.wiring.clock.lost()
         what, now = (type(error).__name__ if outage else repr(error)), boottime()

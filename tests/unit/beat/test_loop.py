@@ -63,8 +63,8 @@ def loop(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> I
     parts: Any = SimpleNamespace(janitor=janitor, dispatcher=turns, delivery=turns)
     for part, stand_in in (("_beat", parts), ("_wait", waits.append)):
         monkeypatch.setattr(made, part, stand_in)
-    for step in ("_check_schema", "_sync_code"):
-        monkeypatch.setattr(made, step, lambda: None)
+    for step in ("_check_schema", "_check_app", "_sync_code"):
+        monkeypatch.setattr(made, step, lambda *_: None)
     yield made
     wiring.wakeup.close()
 
