@@ -33,7 +33,6 @@ from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.migrate import migrate
 from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.suggestions import question
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -750,8 +749,7 @@ class PgBeat:
     def _row(self, statement: str, name: str, connection: Any) -> Mapping[str, Any]:
         rows = self._queries.run(statement, connection, name=name)
         if not rows:
-            meant = self._queries.similar_name(name, connection)
-            raise UnknownPeriodicTask(f"No periodic task is named {name!r}{question(meant) if meant else '.'}")
+            raise UnknownPeriodicTask(self._queries.unknown(name, connection))
         return rows[0]
 
     def _backfill(self, id: UUID | str, connection: Any) -> Backfill:

@@ -16,6 +16,7 @@ from celery_pgbeat.cli.backfills import SUMMARY, as_pairs
 from celery_pgbeat.cli.confirmation import with_yes
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_instant
+from celery_pgbeat.cli.no_beat import warn_without_beat
 from celery_pgbeat.cli.output import as_json, instant, number, print_json, print_pairs
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
@@ -66,7 +67,8 @@ def backfill(
 
     SINCE and UNTIL are in ISO 8601. Without an offset they are read in the app's zone; without an app, in UTC. The
     command also works for a paused or finished row. It does not change the row's next run or its count of runs.
-    Occurrences that are older than pgbeat_retention count as missing.
+    Occurrences that are older than pgbeat_retention count as missing. If no beat is alive to submit them, a line on
+    stderr says so.
 
     Exit codes: 0 started, or with --wait finished; 1 refused, or you answered no; with --wait also: the backfill was
     cancelled, could not go on, or you pressed Ctrl-C.
@@ -84,6 +86,7 @@ def backfill(
     made = beat.backfill(name, since, until, mode, max_active)
     if not as_json:
         click.echo(f"Started a backfill of {name!r}: {made.id}")
+    warn_without_beat(beat)
     if wait:
         made = _wait(beat, made)
     if as_json:

@@ -10,6 +10,7 @@ import click
 
 from celery_pgbeat.cli.failure import UNHEALTHY, ApiCommand, said_by_postgres
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table
+from celery_pgbeat.cli.refused import print_refused
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 from celery_pgbeat.node import NodeId
@@ -60,6 +61,8 @@ def health(
 ) -> None:
     """Check the database and its schema, that a beat is alive, and that no row waits too long; exit code 3 if not.
 
+    What code declares and beats refuse is shown too, and decides nothing: a restart would not mend it.
+
     A row waits while it is due and no beat has marked it. After a failed check the later checks are unknown, which
     does not count as failed: `--only beats --here` is a liveness probe that passes during an outage of the database.
     """
@@ -67,13 +70,16 @@ def health(
     beat = target.beat()
     allowed = beat.settings.on_time if max_lag is None else timedelta(seconds=max_lag)
     checks = examine(beat, allowed, NodeId.mine().hostname if here else None)
+    refused = _refused(target) if all(check.ok is not None for check in checks) else []
     if with_broker or BROKER in only:
         checks.append(_of_the_broker(target.app))
     healthy = all(check.ok is not False for check in checks if check.name in (only or (*CHECKS, BROKER)))
     if as_json:
-        print_json({"healthy": healthy, "checks": {check.name: _as_dict(check) for check in checks}})
+        done = {check.name: _as_dict(check) for check in checks}
+        print_json({"healthy": healthy, "checks": done, "refused": refused})
     else:
         print_table(("CHECK", "RESULT", ""), [(check.name, check.word, check.detail) for check in checks], COLOURS)
+        print_refused(refused)
     ctx.exit(0 if healthy else UNHEALTHY)
 
 
@@ -102,6 +108,16 @@ def examine(beat: PgBeat, allowed_lag: timedelta, hostname: str | None = None) -
             done = []
         done.append(Check(CHECKS[len(done)], False, said))
     return done + [Check(name, None, "") for name in CHECKS[len(done) :]]
+
+
+def _refused(target: Target) -> list[dict[str, Any]]:
+    """Return what code declares and beats refuse; nothing if it cannot be read, which is no reason to restart a pod."""
+    try:
+        return target.operators().refused_declarations()
+    except Exception as error:
+        if isinstance(error, PgBeatError) or said_by_postgres(error) is not None:
+            return []
+        raise
 
 
 def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) -> list[Check]:

@@ -73,6 +73,8 @@ class BeatMetrics(Collector):
         yield active
         yield GaugeMetricFamily("pgbeat_beats", "Beats that live.", reading.beats)
         yield GaugeMetricFamily("pgbeat_alerts", "Alerts that are raised and not over.", reading.alerts)
+        meaning = "Periodic tasks that code declares and beats refuse."
+        yield GaugeMetricFamily("pgbeat_refused_declarations", meaning, reading.refused_declarations)
 
 
 class Endpoint:

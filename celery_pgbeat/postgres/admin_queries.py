@@ -84,6 +84,16 @@ class AdminQueries:
         """Return the name that may have been meant."""
         return self._api.similar_name(name)
 
+    def refused_declarations(
+        self, *, pattern: str | None = None, managed_by: str | None = None, limit: int = PAGE
+    ) -> list[Row]:
+        """Read what code declares and its beats refuse, in name order."""
+        return self._run("refused_declarations", pattern=pattern, managed_by=managed_by, limit=limit)
+
+    def apps(self) -> list[Row]:
+        """Read the apps whose beats live, the one that has the schema first."""
+        return self._run("apps")
+
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         """Open a transaction; what is done with its connection is done as a whole or not at all.

@@ -81,6 +81,10 @@ class ApiQueries:
         found: str | None = self.run("similar_name", connection, name=name)[0]["name"]
         return found
 
+    def unknown(self, name: str, connection: Any = None) -> str:
+        """Say that there is no periodic task of this name, and why, or which one may have been meant."""
+        return str(self.run("unknown", connection, name=name)[0]["sentence"])
+
     def run(self, name: str, /, connection: Any = None, **parameters: Any) -> list[Row]:
         """Run the statement `sql/<name>.sql`; return its rows by column.
 

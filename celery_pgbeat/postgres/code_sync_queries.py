@@ -7,7 +7,7 @@ says so until it has committed. So of two versions of the code one writes at a t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -70,6 +70,10 @@ class CodeSyncQueries:
     def pause_undeclared(self, declared_hash: str, names: Collection[str], reason: str) -> list[str]:
         """Pause the rows that code no longer declares; `names` are those that it does."""
         return [row["name"] for row in self._run("pause_undeclared", declared_hash, names=list(names), reason=reason)]
+
+    def record_refused(self, declared_hash: str, refused: Mapping[str, str]) -> None:
+        """Record what code declares and its beats refuse, with the reasons, in place of what was recorded before."""
+        self._run("record_refused", declared_hash, names=list(refused), reasons=list(refused.values()))
 
     def find_differences(self, definitions: Iterable[Record], names: Collection[str]) -> dict[str, str]:
         """Return, with their managers, the rows that are not as code declares them."""

@@ -245,6 +245,10 @@ class WorkerQueries:
             tracking=True,
         )
 
+    def apps(self) -> list[str]:
+        """Read the apps whose beats live, the one that has the schema first."""
+        return [row[0] for row in self.database.run("apps")]
+
     def remove_worker(self, node: NodeId) -> None:
         """Take a worker that has ended off the list."""
         self.database.run("remove_worker", node=str(node))

@@ -171,5 +171,9 @@ SHAPES: dict[str, Any] = {
         "problems": [PROBLEM],
     },
     "doctor": {"well": bool, "findings": [FINDING], "checked": [str], "skipped": each(str)},
-    "health": {"healthy": bool, "checks": {"database": CHECK, "schema": CHECK, "beats": CHECK, "lag": CHECK}},
+    "health": {
+        "healthy": bool,
+        "checks": {"database": CHECK, "schema": CHECK, "beats": CHECK, "lag": CHECK},
+        "refused": [{"name": str, "app": str, "reason": str, "seen_at": instant}],
+    },
 }

@@ -39,6 +39,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("role", "beat"),
     ("hostname hash version by error problem", "x"),
     ("managed_by manager", "code:shop"),
+    ("app", "shop"),
     ("schema", "pgbeat"),
     ("timezone zone", "UTC"),
     ("schedule", "every 2h"),

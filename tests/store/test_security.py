@@ -82,7 +82,7 @@ def said_by(*patterns: str) -> list[str]:
 
 
 STATEMENTS = {
-    "beat": said_by("postgres/beat_queries.py", "postgres/code_sync_queries.py", "beat/*.py", "measures/*.py"),
+    "beat": said_by("postgres/beat_queries.py", "postgres/code_sync_queries.py", "beat/**/*.py", "measures/*.py"),
     "worker": said_by("postgres/worker_queries.py", "worker/stop/current.py"),
 }
 

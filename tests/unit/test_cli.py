@@ -79,6 +79,7 @@ def job(**columns: Any) -> Job:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     monkeypatch.delenv("PGBEAT_URL", raising=False)
+    monkeypatch.setattr(AdminQueries, "refused_declarations", lambda *_, **__: [])
 
     def invoke(*arguments: str, **answers: Any) -> Result:
         """Run the shell door on a Python door, or statements of operators, that give these answers, or raise them."""

@@ -57,10 +57,10 @@ comment on column {schema}.overdue.late_by is 'How long ago that was.';
 comment on column {schema}.overdue.reason is 'The reason, as far as it is known.';
 
 comment on table {schema}.alert is
-    'The alerts that are raised and not over: one for each periodic task that is overdue by more than pgbeat_alert_after (at most 100 of them at a time) and one for each dead beat. Each alert sends a notification on the channel <schema>_alert.';
-comment on column {schema}.alert.kind is 'overdue or dead_beat.';
-comment on column {schema}.alert.name is 'The periodic task, or the id of the beat.';
-comment on column {schema}.alert.due_at is 'When it should have happened, or when the beat was last seen.';
+    'The alerts that are raised and not over: one for each periodic task that is overdue by more than pgbeat_alert_after (at most 100 of them at a time), one for each dead beat, and one for each declaration in code that beats refuse (at most 100). Each alert sends a notification on the channel <schema>_alert.';
+comment on column {schema}.alert.kind is 'overdue, dead_beat or refused.';
+comment on column {schema}.alert.name is 'The periodic task, the id of the beat, or the name in code.';
+comment on column {schema}.alert.due_at is 'When it should have happened, when the beat was last seen, or when the declaration was first refused.';
 comment on column {schema}.alert.reason is 'The reason, as far as it was known when the alert was raised.';
 comment on column {schema}.alert.raised_at is 'When it was raised.';
 comment on column {schema}.alert.raised_by is 'The beat that raised it, and wrote it to its log, its signal and its webhook.';
@@ -141,6 +141,23 @@ comment on table {schema}.declaration_in_force is
 comment on column {schema}.declaration_in_force.app is 'Internal: the app, as in managed_by of its rows.';
 comment on column {schema}.declaration_in_force.hash is 'Internal: the declaration.';
 comment on column {schema}.declaration_in_force.revision is 'Internal: how often the declaration in force has changed.';
+
+comment on table {schema}.refused_declaration is
+    'What the code of an app declares and its beats refuse, in the declaration that is in force: these run never, or as they were declared before. A row goes when the code is mended and a beat starts with it, and when the last beat stops.';
+comment on column {schema}.refused_declaration.app is 'The app: what managed_by would be.';
+comment on column {schema}.refused_declaration.name is 'The name in the code; cut if it is longer than 200 characters.';
+comment on column {schema}.refused_declaration.reason is 'Why it is refused, and the way out.';
+comment on column {schema}.refused_declaration.hash is 'The declaration in which it was refused.';
+comment on column {schema}.refused_declaration.seen_at is 'When it was first refused for this reason.';
+
+comment on table {schema}.app is
+    'The apps whose beats were seen within a day, by the name of the Celery app. One schema serves one app: the one that was first seen first. Beats of another app send nothing while beats of that one live.';
+comment on column {schema}.app.name is 'The name of the Celery app; an app without a name, or called __main__, is not listed.';
+comment on column {schema}.app.first_seen_at is 'When a beat of it was first seen, and later than that of every other app known then.';
+comment on column {schema}.app.last_seen_at is 'The last heartbeat of a beat of it.';
+comment on column {schema}.app.listening_since is
+    'Since when its beats have sent heartbeats without a gap: they take over from another app only for silence after that.';
+comment on column {schema}.app.dead_after is 'The silence after which its beats count as gone.';
 
 comment on table {schema}.backfill is
     'The backfills: ranges of occurrences to be run. backfill() makes one, cancel_backfill() ends one; they are kept for the retention.';

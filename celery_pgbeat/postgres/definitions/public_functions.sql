@@ -37,21 +37,39 @@ as $$
     limit 1
 $$;
 
--- Raise the error that there is no such periodic task, and name a similar one.
+-- Why a declaration in code is not in the table, as the end of a sentence.
+create or replace function {schema}.refusal_in_words(app text, reason text) returns text
+language sql immutable parallel safe
+as $$ select app || ' declares it, and its beats refuse that: ' || reason $$;
+
+-- That there is no such periodic task: because its declaration is refused, or with the name of a similar one.
+create or replace function {schema}.unknown_in_words(name text) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select 'No periodic task is named ' || {schema}.quoted(unknown_in_words.name) || coalesce(
+        (
+            select ': ' || {schema}.refusal_in_words(app, reason)
+            from {schema}.refused_declaration as refused
+            where refused.name = unknown_in_words.name
+            order by app
+            limit 1
+        ),
+        '. Did you mean ' || {schema}.quoted({schema}.similar_name(unknown_in_words.name)) || '?',
+        '.')
+$$;
+
+-- Raise the error that there is no such periodic task.
 create or replace function {schema}.refuse_unknown(name text) returns void
 language plpgsql
 as $$
 #variable_conflict use_column
-declare
-    meant constant text := {schema}.similar_name(refuse_unknown.name);
 begin
     if refuse_unknown.name is null then
         raise exception using errcode = 'invalid_parameter_value',
             message = 'name is null, not the name of a periodic task';
     end if;
-    raise exception using errcode = 'no_data_found',
-        message = format('No periodic task is named %s.', {schema}.quoted(refuse_unknown.name))
-            || coalesce(' Did you mean ' || {schema}.quoted(meant) || '?', '');
+    raise exception using errcode = 'no_data_found', message = {schema}.unknown_in_words(refuse_unknown.name);
 end
 $$;
 

@@ -370,6 +370,16 @@ as $$
     ) as running
 $$;
 
+-- What became of the declarations in code of this name that beats refuse; NULL if there are none.
+create or replace function {schema}.refusals_in_words(name text) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select string_agg({schema}.refusal_in_words(app, reason), '; ' order by app)
+    from {schema}.refused_declaration as refused
+    where refused.name = refusals_in_words.name
+$$;
+
 -- One sentence: why a periodic task is, or is not, running now. It acts for the owner, so that its caller needs no
 -- right to read arguments.
 create or replace function {schema}.explain(name text) returns text
@@ -382,9 +392,12 @@ declare
     job {schema}.active_job;
     others int;
     nodes record;
+    refusals constant text := {schema}.refusals_in_words(explain.name);
 begin
     select * into task from {schema}.periodic_task as stored where stored.name = explain.name;
-    if not found then
+    if not found and refusals is not null then
+        return {schema}.quoted(explain.name) || ' is not running, and has no row: ' || rtrim(refusals, '.') || '.';
+    elsif not found then
         perform {schema}.refuse_unknown(explain.name);
     end if;
     select * into nodes from {schema}.nodes_in_words();
@@ -401,7 +414,8 @@ begin
             {schema}.row_in_words(task, nodes.no_beat, nodes.beat_seen),
             {schema}.backfills_in_words(task.name),
             case when job.id is null then {schema}.last_in_words(task.name) end,
-            case when job.id is not null or {schema}.waits_for_a_beat(task) then nodes.no_beat end)
+            case when job.id is not null or {schema}.waits_for_a_beat(task) then nodes.no_beat end,
+            'the row stays as it was declared before: ' || rtrim(refusals, '.'))
         || '.';
 end
 $$;

@@ -8,6 +8,8 @@ with wanted (relation, privileges) as (
         ('stopped_beat', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
         ('declaration', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
         ('declaration_in_force', array['SELECT', 'INSERT', 'UPDATE']),
+        ('refused_declaration', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+        ('app', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
         ('alert', array['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
         ('backfill', array['SELECT', 'UPDATE']),
         ('blackout', array['SELECT']),
