@@ -85,12 +85,14 @@ def validate(
 
 
 def _with_hint(refusal: InvalidSchedule, text: str, zone: str) -> Failure:
-    """Return the refusal, with a hint if the text is a valid blackout window."""
+    """Return the refusal, with a hint if the text is a blackout window, or would be one with another duration."""
     from celery_pgbeat.schedules import parse_windows
 
     failure = failure_of(refusal)
     try:
         parse_windows(text, zone)
-    except InvalidSchedule:
-        return failure
+    except InvalidSchedule as as_window:
+        if as_window.field != "duration" or as_window.reason in failure.message:
+            return failure
+        return Failure(f"{failure.message}\nIf it is a blackout window: {as_window.reason}, and add --window.")
     return Failure(f"{failure.message}\nIt is a valid blackout window: add --window.")

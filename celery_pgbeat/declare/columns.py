@@ -118,10 +118,16 @@ def _timezone(field: str, value: Any) -> str:
     return zone_name(value) if isinstance(value, tzinfo) else read_text(field, value)
 
 
+def _meant(value: Any, choices: Sequence[str]) -> str:
+    return did_you_mean(value, choices) if isinstance(value, str) else ""
+
+
 def _one_of(*choices: str) -> Callable[[str, Any], str]:
     def read(field: str, value: Any) -> str:
         if value not in choices:
-            raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not one of {', '.join(choices)}")
+            raise InvalidPeriodicTask(
+                f"{field} is {in_short(value)}, not one of {', '.join(choices)}{_meant(value, choices)}"
+            )
         return str(value)
 
     return read
