@@ -57,6 +57,10 @@ class UnknownGroup(PgBeatError, LookupError):
     """No periodic task names that group, and it has no limit and no pause."""
 
 
+class GroupInUse(PgBeatError, RuntimeError):
+    """Periodic tasks name that group, so it cannot be removed."""
+
+
 class JobInTheWay(PgBeatError, RuntimeError):
     """A job of that periodic task is not final yet, so `trigger` does not start another."""
 

@@ -7,6 +7,26 @@ import re
 WILD = re.compile(r"\\.|[*?]", re.DOTALL)
 
 
+def is_pattern(word: str) -> bool:
+    r"""Return whether a word has a `*` or `?` that no backslash precedes.
+
+    Example:
+        >>> is_pattern("report-*"), is_pattern("report"), is_pattern(r"what\?")
+        (True, False, False)
+    """
+    return any(found.group() in "*?" for found in WILD.finditer(word))
+
+
+def plain(word: str) -> str:
+    r"""Return a word that is no pattern as a name: without the backslashes before `*`, `?` and a backslash.
+
+    Example:
+        >>> plain(r"what\?")
+        'what?'
+    """
+    return re.sub(r"\\([*?\\])", r"\1", word)
+
+
 def like(pattern: str) -> str:
     r"""Return a pattern as SQL's LIKE has it; one without `*` and `?` is taken as LIKE's already.
 
@@ -16,7 +36,7 @@ def like(pattern: str) -> str:
         >>> like("report_*"), like(r"50%-\*-?"), like("mail-%")
         ('report\\_%', '50\\%-*-_', 'mail-%')
     """
-    if not any(found.group() in "*?" for found in WILD.finditer(pattern)):
+    if not is_pattern(pattern):
         return pattern
     parts, at = [], 0
     for found in WILD.finditer(pattern):

@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from celery_pgbeat import name_patterns
+from celery_pgbeat.api import many
 from celery_pgbeat.api.ahead import coming_runs
 from celery_pgbeat.api.backfills import check_terms, preview, read_backfill_id, read_range
 from celery_pgbeat.api.batch import Batch
@@ -21,11 +23,11 @@ from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, Upcoming, rea
 from celery_pgbeat.choices import BackfillMode, BackfillState, JobState
 from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import Changes, Columns, Declaration, Definition, app_timezone, declarations_of, define
-from celery_pgbeat.declare.columns import read_choice, read_count, read_end, read_group_name
+from celery_pgbeat.declare.columns import read_choice, read_count, read_end, read_group_name, read_instant
 from celery_pgbeat.declare.lazy import storable_arguments
 from celery_pgbeat.declare.update import changes_of
 from celery_pgbeat.declare.when import has_hook
-from celery_pgbeat.errors import InvalidPeriodicTask, PgBeatError, UnknownPeriodicTask
+from celery_pgbeat.errors import GroupInUse, InvalidPeriodicTask, PgBeatError, UnknownGroup, UnknownPeriodicTask
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.api_queries import ApiQueries, translating
 from celery_pgbeat.postgres.database import Database
@@ -33,6 +35,7 @@ from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.migrate import migrate
 from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -272,6 +275,25 @@ class PgBeat:
         """
         return self._queries.unschedule(name, connection)
 
+    def unschedule_many(
+        self, names: Iterable[str], *, missing_ok: bool = False, connection: Any = None
+    ) -> Sequence[str]:
+        """Remove many rows at once: all of them or, if one is unknown, none. Return the names of those that existed.
+
+        Args:
+            names: of the rows.
+            missing_ok: leave out the names that do not exist, instead of an error.
+            connection: join this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+
+        Example:
+            >>> beat.unschedule_many(["nightly", "unknown"], missing_ok=True)
+            ['nightly']
+        """
+        return [row["name"] for row in many.run_for(self._queries, "unschedule_many", names, missing_ok, connection)]
+
     def pause(
         self, name: str, reason: str | None = None, until: datetime | timedelta | None = None, *, connection: Any = None
     ) -> PeriodicTask:
@@ -295,6 +317,34 @@ class PgBeat:
         (row,) = self._queries.run("pause", connection, name=name, reason=reason, **end)
         return read_row(PeriodicTask, row)
 
+    def pause_many(
+        self,
+        names: Iterable[str],
+        reason: str | None = None,
+        until: datetime | None = None,
+        *,
+        missing_ok: bool = False,
+        connection: Any = None,
+    ) -> Sequence[str]:
+        """Pause many rows at once: all of them or, if one is unknown, none. Return the names of those that existed.
+
+        Args:
+            names: of the rows.
+            reason: why; free text, shown by `explain` and in lists.
+            until: when they resume by themselves; a naive datetime is read in the app's zone.
+            missing_ok: leave out the names that do not exist, instead of an error.
+            connection: join this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+            InvalidPeriodicTask: `until` is in the past, or not a datetime.
+
+        Example:
+            >>> beat.pause_many(["nightly"], reason="stocktaking")
+            ['nightly']
+        """
+        return many.pause(self._queries, names, reason, self._aware("until", until), missing_ok, connection)
+
     def resume(self, name: str, *, connection: Any = None) -> PeriodicTask:
         """Resume a paused row. Its next run is the next one after now; runs missed while paused are not caught up.
 
@@ -309,6 +359,23 @@ class PgBeat:
         """
         (row,) = self._queries.run("resume", connection, name=name)
         return read_row(PeriodicTask, row)
+
+    def resume_many(self, names: Iterable[str], *, missing_ok: bool = False, connection: Any = None) -> Sequence[str]:
+        """Resume many rows at once: all of them or, if one is unknown, none. Return the names of those that existed.
+
+        Args:
+            names: of the rows.
+            missing_ok: leave out the names that do not exist, instead of an error.
+            connection: join this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+
+        Example:
+            >>> beat.resume_many(["nightly"])
+            ['nightly']
+        """
+        return [row["name"] for row in many.run_for(self._queries, "resume_many", names, missing_ok, connection)]
 
     def trigger(self, name: str, force: bool = False, *, connection: Any = None) -> UUID:
         """Start a job of a row now, even of a paused one; return the id of the job, which is the Celery task id.
@@ -329,6 +396,29 @@ class PgBeat:
         """
         (row,) = self._queries.run("trigger", connection, name=name, force=force)
         return UUID(str(row["job"]))
+
+    def trigger_many(
+        self, names: Iterable[str], force: bool = False, *, missing_ok: bool = False, connection: Any = None
+    ) -> Mapping[str, UUID | None]:
+        """Start a job of each of many rows now. Return the id of each job by the name of its row.
+
+        A row with a job that is not final is left out: its id is None. Otherwise all jobs are started or none.
+
+        Args:
+            names: of the rows.
+            force: start them even while another job of the row is not final.
+            missing_ok: leave out the names that do not exist, instead of an error.
+            connection: join this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+
+        Example:
+            >>> beat.trigger_many(["nightly"])  # a job of it is not final
+            {'nightly': None}
+        """
+        rows = many.run_for(self._queries, "trigger_many", names, missing_ok, connection, force=force)
+        return {row["name"]: None if row["job"] is None else UUID(str(row["job"])) for row in rows}
 
     def get(self, name: str, *, connection: Any = None) -> PeriodicTask:
         """Read one row.
@@ -403,11 +493,13 @@ class PgBeat:
             >>> [job.origin for job in beat.jobs("nightly")]
             ['manual']
         """
-        others = dict.fromkeys(("pattern", "reason", "task", "queue", "since", "before", "before_at"))
+        others = dict.fromkeys(("pattern", "reason", "task", "queue", "since", "until", "before", "before_at"))
         rows = self._queries.run("page_of_jobs", connection, name=name, state=state, limit=limit, **others)
         return [read_row(Job, row) for row in rows]
 
-    def upcoming(self, name: str | None = None, limit: int = 100, *, connection: Any = None) -> Sequence[Upcoming]:
+    def upcoming(
+        self, name: str | None = None, limit: int = 100, *, after: datetime | None = None, connection: Any = None
+    ) -> Sequence[Upcoming]:
         """Read the next run of each row, the soonest first, or the coming runs of one row.
 
         Paused and finished rows, and rows that cannot be planned, have none. The runs of one row are computed with
@@ -416,6 +508,7 @@ class PgBeat:
         Args:
             name: of one row; None for the next run of every row.
             limit: how many to return at most.
+            after: only runs later than this; a naive datetime is read in the app's zone.
             connection: read in this transaction.
 
         Raises:
@@ -426,9 +519,11 @@ class PgBeat:
             >>> [run.next_run_at.minute for run in beat.upcoming("nightly", limit=3)]
             [0, 0, 0]
         """
+        after = self._aware("after", after)
         if name is None:
-            return [read_row(Upcoming, row) for row in self._queries.run("upcoming", connection, limit=limit)]
-        return list(islice(coming_runs(self._row("preview_row", name, connection), self._rules), limit))
+            rows = self._queries.run("upcoming", connection, limit=limit, after=after)
+            return [read_row(Upcoming, row) for row in rows]
+        return list(islice(coming_runs(self._row("preview_row", name, connection), self._rules, after), limit))
 
     def explain(self, name: str, *, connection: Any = None) -> str:
         """Return in one sentence why a row is, or is not, running now.
@@ -496,6 +591,30 @@ class PgBeat:
         """
         (row,) = self._queries.run("resume_group", connection, name=name)
         return TaskGroup(**row)
+
+    def remove_group(self, name: str, *, connection: Any = None) -> TaskGroup:
+        """Remove a group that no periodic task names, with its limit and its pause; return what it was.
+
+        Raises:
+            UnknownGroup: there is no such group.
+            GroupInUse: periodic tasks name it.
+
+        Example:
+            >>> beat.limit_group("raports", max_active=2).name
+            'raports'
+            >>> beat.remove_group("raports").max_active
+            2
+        """
+        rows = self._queries.run("remove_group", connection, name=name)
+        if not rows:
+            tasks = {group.name: group.tasks for group in self.groups(connection=connection)}
+            if name not in tasks:
+                raise UnknownGroup(f"No group is named {name!r}{did_you_mean(name, tasks) or '.'}")
+            raise GroupInUse(
+                f"{tasks[name]} periodic tasks are in the group {name!r}: give them another group_name first, or "
+                "remove its limit (None) and resume it"
+            )
+        return TaskGroup(**rows[0])
 
     def groups(self, *, connection: Any = None) -> Sequence[GroupStatus]:
         """List all groups that a periodic task names or that have a limit or a pause, in name order.
@@ -745,6 +864,12 @@ class PgBeat:
     @property
     def _timezone(self) -> str:
         return "UTC" if self._app is None else app_timezone(self._app)
+
+    def _aware(self, argument: str, instant: datetime | None) -> datetime | None:
+        """Return an instant as an aware datetime; a naive one is read in the app's zone."""
+        if instant is not None and read_instant(argument, instant).tzinfo is None:
+            return instant.replace(tzinfo=ZoneInfo(self._timezone))
+        return instant
 
     def _row(self, statement: str, name: str, connection: Any) -> Mapping[str, Any]:
         rows = self._queries.run(statement, connection, name=name)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from celery_pgbeat.choices import BackfillState
+from celery_pgbeat.cli.choices import Choice
+from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
 from celery_pgbeat.cli.target import Target
@@ -20,13 +22,18 @@ COLOURS = {"finished": "green", "cancelled": "yellow"}
 
 
 @click.command(cls=ApiCommand)
-@click.argument("name", required=False)
-@click.option("--state", type=click.Choice(get_args(BackfillState)), help="Only backfills in this state.")
+@click.argument("name", required=False, shell_complete=periodic_task_names)
+@click.option("--state", type=Choice(get_args(BackfillState)), help="Only backfills in this state.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
 @as_json
 def backfills(name: str | None, state: BackfillState | None, limit: int, as_json: bool) -> None:
-    """List the backfills, the latest first; with NAME only those of that periodic task."""
+    """List the backfills, the latest first; with NAME only those of that periodic task.
+
+    Exit codes: 0 done; 1 NAME is unknown.
+    """
     found = Target.current().beat().backfills(name, state, limit)
+    if not found and name is not None:
+        Target.current().beat().get(name)  # an unknown name is an error
     if as_json:
         print_json(found)
         return

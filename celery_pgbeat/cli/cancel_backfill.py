@@ -6,13 +6,14 @@ from uuid import UUID
 
 import click
 
+from celery_pgbeat.cli.completion import running_backfills
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, number, print_result
 from celery_pgbeat.cli.target import Target
 
 
 @click.command("cancel-backfill", cls=ApiCommand)
-@click.argument("backfill", metavar="ID", type=click.UUID)
+@click.argument("backfill", metavar="ID", type=click.UUID, shell_complete=running_backfills)
 @as_json
 def cancel_backfill(backfill: UUID, as_json: bool) -> None:
     """Cancel a backfill: it submits nothing more. Jobs that it has submitted go on.

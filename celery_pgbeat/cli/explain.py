@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_result, text
 from celery_pgbeat.cli.target import Target
 
 
 @click.command(cls=ApiCommand)
-@click.argument("name")
+@click.argument("name", shell_complete=periodic_task_names)
 @as_json
 def explain(name: str, as_json: bool) -> None:
     """Explain in one sentence why a periodic task is, or is not, running now."""

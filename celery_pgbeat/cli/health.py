@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.failure import UNHEALTHY, ApiCommand, said_by_postgres
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table
 from celery_pgbeat.cli.refused import print_refused
@@ -50,7 +51,7 @@ class Check:
 @click.option(
     "--only",
     multiple=True,
-    type=click.Choice([*CHECKS, BROKER]),
+    type=Choice([*CHECKS, BROKER]),
     metavar="CHECK",
     help="Let only this check decide the exit code; may be given several times.",
 )
@@ -106,7 +107,7 @@ def examine(beat: PgBeat, allowed_lag: timedelta, hostname: str | None = None) -
             raise
         if isinstance(error, DatabaseUnavailable):
             done = []
-        done.append(Check(CHECKS[len(done)], False, said))
+        done.append(Check(CHECKS[len(done)], False, Target.current().as_typed(said)))
     return done + [Check(name, None, "") for name in CHECKS[len(done) :]]
 
 

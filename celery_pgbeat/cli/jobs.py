@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 import click
 
 from celery_pgbeat.choices import JobState
+from celery_pgbeat.cli.choices import Choice
+from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.filters import with_like, with_queue, with_task
 from celery_pgbeat.cli.instants import read_instant
@@ -21,8 +23,8 @@ COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yel
 
 
 @click.command(cls=ApiCommand)
-@click.argument("name", required=False)
-@click.option("--state", type=click.Choice(STATES), help="Only jobs in this state.")
+@click.argument("name", required=False, shell_complete=periodic_task_names)
+@click.option("--state", type=Choice(STATES), help="Only jobs in this state.")
 @click.option("--reason", metavar="WORD", help="Only occurrences skipped for this reason, such as overlap or too_late.")
 @with_like
 @with_task
@@ -31,8 +33,10 @@ COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yel
     "--since",
     metavar="INSTANT",
     callback=read_instant,
-    help="Only jobs created since then, in ISO 8601; without an offset in the app's zone, without an app in UTC.",
+    help="Only jobs created since then, such as 1h (ago), yesterday or 2026-12-24T18:00; without an offset in the "
+    "app's zone, without an app in UTC.",
 )
+@click.option("--until", metavar="INSTANT", callback=read_instant, help="Only jobs created before then.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
 @click.option("--after", type=click.UUID, metavar="JOB", help="Only jobs below this one in the list: the next page.")
 @as_json
@@ -44,23 +48,26 @@ def jobs(
     task: str | None,
     queue: str | None,
     since: datetime | None,
+    until: datetime | None,
     limit: int,
     after: UUID | None,
     as_json: bool,
 ) -> None:
     """List the jobs, the latest first, a page at a time; with NAME only those of that periodic task.
 
-    Only NAME and --since use an index. With another filter that few jobs pass, Postgres reads the history backwards,
-    day by day, until the page is full.
+    Only NAME, --since and --until use an index. With another filter that few jobs pass, Postgres reads the history
+    backwards, day by day, until the page is full.
 
-    Exit codes: 0 done; 1 the job of --after no longer exists.
+    Exit codes: 0 done; 1 NAME is unknown, or the job of --after no longer exists.
     """
     from celery_pgbeat.api.rows import Job, read_row
 
     target = Target.current()
     operators = target.operators()
-    if since is not None and since.tzinfo is None:
-        since = since.replace(tzinfo=ZoneInfo(target.timezone))
+    since, until = (
+        instant.replace(tzinfo=ZoneInfo(target.timezone)) if instant is not None and instant.tzinfo is None else instant
+        for instant in (since, until)
+    )
     before_at = None
     if after is not None and (before_at := operators.created_at_of(str(after))) is None:
         raise Failure(f"There is no job {after}; jobs are kept for pgbeat_retention")
@@ -75,8 +82,11 @@ def jobs(
         task=task,
         queue=queue,
         since=since,
+        until=until,
     )
     found = [read_row(Job, row) for row in rows]
+    if not found and name is not None:
+        target.beat().get(name)  # an unknown name is an error, but the jobs of a removed row can be listed
     if as_json:
         print_json(found)
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.filters import with_like, with_managed_by, with_queue, with_task
+from celery_pgbeat.cli.filters import with_group_name, with_like, with_managed_by, with_queue, with_task
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
 from celery_pgbeat.cli.refused import as_row, print_refused
 from celery_pgbeat.cli.target import Target
@@ -24,7 +24,7 @@ COLOURS = {"problem": "red", "paused": "yellow", "finished": "bright_black"}
 @with_task
 @with_queue
 @with_managed_by
-@click.option("--group-name", metavar="GROUP", help="Only periodic tasks of this group.")
+@with_group_name
 @click.option("--enabled/--paused", default=None, help="Only enabled rows, or only paused ones.")
 @click.option("--with-problem", is_flag=True, default=None, help="Only rows that cannot be planned.")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many to show at most.")

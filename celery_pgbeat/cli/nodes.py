@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
 from celery_pgbeat.cli.target import Target
@@ -17,7 +18,7 @@ COLUMNS = ("id", "role", "hostname", "pid", "version", "started_at", "last_seen_
 
 
 @click.command(cls=ApiCommand)
-@click.option("--role", type=click.Choice(("beat", "worker")), help="Only beats, or only workers.")
+@click.option("--role", type=Choice(("beat", "worker")), help="Only beats, or only workers.")
 @click.option("--alive/--dead", default=None, help="Only nodes that are alive, or only dead ones.")
 @as_json
 def nodes(role: str | None, alive: bool | None, as_json: bool) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from celery_pgbeat.cli.completion import periodic_task_names, zone_names
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.instants import both_as_dict, on_the_clock, print_instants
+from celery_pgbeat.cli.instants import both_as_dict, on_the_clock, print_instants, read_coming_instant
 from celery_pgbeat.cli.list import state_of
 from celery_pgbeat.cli.output import as_json, print_columns, print_json, print_pairs, text
 from celery_pgbeat.cli.target import Target
@@ -24,7 +26,7 @@ BOUNDS = ("start_at", "end_at", "max_runs", "jitter", "blackout")
 
 
 @click.command(cls=ApiCommand)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=periodic_task_names)
 @click.option(
     "--count",
     "--limit",
@@ -32,9 +34,22 @@ BOUNDS = ("start_at", "end_at", "max_runs", "jitter", "blackout")
     type=click.IntRange(min=1),
     help=f"How many to show at most; default {ROWS} rows, or {RUNS} runs of NAME.",
 )
-@click.option("--timezone", "zone", metavar="ZONE", help="Show the times in this zone; default the row's or the app's.")
+@click.option(
+    "--timezone",
+    "zone",
+    metavar="ZONE",
+    help="Show the times in this zone; default the row's or the app's.",
+    shell_complete=zone_names,
+)
+@click.option(
+    "--after",
+    metavar="INSTANT",
+    callback=read_coming_instant,
+    help="Only runs after this instant, such as tomorrow or 2d (from now on); without an offset in the app's zone, "
+    "without an app in UTC.",
+)
 @as_json
-def upcoming(name: str | None, count: int | None, zone: str | None, as_json: bool) -> None:
+def upcoming(name: str | None, count: int | None, zone: str | None, after: datetime | None, as_json: bool) -> None:
     """List the next run of each periodic task, the soonest first; with NAME, its next runs."""
     from celery_pgbeat.schedules.wallclock.zones import zone_named
 
@@ -42,13 +57,13 @@ def upcoming(name: str | None, count: int | None, zone: str | None, as_json: boo
     shown = None if zone is None else zone_named(zone).name
     if name is None:
         limit = count or ROWS
-        runs = target.beat().upcoming(limit=limit)
+        runs = target.beat().upcoming(limit=limit, after=after)
         _show_page(runs, shown or target.timezone, as_json)
         if len(runs) == limit:
             click.echo("There may be more: give a higher --limit", err=True)
         return
     beat = target.beat()
-    row, runs = beat.get(name), beat.upcoming(name, count or RUNS)
+    row, runs = beat.get(name), beat.upcoming(name, count or RUNS, after=after)
     schedule = _schedule_of(row, target.timezone)
     clock = shown or (target.timezone if schedule is None else schedule.timezone)
     if as_json:

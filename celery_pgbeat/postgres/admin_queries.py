@@ -55,9 +55,9 @@ class AdminQueries:
             limit: the most rows to return.
             before: the id of the last job of the page before.
             before_at: when that one was created.
-            **filters: name, pattern (of SQL's LIKE), state, reason, task, queue, since; None for any.
+            **filters: name, pattern (of SQL's LIKE), state, reason, task, queue, since, until; None for any.
         """
-        known = dict.fromkeys(("name", "pattern", "state", "reason", "task", "queue", "since"))
+        known = dict.fromkeys(("name", "pattern", "state", "reason", "task", "queue", "since", "until"))
         return self._run("page_of_jobs", limit=limit, before=before, before_at=before_at, **{**known, **filters})
 
     def created_at_of(self, job: str) -> datetime | None:
@@ -79,6 +79,14 @@ class AdminQueries:
         while rows := self._run("names_of_owner", managed_by=managed_by, after=after, limit=PAGE):
             yield from (row["name"] for row in rows)
             after = rows[-1]["name"]
+
+    def names_meant(self, names: Collection[str], patterns: Collection[str] = ()) -> list[Row]:
+        """Find the periodic tasks of these names, and those that these patterns of SQL's LIKE match, in name order."""
+        return self._run("names_meant", names=list(names), patterns=list(patterns))
+
+    def names_that_begin_with(self, begin: str, limit: int) -> list[str]:
+        """Read the first names that begin with a text."""
+        return [row["name"] for row in self._run("names_that_begin_with", begin=begin, limit=limit)]
 
     def similar_name(self, name: str) -> str | None:
         """Return the name that may have been meant."""

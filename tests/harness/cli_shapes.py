@@ -136,6 +136,7 @@ SHAPES: dict[str, Any] = {
     },
     "trigger": {"periodic_task": str, "job": uuid},
     "groups": [_of_columns(GroupStatus)],
+    "group": [_of_columns(GroupStatus)],
     "limit-group": GROUP,
     "pause-group": GROUP,
     "resume-group": GROUP,

@@ -30,6 +30,8 @@ NOW = "2026-12-07 12:00+00"
 _TOLD: tuple[tuple[str, Any], ...] = (
     ("name periodic_task", "row-7"),
     ("names lazy_names running_first", ["row-7"]),
+    ("patterns", ["row-7%"]),
+    ("begin", "row-7"),
     ("job id token", JOB),
     ("jobs tokens", [JOB]),
     ("backfill", BACKFILL),
@@ -83,6 +85,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("page_of_tasks", {"managed_by": None}),
     ("raise_alerts", {"after": 60.0, "step": 1}),
     ("backfill_history", {"after": NOW}),
+    ("upcoming", {"after": None}),
     ("pause snooze", {"until": None}),
     ("confirm refuse give_back postpone_jobs skip finish_eager", {"jobs": [PENDING]}),
     ("update", {"changes": '{"queue": "other"}'}),
@@ -113,7 +116,7 @@ _READS_MUCH = (
     ("recheck_future_marks", "reads every job that is not final, when a beat starts or sees the clock go back"),
     ("read_gauges", "counts the jobs that are not final, once for each scrape"),
     ("nodes activity longest_running", "reads every job that is not final, for a person"),
-    ("problems", "reads every row, for a person"),
+    ("problems names_meant", "reads every row, for a person"),
     ("names_of_owner", "reads the rows in name order, a page at a time, for an import that takes over"),
     ("stuck longest_waits tasks_in_use zones_in_use", "reads every row, for `doctor`"),
 )

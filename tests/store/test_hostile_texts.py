@@ -80,6 +80,7 @@ def words_of(command: str, name: str, lines: Path) -> list[str]:
     of_a_row = ["show", "pause", "resume", "trigger", "explain", "remove", "limit-group", "pause-group", "resume-group"]
     more = {
         "limit-group": ["2"],
+        "group": ["list"],
         "backfill": ["2026-05-01", "2026-05-02"],
         "cancel-backfill": ["0" * 8 + "-0000-0000-0000-" + "0" * 12],
         "import": [str(lines), "--dry-run"],

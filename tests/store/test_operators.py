@@ -15,7 +15,9 @@ from celery_pgbeat.postgres.statements import parameters, statement
 TASKS = 20_000
 JOBS = 50_000
 FILTERS = dict.fromkeys(("pattern", "task", "queue", "managed_by", "group_name", "enabled", "with_problem"))
-JOB_FILTERS = dict.fromkeys(("name", "pattern", "state", "reason", "task", "queue", "since", "before", "before_at"))
+JOB_FILTERS = dict.fromkeys(
+    ("name", "pattern", "state", "reason", "task", "queue", "since", "until", "before", "before_at")
+)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -109,6 +110,7 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
         "limit-group": ("limit-group", "reports", "2"),
         "pause-group": ("pause-group", "reports", "--reason", "stocktaking"),
         "groups": ("groups",),
+        "group": ("group", "list"),
         "resume-group": ("resume-group", "reports"),
         "jobs": ("jobs",),
         "import": ("import", str(lines)),
@@ -518,10 +520,12 @@ def test_a_file_may_begin_with_a_byte_order_mark_but_must_be_text(run: Run, sess
 
 
 def test_the_commands_say_that_the_schema_is_missing(database: str) -> None:
+    shown = normalise_url(database).set(drivername="postgresql").render_as_string(hide_password=True)
+
     for words in (["nodes"], ["list"], ["export"], ["top", "--once"], ["add", "x", "--task", "y"], ["import", "-"]):
         result = CliRunner().invoke(main, ["--url", database, *words], input='{"name": "x", "task": "y"}')
 
-        assert (1, True) == (result.exit_code, "run `celery-pgbeat migrate`" in result.stderr)
+        assert (1, True) == (result.exit_code, f"run `celery-pgbeat --url {quote(shown)} migrate`" in result.stderr)
 
 
 def test_what_the_database_refuses_undoes_the_whole_import(run: Run, session: Session) -> None:

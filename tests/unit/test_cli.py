@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 
 from celery_pgbeat import __version__, errors
 from celery_pgbeat.api import Job, PeriodicTask, PgBeat, Upcoming
-from celery_pgbeat.cli import COMMANDS, main, output, pgbeat
+from celery_pgbeat.cli import COMMANDS, FLAT_NAMES, main, output, pgbeat
 from celery_pgbeat.cli.list import state_of
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 
@@ -118,7 +118,7 @@ def test_the_help_names_every_command_and_the_exit_codes(run: Callable[..., Resu
     result = run("--help")
 
     assert result.exit_code == 0
-    assert all(name in result.output for name in COMMANDS)
+    assert all(name in result.output for name in COMMANDS if name not in FLAT_NAMES)
     assert "3 unhealthy" in " ".join(result.output.split())
 
 
@@ -135,9 +135,16 @@ def test_the_help_loads_no_command() -> None:
     assert found.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "demo"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(name for name in COMMANDS if name not in ("demo", "group", "backfill")),
+        *(f"group {name}" for name in ("list", "limit", "pause", "resume", "remove")),
+        *(f"backfill {name}" for name in ("start", "list", "cancel")),
+    ],
+)
 def test_every_command_has_its_help_and_prints_json(run: Callable[..., Result], name: str) -> None:
-    result = run(name, "--help")
+    result = run(*name.split(), "--help")
 
     assert result.exit_code == 0
     assert "--json" in result.output
@@ -409,7 +416,7 @@ def test_a_pause_until_no_instant_is_wrong_usage(run: Callable[..., Result]) -> 
     result = run("pause", "x", "--until", "soon")
 
     assert result.exit_code == 2
-    assert "'soon' is not a date-time such as" in result.stderr
+    assert "'soon' is not an instant: write ISO 8601" in result.stderr
 
 
 def test_a_resumed_and_a_triggered_row_are_confirmed(run: Callable[..., Result]) -> None:

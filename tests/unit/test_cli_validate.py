@@ -222,6 +222,28 @@ def test_who_forgets_that_it_is_a_window_is_told() -> None:
     assert "It is a valid blackout window: add --window." == result.stderr.splitlines()[-1]
 
 
+def test_who_writes_the_duration_of_a_window_as_an_interval_is_told() -> None:
+    as_schedule, as_window = validate("0 22 * * fri 58h"), validate("0 22 * * fri 58h", "--window")
+
+    advice = "a duration must be in ISO 8601: write PT58H instead of '58h'"
+    assert f"If it is a blackout window: {advice}, and add --window." == as_schedule.stderr.splitlines()[-1]
+    assert f"Error: '0 22 * * fri 58h': {advice}" == as_window.stderr.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["300"], "did you mean 'every 300s'?"),
+        (["@daily", "--timezone", "Berlin"], "did you mean 'Europe/Berlin'?"),
+        (["@daily", "--timezone", "+02:00"], "'Etc/GMT-2', which is always +02:00"),
+    ],
+)
+def test_what_may_have_been_meant_is_said(arguments: list[str], said: str) -> None:
+    result = validate(*arguments)
+
+    assert (1, True) == (result.exit_code, said in result.stderr)
+
+
 def test_under_celery_a_schedule_is_shown_in_the_zone_of_the_app() -> None:
     app = Celery("shop", broker="memory://", set_as_current=False)
     app.conf.timezone = "Asia/Tokyo"

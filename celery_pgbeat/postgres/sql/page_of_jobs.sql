@@ -11,6 +11,7 @@ where (%(name)s::text is null or periodic_task = %(name)s::text)
     and (%(task)s::text is null or task = %(task)s::text)
     and (%(queue)s::text is null or queue = %(queue)s::text)
     and (%(since)s::timestamptz is null or created_at >= %(since)s::timestamptz)
+    and (%(until)s::timestamptz is null or created_at < %(until)s::timestamptz)
     and (%(before_at)s::timestamptz is null
         or created_at <= %(before_at)s::timestamptz
             and (created_at, id) < (%(before_at)s::timestamptz, %(before)s::uuid))
