@@ -8,6 +8,7 @@ Exit codes: 0 done; 1 failed or refused; 2 wrong usage or settings; 3 unhealthy,
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -24,10 +25,12 @@ COMMANDS = {
     "sql": "Print the SQL of the schema, to run it by hand.",
     "validate": "Show what the text of a schedule means, and its next occurrences.",
     "list": "List the periodic tasks.",
-    "show": "Show all columns of one periodic task.",
+    "show": "Show one periodic task: its state, when it runs, its last job.",
     "upcoming": "List what runs next, or the next runs of one periodic task.",
     "explain": "Explain why a periodic task is, or is not, running now.",
     "jobs": "List the jobs, the latest first.",
+    "job": "Show one job in full.",
+    "overdue": "List what is late, and why.",
     "add": "Add a periodic task, or change the columns that differ.",
     "remove": "Remove periodic tasks.",
     "pause": "Pause a periodic task.",
@@ -60,7 +63,7 @@ with_schema = click.option("--schema", metavar="NAME", help="The database schema
 def pgbeat(ctx: click.Context, /, url: str | None, schema: str | None, **_: Any) -> None:
     """Periodic tasks in Postgres."""
     ctx.meta[Target.KEY] = Target(url, schema, app=ctx.obj.app)
-    if ctx.obj.no_color:
+    if ctx.obj.no_color or os.environ.get("NO_COLOR"):
         ctx.color = False
 
 
@@ -72,4 +75,6 @@ def pgbeat(ctx: click.Context, /, url: str | None, schema: str | None, **_: Any)
 @click.pass_context
 def main(ctx: click.Context, /, app: str | None, url: str | None, schema: str | None) -> None:
     """Periodic tasks in Postgres."""
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
     ctx.meta[Target.KEY] = Target(url, schema, app_name=app)

@@ -15,9 +15,10 @@ from celery_pgbeat.cli.backfills import SUMMARY, as_pairs
 from celery_pgbeat.cli.confirmation import with_yes
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_instant
-from celery_pgbeat.cli.output import as_json, instant, number, print_json, print_pairs
+from celery_pgbeat.cli.output import as_json, number, print_json, print_pairs
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import instant
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Backfill, BackfillPreview, PgBeat

@@ -8,8 +8,9 @@ import click
 
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.instants import read_instant
-from celery_pgbeat.cli.output import as_json, instant, print_result
+from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import instant, with_utc
 
 
 @click.command(cls=ApiCommand)
@@ -21,6 +22,7 @@ from celery_pgbeat.cli.target import Target
     callback=read_instant,
     help="When it resumes by itself, in ISO 8601; without an offset in the app's zone, without an app in UTC.",
 )
+@with_utc
 @as_json
 def pause(name: str, reason: str | None, until: datetime | None, as_json: bool) -> None:
     """Pause a periodic task. Messages already at the broker still run."""

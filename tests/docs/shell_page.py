@@ -1,4 +1,4 @@
-"""The help of each command in docs/shell.md, made from the commands themselves.
+"""The help of each command and the keys of its JSON in docs/shell.md, made from the commands and from their tests.
 
 `python -m tests.docs.shell_page` writes it into the page.
 """
@@ -10,6 +10,7 @@ import re
 import click
 
 from celery_pgbeat.cli import main
+from tests.docs import json_keys
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "shell.md"
@@ -20,7 +21,8 @@ WIDTH = 100  # characters, whatever the terminal has
 def rendered() -> str:
     """Return the part as it has to be."""
     context = click.Context(main, info_name="celery-pgbeat", max_content_width=WIDTH, terminal_width=WIDTH)
-    return "".join(_section(context, name) for name in main.list_commands(context))
+    commands = "".join(_section(context, name) for name in main.list_commands(context))
+    return commands + json_keys.rendered()
 
 
 def _section(context: click.Context, name: str) -> str:

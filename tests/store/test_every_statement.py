@@ -30,7 +30,7 @@ NOW = "2026-12-07 12:00+00"
 _TOLD: tuple[tuple[str, Any], ...] = (
     ("name periodic_task", "row-7"),
     ("names lazy_names running_first", ["row-7"]),
-    ("job id token", JOB),
+    ("job id token lowest highest", JOB),
     ("jobs tokens", [JOB]),
     ("backfill", BACKFILL),
     ("beat node", "beat-a"),
@@ -79,6 +79,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("cancel_backfill", {"id": BACKFILL}),
     ("end_unstarted", {"state": "revoked"}),
     ("finish", {"state": "succeeded"}),
+    ("page_of_jobs", {"states": None}),
     ("page_of_tasks", {"managed_by": None}),
     ("raise_alerts", {"after": 60.0, "step": 1}),
     ("recall", {"after": NOW}),
@@ -112,6 +113,7 @@ _READS_MUCH = (
     ("read_gauges", "counts the jobs that are not final, once for each scrape"),
     ("nodes activity longest_running", "reads every job that is not final, for a person"),
     ("problems", "reads every row, for a person"),
+    ("overdue", "as the view"),
     ("names_of_owner", "reads the rows in name order, a page at a time, for an import that takes over"),
     ("stuck longest_waits tasks_in_use zones_in_use", "reads every row, for `doctor`"),
 )
