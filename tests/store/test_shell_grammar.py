@@ -133,11 +133,12 @@ def test_a_pause_of_all_leaves_the_pauses_that_are_there(run: Run, rows: Session
 def test_where_all_that_match_are_paused_already_that_is_said(run: Run, rows: Session) -> None:
     run("pause", "mail-1", "mail-2")
 
-    refused(run("pause", "mail-*", "--yes"), "All periodic tasks that match 'mail-*' are paused already")
-    assert "Resumed nothing. 2 that matched were not paused already.\n" != run("resume", "--all", "--yes").stdout
-    assert (0, "Resumed nothing. 4 that matched were not paused already.\n") == (
-        (again := run("resume", "--all", "--yes")).exit_code,
-        again.stdout,
+    refused(run("pause", "mail-*", "--yes"), "Each periodic task that matches 'mail-*' is paused already")
+    assert "Resumed 'mail-1', 'mail-2'. 2 that matched were not paused.\n" == run("resume", "--all", "--yes").stdout
+    assert "Resumed nothing. 4 that matched were not paused.\n" == run("resume", "--all", "--yes").stdout
+    refused(
+        run("resume", "mail*", "--reason", "deploy"),
+        "Each periodic task that matches 'mail*' is not paused for the reason 'deploy'",
     )
 
 
