@@ -89,6 +89,14 @@ class SchemaMissing(PgBeatError, RuntimeError):
     """The database has no pgbeat schema, or an older one, and `pgbeat_auto_migrate` is off."""
 
 
+class SchemaTaken(PgBeatError, RuntimeError):
+    """The schema serves another app, whose beats live."""
+
+
+class NotPermitted(PgBeatError, PermissionError):
+    """The user of `pgbeat_url` lacks a privilege; the message has the grant."""
+
+
 class DatabaseUnavailable(PgBeatError, ConnectionError):
     """Postgres cannot be reached, or refuses the connection. The message contains no password."""
 

@@ -26,7 +26,7 @@ HELD_BACK = "held back by a blackout window"
 
 
 def coming_runs(row: Mapping[str, Any], rules: Rules, after: datetime | None = None) -> Iterator[Upcoming]:
-    """Iterate over the coming runs of a row that `foresee.sql` has read; a paused row has none.
+    """Iterate over the coming runs of a row that `preview_row.sql` has read; a paused row has none.
 
     Args:
         row: as it was read.

@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from celery_pgbeat import name_patterns
 from celery_pgbeat.api import many
 from celery_pgbeat.api.ahead import coming_runs
 from celery_pgbeat.api.backfills import check_terms, preview, read_backfill_id, read_range
 from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
+from celery_pgbeat.api.exchange import line_of
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
+from celery_pgbeat.api.nodes import Health, Node, read_health, read_node
 from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, Upcoming, read_row
+from celery_pgbeat.choices import BackfillMode, BackfillState, JobState
 from celery_pgbeat.columns import PeriodicTask
-from celery_pgbeat.declare import Columns, Declaration, Definition, app_timezone, declarations_of, define
-from celery_pgbeat.declare.columns import read_count, read_group_name, read_instant
+from celery_pgbeat.declare import Changes, Columns, Declaration, Definition, app_timezone, declarations_of, define
+from celery_pgbeat.declare.columns import read_choice, read_count, read_end, read_group_name, read_instant
 from celery_pgbeat.declare.lazy import storable_arguments
-from celery_pgbeat.errors import GroupInUse, InvalidPeriodicTask, UnknownGroup, UnknownPeriodicTask
+from celery_pgbeat.declare.update import changes_of
+from celery_pgbeat.declare.when import has_hook
+from celery_pgbeat.errors import GroupInUse, InvalidPeriodicTask, PgBeatError, UnknownGroup, UnknownPeriodicTask
 from celery_pgbeat.planning import Rules
-from celery_pgbeat.postgres.api_queries import ApiQueries
+from celery_pgbeat.postgres.api_queries import ApiQueries, translating
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.engine import masked, normalise_url
+from celery_pgbeat.postgres.migrate import migrate
+from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.suggestions import did_you_mean, question
+from celery_pgbeat.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from celery import Celery
     from typing_extensions import Unpack
 
 Task = TypeVar("Task")
+
+PAGE = 1_000  # rows of one statement, where all are to be read
 
 # For checks of a declaration before the app's configuration may be read.
 ANY_APP = Settings(min_interval=timedelta(microseconds=1))
@@ -43,13 +54,14 @@ class PgBeat:
 
     Args:
         app: the Celery app. It uses our scheduler then, and its workers guard and track jobs. None for no app: then
-            schedules without a zone are in UTC, and `periodic_task` cannot be used.
+            schedules without a zone are in UTC, and `periodic_task` cannot be used. A text in its place is the URL.
         url: `postgresql://user@host/database`; None for `pgbeat_url` of the app's configuration, else PGBEAT_URL.
         schema: the database schema; None for `pgbeat_schema`, else `pgbeat`.
 
     Raises:
         InvalidSetting: the URL is not a Postgres URL.
         MissingDriver: its driver is not installed.
+        TypeError: `app` is neither a Celery app nor a text.
 
     Example:
         >>> from celery import Celery
@@ -61,7 +73,13 @@ class PgBeat:
         ... def nightly_report(): ...
     """
 
-    def __init__(self, app: Celery | None = None, url: str | None = None, schema: str | None = None) -> None:
+    def __init__(self, app: Celery | str | None = None, url: str | None = None, schema: str | None = None) -> None:
+        if isinstance(app, str):
+            if url is not None:
+                raise TypeError("PgBeat was given two URLs, as its first argument and as url")
+            app, url = None, app
+        elif app is not None and not hasattr(app, "conf"):
+            raise TypeError(f"app is {type_of(app)}, neither a Celery app nor the URL of a database")
         self._app = app
         self._given = {"pgbeat_url": url, "pgbeat_schema": schema}
         self._settings: Settings | None = None
@@ -70,9 +88,15 @@ class PgBeat:
         ] = {}  # by process: a child must not use its parent's connections after a fork
         if app is not None:
             configure(app, url, schema)
+        elif url is not None:
+            normalise_url(url)
 
     def __repr__(self) -> str:
-        return f"PgBeat({'' if self._app is None else self._app.main!r})"
+        settings = self._known_settings()
+        url = self._given["pgbeat_url"] if settings is None else settings.url
+        schema = self._given["pgbeat_schema"] if settings is None else settings.schema
+        app = [] if self._app is None else [repr(self._app.main)]
+        return f"PgBeat({', '.join([*app, f'url={url and masked(normalise_url(url))!r}', f'schema={schema!r}'])})"
 
     @property
     def settings(self) -> Settings:
@@ -112,7 +136,8 @@ class PgBeat:
         edit stays until the code changes that same column. If a declaration is removed, its row is disabled.
 
         Args:
-            schedule: `cron(...)`, `every(...)`, text, a timedelta, seconds, or Celery's own schedule objects.
+            schedule: `cron(...)`, `every(...)`, text, a timedelta, seconds, Celery's own schedule objects, or an object
+                with a method `to_pgbeat()` that returns one of these.
             name: of the row; default the task's name.
             run_on_start: run the row at once when it is new.
             **columns: see `Columns`.
@@ -129,6 +154,11 @@ class PgBeat:
             ... @app.task
             ... def poll(box): ...
         """
+        if callable(schedule) and not issubclass(type(schedule), type) and not has_hook(schedule):
+            raise InvalidPeriodicTask(
+                "periodic_task was given the task in place of a schedule: write @beat.periodic_task(every(minutes=5)) "
+                "above it, with the schedule in parentheses"
+            )
         if self._app is None:
             raise InvalidPeriodicTask("PgBeat was made without an app: a declaration in code needs PgBeat(app)")
         args, kwargs = storable_arguments(columns.get("args") or (), columns.get("kwargs") or {})
@@ -167,7 +197,8 @@ class PgBeat:
             keep_next_run: keep the next run even when the schedule changes.
             run_on_start: run the row at once when it is new.
             managed_by: the owner of the row.
-            connection: join this transaction; a SQLAlchemy connection or session, or one of psycopg's.
+            connection: join this transaction; a SQLAlchemy connection or session, or one of psycopg's. On asyncpg it is
+                the synchronous session inside `await session.run_sync(...)`.
             **columns: see `Columns`.
 
         Raises:
@@ -187,6 +218,32 @@ class PgBeat:
             connection=connection,
         )
         return read_row(PeriodicTask, rows[0]) if rows else self.get(definition.name, connection=connection)
+
+    def update(self, name: str, *, connection: Any = None, **columns: Unpack[Changes]) -> PeriodicTask:
+        """Change the named columns of a row and no others; return the row. An equal row is not written.
+
+        The same as an UPDATE in SQL, with Python's checks. A row that code declares keeps the change until the code
+        changes that very column.
+
+        Args:
+            name: of the row.
+            connection: join this transaction.
+            **columns: `task`, `schedule`, or any of `Columns`. None sets a column to its default. A schedule with a
+                zone of its own sets `timezone` too.
+
+        Raises:
+            UnknownPeriodicTask: no row has this name; the message has the name that was meant.
+            InvalidPeriodicTask: a column is wrong; names it and its value.
+            InvalidSchedule: the schedule or the zone is wrong; names the field and the value.
+            DatabaseUnavailable: Postgres is out of reach.
+
+        Example:
+            >>> beat.update("nightly", queue="reports", max_run_time=None).queue
+            'reports'
+        """
+        changes = changes_of(self.get(name, connection=connection), columns, self.settings, self._timezone)
+        rows = self._queries.update(name, changes, connection)
+        return read_row(PeriodicTask, rows[0]) if rows else self.get(name, connection=connection)
 
     def schedule_many(self, definitions: Iterable[Mapping[str, Any]], connection: Any = None) -> None:
         """Declare many rows at once: all of them or, if any is invalid, none.
@@ -238,25 +295,26 @@ class PgBeat:
         return [row["name"] for row in many.run_for(self._queries, "unschedule_many", names, missing_ok, connection)]
 
     def pause(
-        self, name: str, reason: str | None = None, until: datetime | None = None, *, connection: Any = None
+        self, name: str, reason: str | None = None, until: datetime | timedelta | None = None, *, connection: Any = None
     ) -> PeriodicTask:
         """Pause a row until a time, or until it is resumed.
 
         Args:
             name: of the row.
             reason: why; free text, shown by `explain` and in lists.
-            until: when it resumes by itself; a naive datetime is read in the app's zone.
+            until: when it resumes by itself; a naive datetime is read in the app's zone, a timedelta counts from now.
             connection: join this transaction.
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.
-            InvalidPeriodicTask: `until` is not a datetime.
+            InvalidPeriodicTask: `until` is in the past, or neither a datetime nor a timedelta.
 
         Example:
             >>> beat.pause("nightly", reason="stocktaking").enabled
             False
         """
-        (row,) = self._queries.run("pause", connection, name=name, reason=reason, until=self._aware("until", until))
+        end = read_end("until", until, self._timezone)
+        (row,) = self._queries.run("pause", connection, name=name, reason=reason, **end)
         return read_row(PeriodicTask, row)
 
     def pause_many(
@@ -289,6 +347,8 @@ class PgBeat:
 
     def resume(self, name: str, *, connection: Any = None) -> PeriodicTask:
         """Resume a paused row. Its next run is the next one after now; runs missed while paused are not caught up.
+
+        What else keeps it from running stays, and the returned row shows it: `group_paused`, `problem`.
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.
@@ -374,6 +434,7 @@ class PgBeat:
     def list(
         self,
         *,
+        like: str | None = None,
         task: str | None = None,
         managed_by: str | None = None,
         group_name: str | None = None,
@@ -386,6 +447,8 @@ class PgBeat:
         """Read rows in name order, a page at a time.
 
         Args:
+            like: only names like this: `*` stands for any text, `?` for one character; without them a pattern of SQL's
+                LIKE.
             task: only rows of this task.
             managed_by: only rows of this owner.
             group_name: only rows of this group.
@@ -396,13 +459,13 @@ class PgBeat:
             connection: read in this transaction.
 
         Example:
-            >>> [row.name for row in beat.list(managed_by="api")]
+            >>> [row.name for row in beat.list(like="night*", managed_by="api")]
             ['nightly']
         """
         rows = self._queries.run(
             "page_of_tasks",
             connection,
-            pattern=None,
+            pattern=None if like is None else name_patterns.like(like),
             queue=None,
             task=task,
             managed_by=managed_by,
@@ -415,7 +478,7 @@ class PgBeat:
         return [read_row(PeriodicTask, row) for row in rows]
 
     def jobs(
-        self, name: str | None = None, state: str | None = None, limit: int = 100, *, connection: Any = None
+        self, name: str | None = None, state: JobState | None = None, limit: int = 100, *, connection: Any = None
     ) -> Sequence[Job]:
         """Read jobs, the latest first.
 
@@ -459,7 +522,7 @@ class PgBeat:
         if name is None:
             rows = self._queries.run("upcoming", connection, limit=limit, after=after)
             return [read_row(Upcoming, row) for row in rows]
-        return list(islice(coming_runs(self._row("foresee", name, connection), self._rules, after), limit))
+        return list(islice(coming_runs(self._row("preview_row", name, connection), self._rules, after), limit))
 
     def explain(self, name: str, *, connection: Any = None) -> str:
         """Return in one sentence why a row is, or is not, running now.
@@ -516,7 +579,7 @@ class PgBeat:
         return TaskGroup(**row)
 
     def resume_group(self, name: str, *, connection: Any = None) -> TaskGroup:
-        """Resume a group. Missed runs are not caught up, and a row that was paused by itself stays paused.
+        """Resume a group. Missed runs are not caught up, and a row that was paused by name stays paused.
 
         Raises:
             UnknownGroup: the group has never been paused or limited.
@@ -567,7 +630,7 @@ class PgBeat:
         name: str,
         since: datetime,
         until: datetime,
-        mode: str = ...,
+        mode: BackfillMode = ...,
         max_active: int = ...,
         dry_run: Literal[False] = ...,
         *,
@@ -580,7 +643,7 @@ class PgBeat:
         name: str,
         since: datetime,
         until: datetime,
-        mode: str = ...,
+        mode: BackfillMode = ...,
         max_active: int = ...,
         *,
         dry_run: Literal[True],
@@ -592,7 +655,7 @@ class PgBeat:
         name: str,
         since: datetime,
         until: datetime,
-        mode: str = "missing",
+        mode: BackfillMode = "missing",
         max_active: int = 1,
         dry_run: bool = False,
         *,
@@ -632,7 +695,7 @@ class PgBeat:
         since, until = read_range(since, until)
         check_terms(mode, max_active)
         if dry_run:
-            row = self._row("foresee_backfill", name, connection)
+            row = self._row("preview_backfill", name, connection)
             return preview(self._queries, connection, row, self._rules, since, until, mode, max_active)
         (made,) = self._queries.run(
             "backfill", connection, name=name, since=since, until=until, mode=mode, max_active=max_active
@@ -642,7 +705,7 @@ class PgBeat:
     def backfills(
         self,
         name: str | None = None,
-        state: str | None = None,
+        state: BackfillState | None = None,
         limit: int = 100,
         *,
         id: UUID | str | None = None,
@@ -659,12 +722,15 @@ class PgBeat:
 
         Raises:
             UnknownBackfill: `id` is not a UUID.
+            InvalidPeriodicTask: there is no such state.
 
         Example:
             >>> [(one.state, one.active) for one in beat.backfills("nightly", limit=1)]
             [('running', 0)]
         """
         wanted = None if id is None else str(read_backfill_id(id))
+        if state is not None:
+            read_choice("state", state, get_args(BackfillState))
         rows = self._queries.run("backfills", connection, name=name, state=state, id=wanted, limit=limit)
         return [read_row(Backfill, row) for row in rows]
 
@@ -682,10 +748,103 @@ class PgBeat:
         (row,) = self._queries.run("cancel_backfill", connection, id=str(read_backfill_id(id)))
         return self._backfill(row["id"], connection)
 
+    def migrate(self) -> int:
+        """Create the schema, or bring it up to date, and return how many migrations were applied.
+
+        The same as `celery-pgbeat migrate`. Any number of processes may do it at once.
+
+        Raises:
+            SchemaTooNew: a newer package has made the schema incompatible with this one.
+            DatabaseBusy: another session holds the advisory lock of migrations; the message names it.
+            DatabaseUnavailable: Postgres is away.
+
+        Example:
+            >>> beat.migrate()  # the schema is up to date
+            0
+        """
+        with translating(self.database):
+            return migrate(self.database.engine, self.database.schema)
+
+    def nodes(self, *, connection: Any = None) -> Sequence[Node]:
+        """List the beats and workers that have sent a heartbeat within the last day, the beats first.
+
+        Example:
+            >>> [node.role for node in beat.nodes() if node.alive]
+            []
+        """
+        dead_after = self.settings.dead_after.total_seconds()
+        return [read_node(row) for row in self._queries.run("nodes", connection, dead_after=dead_after)]
+
+    def health(
+        self, max_lag: timedelta | None = None, hostname: str | None = None, *, connection: Any = None
+    ) -> Health:
+        """Check that a beat is alive and that no row waits too long.
+
+        A row waits while it is due and no beat has marked it. `celery-pgbeat health` also checks the schema's version
+        and the broker.
+
+        Args:
+            max_lag: how long a row may wait; None for what counts as on time, 2 × (lease + poll).
+            hostname: count only beats of this host.
+            connection: read in this transaction.
+
+        Raises:
+            DatabaseUnavailable: Postgres is out of reach.
+            SchemaMissing: there is no schema.
+
+        Example:
+            >>> health = beat.health()
+            >>> (health.healthy, health.beats)
+            (False, 0)
+        """
+        (row,) = self._queries.run(
+            "health",
+            connection,
+            dead_after=self.settings.dead_after.total_seconds(),
+            lease=self.settings.lease.total_seconds(),
+            hostname=hostname,
+        )
+        return read_health(row, self.settings.on_time if max_lag is None else max_lag)
+
+    def export(
+        self, *, managed_by: str | None = None, like: str | None = None, connection: Any = None
+    ) -> Iterator[str]:
+        """Iterate over the definitions in name order, each as one line of JSON, which `celery-pgbeat import` reads.
+
+        Without a connection each page of 1,000 rows is as it was when it was read.
+
+        Args:
+            managed_by: only rows of this owner.
+            like: only names like this, see `list`.
+            connection: read in this transaction.
+
+        Raises:
+            InvalidPeriodicTask: the JSON of a row cannot be read; names the row.
+
+        Example:
+            >>> print(*beat.export(like="night*"))
+            {"name": "nightly", "task": "shop.report", "schedule": "0 3 * * *", "timezone": "UTC", "managed_by": "api"}
+        """
+        others = dict.fromkeys(("task", "queue", "group_name", "enabled", "with_problem"))
+        filters = {**others, "managed_by": managed_by, "pattern": None if like is None else name_patterns.like(like)}
+        after = ""
+        while rows := self._queries.run("page_of_tasks", connection, **filters, limit=PAGE, after=after):
+            yield from (line_of(row) for row in rows)
+            after = rows[-1]["name"]
+
     def close(self) -> None:
         """Close this process's connections; the next statement opens new ones."""
         if (database := self._databases.get(os.getpid())) is not None:
             database.close()
+
+    def _known_settings(self) -> Settings | None:
+        """Return the settings if they are right and reading them loads no configuration; otherwise None."""
+        if self._settings is None and self._app is not None and not self._app.configured:
+            return None
+        try:
+            return self.settings
+        except PgBeatError:
+            return None
 
     @property
     def _queries(self) -> ApiQueries:
@@ -714,8 +873,7 @@ class PgBeat:
     def _row(self, statement: str, name: str, connection: Any) -> Mapping[str, Any]:
         rows = self._queries.run(statement, connection, name=name)
         if not rows:
-            meant = self._queries.similar_name(name, connection)
-            raise UnknownPeriodicTask(f"No periodic task is named {name!r}{question(meant) if meant else '.'}")
+            raise UnknownPeriodicTask(self._queries.unknown(name, connection))
         return rows[0]
 
     def _backfill(self, id: UUID | str, connection: Any) -> Backfill:

@@ -29,6 +29,7 @@ COMMANDS = {
     "explain": "Explain why a periodic task is, or is not, running now.",
     "jobs": "List the jobs, the latest first.",
     "add": "Add a periodic task, or change the columns that differ.",
+    "edit": "Change some columns of a periodic task.",
     "remove": "Remove periodic tasks.",
     "pause": "Pause periodic tasks.",
     "resume": "Resume paused periodic tasks.",
@@ -51,7 +52,7 @@ COMMANDS = {
 # The parts of the help, and the order of the commands in each. A command that no part names is in the last part.
 SECTIONS = {
     "Look": ("list", "show", "upcoming", "explain", "jobs"),
-    "Define": ("add", "remove", "validate", "export", "import"),
+    "Define": ("add", "edit", "remove", "validate", "export", "import"),
     "Run": ("trigger", "pause", "resume", "group", "backfill"),
     "Operate": ("health", "doctor", "nodes", "top"),
     "Set up": ("migrate", "sql", "demo"),

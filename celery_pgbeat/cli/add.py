@@ -12,6 +12,7 @@ from celery_pgbeat.cli.completion import group_names, one_of, periodic_task_name
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_coming_instant
+from celery_pgbeat.cli.no_beat import warn_without_beat
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.columns import Column
@@ -96,7 +97,7 @@ def add(
     """Declare the periodic task NAME: add it, or change what differs. An equal one is left untouched.
 
     The whole definition is declared: what is left out becomes the default. A pause, the next run and the jobs stay; a
-    changed schedule has its next run planned anew.
+    changed schedule has its next run planned anew. If no beat is alive to send it, a line on stderr says so.
 
     Exit codes: 0 created, changed or unchanged; 1 refused, or another owner manages it.
     """
@@ -120,3 +121,4 @@ def add(
         print_difference(name, "changed", changes)
     else:
         click.echo(f"{done.capitalize()} {name!r}.")
+    warn_without_beat(beat)

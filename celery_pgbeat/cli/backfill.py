@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from celery_pgbeat.choices import BackfillMode
 from celery_pgbeat.cli import confirmation
 from celery_pgbeat.cli.backfills import SUMMARY, as_pairs
 from celery_pgbeat.cli.choices import Choice
@@ -17,6 +18,7 @@ from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.confirmation import with_yes
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_instant
+from celery_pgbeat.cli.no_beat import warn_without_beat
 from celery_pgbeat.cli.output import as_json, instant, number, print_json, print_pairs
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
@@ -56,7 +58,7 @@ def backfill(
     name: str,
     since: datetime,
     until: datetime,
-    mode: str,
+    mode: BackfillMode,
     max_active: int,
     dry_run: bool,
     wait: bool,
@@ -67,7 +69,8 @@ def backfill(
 
     SINCE and UNTIL are in ISO 8601, or such as yesterday, now or 2d (ago). Without an offset they are read in the app's
     zone; without an app, in UTC. The command also works for a paused or finished row. It does not change the row's
-    next run or its count of runs. Occurrences that are older than pgbeat_retention count as missing.
+    next run or its count of runs. Occurrences that are older than pgbeat_retention count as missing. If no beat is
+    alive to submit them, a line on stderr says so.
 
     Exit codes: 0 started, or with --wait finished; 1 refused, or you answered no; with --wait also: the backfill was
     cancelled, could not go on, or you pressed Ctrl-C.
@@ -85,6 +88,7 @@ def backfill(
     made = beat.backfill(name, since, until, mode, max_active)
     if not as_json:
         click.echo(f"Started a backfill of {name!r}: {made.id}")
+    warn_without_beat(beat)
     if wait:
         made = _wait(beat, made)
     if as_json:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
+from celery_pgbeat.choices import BackfillState
 from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand
@@ -22,10 +23,10 @@ COLOURS = {"finished": "green", "cancelled": "yellow"}
 
 @click.command(cls=ApiCommand)
 @click.argument("name", required=False, shell_complete=periodic_task_names)
-@click.option("--state", type=Choice(("running", "finished", "cancelled")), help="Only backfills in this state.")
+@click.option("--state", type=Choice(get_args(BackfillState)), help="Only backfills in this state.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
 @as_json
-def backfills(name: str | None, state: str | None, limit: int, as_json: bool) -> None:
+def backfills(name: str | None, state: BackfillState | None, limit: int, as_json: bool) -> None:
     """List the backfills, the latest first; with NAME only those of that periodic task.
 
     Exit codes: 0 done; 1 NAME is unknown.

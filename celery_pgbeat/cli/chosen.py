@@ -11,8 +11,8 @@ import click
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.confirmation import confirm, is_terminal
 from celery_pgbeat.cli.failure import Failure
-from celery_pgbeat.cli.patterns import is_pattern, like, plain
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.name_patterns import is_pattern, like, plain
 
 SHOWN = 5  # names in a sentence; of more rows only the number
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import click
 
 from celery_pgbeat.cli.completion import group_names, task_names
-from celery_pgbeat.cli.patterns import is_pattern, like
+from celery_pgbeat.name_patterns import like
 
 
 def _read_pattern(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """Return the pattern as SQL's LIKE has it; with % and _ it may be written so."""
-    return like(value) if value is not None and is_pattern(value) else value
+    return None if value is None else like(value)
 
 
 with_like = click.option(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import get_args
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import click
 
+from celery_pgbeat.choices import JobState
 from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand, Failure
@@ -16,20 +18,7 @@ from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
 from celery_pgbeat.cli.target import Target
 
-STATES = (
-    "pending",
-    "sent",
-    "running",
-    "retrying",
-    "buffered",
-    "succeeded",
-    "failed",
-    "revoked",
-    "expired",
-    "lost",
-    "skipped",
-    "untracked",
-)
+STATES = get_args(JobState)
 COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yellow", "skipped": "yellow"}
 
 

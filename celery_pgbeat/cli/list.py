@@ -10,6 +10,7 @@ import click
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.filters import with_group_name, with_like, with_managed_by, with_queue, with_task
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
+from celery_pgbeat.cli.refused import as_row, print_refused
 from celery_pgbeat.cli.target import Target
 
 if TYPE_CHECKING:
@@ -41,31 +42,36 @@ def list(
     after: str,
     as_json: bool,
 ) -> None:
-    """List the periodic tasks in name order, a page at a time. Exit code 0."""
+    """List the periodic tasks in name order, a page at a time. Exit code 0.
+
+    What code declares and beats refuse has no row. A line on stderr names each, with the reason; with --json it is an
+    element whose state is `refused`, after the last row.
+    """
     from celery_pgbeat.api.rows import read_row
     from celery_pgbeat.columns import PeriodicTask
 
-    found = (
-        Target.current()
-        .operators()
-        .page_of_tasks(
-            limit=limit,
-            after=after,
-            pattern=like,
-            task=task,
-            queue=queue,
-            managed_by=managed_by,
-            group_name=group_name,
-            enabled=enabled,
-            with_problem=with_problem,
-        )
+    operators = Target.current().operators()
+    found = operators.page_of_tasks(
+        limit=limit,
+        after=after,
+        pattern=like,
+        task=task,
+        queue=queue,
+        managed_by=managed_by,
+        group_name=group_name,
+        enabled=enabled,
+        with_problem=with_problem,
     )
     rows = [read_row(PeriodicTask, row) for row in found]
+    # Of what is refused only the name and the app are known, and it is shown once: with the last page.
+    may_fit = (task, queue, group_name, enabled) == (None,) * 4 and len(rows) < limit
+    refused = operators.refused_declarations(pattern=like, managed_by=managed_by) if may_fit else []
     if as_json:
-        print_json(rows)
+        print_json([*rows, *map(as_row, refused)])
         return
     headings = ("NAME", "TASK", "SCHEDULE", "NEXT RUN", "STATE", "MANAGED BY")
     print_table(headings, [_cells(row) for row in rows], COLOURS)
+    print_refused(refused)
     if len(rows) == limit:
         click.echo(f"There may be more: --after {text(quote(rows[-1].name))}", err=True)
 

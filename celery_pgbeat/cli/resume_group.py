@@ -15,7 +15,7 @@ from celery_pgbeat.cli.target import Target
 @click.argument("name", shell_complete=group_names)
 @as_json
 def resume_group(name: str, as_json: bool) -> None:
-    """Resume a group. Missed runs are not caught up, and a row that was paused by itself stays paused."""
+    """Resume a group. Missed runs are not caught up, and a row that was paused by name stays paused."""
     with suggesting_groups(name):
         group = Target.current().beat().resume_group(name)
     print_result(group, f"Resumed the group {name!r}.", as_json)

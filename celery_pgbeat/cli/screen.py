@@ -43,14 +43,14 @@ class Screen:
         """Print a message that stays."""
         self._print(click.style(text, fg="red") if red else text)
 
-    def draw(self, view: View) -> None:
-        """Draw the table, or print the line."""
+    def draw(self, view: View, *, last: bool = False) -> None:
+        """Draw the table, or print the line; without a terminal only if it is time for one, or the last."""
         if self._is_terminal:
             size = shutil.get_terminal_size()
             table = view.table()[: size.lines - 1]
             self._print("\n".join(click.style(text[: size.columns - 1], fg=colour) for text, colour in table))
             self._drawn = len(table)
-        elif time.monotonic() >= self._next_line_at:
+        elif last or time.monotonic() >= self._next_line_at:
             self._next_line_at = time.monotonic() + LINE_EVERY
             self._print(view.line())
 

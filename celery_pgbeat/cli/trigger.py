@@ -7,6 +7,7 @@ import click
 from celery_pgbeat.cli.chosen import choose, one_name, spoken, with_names
 from celery_pgbeat.cli.confirmation import with_yes
 from celery_pgbeat.cli.failure import ApiCommand, Failure
+from celery_pgbeat.cli.no_beat import warn_without_beat
 from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
 
@@ -20,7 +21,7 @@ def trigger(names: tuple[str, ...], every: bool, force: bool, yes: bool, as_json
     """Start a job of periodic tasks now, even of a paused one. Their next runs do not change.
 
     NAME may be a pattern, see "Names and patterns" in docs/shell.md. Of several rows, those with a job that is not
-    final are left out and named.
+    final are left out and named. A beat sends the jobs. If none is alive, a line on stderr says so.
 
     Exit codes: 0 triggered; 1 a row was left out, or a name is unknown, a pattern matches nothing, or the question was
     not answered with yes: then nothing was triggered.
@@ -29,6 +30,7 @@ def trigger(names: tuple[str, ...], every: bool, force: bool, yes: bool, as_json
     if (name := one_name(names, every)) is not None:
         job = beat.trigger(name, force)
         print_result({"periodic_task": name, "job": job}, f"Triggered {name!r}: job {job}", as_json)
+        warn_without_beat(beat)
         return
     chosen = choose(names, every)
     chosen.confirm("Trigger", yes)
@@ -37,5 +39,6 @@ def trigger(names: tuple[str, ...], every: bool, force: bool, yes: bool, as_json
     busy = [name for name, job in jobs.items() if job is None]
     triggered = spoken([str(one["periodic_task"]) for one in made])
     print_result({"triggered": made, "not_triggered": busy}, f"Triggered {triggered}.", as_json)
+    warn_without_beat(beat)
     if busy:
         raise Failure(f"Not triggered, because a job is not final: {spoken(busy)}; --force starts one beside it")

@@ -92,6 +92,16 @@ class AdminQueries:
         """Return the name that may have been meant."""
         return self._api.similar_name(name)
 
+    def refused_declarations(
+        self, *, pattern: str | None = None, managed_by: str | None = None, limit: int = PAGE
+    ) -> list[Row]:
+        """Read what code declares and its beats refuse, in name order."""
+        return self._run("refused_declarations", pattern=pattern, managed_by=managed_by, limit=limit)
+
+    def apps(self) -> list[Row]:
+        """Read the apps whose beats live, the one that has the schema first."""
+        return self._run("apps")
+
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         """Open a transaction; what is done with its connection is done as a whole or not at all.
@@ -103,9 +113,9 @@ class AdminQueries:
         with translating(self.database), transactional.begin() as connection:
             yield connection
 
-    def hold(self, names: Collection[str], connection: Any) -> dict[str, str]:
+    def lock_rows(self, names: Collection[str], connection: Any) -> dict[str, str]:
         """Lock the periodic tasks of these names until the transaction ends; return the `managed_by` of each."""
-        return {row["name"]: row["managed_by"] for row in self._run("hold", connection, names=list(names))}
+        return {row["name"]: row["managed_by"] for row in self._run("lock_rows", connection, names=list(names))}
 
     def schedule(self, records: Iterable[str], connection: Any) -> int:
         """Declare periodic tasks, each a record as JSON text; return how many were new or differed."""

@@ -29,19 +29,19 @@ from celery_pgbeat.postgres.beat_results import (
     PendingWork,
     Recovered,
     Submitted,
+    as_history,
     as_uuid,
     in_utc,
     planning_values,
-    recalled,
     records,
 )
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import latest
 
-__all__ = ["BeatQueries", "Confirmed", "Judged", "PendingWork", "Recovered", "Submitted", "recalled"]
+__all__ = ["BeatQueries", "Confirmed", "Judged", "PendingWork", "Recovered", "Submitted", "as_history"]
 
 MOST_BUFFERED = 1000  # jobs of one periodic task that wait for their turn under `buffer_all`
-MOST_RECALLED = 2000  # jobs of the history that one step of a backfill looks at
+HISTORY_PAGE = 2000  # jobs of the history that one step of a backfill looks at
 
 
 class BeatQueries:
@@ -161,19 +161,19 @@ class BeatQueries:
         )
         return [row[0] for row in rows]
 
-    def release(self, names: Iterable[str] | None = None) -> int:
+    def release_buffered(self, names: Iterable[str] | None = None) -> int:
         """Release the buffered jobs whose turn it is, of these periodic tasks or of all; returns how many."""
-        (row,) = self._run("release", names=None if names is None else list(names))
+        (row,) = self._run("release_buffered", names=None if names is None else list(names))
         return int(row[0])
 
-    def admit(self, batch: int) -> int:
+    def grant_slots(self, batch: int) -> int:
         """Give the free slots of groups to up to `batch` jobs that wait for one; return how many got one."""
-        (row,) = self._run("admit", batch=batch)
+        (row,) = self._run("grant_slots", batch=batch)
         return int(row[0])
 
-    def regroup(self) -> list[str]:
+    def sync_group_pauses(self) -> list[str]:
         """Bring rows in line with their groups, where one joined its group as that was paused."""
-        return [row[0] for row in self._run("regroup")]
+        return [row[0] for row in self._run("sync_group_pauses")]
 
     def still_marked(self, names: Sequence[str]) -> set[str]:
         """Return which of these rows still have this beat's mark: a submit skipped them, because they were locked."""
@@ -215,10 +215,10 @@ class BeatQueries:
             for record in records(rows)
         ]
 
-    def hold_back(self, held: Sequence[tuple[uuid.UUID, datetime]]) -> int:
-        """Hold back jobs that this beat has taken over and may not send yet, each until an instant."""
+    def postpone_jobs(self, held: Sequence[tuple[uuid.UUID, datetime]]) -> int:
+        """Postpone jobs that this beat has taken over and may not send yet, each until an instant."""
         jobs, untils = [str(job) for job, _ in held], [until for _, until in held]
-        return len(self._run("hold_back", beat=self.beat, jobs=jobs, untils=untils))
+        return len(self._run("postpone_jobs", beat=self.beat, jobs=jobs, untils=untils))
 
     def mark_backfill(
         self, default_timezone: str, lazy_names: Sequence[str] = (), but: Iterable[uuid.UUID] = ()
@@ -240,9 +240,9 @@ class BeatQueries:
             found.backfill = uuid.UUID(str(found.backfill))
         return found
 
-    def recall(self, name: str, after: datetime, until: datetime, most: int = MOST_RECALLED) -> History:
-        """Recall which occurrences after an instant have had a job, the oldest first, and whether each has failed."""
-        return recalled(self._run("recall", periodic_task=name, after=after, until=until, most=most))
+    def backfill_history(self, name: str, after: datetime, until: datetime, most: int = HISTORY_PAGE) -> History:
+        """Read which occurrences after an instant have had a job, the oldest first, and whether each has failed."""
+        return as_history(self._run("backfill_history", periodic_task=name, after=after, until=until, most=most))
 
     def submit_backfill(
         self,
@@ -292,9 +292,9 @@ class BeatQueries:
         """Set `check_at` of up to `batch` jobs that are in time to their deadline."""
         return len(self._run("recheck", batch=batch, lease=self.lease))
 
-    def recheck_ahead(self) -> int:
+    def recheck_future_marks(self) -> int:
         """Find the unsent jobs that were marked before the clock was set back."""
-        return len(self._run("recheck_ahead", lease=self.lease))
+        return len(self._run("recheck_future_marks", lease=self.lease))
 
     def judge(self, batch: int, resending: bool) -> list[Judged]:
         """Decide about jobs that have been silent past busy_until: send again, run again, or lost."""
@@ -305,15 +305,15 @@ class BeatQueries:
         """Read the jobs whose end no worker reports, and that are in the way of others, or are past busy_until."""
         return [cast(uuid.UUID, as_uuid(row[0])) for row in self._run("unreported", batch=batch, names=list(names))]
 
-    def untrack(self, acts_as: str) -> int:
+    def lower_tracking(self, acts_as: str) -> int:
         """Stop waiting for reports that no worker sends: jobs at the broker are tracked as `full` acts here."""
-        (row,) = self._run("untrack", acts_as=acts_as)
+        (row,) = self._run("lower_tracking", acts_as=acts_as)
         return int(row[0])
 
-    def settle(self, told: Sequence[tuple[uuid.UUID, str]]) -> int:
-        """Settle jobs that no worker reports, each in the final state that the result backend has."""
+    def finish_by_result(self, told: Sequence[tuple[uuid.UUID, str]]) -> int:
+        """Finish jobs that no worker reports, each in the final state that the result backend has."""
         jobs, states = [str(job) for job, _ in told], [state for _, state in told]
-        return len(self._run("settle", jobs=jobs, states=states))
+        return len(self._run("finish_by_result", jobs=jobs, states=states))
 
     def finish_eager(self, ended: Sequence[tuple[uuid.UUID, str, str | None]]) -> int:
         """Finish pending jobs of this beat whose tasks have run in the beat itself, each in its final state."""
@@ -328,7 +328,7 @@ class BeatQueries:
         )
 
     def refuse(self, refused: Sequence[tuple[uuid.UUID, str]]) -> list[uuid.UUID]:
-        """Record that the broker, though reachable, refused these jobs' messages; returns those now lost."""
+        """Record that messages could not be made, or that a broker in reach refused them; returns the jobs now lost."""
         rows = self._run(
             "refuse",
             beat=self.beat,
@@ -352,21 +352,23 @@ class BeatQueries:
         """
         return [(row[0], row[1]) for row in self._run("pause_failing", batch=batch)]
 
-    def announce(self, hostname: str, pid: int, version: str) -> None:
+    def announce_node(self, hostname: str, pid: int, version: str) -> None:
         """Announce this beat, or record that it is still alive."""
-        self._run("announce", node=self.beat, role="beat", hostname=hostname, pid=pid, version=version, tracking=False)
+        self._run(
+            "announce_node", node=self.beat, role="beat", hostname=hostname, pid=pid, version=version, tracking=False
+        )
 
-    def sign_off(self, nodes: Sequence[str]) -> None:
+    def remove_beats(self, nodes: Sequence[str]) -> None:
         """Take beats that have ended off the list."""
-        self._run("sign_off", nodes=list(nodes))
+        self._run("remove_beats", nodes=list(nodes))
 
-    def peers(self, hostname: str) -> list[str]:
+    def beats_of_host(self, hostname: str) -> list[str]:
         """List the beats of this host: a starting beat checks which of them are dead."""
-        return [row[0] for row in self._run("peers", hostname=hostname, beat=self.beat)]
+        return [row[0] for row in self._run("beats_of_host", hostname=hostname, beat=self.beat)]
 
-    def free(self, beats: Sequence[str]) -> tuple[int, int]:
-        """Free what dead beats left: their marks and their unsent jobs."""
-        (row,) = self._run("free", beats=list(beats), lease=self.lease)
+    def clear_dead_beats(self, beats: Sequence[str]) -> tuple[int, int]:
+        """Clear what dead beats left: their marks and their unsent jobs."""
+        (row,) = self._run("clear_dead_beats", beats=list(beats), lease=self.lease)
         return row[0], row[1]
 
     def forget_nodes(self) -> bool:

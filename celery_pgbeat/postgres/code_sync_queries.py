@@ -7,7 +7,7 @@ says so until it has committed. So of two versions of the code one writes at a t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -38,34 +38,48 @@ class CodeSyncQueries:
         self._queries = ApiQueries(schema, lambda: database)
         self._manager = manager
 
-    def claim(self, declared_hash: str, dead_after: timedelta, starting: bool) -> Claim:
+    def announce_declaration(self, declared_hash: str, dead_after: timedelta, starting: bool) -> Claim:
         """Record that a beat with this declaration lives, and put it in force unless a later one has a living beat."""
-        (row,) = self._run("claim", declared_hash, dead_after=dead_after.total_seconds(), starting=starting)
+        (row,) = self._run(
+            "announce_declaration", declared_hash, dead_after=dead_after.total_seconds(), starting=starting
+        )
         return Claim(row["revision"], row["overruled"])
 
-    def declare(
+    def insert_declared(
         self, declared_hash: str, definitions: Iterable[Record], running_first: Collection[str] = ()
     ) -> list[str]:
         """Insert what code declares and the table does not have; return the names of the new rows."""
-        rows = self._run("declare", declared_hash, definitions=_json(definitions), running_first=list(running_first))
+        rows = self._run(
+            "insert_declared", declared_hash, definitions=_json(definitions), running_first=list(running_first)
+        )
         return [row["name"] for row in rows]
 
-    def amend(self, declared_hash: str, definitions: Iterable[Record], defaults: Record) -> dict[str, list[str]]:
+    def update_declared(
+        self, declared_hash: str, definitions: Iterable[Record], defaults: Record
+    ) -> dict[str, list[str]]:
         """Write the columns that code has changed; return them by the name of the row."""
-        rows = self._run("amend", declared_hash, definitions=_json(definitions), defaults=json.dumps(dict(defaults)))
+        rows = self._run(
+            "update_declared", declared_hash, definitions=_json(definitions), defaults=json.dumps(dict(defaults))
+        )
         return {row["name"]: row["changed"] for row in rows}
 
-    def restore(self, declared_hash: str, names: Collection[str]) -> list[str]:
+    def resume_declared(self, declared_hash: str, names: Collection[str]) -> list[str]:
         """Resume the rows that code declares again; return their names."""
-        return [row["name"] for row in self._run("restore", declared_hash, names=list(names))]
+        return [row["name"] for row in self._run("resume_declared", declared_hash, names=list(names))]
 
-    def withdraw(self, declared_hash: str, names: Collection[str], reason: str) -> list[str]:
+    def pause_undeclared(self, declared_hash: str, names: Collection[str], reason: str) -> list[str]:
         """Pause the rows that code no longer declares; `names` are those that it does."""
-        return [row["name"] for row in self._run("withdraw", declared_hash, names=list(names), reason=reason)]
+        return [row["name"] for row in self._run("pause_undeclared", declared_hash, names=list(names), reason=reason)]
 
-    def behind(self, definitions: Iterable[Record], names: Collection[str]) -> dict[str, str]:
+    def record_refused(self, declared_hash: str, refused: Mapping[str, str]) -> None:
+        """Record what code declares and its beats refuse, with the reasons, in place of what was recorded before."""
+        self._run("record_refused", declared_hash, names=list(refused), reasons=list(refused.values()))
+
+    def find_differences(self, definitions: Iterable[Record], names: Collection[str]) -> dict[str, str]:
         """Return, with their managers, the rows that are not as code declares them."""
-        rows = self._queries.run("behind", manager=self._manager, definitions=_json(definitions), names=list(names))
+        rows = self._queries.run(
+            "find_differences", manager=self._manager, definitions=_json(definitions), names=list(names)
+        )
         return {row["name"]: row["managed_by"] for row in rows}
 
     def declared(self) -> dict[str, Record]:

@@ -122,12 +122,12 @@ class WorkerQueries:
             )
         return False
 
-    def start_late(self, start: Start, silence: timedelta) -> bool:
+    def start_lost(self, start: Start, silence: timedelta) -> bool:
         """Start a job that was given up for lost before it ever started, if nothing of its name has started since."""
         dead_after = silence.total_seconds()
         for _ in range(3):
             try:
-                return self._changed("start_late", **_named(start), task=start.task, dead_after=dead_after)
+                return self._changed("start_lost", **_named(start), task=start.task, dead_after=dead_after)
             except IntegrityError:
                 # A job of the name was made or started at this very moment: the next try sees it.
                 continue
@@ -164,9 +164,9 @@ class WorkerQueries:
         )
         return {job for (job,) in rows}
 
-    def overrule(self, start: Start, error: str) -> bool:
-        """Overrule `failed` by `revoked`: a terminated child reports a failure before its parent can speak."""
-        return self._changed("overrule", job=start.job, run=start.run, attempt=start.attempt, error=error)
+    def revoke_failed(self, start: Start, error: str) -> bool:
+        """Replace `failed` by `revoked`: a terminated child reports a failure before its parent can speak."""
+        return self._changed("revoke_failed", job=start.job, run=start.run, attempt=start.attempt, error=error)
 
     def retry(self, start: Start, delay: timedelta, error: str) -> bool:
         """Record that a job will be retried: it stays in the way until the next attempt ends."""
@@ -179,12 +179,12 @@ class WorkerQueries:
         """
         return self._changed("requeue", **_fenced(start), error=error, resend=resend)
 
-    def lose(self, start: Start, error: str) -> bool:
+    def give_up_start(self, start: Start, error: str) -> bool:
         """Give up a start whose process died: the job is lost, or left to its silence where it may run again.
 
         Returns whether the job is lost.
         """
-        return self._changed("lose", job=start.job, run=start.run, token=start.token, error=error)
+        return self._changed("give_up_start", job=start.job, run=start.run, token=start.token, error=error)
 
     def end_unstarted(
         self, copy: MessageCopy, state: str, worker: str, *, reason: str | None = None, error: str | None = None
@@ -233,10 +233,10 @@ class WorkerQueries:
         rows = self.database.run("stop_request_of", **_fenced(start))
         return StopRequest(start.token, rows[0].stop_request) if rows and rows[0].stop_request is not None else None
 
-    def announce(self, node: NodeId) -> None:
+    def announce_node(self, node: NodeId) -> None:
         """Announce a node, or record that it is still alive."""
         self.database.run(
-            "announce",
+            "announce_node",
             node=str(node),
             role="worker",
             hostname=node.hostname,
@@ -245,9 +245,13 @@ class WorkerQueries:
             tracking=True,
         )
 
-    def leave(self, node: NodeId) -> None:
+    def apps(self) -> list[str]:
+        """Read the apps whose beats live, the one that has the schema first."""
+        return [row[0] for row in self.database.run("apps")]
+
+    def remove_worker(self, node: NodeId) -> None:
         """Take a worker that has ended off the list."""
-        self.database.run("leave", node=str(node))
+        self.database.run("remove_worker", node=str(node))
 
     def _changed(self, name: str, **parameters: Any) -> bool:
         return bool(self.database.run(name, **parameters))

@@ -10,8 +10,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
+# Pages about a project in examples/, of the same name: a block that begins with a file's name is an excerpt of it.
+PROJECTS = {page: project for page in PAGES if (project := ROOT / "examples" / page.stem).is_dir()}
 
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")  # as pages name a test
+FILE = re.compile(r"# ([\w/]+\.py)\n")  # the first line of an excerpt
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -22,6 +25,17 @@ class Block:
     language: str
     text: str
     line: int
+
+    @property
+    def file(self) -> str | None:
+        """The file of the page's project that the block is an excerpt of."""
+        found = FILE.match(self.text)
+        return found.group(1) if found else None
+
+    @property
+    def excerpt(self) -> str:
+        """The text without the line that names the file."""
+        return FILE.sub("", self.text, count=1)
 
 
 def blocks(page: Path) -> list[Block]:

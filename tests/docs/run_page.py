@@ -1,5 +1,7 @@
 """Runs the blocks of one page from top to bottom, as a reader would: Python in one session, SQL, and our commands.
 
+A page about a project in examples/ runs in that project; what it quotes from a file must be in the file.
+
 A program of its own: `python -m tests.docs.run_page PAGE`, with the URLs of a migrated database and of a broker in
 PGBEAT_URL and CELERY_BROKER_URL. They take the place of those that the pages write.
 """
@@ -16,12 +18,12 @@ from pathlib import Path
 
 import psycopg2
 
-from tests.docs.pages import Block, blocks
+from tests.docs.pages import PROJECTS, Block, blocks
 
 WRITTEN = {"postgresql://localhost/shop": "PGBEAT_URL", "redis://localhost": "CELERY_BROKER_URL"}
-OURS = ("celery-pgbeat ",)
+OURS = ("celery-pgbeat ", "celery -A shop pgbeat ", "python manage.py ")
 LEFT_OUT = ("celery-pgbeat demo",)  # it has a test of its own
-ALLOWED = {"celery-pgbeat health": 3}  # no beat runs here
+ALLOWED = {"celery-pgbeat health": 3, "celery-pgbeat doctor": 1}  # no beat runs here
 
 
 def run_python(block: Block, page: str, session: types.ModuleType) -> None:
@@ -53,12 +55,35 @@ def run_shell(block: Block, page: str) -> None:
             raise SystemExit(f"{page}:{number}: {command}\n{done.stdout}{done.stderr}")
 
 
+def enter(project: Path) -> types.ModuleType:
+    """Go to a project of the examples, and return a session in it."""
+    os.chdir(project)
+    sys.path.insert(0, str(project))
+    os.environ["DATABASE_URL"] = os.environ["PGBEAT_URL"]
+    if (project / "manage.py").exists():
+        import django
+
+        os.environ["DJANGO_SETTINGS_MODULE"] = "shop.settings"
+        django.setup()
+    return types.ModuleType("session")
+
+
+def check_excerpt(block: Block, project: Path, page: str) -> None:
+    """Fail if the project's file does not have the block's text."""
+    text = (project / str(block.file)).read_text(encoding="utf-8")
+    if block.excerpt not in text:
+        raise SystemExit(f"{page}:{block.line}: {block.file} of {project} does not say this")
+
+
 def main(page: Path) -> None:
     """Run a page."""
-    session = types.ModuleType("shop")
-    sys.modules["shop"] = session
+    project = PROJECTS.get(page)
+    session = types.ModuleType("shop") if project is None else enter(project)
+    sys.modules[session.__name__] = session
     for block in blocks(page):
-        if block.language == "python":
+        if project is not None and block.file is not None:
+            check_excerpt(block, project, str(page))
+        elif block.language == "python":
             run_python(block, str(page), session)
         elif block.language == "sql":
             run_sql(block)

@@ -92,7 +92,42 @@ def test_the_plain_sql_runs_as_psql_runs_it(cluster: Cluster) -> None:
     assert (False, "holidays") == (paused["enabled"], paused["pause_reason"])
 
 
-@pytest.mark.parametrize("example", ["quickstart", "plain_sql"])
+@pytest.mark.slow
+def test_the_django_project_runs_with_a_reminder_that_is_committed_with_its_order(cluster: Cluster) -> None:
+    variables = {**environment(cluster, "django"), "DATABASE_URL": cluster.database}
+    manage = EXAMPLES / "django" / "manage.py"
+    shell(variables, manage, "migrate")
+    cluster.worker(app="shop", environment=variables)
+    cluster.beat(app="shop", environment=variables)
+
+    shell(variables, manage, "shell", "-c", "from shop.orders import place_order; place_order('ada@example.com')")
+    shell(variables, "-m", "celery", "-A", "shop", "pgbeat", "trigger", "remind-1")
+    eventually(lambda: states(cluster, "remind-1") == ["succeeded"], 30, "Ada was reminded")
+    eventually(lambda: "succeeded" in states(cluster, "poll-inbox"), 30, "the inbox was polled")
+
+    assert "Europe/Berlin" == row(cluster.database, "nightly-report")["timezone"]
+    assert "remind-1" in shell(variables, "-m", "celery", "-A", "shop", "pgbeat", "list")
+
+
+@pytest.mark.slow
+def test_the_fastapi_app_stores_an_order_with_its_reminder_and_a_worker_runs_it(cluster: Cluster) -> None:
+    variables = environment(cluster, "fastapi")
+    cluster.worker(app="shop", environment=variables)
+    cluster.beat(app="shop", environment=variables)
+
+    shell(
+        variables,
+        "-c",
+        "from fastapi.testclient import TestClient; from shop import web\n"
+        "with TestClient(web) as client:\n"
+        "    client.post('/orders', params={'email': 'ada@example.com'}).raise_for_status()\n"
+        "    client.post('/orders/1/remind').raise_for_status()\n",
+    )
+    eventually(lambda: states(cluster, "remind-1") == ["succeeded"], 30, "Ada was reminded")
+    eventually(lambda: "succeeded" in states(cluster, "poll-inbox"), 30, "the inbox was polled")
+
+
+@pytest.mark.parametrize("example", sorted(each.name for each in EXAMPLES.iterdir() if each.is_dir()))
 def test_an_example_has_a_readme_of_about_ten_lines(example: str) -> None:
     lines = Path(EXAMPLES / example / "README.md").read_text(encoding="utf-8").splitlines()
 

@@ -45,7 +45,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "reading notifications": (listen.DRAINED_WITHIN, listen.FLOOD_PAUSE),
     "missed occurrences": (catchup.CAUGHT_UP_AT_MOST,),
     "jobs that wait under `buffer_all`": (beat_queries.MOST_BUFFERED,),
-    "the history that one step": (beat_queries.MOST_RECALLED,),
+    "the history that one step": (beat_queries.HISTORY_PAGE,),
     "the text of a `problem`": (planner.LONGEST_PROBLEM,),
     "log lines about one row": (log_throttle.MOST,),
     "entries that": (entries.LIMIT,),

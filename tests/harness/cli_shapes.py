@@ -117,6 +117,7 @@ SHAPES: dict[str, Any] = {
     "upcoming": [{"name": str, "next_run_at": instant, "planned_for": maybe(instant)}],
     "jobs": [JOB],
     "add": {"done": str, "changes": CHANGES, "row": PERIODIC_TASK},
+    "edit": {"name": str, "applied": bool, "changes": CHANGES},
     "remove": {"removed": [str]},
     "pause": PERIODIC_TASK,
     "resume": PERIODIC_TASK,
@@ -171,5 +172,9 @@ SHAPES: dict[str, Any] = {
         "problems": [PROBLEM],
     },
     "doctor": {"well": bool, "findings": [FINDING], "checked": [str], "skipped": each(str)},
-    "health": {"healthy": bool, "checks": {"database": CHECK, "schema": CHECK, "beats": CHECK, "lag": CHECK}},
+    "health": {
+        "healthy": bool,
+        "checks": {"database": CHECK, "schema": CHECK, "beats": CHECK, "lag": CHECK},
+        "refused": [{"name": str, "app": str, "reason": str, "seen_at": instant}],
+    },
 }

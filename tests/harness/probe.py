@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -104,23 +106,45 @@ def end(url: str, run: uuid.UUID, *, failed: bool) -> None:
     _record(url, _END, {"id": str(run), "failed": failed})
 
 
+class _Kept(threading.local):
+    """The connection of this thread, or greenlet, of this process."""
+
+    connection: Any = None
+    owner: tuple[int, str] | None = None
+
+    def of(self, url: str) -> Any:
+        """Return the connection; make it if there is none yet."""
+        if self.connection is None or self.owner != (os.getpid(), url):
+            self.connection = psycopg2.connect(url)
+            self.connection.autocommit = True
+            self.owner = (os.getpid(), url)
+        return self.connection
+
+
+_kept = _Kept()
+
+
 def _record(url: str, statement: str, values: Mapping[str, Any]) -> None:
     """Write even if the database is away for a while: then the instant is reckoned back, by the age of what happened.
 
-    A commit whose answer was lost is sent again; the id, which we chose, keeps it from counting twice.
+    A commit whose answer was lost is sent again; the id, which we chose, keeps it from counting twice. The connection
+    is kept: to connect for each record takes more of the processors than the work of beats and workers does.
     """
     happened = time.monotonic()
     while True:
         try:
-            return _execute(url, statement, {**values, "age": time.monotonic() - happened})
-        except psycopg2.OperationalError:
+            connection = _kept.of(url)
+            with connection.cursor() as cursor:
+                return cursor.execute(statement, {**values, "age": time.monotonic() - happened})
+        except (psycopg2.OperationalError, psycopg2.InterfaceError):
+            _kept.connection = None
             if time.monotonic() - happened > PATIENCE:
                 raise
             time.sleep(0.1)
 
 
-def _execute(url: str, statement: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> None:
+def _execute(url: str, statement: str) -> None:
     with closing(psycopg2.connect(url)) as connection:
         connection.autocommit = True
         with connection.cursor() as cursor:
-            cursor.execute(statement, values or None)
+            cursor.execute(statement)

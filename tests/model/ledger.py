@@ -29,16 +29,16 @@ CHANGES: dict[str, set[tuple[str, str]]] = {
     "recover": {("pending", "skipped")} | _TURN,
     "refuse": {("pending", "lost")} | _TURN,
     "judge": {(state, "pending") for state in ("sent", "running", "retrying")} | _GIVEN_UP | _TURN,
-    "release": _TURN,
+    "release_buffered": _TURN,
     "start": {(state, "running") for state in ("pending", "sent", "running", "retrying", "lost")}
     | {(state, "skipped") for state in ("pending", "sent", "buffered")},
     "heartbeat": {("pending", "running"), ("sent", "running")},
     "finish": {(state, end) for state in ("pending", "sent", "running") for end in _ENDED} | _ASKED | _TURN,
     "retry": {(state, "retrying") for state in ("pending", "sent", "running")} | _ASKED | _TURN,
     "requeue": {("running", "pending"), ("running", "sent")} | _ASKED | _TURN,
-    "lose": {("running", "lost")} | _TURN,
+    "give_up_start": {("running", "lost")} | _TURN,
     "expire": {(state, "expired") for state in ("pending", "sent", "retrying")} | _TURN,
-    "admit": _TURN,
+    "grant_slots": _TURN,
     "trigger": {(NEW, "pending"), (NEW, "buffered")},
 }
 # Who moves a next run: the submit of that very occurrence, planning a changed row, and people.

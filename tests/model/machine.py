@@ -248,9 +248,9 @@ class Model(RuleBasedStateMachine):
 
     @precondition(lambda self: self.ledger.has("buffered"))
     @rule(number=beats, batch=st.sampled_from([1, BATCH]))
-    def admit(self, number: int, batch: int) -> None:
-        self.world.beats[number].store.admit(batch)
-        self.look("admit")
+    def grant_slots(self, number: int, batch: int) -> None:
+        self.world.beats[number].store.grant_slots(batch)
+        self.look("grant_slots")
 
     @precondition(lambda self: self.ledger.has("pending", "sent", "running", "retrying"))
     @rule(number=beats)
@@ -272,8 +272,8 @@ class Model(RuleBasedStateMachine):
     @rule(number=beats)
     def keep_house(self, number: int) -> None:
         store = self.world.beats[number].store
-        store.release()
-        self.look("release")
+        store.release_buffered()
+        self.look("release_buffered")
         store.resume_due()
         self.look("resume_due")
 
@@ -355,7 +355,7 @@ class Model(RuleBasedStateMachine):
     @precondition(lambda self: self.world.bodies)
     @rule(
         place=places,
-        end=st.sampled_from(["succeeded", "succeeded", "failed", "retry", "lose", "requeue"]),
+        end=st.sampled_from(["succeeded", "succeeded", "failed", "retry", "give_up_start", "requeue"]),
         resend=st.booleans(),
         later=rarely,
     )
@@ -365,8 +365,8 @@ class Model(RuleBasedStateMachine):
         if end == "retry":
             self.world.queue.append(MessageCopy(start.job, start.run, start.attempt + 1))  # Celery does so first
             self._report("retry", start, partial(reports.retry, start, SECOND, "it failed"), later)
-        elif end == "lose":
-            self._report("lose", start, partial(reports.lose, start, "its process died"), later)
+        elif end == "give_up_start":
+            self._report("give_up_start", start, partial(reports.give_up_start, start, "its process died"), later)
         elif end == "requeue":
             self._report("requeue", start, partial(reports.requeue, start, "its process died", resend), later=False)
             self.world.queue.append(MessageCopy(start.job, start.run, start.attempt))
@@ -413,7 +413,7 @@ class Model(RuleBasedStateMachine):
             self.author.let_go(keep=True)
             self.look("author")
         beat = self.world.new_beat()
-        beat.store.recheck_ahead()
+        beat.store.recheck_future_marks()
         self.look("recheck")
         for _ in range(TURNS_TO_REST):
             if self._turn(beat):
@@ -445,8 +445,8 @@ class Model(RuleBasedStateMachine):
         beat.store.recheck(BATCH)
         self.look("recheck")
         self._plan_what_is_new(beat)
-        beat.store.admit(BATCH)
-        self.look("admit")
+        beat.store.grant_slots(BATCH)
+        self.look("grant_slots")
         self.world.recover(beat)
         self.look("recover")
         self.world.mark(beat)

@@ -169,7 +169,7 @@ class World:
                     beat.unsent.append(Unsent(job, 0, marked.lease_ends))
             waiting = [answer.name for answer in answers if answer.waits]
             if waiting:
-                beat.store.release(waiting)
+                beat.store.release_buffered(waiting)
         return {answer.name for answer in answers}
 
     def publish(self, beat: Beat) -> None:
@@ -226,7 +226,7 @@ class World:
         successor = self.new_beat()
         self.beats[self.beats.index(beat)] = successor
         if at_home:
-            successor.store.free([beat.id])
+            successor.store.clear_dead_beats([beat.id])
 
     # What workers do.
 

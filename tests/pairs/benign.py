@@ -43,13 +43,13 @@ SUBMITS = frozenset({"submit", "submit, not judging", "submit_free"})
 BENIGN = (
     Benign(
         SUBMITS,
-        frozenset({"free"}),
+        frozenset({"clear_dead_beats"}),
         (r"active_job\.marked_at: None -> .+", r"active_job\.marked_by: None -> .+"),
         "A beat dies while its submit is under way: the beat that frees what it left does not see the job of that "
         "submit. The job is sent when the lease is over.",
     ),
     Benign(
-        frozenset({"start_late"}),
+        frozenset({"start_lost"}),
         SUBMITS,
         (
             r"finished_job\.blocked_by: .+ -> None",
@@ -62,8 +62,8 @@ BENIGN = (
         "`blocked_by`, and under no policy waits for that job or asks it to end. The tick after it does.",
     ),
     Benign(
-        frozenset({"rename", "start_late"}),
-        frozenset({"rename", "start_late"}),
+        frozenset({"rename", "start_lost"}),
+        frozenset({"rename", "start_lost"}),
         (r"active_job\.exclusive: (False -> True|True -> False)", r"periodic_task_state\.row_created_at: None -> .+"),
         "A row is renamed while a lost job of it starts late: whether that job, and the time of its start, are in the "
         "way of a row made anew under the old name depends on what the start has read.",

@@ -75,16 +75,16 @@ def _of_sending(said: Callable[..., Statement], job: Job) -> Iterator[Statement]
     yield said("refuse", lambda store: store.refuse([(job.id, "refused")]), once=True, **held)
     yield said("give_back", lambda store: store.give_back([job.id]), once=True, **held)
     yield said("skip", lambda store: store.skip([job.id], "not_allowed"), once=True, **held)
-    yield said("free", lambda store: store.free([job.holder]), B, job.about, once=True)
+    yield said("clear_dead_beats", lambda store: store.clear_dead_beats([job.holder]), B, job.about, once=True)
 
 
 def _of_upkeep(texts: Texts, memory: Memory) -> Iterator[Statement]:
     calls: dict[str, Callable[[BeatQueries], object]] = {
         "judge": lambda store: store.judge(BATCH, True),
         "recheck": lambda store: store.recheck(BATCH),
-        "release": lambda store: store.release(),
-        "admit": lambda store: store.admit(BATCH),
-        "regroup": lambda store: store.regroup(),
+        "release_buffered": lambda store: store.release_buffered(),
+        "grant_slots": lambda store: store.grant_slots(BATCH),
+        "sync_group_pauses": lambda store: store.sync_group_pauses(),
         "resume_due": lambda store: store.resume_due(),
         "pause_failing": lambda store: store.pause_failing(BATCH),
     }
@@ -93,8 +93,8 @@ def _of_upkeep(texts: Texts, memory: Memory) -> Iterator[Statement]:
     for verb, call in calls.items():
         text = texts.of_beat(B, call)
         yield Statement(verb, text, again=text)
-    for verb, acts_as in (("untrack, send", "send"), ("untrack, result", "result")):
-        yield Statement(verb, texts.of_beat(B, lambda store, acts_as=acts_as: store.untrack(acts_as)))
+    for verb, acts_as in (("lower_tracking, send", "send"), ("lower_tracking, result", "result")):
+        yield Statement(verb, texts.of_beat(B, lambda store, acts_as=acts_as: store.lower_tracking(acts_as)))
 
 
 def _of_workers(texts: Texts, memory: Memory) -> Iterator[Statement]:
@@ -104,12 +104,12 @@ def _of_workers(texts: Texts, memory: Memory) -> Iterator[Statement]:
         yield from _of_starts(texts, job)
         if job.state != "lost":
             yield from _of_a_start(texts, job)
-            told = texts.of_beat(B, lambda store, job=job: store.settle([(job.id, "succeeded")]))
-            yield Statement("settle", told, job.about)
+            told = texts.of_beat(B, lambda store, job=job: store.finish_by_result([(job.id, "succeeded")]))
+            yield Statement("finish_by_result", told, job.about)
 
 
 def _of_starts(texts: Texts, job: Job) -> Iterator[Statement]:
-    verb = "start_late" if job.state == "lost" else "start_spaced" if job.spaced else "start"
+    verb = "start_lost" if job.state == "lost" else "start_spaced" if job.spaced else "start"
     starts = {verb: (NEW, 0), f"{verb} of a copy": (COPY, 0)}
     if job.state in ("running", "retrying"):
         starts["start of the next attempt"] = (NEW, job.attempt + (job.state == "running"))
@@ -120,7 +120,7 @@ def _of_starts(texts: Texts, job: Job) -> Iterator[Statement]:
         def call(reports: WorkerQueries, start: Start = start, verb: str = verb) -> object:
             return getattr(reports, verb)(start, SILENCE)
 
-        tries = 3 if verb == "start_late" else 1
+        tries = 3 if verb == "start_lost" else 1
         yield Statement(name, texts.of_worker(call), job.about, answered=True, tries=tries, beside=beside)
 
 
@@ -132,7 +132,7 @@ def _of_a_start(texts: Texts, job: Job) -> Iterator[Statement]:
         "retry": lambda reports: reports.retry(start, timedelta(minutes=1), "it failed"),
         "requeue": lambda reports: reports.requeue(start, "stopped"),
         "requeue, to be sent again": lambda reports: reports.requeue(start, "stopped", resend=True),
-        "lose": lambda reports: reports.lose(start, "killed"),
+        "give_up_start": lambda reports: reports.give_up_start(start, "killed"),
         "heartbeat": lambda reports: reports.heartbeat(WORKER, [start], SILENCE),
         "end_unstarted": lambda reports: reports.end_unstarted(
             MessageCopy(job.id, job.run, job.attempt), "revoked", WORKER, error="revoked"
@@ -167,7 +167,7 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
     files: dict[str, tuple[str, dict[str, object]]] = {
         "trigger": ("trigger", {"name": NAME, "force": False}),
         "trigger, force": ("trigger", {"name": NAME, "force": True}),
-        "pause": ("pause", {"name": NAME, "reason": None, "until": None}),
+        "pause": ("pause", {"name": NAME, "reason": None, "until": None, "seconds": None}),
         "resume": ("resume", {"name": NAME}),
         "pause_many": ("pause_many", {"names": [NAME], "reason": None, "until": None}),
         "resume_many": ("resume_many", {"names": [NAME]}),
@@ -188,7 +188,7 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
         ),
         "cancel_backfill": ("cancel_backfill", {"id": str(BACKFILL)}),
     }
-    held = texts.of_file("hold", names=[NAME])
+    held = texts.of_file("lock_rows", names=[NAME])
     many = texts.of_file("trigger_many", names=[NAME], force=False)
     yield Statement("trigger_many", f"{held}; {many}", answered=True, by_author=True)
     for verb, (name, parameters) in files.items():

@@ -38,15 +38,15 @@ ONCE_WRONG: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "a job that is to be sent again is asked to end": ("due, cancel_other, sent in vain", [("judge", "submit")]),
     "a lost job starts beside the next tick": (
         "due, skip, lost, not exclusive",
-        [("start_late", "submit_free"), ("submit_free", "start_late")],
+        [("start_lost", "submit_free"), ("submit_free", "start_lost")],
     ),
     "a lost job starts beside one that is triggered": (
         "due, skip, lost, not exclusive",
-        [("start_late", "trigger"), ("trigger", "start_late")],
+        [("start_lost", "trigger"), ("trigger", "start_lost")],
     ),
     "a lost job starts beside the next one": (
         "due, skip, lost, not exclusive, the next is sent",
-        [("start 2", "start_late 1")],
+        [("start 2", "start_lost 1")],
     ),
     "a tick is skipped for a job that is judged lost": ("due, skip, running in silence", [("judge", "submit")]),
 }

@@ -91,7 +91,7 @@ def test_a_row_that_is_written_to_keeps_no_beat_from_starting(
     author.execute(WRITES)
     reborn = beat(migrated_database, "beat-b")
 
-    assert (1, 0) == at_once(lambda: reborn.free(["beat-a"]))
+    assert (1, 0) == at_once(lambda: reborn.clear_dead_beats(["beat-a"]))
     assert ["free"] == [row.name for row in reborn.mark(10)]
     author.rollback()
 
@@ -148,7 +148,7 @@ def test_a_lost_job_that_turns_up_does_not_wait_for_an_open_trigger(store: BeatQ
     author.execute("select pgbeat.trigger('a')")
     start = Start(job, 0, 0, uuid.uuid4(), "worker")
 
-    assert not at_once(lambda: WorkerQueries(store.database).start_late(start, timedelta(seconds=30)))
+    assert not at_once(lambda: WorkerQueries(store.database).start_lost(start, timedelta(seconds=30)))
     author.commit()
 
     assert ["lost", "pending"] == [found["state"] for found in jobs(store)]

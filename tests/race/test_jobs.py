@@ -80,11 +80,11 @@ def test_a_release_beside_the_end_of_the_job_in_the_way_does_nothing_and_the_end
     ending = open_transaction()
     assert ending.reports.finish(start, "succeeded")
 
-    assert 0 == at_once(store.release)
+    assert 0 == at_once(store.release_buffered)
     ending.commit()
 
     assert ["succeeded", "pending"] == states(store)
-    assert 0 == store.release()
+    assert 0 == store.release_buffered()
     assert 1 == exclusive(store)
 
 
@@ -131,12 +131,12 @@ def test_of_two_releases_at_once_one_releases_and_the_other_does_nothing(
     store.database.execute("alter table pgbeat.active_job disable trigger active_job_gone")
     reports.finish(start, "succeeded")
     releasing = open_transaction()
-    assert 1 == releasing.store().release()
+    assert 1 == releasing.store().release_buffered()
 
-    assert 0 == at_once(store.release)
+    assert 0 == at_once(store.release_buffered)
     releasing.commit()
 
-    assert 0 == store.release()
+    assert 0 == store.release_buffered()
     assert ["succeeded", "pending"] == states(store)
     assert 1 == exclusive(store)
 
@@ -151,7 +151,7 @@ def test_a_release_does_not_wait_for_a_forced_job_of_an_open_transaction(
     caller.execute("select pgbeat.trigger('a', force => true)")
 
     assert at_once(lambda: reports.finish(start, "succeeded"))
-    assert 0 == at_once(store.release)
+    assert 0 == at_once(store.release_buffered)
     caller.commit()
 
     assert ["pending", "pending", "succeeded"] == sorted(states(store))
@@ -434,7 +434,7 @@ def test_a_submit_beside_a_lost_job_that_turns_up_waits_for_it_and_is_skipped(
 ) -> None:
     job = lost(store)
     starting = open_transaction()
-    assert starting.reports.start_late(start_of(job), SILENCE)
+    assert starting.reports.start_lost(start_of(job), SILENCE)
 
     submitting = Attempt(lambda: submit_next(store)).waits_for(starting, store.database)
     starting.commit()
@@ -451,7 +451,7 @@ def test_a_forced_job_that_was_lost_and_turns_up_keeps_the_next_tick_away_too(
     job = lost(store)
     store.database.execute("update pgbeat.finished_job set restart_data = restart_data || '{\"exclusive\": false}'")
     starting = open_transaction()
-    assert starting.reports.start_late(start_of(job), SILENCE)
+    assert starting.reports.start_lost(start_of(job), SILENCE)
 
     submitting = Attempt(lambda: submit_next(store)).waits_for(starting, store.database)
     starting.commit()
@@ -465,7 +465,7 @@ def test_without_the_unique_index_both_would_be_under_way(store: BeatQueries, op
     store.database.execute("drop index pgbeat.job_one_at_a_time")
     job = lost(store)
     starting = open_transaction()
-    assert starting.reports.start_late(start_of(job), SILENCE)
+    assert starting.reports.start_lost(start_of(job), SILENCE)
 
     at_once(lambda: submit_next(store))
     starting.commit()
@@ -481,7 +481,7 @@ def test_a_lost_job_that_turns_up_beside_a_submit_waits_and_takes_the_place_of_t
     submitting = open_transaction()
     new = submit_next(store, submitting.store())
 
-    starting = Attempt(lambda: reports.start_late(start_of(job), SILENCE)).waits_for(submitting, store.database)
+    starting = Attempt(lambda: reports.start_lost(start_of(job), SILENCE)).waits_for(submitting, store.database)
     submitting.commit()
 
     assert starting.answer()
@@ -493,9 +493,9 @@ def test_a_lost_job_turns_up_twice_at_once_and_starts_once(
 ) -> None:
     job = lost(store)
     first = open_transaction()
-    assert first.reports.start_late(start_of(job), SILENCE)
+    assert first.reports.start_lost(start_of(job), SILENCE)
 
-    second = Attempt(lambda: reports.start_late(start_of(job), SILENCE)).waits_for(first, store.database)
+    second = Attempt(lambda: reports.start_lost(start_of(job), SILENCE)).waits_for(first, store.database)
     first.commit()
 
     assert not second.answer()

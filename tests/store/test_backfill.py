@@ -13,7 +13,7 @@ import pytest
 
 from celery_pgbeat.beat.decide.backfiller import Backfiller
 from celery_pgbeat.planning import BackfillRow, BackfillStep, Rules, range_of
-from celery_pgbeat.postgres.beat_queries import MOST_RECALLED, BeatQueries
+from celery_pgbeat.postgres.beat_queries import HISTORY_PAGE, BeatQueries
 from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from celery_pgbeat.settings import Settings
@@ -101,7 +101,7 @@ def marked(store: BeatQueries) -> BackfillRow:
 def submit(store: BeatQueries, filling: BackfillRow, room: int | None = None) -> str:
     """Decide and submit a step as a beat does, for as much room as it was told unless said."""
     span = range_of(filling, filling.since, filling.until, filling.mode, RULES)
-    history = store.recall(filling.name, filling.reached or span.begin, span.end)
+    history = store.backfill_history(filling.name, filling.reached or span.begin, span.end)
     step = span.step(filling.reached, history, room or filling.room, filling.undecided_from)
     ids = [span.job_id(filling.backfill, occurrence) for occurrence in step.jobs]
     return store.submit_backfill(filling, step, ids, span.count(), PATIENCE)
@@ -266,7 +266,7 @@ def test_a_manual_job_of_that_instant_is_not_the_occurrence(hourly: Situation, d
 
 def test_a_long_history_is_passed_over_in_bounded_steps_without_touching_the_row(hourly: Situation, desk: Desk) -> None:
     hourly.session.rows("update pgbeat.periodic_task set schedule = '* * * * *'")
-    count = MOST_RECALLED + 500
+    count = HISTORY_PAGE + 500
     hourly.session.rows(
         "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
         "finished_at) select gen_random_uuid(), 'nightly', %s - n * interval '1 minute', 'schedule', 'succeeded', "
@@ -280,7 +280,7 @@ def test_a_long_history_is_passed_over_in_bounded_steps_without_touching_the_row
     before = hourly.session.row("select xmin::text as version from pgbeat.periodic_task")
 
     assert desk.turn()
-    assert (3, MOST_RECALLED) == tuple(stored(hourly, backfill)[column] for column in ("submitted", "skipped"))
+    assert (3, HISTORY_PAGE) == tuple(stored(hourly, backfill)[column] for column in ("submitted", "skipped"))
     version = hourly.session.row("select xmin::text as version from pgbeat.periodic_task")
     assert before != version
     assert desk.turn()
@@ -300,14 +300,14 @@ def test_a_step_reads_no_more_of_the_history_than_it_needs(store: BeatQueries, h
     )
     hourly.session.rows("vacuum analyze pgbeat.finished_job")
 
-    history = store.recall("row-1", NOON - timedelta(days=30), NOON, most=10)
+    history = store.backfill_history("row-1", NOON - timedelta(days=30), NOON, most=10)
 
     assert 10 == len(history.failed)
     assert max(history.failed) == history.until
     plan = "\n".join(
         row[0]
         for row in store.database.execute(
-            "explain (analyze, timing off) " + statement("recall", "pgbeat"),
+            "explain (analyze, timing off) " + statement("backfill_history", "pgbeat"),
             {"periodic_task": "row-1", "after": NOON - timedelta(days=30), "until": NOON, "most": 10},
         )
     )
@@ -321,7 +321,7 @@ def test_jobs_of_one_instant_are_not_torn_apart_by_the_limit(store: BeatQueries,
     hourly.final("succeeded", hours(1)[0])
     hourly.final("failed", hours(2)[0])
 
-    history = store.recall("nightly", hours(0)[0], hours(3)[0], most=2)
+    history = store.backfill_history("nightly", hours(0)[0], hours(3)[0], most=2)
 
     assert {hours(1)[0]: False} == dict(history.failed)
     assert hours(1)[0] == history.until
@@ -596,7 +596,7 @@ def test_a_beat_that_starts_again_frees_what_its_dead_self_had_marked(
     marked(store)
     other = beat(migrated_database, "beat-b")
 
-    other.free(["beat-a"])
+    other.clear_dead_beats(["beat-a"])
 
     assert other.look().backfills
 
@@ -733,7 +733,7 @@ def test_a_lost_job_keeps_its_backfill_and_starts_late_only_where_no_other_of_it
         assert backfill == lost
         if len(desk.sent) > 1:
             assert desk.turn()
-        return WorkerQueries(store.database).start_late(Start(job, 0, 0, uuid.uuid4(), "w"), timedelta(seconds=30))
+        return WorkerQueries(store.database).start_lost(Start(job, 0, 0, uuid.uuid4(), "w"), timedelta(seconds=30))
 
     assert desk.turn()
     assert lose_and_start_late()
@@ -871,7 +871,7 @@ def test_the_jobs_of_a_row_whose_group_has_a_limit_wait_for_slots(
     ]
     assert [] == desk.sent
     assert (2, None) == (stored(situation, made)["submitted"], stored(situation, made)["marked_by"])
-    assert 1 == store.admit(10)
+    assert 1 == store.grant_slots(10)
     (sent,) = store.recover(10, HOUR)
     assert ("backfill", hours(1)[0], None) == (sent.origin, sent.scheduled_for, sent.reason)
 

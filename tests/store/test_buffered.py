@@ -54,7 +54,7 @@ def test_the_first_goes_out_and_the_others_wait(store: BeatQueries) -> None:
     catch_up(store)
 
     assert ["pending", "buffered", "buffered"] == states(store)
-    assert 0 == store.release()
+    assert 0 == store.release_buffered()
 
 
 def test_a_buffered_job_with_no_job_in_its_way_is_released_by_the_sweep(store: BeatQueries, session: Session) -> None:
@@ -64,8 +64,8 @@ def test_a_buffered_job_with_no_job_in_its_way_is_released_by_the_sweep(store: B
     session.rows("delete from pgbeat.active_job where state = 'pending'")
     assert ["buffered"] * 2 == states(store)
 
-    assert 1 == store.release()
-    assert 0 == store.release()
+    assert 1 == store.release_buffered()
+    assert 0 == store.release_buffered()
     assert ["pending", "buffered"] == states(store)
 
 
@@ -111,7 +111,7 @@ def test_a_running_job_keeps_those_behind_it_waiting(store: BeatQueries, session
     (row,) = store.mark(10)
     store.submit([decided(row)._replace(origin="catchup")], "UTC", True, True)
 
-    assert 0 == store.release()
+    assert 0 == store.release_buffered()
     session.rows("delete from pgbeat.active_job where id = %s", running)
 
     assert ["pending"] == states(store)

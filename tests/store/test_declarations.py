@@ -19,7 +19,8 @@ from celery.beat import BeatLazyFunc
 from celery.schedules import crontab
 
 from celery_pgbeat.beat.upkeep import code_schedules
-from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules, Declared, _hash_of
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
+from celery_pgbeat.beat.upkeep.declared import Declared, hash_of
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.code_sync_queries import CodeSyncQueries
@@ -55,7 +56,7 @@ class Site:
         """Start a beat, again if there was one of that name."""
         app = Celery("shop", broker="memory://", set_as_current=False)
         app.conf.update(result_expires=None, beat_schedule=schedule)
-        BeatQueries(self.database, name, LEASE).announce("host", 1, "1.0")
+        BeatQueries(self.database, name, LEASE).announce_node("host", 1, "1.0")
         self._codes[name] = CodeSchedules(app, self.database, Settings())
         self._codes[name].sync()
         return self._codes[name]
@@ -63,7 +64,7 @@ class Site:
     def stop(self, name: str) -> None:
         """Stop a beat in good order."""
         self.kill(name)
-        BeatQueries(self.database, name, LEASE).sign_off([name])
+        BeatQueries(self.database, name, LEASE).remove_beats([name])
 
     def kill(self, name: str) -> None:
         """Have a beat say no more."""
@@ -336,7 +337,7 @@ def test_what_broke_off_in_the_middle_is_not_settled(rolled_out: Site, monkeypat
     assert one.settled
     site.clock.advance(HEARTBEAT)
     with monkeypatch.context() as broken:
-        broken.setattr(CodeSyncQueries, "restore", Mock(side_effect=DatabaseUnavailable("away")))
+        broken.setattr(CodeSyncQueries, "resume_declared", Mock(side_effect=DatabaseUnavailable("away")))
         with pytest.raises(DatabaseUnavailable):
             site.beat()
 
@@ -364,10 +365,10 @@ def declarations(site: Site, manager: str = MANAGER) -> CodeSyncQueries:
 
 
 WRITES: dict[str, Callable[[CodeSyncQueries, str], Any]] = {
-    "declare": lambda said, code: said.declare(code, [dict(site_record("fresh"))]),
-    "amend": lambda said, code: said.amend(code, [dict(site_record("changed", args=[7]))], {}),
-    "restore": lambda said, code: said.restore(code, ["old"]),
-    "withdraw": lambda said, code: said.withdraw(code, ["changed"], "gone"),
+    "insert_declared": lambda said, code: said.insert_declared(code, [dict(site_record("fresh"))]),
+    "update_declared": lambda said, code: said.update_declared(code, [dict(site_record("changed", args=[7]))], {}),
+    "resume_declared": lambda said, code: said.resume_declared(code, ["old"]),
+    "pause_undeclared": lambda said, code: said.pause_undeclared(code, ["changed"], "gone"),
 }
 
 
@@ -397,7 +398,7 @@ def test_a_write_under_way_while_another_declaration_comes_into_force_writes_not
     (in_force,) = site.database.execute("select hash from pgbeat.declaration_in_force")
     claiming = Transaction(migrated_database)
     claim = {"manager": MANAGER, "hash": "later", "dead_after": 30.0, "starting": True}
-    assert (2, False) <= tuple(claiming.run("claim", **claim)[0])
+    assert (2, False) <= tuple(claiming.run("announce_declaration", **claim)[0])
 
     writing = Attempt(lambda: WRITES[write](declarations(site), in_force[0])).waits_for(claiming, site.database)
     claiming.commit()
@@ -412,7 +413,7 @@ def test_a_claim_during_a_write_of_the_declaration_in_force_does_not_wait_and_is
     site = rolled_out
     (in_force,) = site.database.execute("select hash from pgbeat.declaration_in_force")
     writing = Transaction(migrated_database)
-    writing.run("restore", manager=MANAGER, hash=in_force[0], names=[])
+    writing.run("resume_declared", manager=MANAGER, hash=in_force[0], names=[])
 
     later = site.start("three", V1 | {"three": entry()})
 
@@ -432,7 +433,7 @@ def test_of_two_claims_at_the_same_moment_the_one_that_knew_less_gives_way(
     site.live(DEAD_AFTER - SECOND)
     site.clock.advance(2 * SECOND)
     claiming = Transaction(migrated_database)
-    claiming.run("claim", manager=MANAGER, hash="later", dead_after=30.0, starting=True)
+    claiming.run("announce_declaration", manager=MANAGER, hash="later", dead_after=30.0, starting=True)
 
     site.beat()  # knows nothing of it, and would be in force else
     claiming.commit()
@@ -475,9 +476,9 @@ def test_beats_of_three_versions_that_start_at_once_end_with_one_of_them_and_non
 def test_apps_that_share_a_schema_have_each_their_own_declaration(site: Site) -> None:
     first, second = declarations(site, "code:a"), declarations(site, "code:b")
 
-    assert 1 == first.claim("one", DEAD_AFTER, starting=True).revision
-    assert 1 == second.claim("two", DEAD_AFTER, starting=True).revision
-    assert 1 == first.claim("one", DEAD_AFTER, starting=False).revision
+    assert 1 == first.announce_declaration("one", DEAD_AFTER, starting=True).revision
+    assert 1 == second.announce_declaration("two", DEAD_AFTER, starting=True).revision
+    assert 1 == first.announce_declaration("one", DEAD_AFTER, starting=False).revision
 
 
 def test_a_declaration_of_which_postgres_refuses_a_row_stays_the_same_one(
@@ -556,8 +557,8 @@ def test_the_hash_depends_on_nothing_but_what_is_declared() -> None:
 def test_the_hash_is_the_same_with_every_python() -> None:
     said = {"row": {"task": "t", "args": [1.5, "ü", None], "kwargs": {"b": 1e308, "a": True}}}
 
-    assert "12949a2c1846b6025a078a1ec5ccab4b8197827f5cfc4b83ce4f0f598c65f66e" == _hash_of(
-        Declared(said, ["row"], {}, ["refused"])
+    assert "12949a2c1846b6025a078a1ec5ccab4b8197827f5cfc4b83ce4f0f598c65f66e" == hash_of(
+        Declared(said, ["row"], {}, {"refused": ValueError("refused")})
     )
 
 

@@ -41,6 +41,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("role", "beat"),
     ("hostname hash version by error problem", "x"),
     ("managed_by manager", "code:shop"),
+    ("app", "shop"),
     ("schema", "pgbeat"),
     ("timezone zone", "UTC"),
     ("schedule", "every 2h"),
@@ -77,16 +78,17 @@ _TOLD: tuple[tuple[str, Any], ...] = (
 TOLD = {name: value for names, value in _TOLD for name in names.split()}
 # Parameters for which a statement needs another value.
 _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("announce", {"tracking": False}),
+    ("announce_node", {"tracking": False}),
     ("cancel_backfill", {"id": BACKFILL}),
     ("end_unstarted", {"state": "revoked"}),
     ("finish", {"state": "succeeded"}),
     ("page_of_tasks", {"managed_by": None}),
     ("raise_alerts", {"after": 60.0, "step": 1}),
-    ("recall", {"after": NOW}),
+    ("backfill_history", {"after": NOW}),
     ("upcoming", {"after": None}),
-    ("snooze", {"until": None}),
-    ("confirm refuse give_back hold_back skip finish_eager", {"jobs": [PENDING]}),
+    ("pause snooze", {"until": None}),
+    ("confirm refuse give_back postpone_jobs skip finish_eager", {"jobs": [PENDING]}),
+    ("update", {"changes": '{"queue": "other"}'}),
     ("limit_group pause_group resume_group", {"name": "g"}),
     ("end_backfill plan report_problem", {"version": 1}),
 )
@@ -109,9 +111,9 @@ BESIDES = {
 }
 # Statements that may take longer beside so many rows, and why.
 _READS_MUCH = (
-    ("untrack", "ends every job that is at the broker, once, when the workers stop reporting"),
+    ("lower_tracking", "ends every job that is at the broker, once, when the workers stop reporting"),
     ("pause_group resume_group", "writes every row of the group"),
-    ("recheck_ahead", "reads every job that is not final, when a beat starts or sees the clock go back"),
+    ("recheck_future_marks", "reads every job that is not final, when a beat starts or sees the clock go back"),
     ("read_gauges", "counts the jobs that are not final, once for each scrape"),
     ("nodes activity longest_running", "reads every job that is not final, for a person"),
     ("problems names_meant", "reads every row, for a person"),

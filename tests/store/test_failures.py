@@ -200,9 +200,9 @@ def test_a_failure_that_turns_out_to_have_been_a_revocation_is_taken_back(
     store: BeatQueries, reports: WorkerQueries
 ) -> None:
     last = end(reports, "failed", "failed", "failed")
-    assert reports.overrule(last, "terminated")
+    assert reports.revoke_failed(last, "terminated")
     assert (2, False) == count(store.database)
-    assert not reports.overrule(last, "terminated"), "once"
+    assert not reports.revoke_failed(last, "terminated"), "once"
     assert (2, False) == count(store.database)
 
 
@@ -210,7 +210,7 @@ def test_a_pause_stays_due_where_enough_failures_remain_when_one_is_taken_back(
     store: BeatQueries, reports: WorkerQueries
 ) -> None:
     last = end(reports, "failed", "failed", "failed", "failed")
-    assert reports.overrule(last, "terminated")
+    assert reports.revoke_failed(last, "terminated")
     assert (3, True) == count(store.database)
     assert is_due(store)
 
@@ -220,7 +220,7 @@ def test_an_earlier_failure_that_is_overruled_leaves_the_count_of_later_ones(
 ) -> None:
     first = end(reports, "failed")
     end(reports, "succeeded", "failed")
-    assert reports.overrule(first, "terminated")
+    assert reports.revoke_failed(first, "terminated")
     assert (1, False) == count(store.database)
 
 
@@ -263,9 +263,11 @@ def test_names_reported_together_do_not_count_for_each_other(store: BeatQueries,
 
 def test_ends_from_the_result_backend_count_in_their_order(store: BeatQueries, reports: WorkerQueries) -> None:
     told = [job(reports, tracking="result").job for _ in range(5)]
-    assert 5 == store.settle(list(zip(told, ["failed", "succeeded", "failed", "failed", "revoked"], strict=True)))
+    assert 5 == store.finish_by_result(
+        list(zip(told, ["failed", "succeeded", "failed", "failed", "revoked"], strict=True))
+    )
     assert (2, False) == count(store.database)
-    assert 1 == store.settle([(job(reports, tracking="result").job, "failed")])
+    assert 1 == store.finish_by_result([(job(reports, tracking="result").job, "failed")])
     assert (3, True) == count(store.database)
 
 
@@ -468,7 +470,7 @@ def test_a_lost_job_that_turns_up_counts(store: BeatQueries, reports: WorkerQuer
     late = job(reports)
     bury(store.database, late.job)
     database_clock.advance(SECOND)
-    assert reports.start_late(late, SILENCE)
+    assert reports.start_lost(late, SILENCE)
     assert reports.finish(late, "failed")
     assert (3, True) == count(store.database)
 
@@ -518,7 +520,9 @@ def test_a_batch_of_locked_rows_does_not_keep_others_from_being_paused(
 # Nobody waits for an author
 
 
-@pytest.mark.parametrize("statement", ["finish", "finish_many", "settle", "end_unstarted", "end_unstarted_many"])
+@pytest.mark.parametrize(
+    "statement", ["finish", "finish_many", "finish_by_result", "end_unstarted", "end_unstarted_many"]
+)
 def test_an_end_waits_for_no_author(
     store: BeatQueries, reports: WorkerQueries, migrated_database: str, statement: str
 ) -> None:
@@ -527,13 +531,13 @@ def test_an_end_waits_for_no_author(
     author.execute("select * from pgbeat.periodic_task for update")
     author.execute("update pgbeat.periodic_task set enabled = false")
     author.execute("update pgbeat.periodic_task set enabled = true")
-    one = job(reports, tracking="result" if statement == "settle" else "full")
+    one = job(reports, tracking="result" if statement == "finish_by_result" else "full")
 
     at_once(
         {
             "finish": lambda: reports.finish(one, "failed"),
             "finish_many": lambda: reports.finish_many([Finish(one, "failed")]),
-            "settle": lambda: store.settle([(one.job, "failed")]),
+            "finish_by_result": lambda: store.finish_by_result([(one.job, "failed")]),
             "end_unstarted": lambda: reports.end_unstarted(one, "failed", "worker"),
             "end_unstarted_many": lambda: reports.end_unstarted_many([Unstarted(one, "failed", "worker")]),
         }[statement]

@@ -94,9 +94,9 @@ def test_only_so_many_get_a_place_and_the_oldest_first(store: BeatQueries, sessi
     limit(session, 2)
     tick(store, "a", "b", "c")
 
-    assert 2 == store.admit(10)
+    assert 2 == store.grant_slots(10)
     assert {"a": ("pending", 1), "b": ("pending", 2), "c": ("buffered", None)} == places(store)
-    assert 0 == store.admit(10)
+    assert 0 == store.grant_slots(10)
     assert not store.look().admissible
     assert ["a", "b"] == [job.periodic_task for job in store.recover(10, DAY)]
 
@@ -104,18 +104,18 @@ def test_only_so_many_get_a_place_and_the_oldest_first(store: BeatQueries, sessi
 def test_the_end_of_a_job_wakes_a_beat_and_frees_its_place(store: BeatQueries, session: Session) -> None:
     limit(session, 1)
     tick(store, "a", "b")
-    store.admit(10)
+    store.grant_slots(10)
 
     assert session.notified_by(lambda: end(session, "a"))
     assert store.look().admissible
-    assert 1 == store.admit(10)
+    assert 1 == store.grant_slots(10)
     assert {"b": ("pending", 1)} == places(store)
 
 
 def test_the_end_of_a_job_wakes_no_beat_if_no_job_waits_for_its_group(store: BeatQueries, session: Session) -> None:
     limit(session, 2)
     tick(store, "a")
-    store.admit(10)
+    store.grant_slots(10)
 
     assert not session.notified_by(lambda: end(session, "a"))
 
@@ -125,9 +125,9 @@ def test_a_limit_counts_what_was_under_way_before_it(store: BeatQueries, session
     limit(session, 2)
     tick(store, "c")
 
-    assert 0 == store.admit(10)
+    assert 0 == store.grant_slots(10)
     end(session, "a")
-    assert 1 == store.admit(10)
+    assert 1 == store.grant_slots(10)
     assert ("pending", 1) == places(store)["c"]
 
 
@@ -136,25 +136,25 @@ def test_a_lower_limit_ends_nothing_and_admits_no_job_until_enough_have_ended(
 ) -> None:
     limit(session, 3)
     tick(store, "a", "b", "c")
-    store.admit(10)
+    store.grant_slots(10)
     limit(session, 1)
     tick(store, "d")
 
     for name in ("a", "b"):
         end(session, name)
-        assert 0 == store.admit(10)
+        assert 0 == store.grant_slots(10)
     end(session, "c")
 
-    assert 1 == store.admit(10)
+    assert 1 == store.grant_slots(10)
 
 
 def test_a_free_number_is_given_again(store: BeatQueries, session: Session) -> None:
     limit(session, 3)
     tick(store, "a", "b", "c", "d")
-    store.admit(10)
+    store.grant_slots(10)
     end(session, "b")
 
-    store.admit(10)
+    store.grant_slots(10)
 
     assert {"a": 1, "c": 3, "d": 2} == {name: slot for name, (_, slot) in places(store).items()}
 
@@ -165,10 +165,10 @@ def test_all_waiting_jobs_are_released_when_the_limit_is_removed(
 ) -> None:
     limit(session, 1)
     tick(store, "a", "b", "c")
-    store.admit(10)
+    store.grant_slots(10)
 
     assert session.notified_by(lambda: session.rows(statement))
-    assert 2 == store.admit(10)
+    assert 2 == store.grant_slots(10)
     assert {"pending"} == {state for state, _ in places(store).values()}
 
 
@@ -178,7 +178,7 @@ def test_one_group_does_not_keep_another_waiting(store: BeatQueries, session: Se
     tick(store, "a", "b")
     tick(store, "c", group_name="h")
 
-    assert 2 == store.admit(10)
+    assert 2 == store.grant_slots(10)
     assert {"a", "c"} == {name for name, (state, _) in places(store).items() if state == "pending"}
 
 
@@ -190,9 +190,9 @@ def test_two_beats_at_once_admit_no_more_than_one_would(
     other = beat(migrated_database, "beat-b")
 
     with in_transaction(migrated_database) as holder:
-        holder.rows("select pgbeat.admit()")
-        assert 0 == other.admit(10), "the group is stepped over, not waited for"
-    assert 0 == other.admit(10)
+        holder.rows("select pgbeat.grant_slots()")
+        assert 0 == other.grant_slots(10), "the group is stepped over, not waited for"
+    assert 0 == other.grant_slots(10)
     assert ["buffered", "pending"] == sorted(state for state, _ in places(store).values())
 
 
@@ -206,15 +206,15 @@ def test_an_author_s_lock_on_a_group_keeps_no_other_waiting(
 
     with in_transaction(migrated_database) as author:
         author.rows("update pgbeat.task_group set max_active = 5 where name = 'g'")
-        assert 1 == store.admit(10)
+        assert 1 == store.grant_slots(10)
         assert "pending" == places(store)["c"][0]
-    assert 1 == store.admit(10)
+    assert 1 == store.grant_slots(10)
 
 
 def test_the_database_itself_refuses_two_jobs_in_one_place(store: BeatQueries, session: Session) -> None:
     limit(session, 1)
     tick(store, "a", "b")
-    store.admit(10)
+    store.grant_slots(10)
 
     error = session.refusal(
         "update pgbeat.active_job set state = 'pending', waits_for = null, slot = 1 where periodic_task = 'b'"
@@ -228,7 +228,7 @@ def test_the_next_occurrence_of_a_job_that_waits_for_a_slot_is_decided_by_its_ov
 ) -> None:
     limit(session, 1)
     tick(store, "a", "b")
-    store.admit(10)
+    store.grant_slots(10)
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now() where name = 'b'")
     (waits,) = [job for job in active(store) if job["periodic_task"] == "b"]
 
@@ -246,7 +246,7 @@ def test_what_has_waited_for_its_turn_waits_for_a_place_next(
 ) -> None:
     limit(session, 1)
     tick(store, "a", overlap=overlap)
-    store.admit(10)
+    store.grant_slots(10)
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
     submit(store, store.mark(10))
     tick(store, "b")
@@ -257,7 +257,7 @@ def test_what_has_waited_for_its_turn_waits_for_a_place_next(
     session.rows("delete from pgbeat.active_job where state = 'pending'")
 
     assert {"slot"} == {job["waits_for"] for job in active(store)}
-    assert 1 == store.admit(10)
+    assert 1 == store.grant_slots(10)
     assert ("pending", 1) == places(store)["b"], "it was for an earlier instant"
 
 
@@ -270,17 +270,17 @@ def test_a_trigger_takes_its_turn_and_keeps_no_place_from_others_while_it_is_ope
 
     with in_transaction(migrated_database) as author:
         author.rows("select pgbeat.trigger('manual')")
-        assert 1 == store.admit(10)
+        assert 1 == store.grant_slots(10)
     assert {"a": ("pending", 1), "manual": ("buffered", None)} == places(store)
     end(session, "a")
-    assert 1 == store.admit(10)
+    assert 1 == store.grant_slots(10)
     assert {"manual": ("pending", 1)} == places(store)
 
 
 def test_a_lost_job_leaves_its_place(store: BeatQueries, session: Session) -> None:
     limit(session, 1)
     tick(store, "a", "b")
-    store.admit(10)
+    store.grant_slots(10)
     store.confirm([(job.id, 0.0) for job in store.recover(10, DAY)])
     session.rows(
         "update pgbeat.active_job set check_at = 'epoch', "
@@ -289,7 +289,7 @@ def test_a_lost_job_leaves_its_place(store: BeatQueries, session: Session) -> No
 
     store.judge(10, resending=False)
 
-    assert 1 == store.admit(10)
+    assert 1 == store.grant_slots(10)
     assert {"b": ("pending", 1)} == places(store)
 
 
@@ -298,7 +298,7 @@ def test_a_rerun_keeps_its_place(store: BeatQueries, session: Session, state: st
     limit(session, 1)
     tick(store, "a", on_lost="rerun")
     tick(store, "b")
-    store.admit(10)
+    store.grant_slots(10)
     session.rows(
         "update pgbeat.active_job set check_at = 'epoch', "
         "state = %s, busy_until = pgbeat.now() - interval '1 s' where periodic_task = 'a'",
@@ -307,7 +307,7 @@ def test_a_rerun_keeps_its_place(store: BeatQueries, session: Session, state: st
 
     store.judge(10, resending=True)
 
-    assert 0 == store.admit(10)
+    assert 0 == store.grant_slots(10)
     assert ("pending", 1) == places(store)["a"]
 
 
@@ -321,7 +321,7 @@ class TestALostJobThatTurnsUp:
         return job
 
     def turn_up(self, store: BeatQueries, job: uuid.UUID) -> bool:
-        return WorkerQueries(store.database).start_late(Start(job, 0, 0, uuid.uuid4(), "worker"), timedelta(seconds=30))
+        return WorkerQueries(store.database).start_lost(Start(job, 0, 0, uuid.uuid4(), "worker"), timedelta(seconds=30))
 
     def test_it_takes_a_free_place(self, store: BeatQueries, session: Session, lost: uuid.UUID) -> None:
         limit(session, 1)
@@ -332,7 +332,7 @@ class TestALostJobThatTurnsUp:
     def test_it_stays_lost_where_the_group_is_full(self, store: BeatQueries, session: Session, lost: uuid.UUID) -> None:
         limit(session, 1)
         tick(store, "b")
-        store.admit(10)
+        store.grant_slots(10)
 
         assert not self.turn_up(store, lost)
         assert {"b": ("pending", 1)} == places(store)
@@ -342,7 +342,7 @@ class TestALostJobThatTurnsUp:
     ) -> None:
         limit(session, 2)
         tick(store, "b", "a")
-        store.admit(10)
+        store.grant_slots(10)
         before = places(store)["a"][1]
 
         assert self.turn_up(store, lost)
@@ -355,8 +355,8 @@ class TestALostJobThatTurnsUp:
         tick(store, "b")
         late = Transaction(migrated_database)
 
-        assert late.reports.start_late(Start(lost, 0, 0, uuid.uuid4(), "worker"), timedelta(seconds=30))
-        admission = Attempt(lambda: store.admit(10)).waits_for(late, Database(migrated_database))
+        assert late.reports.start_lost(Start(lost, 0, 0, uuid.uuid4(), "worker"), timedelta(seconds=30))
+        admission = Attempt(lambda: store.grant_slots(10)).waits_for(late, Database(migrated_database))
         late.commit()
 
         assert 0 == admission.answer()
@@ -373,7 +373,7 @@ def test_the_result_backend_is_asked_about_a_job_whose_slot_another_waits_for(
 ) -> None:
     limit(session, 1)
     tick(store, "a", tracking="result")
-    store.admit(10)
+    store.grant_slots(10)
     (quiet,) = store.recover(10, DAY)
     store.confirm([(quiet.id, 0.0)])
     tick(store, "b", group_name="g" if waits else "h")
@@ -385,11 +385,11 @@ def test_under_send_a_place_is_free_when_the_broker_has_the_job(store: BeatQueri
     limit(session, 1)
     tick(store, "a", tracking="send")
     tick(store, "b")
-    store.admit(10)
+    store.grant_slots(10)
 
     store.confirm([(job.id, 0.0) for job in store.recover(10, DAY)])
 
-    assert 1 == store.admit(10)
+    assert 1 == store.grant_slots(10)
 
 
 def paused(session: Session, name: str = "g", reason: str | None = None) -> None:
@@ -493,9 +493,9 @@ def test_a_row_that_joins_as_its_group_is_paused_is_paused_by_the_next_sign_of_l
         paused(session)
     assert not row_of(store, "a")["group_paused"], "neither has seen the other"
 
-    assert ["a"] == store.regroup()
+    assert ["a"] == store.sync_group_pauses()
     assert row_of(store, "a")["group_paused"]
-    assert [] == store.regroup()
+    assert [] == store.sync_group_pauses()
 
 
 def test_a_row_that_joins_as_its_group_is_resumed_is_resumed_by_the_next_sign_of_life(
@@ -508,7 +508,7 @@ def test_a_row_that_joins_as_its_group_is_resumed_is_resumed_by_the_next_sign_of
         session.rows("select pgbeat.resume_group('g')")
     assert row_of(store, "a")["group_paused"]
 
-    assert ["a"] == store.regroup()
+    assert ["a"] == store.sync_group_pauses()
     assert not row_of(store, "a")["group_paused"]
 
 
@@ -538,11 +538,11 @@ def test_what_waits_for_a_place_in_a_group_that_is_paused_is_skipped_when_its_tu
 ) -> None:
     limit(session, 1)
     tick(store, "a", "b")
-    store.admit(10)
+    store.grant_slots(10)
     paused(session)
     end(session, "a")
 
-    store.admit(10)
+    store.grant_slots(10)
     (recovered,) = store.recover(10, DAY)
 
     assert ("b", "paused") == (recovered.periodic_task, recovered.reason)
@@ -561,7 +561,7 @@ def test_a_manual_job_runs_in_a_paused_group(store: BeatQueries, session: Sessio
 def test_a_job_that_waits_for_a_slot_is_busy_until_the_first_slot_is_due(store: BeatQueries, session: Session) -> None:
     limit(session, 2)
     tick(store, "a", "b", "c")
-    store.admit(10)
+    store.grant_slots(10)
     session.rows("update pgbeat.active_job set busy_until = busy_until + interval '1 hour' where periodic_task = 'b'")
 
     busy = {job["periodic_task"]: job["busy_until"] for job in jobs(store)}

@@ -66,8 +66,8 @@ def test_every_function_that_bends_its_plan_switches_jit_off(migrated_database: 
 
 
 STATEMENTS = (
-    "select pgbeat.release(null)",
-    "select pgbeat.admit(1000)",
+    "select pgbeat.release_buffered(null)",
+    "select pgbeat.grant_slots(1000)",
     "select * from pgbeat.look(15, array[]::text[])",
     "select * from pgbeat.mark('beat', 15, 1000, 0, array[]::text[])",
     "select pgbeat.pause_is_due('a', now(), 3)",
@@ -97,7 +97,7 @@ def test_the_clock_of_these_tests_sees_a_compilation(compiling: Session) -> None
     compiling.rows("alter function pgbeat.release_of set jit_inline_above_cost = 0")
     compiling.rows("alter function pgbeat.release_of set jit_optimize_above_cost = 0")
 
-    assert seconds(lambda: compiling.rows("select pgbeat.release(null)")) > QUICK
+    assert seconds(lambda: compiling.rows("select pgbeat.release_buffered(null)")) > QUICK
 
 
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])

@@ -237,7 +237,7 @@ def lost(reports: WorkerQueries, **columns: Any) -> Start:
 def test_a_late_start_counts_as_a_start_and_keeps_its_gap(reports: WorkerQueries, database_clock: Clock) -> None:
     start = lost(reports)
     database_clock.advance(SECOND)
-    assert reports.start_late(start, SILENCE)
+    assert reports.start_lost(start, SILENCE)
     assert NOON + SECOND == last_start(reports)
     assert GAP == (active(reports.database, start.job) or {})["min_gap"]
 
@@ -252,7 +252,7 @@ def test_a_late_start_that_comes_too_early_stays_lost(
     late = lost(reports)
     waiting = make_job(reports.database, periodic_task="a", min_gap=GAP)
 
-    assert starts is reports.start_late(late, SILENCE)
+    assert starts is reports.start_lost(late, SILENCE)
 
     expected = ("running", "skipped") if starts else ("lost", "sent")
     assert expected == (state(reports.database, late.job), state(reports.database, waiting))
@@ -262,11 +262,11 @@ def test_a_late_manual_start_is_never_too_early(reports: WorkerQueries, database
     verdict(reports, before := job(reports))
     reports.finish(before, "succeeded")
     database_clock.advance(SECOND)
-    assert reports.start_late(lost(reports, origin="manual"), SILENCE)
+    assert reports.start_lost(lost(reports, origin="manual"), SILENCE)
 
 
 def test_a_late_start_without_a_gap_leaves_no_trace(reports: WorkerQueries) -> None:
-    assert reports.start_late(lost(reports, min_gap=None), SILENCE)
+    assert reports.start_lost(lost(reports, min_gap=None), SILENCE)
     assert last_start(reports) is None
 
 
@@ -303,9 +303,9 @@ def test_a_late_start_of_a_row_made_anew_is_not_measured_against_the_old_one(
     database_clock.advance(SECOND)
     row(reports)
 
-    assert reports.start_late(lost(reports), SILENCE), "the last start was another row's"
+    assert reports.start_lost(lost(reports), SILENCE), "the last start was another row's"
     reports.database.execute("delete from pgbeat.active_job")
-    assert not reports.start_late(lost(reports), SILENCE), "and now it is its own"
+    assert not reports.start_lost(lost(reports), SILENCE), "and now it is its own"
 
 
 def test_a_last_start_that_an_older_worker_has_remembered_counts(reports: WorkerQueries) -> None:

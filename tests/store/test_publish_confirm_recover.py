@@ -197,7 +197,7 @@ def test_a_job_that_is_held_back_is_taken_by_no_beat_before_its_instant_and_by_a
     (taken,) = store.recover(10, ON_TIME)
     now = store.look().now
 
-    assert 1 == store.hold_back([(taken.id, now + HOUR)])
+    assert 1 == store.postpone_jobs([(taken.id, now + HOUR)])
 
     assert (False, []) == (store.look().unsent, store.recover(10, ON_TIME))
     clock.stand_at(now + HOUR - timedelta(seconds=1))
@@ -213,7 +213,7 @@ def test_a_job_that_another_beat_has_taken_over_is_not_held_back(migrated_databa
     first.give_back()
     (taken,) = second.recover(10, ON_TIME)
 
-    assert 0 == first.hold_back([(taken.id, taken.scheduled_for + HOUR)])
+    assert 0 == first.postpone_jobs([(taken.id, taken.scheduled_for + HOUR)])
 
 
 def test_a_manual_job_of_a_paused_row_goes_out(migrated_database: str) -> None:
@@ -309,7 +309,7 @@ def test_what_dead_beats_left_is_freed_and_what_live_ones_hold_is_not(migrated_d
     make_due(live, "row-of-live")
     live.mark(10)
 
-    assert starting.free(["beat-dead"]) == (1, 1)
+    assert starting.clear_dead_beats(["beat-dead"]) == (1, 1)
     assert [row.name for row in starting.mark(10)] == ["row-of-dead"]
     assert [job.periodic_task for job in starting.recover(10, ON_TIME)] == ["job-of-dead"]
 

@@ -218,10 +218,10 @@ def test_a_job_that_was_marked_before_the_clock_was_set_back_is_sent(store: Beat
     clock.advance(-HOUR)
     assert not store.look().unsent
 
-    assert 1 == store.recheck_ahead()
+    assert 1 == store.recheck_future_marks()
 
     assert [job] == [taken.id for taken in store.recover(10, ON_TIME)]
-    assert 0 == store.recheck_ahead(), "a mark of now is nobody's to take"
+    assert 0 == store.recheck_future_marks(), "a mark of now is nobody's to take"
 
 
 def test_a_mark_from_before_the_clock_was_set_back_delays_its_job_by_one_lease(

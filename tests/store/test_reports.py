@@ -116,7 +116,7 @@ def test_a_message_of_another_task_neither_starts_nor_ends_the_job_of_its_id(
     assert set() == reports.end_unstarted_many([Unstarted(forged, "failed", "worker-a")])
     assert "sent" == state(reports.database, job)
     bury(reports.database, job)
-    assert not reports.start_late(forged, SILENCE)
+    assert not reports.start_lost(forged, SILENCE)
     assert StartResult.STARTED is start_job(reports, dataclasses.replace(forged, task="app.probe"), SILENCE)
 
 
@@ -215,7 +215,7 @@ def lost(reports: WorkerQueries, **columns: Any) -> Start:
 
 def test_a_job_lost_before_it_started_starts_when_its_message_turns_up(reports: WorkerQueries) -> None:
     start = lost(reports)
-    assert reports.start_late(start, SILENCE)
+    assert reports.start_lost(start, SILENCE)
     found = row(reports, start)
     assert ("running", start.token, HOUR, True) == tuple(
         found[name] for name in ("state", "token", "pickup_deadline", "exclusive")
@@ -226,7 +226,7 @@ def test_a_job_lost_before_it_started_starts_when_its_message_turns_up(reports: 
 def test_a_late_start_takes_the_place_of_the_job_that_waits(reports: WorkerQueries) -> None:
     start = lost(reports)
     waiting = make_job(reports.database)
-    assert reports.start_late(start, SILENCE)
+    assert reports.start_lost(start, SILENCE)
     record = finished(reports.database, waiting)
     assert record is not None
     assert ("skipped", "superseded", start.job) == (record["state"], record["reason"], record["blocked_by"])
@@ -236,20 +236,20 @@ def test_a_late_start_takes_the_place_of_the_job_that_waits(reports: WorkerQueri
 def test_a_late_start_gives_way_to_what_has_started_since(reports: WorkerQueries) -> None:
     start = lost(reports)
     started(reports)
-    assert not reports.start_late(start, SILENCE)
+    assert not reports.start_lost(start, SILENCE)
     assert "lost" == state(reports.database, start.job)
 
 
 def test_a_late_start_gives_way_to_what_has_started_and_ended_since(reports: WorkerQueries) -> None:
     start = lost(reports)
     reports.finish(started(reports), "succeeded")
-    assert not reports.start_late(start, SILENCE)
+    assert not reports.start_lost(start, SILENCE)
 
 
 def test_a_late_start_never_supersedes_a_manual_job(reports: WorkerQueries) -> None:
     start = lost(reports)
     manual = make_job(reports.database, origin="manual")
-    assert not reports.start_late(start, SILENCE)
+    assert not reports.start_lost(start, SILENCE)
     assert ("lost", "sent") == (state(reports.database, start.job), state(reports.database, manual))
 
 
@@ -257,7 +257,7 @@ def test_a_job_lost_while_it_ran_does_not_start_late(reports: WorkerQueries) -> 
     start = started(reports)
     bury(reports.database, start.job)
     assert "lost" == state(reports.database, start.job)
-    assert not reports.start_late(start_of(start.job), SILENCE)
+    assert not reports.start_lost(start_of(start.job), SILENCE)
 
 
 def test_a_late_start_that_meets_a_start_in_the_same_moment_loses_nothing(reports: WorkerQueries) -> None:
@@ -269,10 +269,10 @@ def test_a_late_start_that_meets_a_start_in_the_same_moment_loses_nothing(report
         connection.exec_driver_sql(
             "update pgbeat.active_job set state = 'running', started_at = now() where id = %(id)s", {"id": rival}
         )
-        assert not reports.start_late(late, SILENCE)
+        assert not reports.start_lost(late, SILENCE)
     other.close()
 
-    assert not reports.start_late(late, SILENCE)
+    assert not reports.start_lost(late, SILENCE)
     assert ("lost", "running") == (state(reports.database, late.job), state(reports.database, rival))
 
 
@@ -306,7 +306,7 @@ ENDINGS: dict[str, Any] = {
     "finish_many": finish_together,
     "retry": lambda reports, start: reports.retry(start, SECOND, "x"),
     "requeue": lambda reports, start: reports.requeue(start, "x"),
-    "lose": lambda reports, start: reports.lose(start, "x"),
+    "give_up_start": lambda reports, start: reports.give_up_start(start, "x"),
 }
 
 
@@ -466,16 +466,16 @@ def test_a_job_requeued_for_another_copy_is_found_by_recover(reports: WorkerQuer
 
 def test_a_job_that_starts_at_most_once_is_lost_with_its_process(reports: WorkerQueries) -> None:
     start = started(reports)
-    assert reports.lose(start, "WorkerLostError: signal 9")
+    assert reports.give_up_start(start, "WorkerLostError: signal 9")
     record = last(reports, start)
     assert ("lost", "WorkerLostError: signal 9") == (record["state"], record["error"])
-    assert not reports.start_late(start_of(start.job), SILENCE)
+    assert not reports.start_lost(start_of(start.job), SILENCE)
 
 
 def test_a_job_that_may_run_again_is_left_to_its_silence(reports: WorkerQueries) -> None:
     start = started(reports, on_lost="rerun")
     before = row(reports, start)
-    assert not reports.lose(start, "WorkerLostError: signal 9")
+    assert not reports.give_up_start(start, "WorkerLostError: signal 9")
     after = row(reports, start)
     assert ("running", "WorkerLostError: signal 9") == (after["state"], after["error"])
     assert before["busy_until"] == after["busy_until"]
@@ -545,7 +545,7 @@ def test_a_job_that_was_asked_to_end_and_succeeded_all_the_same_has_succeeded(re
 def test_a_job_that_was_asked_to_end_is_lost_with_its_process_and_never_runs_again(reports: WorkerQueries) -> None:
     start = started(reports, on_lost="rerun")
     ask(reports, start)
-    assert reports.lose(start, "WorkerLostError: signal 9")
+    assert reports.give_up_start(start, "WorkerLostError: signal 9")
     assert ("lost", "asked to cancel: WorkerLostError: signal 9") == (
         last(reports, start)["state"],
         last(reports, start)["error"],
@@ -578,13 +578,13 @@ def test_an_ask_that_comes_while_a_retry_is_reported_is_not_forgotten(reports: W
     assert "revoked" == last(reports, start)["state"]
 
 
-# --- overrule
+# --- revoke_failed
 
 
 def test_revoked_overrules_failed(reports: WorkerQueries) -> None:
     start = started(reports)
     reports.finish(start, "failed", "ValueError: while it unwound")
-    assert reports.overrule(start, "terminated")
+    assert reports.revoke_failed(start, "terminated")
     record = last(reports, start)
     assert ("revoked", "terminated") == (record["state"], record["error"])
 
@@ -592,14 +592,14 @@ def test_revoked_overrules_failed(reports: WorkerQueries) -> None:
 def test_revoked_does_not_overrule_succeeded(reports: WorkerQueries) -> None:
     start = started(reports)
     reports.finish(start, "succeeded")
-    assert not reports.overrule(start, "terminated")
+    assert not reports.revoke_failed(start, "terminated")
     assert "succeeded" == last(reports, start)["state"]
 
 
 def test_revoked_does_not_overrule_another_attempt(reports: WorkerQueries) -> None:
     start = started(reports, attempt=2)
     reports.finish(start, "failed", "x")
-    assert not reports.overrule(dataclasses.replace(start, attempt=1), "terminated")
+    assert not reports.revoke_failed(dataclasses.replace(start, attempt=1), "terminated")
 
 
 # --- end unstarted
@@ -765,19 +765,19 @@ def test_heartbeats_end_with_the_hard_limit(reports: WorkerQueries) -> None:
 
 def test_a_worker_announces_itself_and_leaves(reports: WorkerQueries) -> None:
     node = NodeId.mine()
-    reports.announce(node)
+    reports.announce_node(node)
     reports.database.execute("update pgbeat.node set last_seen_at = last_seen_at - interval '1 minute'")
-    reports.announce(node)
+    reports.announce_node(node)
     (found,) = reports.database.execute("select *, pgbeat.now() - last_seen_at as silence from pgbeat.node")
     assert (str(node), "worker", node.pid, True) == (found.id, found.role, found.pid, found.tracking)
     assert found.silence < timedelta(seconds=5)
-    reports.leave(node)
+    reports.remove_worker(node)
     assert [] == reports.database.execute("select * from pgbeat.node")
 
 
 def test_a_worker_that_leaves_removes_no_other_node_and_no_declaration(reports: WorkerQueries) -> None:
     node = NodeId.mine()
-    reports.announce(node)
+    reports.announce_node(node)
     reports.database.execute(
         "insert into pgbeat.node (id, role, hostname, pid, version, started_at, last_seen_at, tracking) "
         "select 'another', role, hostname, pid, version, started_at, last_seen_at, tracking from pgbeat.node"
@@ -788,7 +788,7 @@ def test_a_worker_that_leaves_removes_no_other_node_and_no_declaration(reports: 
         "on conflict do nothing"
     )
 
-    reports.leave(node)
+    reports.remove_worker(node)
 
     assert [("another",)] == reports.database.execute("select id from pgbeat.node")
     assert [("code:shop",)] == reports.database.execute("select app from pgbeat.declaration")
@@ -802,7 +802,7 @@ OF_ONE_JOB = [
     "finish",
     "retry",
     "requeue",
-    "lose",
+    "give_up_start",
     "heartbeat",
     "end_unstarted",
     "stop_request_of",

@@ -37,8 +37,8 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_worker", "active_job", "UPDATE", "waited"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "slot"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "waits_for"),  # release
-    ("pgbeat_beat", "task_group", "SELECT", None),  # regroup
-    ("pgbeat_beat", "task_group", "UPDATE", "pause_reason"),  # admit
+    ("pgbeat_beat", "task_group", "SELECT", None),  # sync_group_pauses
+    ("pgbeat_beat", "task_group", "UPDATE", "pause_reason"),  # grant_slots
     ("pgbeat_worker", "periodic_task", "SELECT", "failures_from"),  # count_end
     ("pgbeat_beat", "periodic_task_state", "INSERT", None),  # count_end
 }
@@ -82,7 +82,7 @@ def said_by(*patterns: str) -> list[str]:
 
 
 STATEMENTS = {
-    "beat": said_by("postgres/beat_queries.py", "postgres/code_sync_queries.py", "beat/*.py", "measures/*.py"),
+    "beat": said_by("postgres/beat_queries.py", "postgres/code_sync_queries.py", "beat/**/*.py", "measures/*.py"),
     "worker": said_by("postgres/worker_queries.py", "worker/stop/current.py"),
 }
 
@@ -154,11 +154,11 @@ def test_a_beat_may_give_the_places_of_a_group_and_a_worker_may_free_them(owner:
         owner.rows("select pgbeat.trigger('nightly')")
 
     with acting_as(owner, "beat"):
-        assert 1 == owner.value("select pgbeat.admit()")
+        assert 1 == owner.value("select pgbeat.grant_slots()")
     with acting_as(owner, "worker"):
         owner.rows("delete from pgbeat.active_job where slot = 1")
     with acting_as(owner, "beat"):
-        assert 1 == owner.value("select pgbeat.admit()")
+        assert 1 == owner.value("select pgbeat.grant_slots()")
 
 
 @pytest.mark.parametrize("role", ["worker", "beat"])
@@ -236,6 +236,13 @@ MATRIX = {
     "an author ends a job": ("author", "delete from pgbeat.active_job"),
     "an author rewrites a message": ("author", "update pgbeat.active_job set message = '{}'"),
     "an author marks": ("author", "update pgbeat.periodic_task set marked_by = 'me', marked_at = now()"),
+    "an author marks by the beats' function": ("author", "select pgbeat.mark('me', 15, 10, 5, '{}')"),
+    "a reader marks by the beats' function": ("reader", "select pgbeat.mark('me', 15, 10, 5, '{}')"),
+    "an author confirms": ("author", "select pgbeat.confirm(array[gen_random_uuid()], '{}', 'me')"),
+    "an author starts a job": (
+        "author",
+        "select pgbeat.start(gen_random_uuid(), 0, 0, gen_random_uuid(), 'me', 30, 'app.probe')",
+    ),
     "an author decides what was planned": ("author", "update pgbeat.periodic_task set planned_revision = revision"),
     "an author poses as code": ("author", "update pgbeat.periodic_task set declared = '{}'"),
     "an author chooses the seed of ids": (
@@ -282,6 +289,15 @@ def test_what_a_role_is_not_for_is_refused(untouched: Session, probe: str) -> No
 
     # To alter what one does not own is refused by that name, and so by the same SQLSTATE.
     assert DENIED == refused.pgcode
+
+
+def test_a_stranger_may_call_no_function(owner: Session) -> None:
+    functions = "select oid::regprocedure::text as name from pg_proc where pronamespace = 'pgbeat'::regnamespace "
+    owner.rows("drop role if exists pgbeat_public; create role pgbeat_public")
+    found = owner.rows(functions + "and has_function_privilege('pgbeat_public', oid, 'execute')")
+    owner.rows("drop role pgbeat_public")
+
+    assert [] == found
 
 
 def test_every_column_is_either_the_reader_s_or_hidden_from_him_on_purpose(owner: Session) -> None:
@@ -413,7 +429,7 @@ def test_better_matches_in_a_schema_of_the_search_path_are_never_called(owner: S
     owner.refusal("insert into pgbeat.periodic_task (name, task, schedule) values ('x', 'a', '0 25 * * *')")
     owner.refusal("insert into pgbeat.periodic_task (name, task, options) values ('x', 'a', '{\"link\": 1}')")
     owner.rows("select pgbeat.schedule('x', 'app.probe', 'every 5m')")
-    owner.rows("select pgbeat.trigger('x'), pgbeat.explain('x'), pgbeat.pause('x'), pgbeat.release()")
+    owner.rows("select pgbeat.trigger('x'), pgbeat.explain('x'), pgbeat.pause('x'), pgbeat.release_buffered()")
     owner.rows("select * from pgbeat.status; select * from pgbeat.overdue; select * from pgbeat.job")
     owner.rows("select pgbeat.make_days(20), pgbeat.prune('30 days')")
     owner.rows("update pgbeat.periodic_task set next_run_at = now() - interval '1 day', enabled = true")
@@ -430,7 +446,8 @@ def test_every_public_function_looks_names_up_in_pg_catalog_alone(owner: Session
             "select proname from pg_proc where pronamespace = 'pgbeat'::regnamespace "
             "and not coalesce(proconfig::text like '%search_path=%', false) "
             "and (prorettype = 'trigger'::regtype or proname in ('schedule', 'unschedule', 'pause', 'resume', "
-            "'trigger', 'explain', 'release', 'make_days', 'prune', 'validate_schedule', 'similar_name', 'windows_of'))"
+            "'trigger', 'explain', 'release_buffered', 'make_days', 'prune', 'validate_schedule', 'similar_name', "
+            "'windows_of'))"
         )
     }
 

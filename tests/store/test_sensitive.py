@@ -111,7 +111,7 @@ def test_a_lost_job_that_starts_after_all_is_still_sensitive(session: Session) -
     schedule(session)
     session.rows("select pgbeat.trigger('nightly')")
 
-    restart_data = session.value("select pgbeat.revival_of(job) from pgbeat.active_job as job")
+    restart_data = session.value("select pgbeat.restart_data_of(job) from pgbeat.active_job as job")
 
     assert restart_data["message"]["sensitive"] is True
 

@@ -54,7 +54,7 @@ def test_the_jobs_to_ask_about_are_in_the_way_or_silent_for_too_long(store: Beat
 def test_what_has_ended_leaves_the_way_in_its_final_state(store: BeatQueries, session: Session, state: str) -> None:
     job = sent(store, "a")
 
-    assert 1 == store.settle([(job, state)])
+    assert 1 == store.finish_by_result([(job, state)])
 
     assert [state] == [one["state"] for one in jobs(store)]
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
@@ -67,7 +67,7 @@ def test_a_job_that_a_worker_reports_on_is_not_settled(store: BeatQueries, sessi
     job = sent(store, "a")
     session.rows("update pgbeat.active_job set state = 'running'")
 
-    assert 0 == store.settle([(job, "succeeded")])
+    assert 0 == store.finish_by_result([(job, "succeeded")])
 
 
 def test_a_job_that_no_worker_reports_is_never_sent_again(store: BeatQueries, session: Session) -> None:
@@ -86,7 +86,7 @@ def test_jobs_made_before_it_was_known_that_no_worker_reports_are_tracked_as_the
     sent(store, "a")
     session.rows("update pgbeat.active_job set tracking = 'full'")
 
-    assert 1 == store.untrack(acts_as)
+    assert 1 == store.lower_tracking(acts_as)
 
     (job,) = jobs(store)
     assert (state, acts_as == "send") == (job["state"], job["finished_at"] is not None)

@@ -79,6 +79,7 @@ def job(**columns: Any) -> Job:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     monkeypatch.delenv("PGBEAT_URL", raising=False)
+    monkeypatch.setattr(AdminQueries, "refused_declarations", lambda *_, **__: [])
 
     def invoke(*arguments: str, **answers: Any) -> Result:
         """Run the shell door on a Python door, or statements of operators, that give these answers, or raise them."""
@@ -419,12 +420,38 @@ def test_a_pause_until_no_instant_is_wrong_usage(run: Callable[..., Result]) -> 
 
 
 def test_a_resumed_and_a_triggered_row_are_confirmed(run: Callable[..., Result]) -> None:
-    assert run("resume", "x", resume=row()).stdout == "Resumed 'x'.\n"
+    assert run("resume", "x", get=row(enabled=False), resume=row()).stdout == "Resumed 'nightly'.\n"
     assert run("trigger", "x", trigger=UUID(int=7)).stdout == f"Triggered 'x': job {UUID(int=7)}\n"
     assert json.loads(run("trigger", "x", "--json", trigger=UUID(int=7)).stdout) == {
         "periodic_task": "x",
         "job": str(UUID(int=7)),
     }
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({}, "'nightly' was not paused."),
+        (
+            {"group_paused": True, "group_name": "the reports"},
+            "'nightly' was not paused, but its group 'the reports' is paused. Resume it with: celery-pgbeat "
+            "resume-group 'the reports'",
+        ),
+        ({"problem": "no zone\nX"}, "'nightly' was not paused, but it cannot be planned: no zone\\nX"),
+        (
+            {"next_run_at": None, "schedule": None},
+            "'nightly' was not paused, but it has no schedule. Start it with: celery-pgbeat trigger nightly",
+        ),
+        ({"next_run_at": None}, "'nightly' was not paused, but it is finished: its schedule has no further run."),
+        ({"next_run_at": None, "planned_revision": 0}, "'nightly' was not paused."),
+    ],
+)
+def test_a_resume_says_if_nothing_was_paused_and_what_else_keeps_the_row_still(
+    run: Callable[..., Result], columns: dict[str, Any], said: str
+) -> None:
+    still = row(**columns)
+
+    assert f"{said}\n" == run("resume", "x", get=still, resume=still).stdout
 
 
 def test_colour_is_for_terminals_only(run: Callable[..., Result]) -> None:

@@ -1,6 +1,6 @@
 """Submits the jobs of backfills, the ranges of occurrences that people ask for: one step of one backfill at a time.
 
-A step is four statements, each of which commits: mark the backfill, recall which occurrences have had a job, submit
+A step is four statements, each of which commits: mark the backfill, read which occurrences have had a job, submit
 (the jobs and how far the backfill has come, in one statement), and the delivery's confirm. A kill after the mark leaves
 a mark that lapses, and the next beat decides the same occurrences under the same ids. A kill after the submit leaves
 pending jobs, as it does in a tick.
@@ -68,7 +68,7 @@ class Backfiller:
             return self._end(row, problem_of(error))
         history = NOTHING
         if span.asks_history:
-            history = self._queries.recall(row.name, row.reached or span.begin, span.end)
+            history = self._queries.backfill_history(row.name, row.reached or span.begin, span.end)
         try:
             step = span.step(row.reached, history, row.room, row.undecided_from)
             total = span.total(row, step)

@@ -118,7 +118,7 @@ class Dispatcher:
             (lambda _: self._ahead, self._recheck_ahead),
             (lambda work: work.lapsed and self._clock.may_judge, self._judge),
             (lambda work: work.unreported and boottime() >= self._ask_at, self._finish_by_result),
-            (lambda work: work.admissible, lambda: self._queries.admit(self._batch) > 0),
+            (lambda work: work.admissible, lambda: self._queries.grant_slots(self._batch) > 0),
         )
         self._steps_with_broker: Sequence[Step] = (
             (lambda _: self._submitter.has_retries, self._submitter.submit_again),
@@ -264,7 +264,7 @@ class Dispatcher:
 
     def _recheck_ahead(self) -> bool:
         """Find jobs that were marked before the database's clock was set back; return whether there were any."""
-        found = self._queries.recheck_ahead()
+        found = self._queries.recheck_future_marks()
         self._ahead = False
         return found > 0
 

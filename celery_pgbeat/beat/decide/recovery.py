@@ -103,7 +103,7 @@ class Recovery:
                 )
         held_back, refused = [job for job, _ in held], [job for job, _ in bad]
         if held:
-            self._queries.hold_back(held)
+            self._queries.postpone_jobs(held)
             self._observer.settled(held_back)
         if bad:
             self._observer.refused(refused, len(self._queries.refuse(bad)))

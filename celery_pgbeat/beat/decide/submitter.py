@@ -121,7 +121,7 @@ class Submitter:
         self._delivery.deliver(orders, lease_ends)
         waiting = [answer.name for answer in answers if answer.waits]
         if waiting:
-            self._queries.release(waiting)
+            self._queries.release_buffered(waiting)
         return [decision for decision in decisions if decision.row.name not in by_name]
 
     def _keep_marked(self, decisions: list[Decision], lease_ends: float) -> None:

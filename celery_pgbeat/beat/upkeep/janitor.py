@@ -42,12 +42,12 @@ class Janitor:
         self._announce()
         dead = [
             peer
-            for peer in self._queries.peers(self._node.hostname)
+            for peer in self._queries.beats_of_host(self._node.hostname)
             if (node := NodeId.parse(peer)) is not None and node.is_certainly_dead()
         ]
         if dead:
-            marks, jobs = self._queries.free(dead)
-            self._queries.sign_off(dead)
+            marks, jobs = self._queries.clear_dead_beats(dead)
+            self._queries.remove_beats(dead)
             logger.info(
                 "Recovered %d marks and %d unsent jobs of %d dead beats of this host",
                 marks,
@@ -61,8 +61,8 @@ class Janitor:
         now = boottime()
         if now >= self._announce_at:
             self._announce()
-            self._queries.release()
-            self._queries.regroup()
+            self._queries.release_buffered()
+            self._queries.sync_group_pauses()
         if now >= self._days_at:
             self._make_and_prune_days(now)
 
@@ -75,12 +75,12 @@ class Janitor:
         """Give back every mark and every unsent job, and take this beat off the list."""
         marks = self._queries.unmark()
         jobs = self._queries.give_back()
-        self._queries.sign_off([str(self._node)])
+        self._queries.remove_beats([str(self._node)])
         if marks or jobs:
             logger.info("Gave back %d marks and %d unsent jobs", marks, jobs, extra={"action": "unmark"})
 
     def _announce(self) -> None:
-        self._queries.announce(self._node.hostname, os.getpid(), __version__)
+        self._queries.announce_node(self._node.hostname, os.getpid(), __version__)
         self._tracking.workers_track = self._queries.forget_nodes()
         self._announce_at = boottime() + self._settings.heartbeat_every.total_seconds()
 

@@ -32,7 +32,7 @@ class Tracking:
         """
         acts_as = self._results.full_acts_as(self.workers_track)
         if acts_as not in ("full", self._acts_as):
-            self._queries.untrack(acts_as)
+            self._queries.lower_tracking(acts_as)
         self._acts_as = acts_as
         return acts_as
 
@@ -40,4 +40,4 @@ class Tracking:
         """Read the final states of unreported jobs from the result backend: before they block a row or are judged."""
         found = self._results.final_states(self._queries.unreported(batch, names))
         if found:
-            self._queries.settle(found)
+            self._queries.finish_by_result(found)

@@ -13,7 +13,7 @@ TICK = "{:<16} {:<7} {:<31} {:<14} {:<8} {:<10} {:>9}"
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """A beat, and how many jobs it has sent, restarts included."""
+    """A beat, and how many of the counted jobs it has sent, restarts included."""
 
     name: str
     pid: int

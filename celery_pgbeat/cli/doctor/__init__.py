@@ -104,7 +104,7 @@ class Examination:
 
 def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str]]:
     """Return the checks by name, in order; for a check that cannot be made, the reason."""
-    from celery_pgbeat.cli.doctor import app, clocks, cron_texts, schema, storage, work
+    from celery_pgbeat.cli.doctor import app, clocks, code, cron_texts, schema, storage, work
 
     operators, settings, celery = target.operators(), target.beat().settings, target.app
     checks: list[tuple[str, Callable[[], Iterable[Any]] | str]] = [
@@ -114,6 +114,8 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         ("clock", lambda: clocks.node_clock(operators)),
         ("zones", lambda: clocks.zones(operators)),
         ("nodes", lambda: work.nodes(operators, settings)),
+        ("apps", lambda: code.apps(operators, celery)),
+        ("declarations", lambda: code.refused(operators, settings, celery)),
         ("stuck", lambda: work.stuck(operators, settings)),
         ("bloat", lambda: storage.bloat(operators)),
         ("history", lambda: storage.days(operators, settings)),

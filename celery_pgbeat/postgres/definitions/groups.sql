@@ -9,7 +9,7 @@ as $$
 $$;
 
 -- Whether a group is paused, as far as is committed. A pause and a row that joins the group at the same moment can miss
--- each other; `regroup` repairs that.
+-- each other; `sync_group_pauses` repairs that.
 create or replace function {schema}.is_paused(group_name text) returns boolean
 language sql stable
 as $$ select group_name is not null and exists (select from {schema}.task_group where name = group_name and paused) $$;

@@ -81,7 +81,7 @@ as $$
 $$;
 
 -- What a lost job that never started needs to start after all; NULL for one that has started.
-create or replace function {schema}.revival_of(job {schema}.active_job) returns jsonb
+create or replace function {schema}.restart_data_of(job {schema}.active_job) returns jsonb
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -98,5 +98,5 @@ create or replace function {schema}.lost(job {schema}.active_job) returns setof 
 language sql stable rows 1
 as $$
     select lost.* from {schema}.archived(
-        job, 'lost', error => 'silent since its busy_until', restart_data => {schema}.revival_of(job)) as lost
+        job, 'lost', error => 'silent since its busy_until', restart_data => {schema}.restart_data_of(job)) as lost
 $$;

@@ -14,7 +14,7 @@
 --   advanced           the rows, with their next runs
 -- A row that another transaction has locked is skipped, and the same beat tries again while its lease lasts. So is a
 -- row whose job is being sent at this moment and final with that: it is not in the way. A job whose group has a limit
--- is buffered, and `admit` gives it its slot.
+-- is buffered, and `grant_slots` gives it its slot.
 --   What is decided about a row rests on the jobs in its way, so these are locked too. `recover` drops a job because a
 -- newer tick is due, and `judge` gives one up: a tick that was skipped for such a job, at the same moment, would leave
 -- nothing to run. A key share lock is enough against them: it conflicts with what deletes a job, and neither a start

@@ -1,8 +1,8 @@
 -- Start a job of each of these periodic tasks now; returns the names of those that existed, each with its job.
 --
--- All or none, but a row with a job in the way is left out: its job is NULL. `hold` has locked the rows in a statement
--- before, in the same transaction. So no other transaction makes a job of them, and this statement sees those that were
--- made until then.
+-- All or none, but a row with a job in the way is left out: its job is NULL. `lock_rows` has locked the rows before, in
+-- the same transaction. So no other transaction makes a job of them, and this statement sees those that were made until
+-- then.
 select held.name,
     case
         when %(force)s or held.overlap = 'allow'

@@ -37,7 +37,7 @@ class Heartbeat:
 
     def run(self, queries: WorkerQueries) -> None:
         """Announce the node, and renew the starts that still run."""
-        queries.announce(self._node)
+        queries.announce_node(self._node)
         starts = self._living()
         if starts:
             queries.heartbeat(str(self._node), starts, self._dead_after)
@@ -46,5 +46,5 @@ class Heartbeat:
         """Give up the jobs that still run in a worker that ends, and remove the node."""
         for start in self._running():
             logger.warning("Job %s was still running when its worker ended", start.job, extra={"action": "lose"})
-            queries.lose(start, "the worker was shut down while the job was running")
-        queries.leave(self._node)
+            queries.give_up_start(start, "the worker was shut down while the job was running")
+        queries.remove_worker(self._node)

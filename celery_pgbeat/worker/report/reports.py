@@ -79,10 +79,10 @@ def write(report: Report, queries: WorkerQueries) -> None:
         case Requeue(start, error, resend):
             queries.requeue(start, error, resend)
         case Lost(start, error):
-            queries.lose(start, error)
+            queries.give_up_start(start, error)
         case Killed(start, state, error):
             if not queries.finish(start, state, error) and state == "revoked":
-                queries.overrule(start, error)
+                queries.revoke_failed(start, error)
 
 
 def write_batch(reports: Sequence[Report], queries: WorkerQueries) -> set[UUID]:

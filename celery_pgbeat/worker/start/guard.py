@@ -39,7 +39,7 @@ guarded when a pool process starts, or when their first message arrives.
 The result backend
 ------------------
 The tracer stores STARTED before it calls anything, so a dropped copy of a job that had succeeded would leave it STARTED
-for ever. So the guard turns `track_started` off and stores STARTED itself: for a job after its start succeeded, for
+forever. So the guard turns `track_started` off and stores STARTED itself: for a job after its start succeeded, for
 every other message at once.
 
 Without Postgres
@@ -289,7 +289,7 @@ def _start_known_job(queries: WorkerQueries, start: Start, silence: timedelta, k
 def _start_final_job(queries: WorkerQueries, start: Start, silence: timedelta, known: JobState) -> StartResult:
     if known.state == "untracked":
         return StartResult.UNTRACKED
-    if known.state == "lost" and queries.start_late(start, silence):
+    if known.state == "lost" and queries.start_lost(start, silence):
         logger.info("Job %s, given up as lost, starts after all", start.job, extra={"action": "start"})
         return StartResult.STARTED
     return _duplicate(start, known)

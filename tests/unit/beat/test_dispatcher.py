@@ -57,7 +57,7 @@ class Table:
         self.in_time = False
         return 1
 
-    def recheck_ahead(self) -> int:
+    def recheck_future_marks(self) -> int:
         self.rechecks.append("ahead")
         return 0
 

@@ -52,7 +52,7 @@ class Table:
         absent = ("unsent", "admissible", "unreported", "lapsed", "in_time", "resumes", "failing", "backfills")
         return PendingWork(now=NOW, next_run_at=None, **is_there, **dict.fromkeys(absent, False))
 
-    def recheck_ahead(self) -> int:
+    def recheck_future_marks(self) -> int:
         return 0
 
     def unplanned(self, batch: int, after: str) -> list[Unplanned]:

@@ -91,7 +91,7 @@ def test_a_child_that_died_is_lost_and_one_past_its_limit_failed(main: MainProce
     parent_signals.on_failure(main.task, str(JOB), TimeLimitExceeded(7))
     parent_signals.on_failure(main.task, str(JOB), ValueError("the child has reported it"))
     parent_signals.on_failure(main.task, "another", WorkerLostError("signal 9"))
-    assert ["lose", "finish"] == main.written()
+    assert ["give_up_start", "finish"] == main.written()
 
 
 def test_a_failure_that_the_tracker_reports_is_not_reported_again(main: MainProcess) -> None:
@@ -123,7 +123,7 @@ def test_a_terminated_start_is_finished_as_revoked(main: MainProcess) -> None:
 
 def test_a_terminated_start_that_its_child_has_reported_as_failed_is_overruled(main: MainProcess) -> None:
     revoked(main, terminated=True)
-    assert ["finish", "overrule"] == main.written(Queries(finish=False))
+    assert ["finish", "revoke_failed"] == main.written(Queries(finish=False))
 
 
 def test_a_start_that_its_own_worker_ends_is_reported_once_its_process_is_gone(main: MainProcess) -> None:
@@ -137,7 +137,7 @@ def test_a_retry_that_the_main_process_sends_is_reported(main: MainProcess) -> N
     assert ["retry"] == main.written()
 
 
-@pytest.mark.parametrize(("acks_late", "statement"), [(True, "requeue"), (False, "lose")])
+@pytest.mark.parametrize(("acks_late", "statement"), [(True, "requeue"), (False, "give_up_start")])
 def test_a_start_that_celery_cancels_waits_again_only_if_its_message_comes_back(
     main: MainProcess, acks_late: bool, statement: str
 ) -> None:

@@ -31,7 +31,7 @@ class Postgres:
         self.tries = 0
         self.lost: list[Start] = []
 
-    def lose(self, start: Start, error: str) -> bool:
+    def give_up_start(self, start: Start, error: str) -> bool:
         self.lost.append(start)
         return True
 

@@ -52,7 +52,7 @@ class Postgres:
                 raise error
             self.delivered += reports
 
-    def lose(self, start: Start, error: str) -> None:
+    def give_up_start(self, start: Start, error: str) -> None:
         if error == "busy":
             self.is_busy.set()
             assert self.go_on.wait(SECONDS)

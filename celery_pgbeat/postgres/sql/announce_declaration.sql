@@ -1,0 +1,78 @@
+-- Record that a beat with this declaration lives, and put it in force unless a later one has a living beat.
+--
+-- Later is what was first seen later. A declaration is gone when no beat has renewed it for its `dead_after`. Only time
+-- during which another beat was active counts: a beat may find a later declaration gone only if it has itself been
+-- active for as long. A declaration that was gone while others were active, and comes with a beat that starts, counts
+-- as first seen now: a roll-back, or the next roll-forward. The order never runs backwards, whatever the clock does. If
+-- no beat is announced at all, only the declaration of this call lives.
+--
+-- Of two beats that announce at the same moment one wins. A beat that has read another revision than the one that it
+-- has locked changes nothing. Nor does one that finds the row locked by a transaction that is writing what code
+-- declares. Both come again.
+with before as materialized (
+    select hash, revision from {schema}.declaration_in_force where app = %(manager)s
+),
+others as materialized (
+    select hash, first_seen_at, last_seen_at, dead_after
+    from {schema}.declaration
+    where app = %(manager)s and hash <> %(hash)s
+),
+said as (
+    insert into {schema}.declaration as known (app, hash, first_seen_at, last_seen_at, listening_since, dead_after)
+    select %(manager)s, %(hash)s,
+        greatest({schema}.now(), (select max(first_seen_at) + interval '1 microsecond' from others)),
+        {schema}.now(), {schema}.now(), make_interval(secs => %(dead_after)s)
+    on conflict (app, hash) do update
+    set first_seen_at = case
+            when %(starting)s and known.last_seen_at + known.dead_after < (select max(last_seen_at) from others)
+            then excluded.first_seen_at
+            else known.first_seen_at
+        end,
+        last_seen_at = excluded.last_seen_at,
+        listening_since = case
+            when known.last_seen_at between excluded.last_seen_at - known.dead_after
+                and excluded.last_seen_at + known.dead_after
+            then known.listening_since
+            else excluded.listening_since
+        end,
+        dead_after = excluded.dead_after
+    returning first_seen_at, listening_since
+),
+later as materialized (
+    select others.hash
+    from others cross join said
+    where (others.first_seen_at, others.hash) > (said.first_seen_at, %(hash)s)
+        -- One of the future is from before the clock was set back.
+        and greatest(
+            case when last_seen_at <= {schema}.now() + dead_after then last_seen_at end, said.listening_since
+        ) >= {schema}.now() - dead_after
+        and exists (select from {schema}.node where role = 'beat')
+),
+free as materialized (
+    select hash, revision
+    from {schema}.declaration_in_force
+    where app = %(manager)s and hash <> %(hash)s
+    for no key update skip locked
+),
+taken as (
+    update {schema}.declaration_in_force as in_force
+    set hash = %(hash)s, revision = in_force.revision + 1
+    from free
+    join before on before.revision = free.revision
+    where in_force.app = %(manager)s and not exists (select from later)
+    returning in_force.revision
+),
+first as (
+    insert into {schema}.declaration_in_force (app, hash, revision)
+    select %(manager)s, %(hash)s, 1
+    where not exists (select from before) and not exists (select from later)
+    on conflict (app) do nothing
+    returning revision
+)
+select
+    coalesce(
+        (select revision from taken),
+        (select revision from first),
+        (select revision from before where hash = %(hash)s)
+    ) as revision,
+    exists (select from later) as overruled

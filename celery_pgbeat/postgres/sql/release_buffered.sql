@@ -1,0 +1,124 @@
+-- Release the buffered jobs whose turn it is; without a list, of all periodic tasks.
+--
+-- The end of a job releases the next one by itself (the trigger `active_job_gone`). This is for the first in line, and
+-- for a job that was buffered at the very moment at which the one before it ended.
+-- function
+-- The periodic tasks for which jobs wait, by one probe of the index for each.
+create or replace function {schema}.waited_for() returns text[]
+language sql stable
+as $$
+    with recursive waited_for as (
+        (select periodic_task from {schema}.active_job where waits_for = 'predecessor' order by periodic_task limit 1)
+        union all
+        select (
+            select periodic_task from {schema}.active_job
+            where waits_for = 'predecessor' and periodic_task > waited_for.periodic_task
+            order by periodic_task
+            limit 1)
+        from waited_for
+        where periodic_task is not null
+    )
+    select array_agg(periodic_task) from waited_for where periodic_task is not null
+$$;
+
+-- What becomes of a job whose turn has come: it is to be sent at once, or waits for a slot in its group.
+create or replace function {schema}.released(group_name text, pickup_deadline interval) returns table (
+    state text, waits_for text, slot int, busy_until timestamptz, check_at timestamptz
+)
+language sql stable rows 1
+as $$
+    select case when limited then 'buffered' else 'pending' end,
+        case when limited then 'slot' end,
+        case when released.group_name is not null and not limited then 0 end,
+        case when limited then 'infinity' else {schema}.now() + released.pickup_deadline end,
+        case when limited then timestamptz 'infinity' else '-infinity' end
+    from {schema}.is_limited(released.group_name) as limited
+$$;
+
+-- Release the first buffered job of each of these periodic tasks for which no other job is under way; returns how many.
+-- Where the overlap has become `allow` meanwhile, all of them. Where its group has a limit, it waits for a slot next.
+-- A plan that is kept may be older than the data, so each step looks up ids or names in an index and nothing is joined.
+-- No index serves `is not distinct from`, so Postgres does not look up by it what it can look up by id.
+create or replace function {schema}.release_of(names text[]) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+    first int;
+    rest int;
+begin
+    update {schema}.active_job as job
+    set (state, waits_for, slot, busy_until, check_at) = (
+            select state, waits_for, slot, busy_until, check_at
+            from {schema}.released(job.group_name, job.pickup_deadline)),
+        exclusive = true,
+        waited = true
+    where job.id = any (array(
+        select id from {schema}.active_job
+        where waits_for is not distinct from 'predecessor' and id = any (array(
+            select first_in_line.id
+            from unnest(names) as waited_for (name)
+            cross join lateral (
+                select waiting.id from {schema}.active_job as waiting
+                where waiting.periodic_task = waited_for.name and waiting.waits_for = 'predecessor'
+                order by waiting.scheduled_for, waiting.created_at
+                limit 1
+            ) as first_in_line
+            where not exists (
+                select from {schema}.active_job as other
+                where other.periodic_task = waited_for.name and other.waits_for is distinct from 'predecessor'
+                offset 0)))
+        order by id
+        for no key update skip locked));
+    get diagnostics first = row_count;
+    update {schema}.active_job as job
+    set (state, waits_for, slot, busy_until, check_at) = (
+            select state, waits_for, slot, busy_until, check_at
+            from {schema}.released(job.group_name, job.pickup_deadline)),
+        waited = true
+    where job.id = any (array(
+        select id from {schema}.active_job
+        where waits_for is not distinct from 'predecessor' and id = any (array(
+            select waiting.id from {schema}.active_job as waiting
+            where waiting.waits_for = 'predecessor' and waiting.periodic_task = any (array(
+                select name from {schema}.periodic_task where name = any (names) and overlap = 'allow'))))
+        order by id
+        for no key update skip locked));
+    get diagnostics rest = row_count;
+    if first + rest > 0 then
+        perform pg_notify({channel}, '');
+    end if;
+    return first + rest;
+end
+$$;
+
+-- Where a lost job has turned up at this very moment and taken a place, its own end is the next turn: then each name is
+-- released by itself.
+create or replace function {schema}.release_buffered(names text[] default null) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    waiting constant text[] := coalesce(names, {schema}.waited_for());
+    one text;
+    released int := 0;
+begin
+    begin
+        return {schema}.release_of(waiting);
+    exception when unique_violation then
+        null;
+    end;
+    foreach one in array waiting loop
+        begin
+            released := released + {schema}.release_of(array[one]);
+        exception when unique_violation then
+            null;
+        end;
+    end loop;
+    return released;
+end
+$$;
+-- call
+select {schema}.release_buffered(%(names)s::text[]) as released

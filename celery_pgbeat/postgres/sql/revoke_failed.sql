@@ -1,0 +1,20 @@
+-- Replace `failed` by `revoked`: a terminated child reports a failure before its parent can speak.
+--
+-- If that was counted as its periodic task's latest failure, the count takes it back.
+with replaced as (
+    update {schema}.finished_job
+    set state = 'revoked', error = %(error)s
+    where id = %(job)s and run = %(run)s and attempt = %(attempt)s and state = 'failed'
+        and finished_at > {schema}.now() - interval '1 hour'
+    returning id, periodic_task
+),
+uncounted as (
+    update {schema}.periodic_task_state as known
+    set failures_in_row = known.failures_in_row - 1, last_failed_job = null,
+        pause_due = known.pause_due and exists (
+            select from {schema}.periodic_task as task
+            where task.name = known.name and task.pause_after_failures < known.failures_in_row)
+    from replaced
+    where known.name = replaced.periodic_task and known.last_failed_job = replaced.id and known.failures_in_row > 0
+)
+select id from replaced

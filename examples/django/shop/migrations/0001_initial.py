@@ -1,0 +1,30 @@
+"""The table of orders."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    """Made by `manage.py makemigrations`."""
+
+    initial = True
+    dependencies = []
+    operations = [
+        migrations.CreateModel(
+            name="Order",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("email", models.EmailField(max_length=254)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="PeriodicTaskStatus",
+            fields=[
+                ("name", models.TextField(primary_key=True, serialize=False)),
+                ("state", models.TextField()),
+                ("next_run_at", models.DateTimeField(null=True)),
+                ("last_state", models.TextField(null=True)),
+                ("problem", models.TextField(null=True)),
+            ],
+            options={"managed": False, "db_table": '"pgbeat"."status"'},
+        ),
+    ]
