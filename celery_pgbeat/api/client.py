@@ -417,8 +417,7 @@ class PgBeat:
             >>> beat.trigger_many(["nightly"])  # a job of it is not final
             {'nightly': None}
         """
-        rows = many.run_for(self._queries, "trigger_many", names, missing_ok, connection, force=force)
-        return {row["name"]: None if row["job"] is None else UUID(str(row["job"])) for row in rows}
+        return many.trigger(self._queries, names, force, missing_ok, connection)
 
     def get(self, name: str, *, connection: Any = None) -> PeriodicTask:
         """Read one row.

@@ -76,6 +76,12 @@ class ApiQueries:
         """Remove a periodic task; tell whether there was one."""
         return bool(self.run("unschedule", connection, name=name)[0]["removed"])
 
+    def trigger_many(self, names: Collection[str], force: bool, connection: Any = None) -> list[Row]:
+        """Start a job of each of these periodic tasks now; return those that existed, each with its job."""
+        with self._transaction(connection) as joined:
+            self.run("lock_rows", joined, names=list(names))
+            return self.run("trigger_many", joined, names=list(names), force=force)
+
     def similar_name(self, name: str, connection: Any = None) -> str | None:
         """Return the name that may have been meant."""
         found: str | None = self.run("similar_name", connection, name=name)[0]["name"]
