@@ -14,6 +14,10 @@ from celery_pgbeat.safe_text import in_short
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # JSON's writing of it; Postgres stores no such character
 
 
+# What Celery makes of a canvas that it is given in place of a task. It has tasks of these names, and they only raise.
+NOT_REAL = {"celery.chain": "chain", "celery.group": "group"}
+
+
 class Call(NamedTuple):
     """The call that a task, a name or a signature stands for."""
 
@@ -37,6 +41,11 @@ def task_of(task: Any) -> Call:
         Call(task='mail.poll', args=(), kwargs={}, options={})
     """
     if isinstance(task, str):
+        if task in NOT_REAL:
+            raise InvalidPeriodicTask(
+                f"task is {task!r}, which no worker can run: call the {NOT_REAL[task]} from inside a task of your own, "
+                f"and declare that"
+            )
         return Call(task, (), {}, {})
     if isinstance(task, dict) and "task" in task:
         if task.get("subtask_type") is not None:

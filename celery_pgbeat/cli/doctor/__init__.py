@@ -124,8 +124,9 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         ("app scheduler", lambda: app.scheduler(celery)),
         ("app broker", lambda: app.broker(operators, celery)),
         ("app tasks", lambda: app.tasks(operators, settings, celery)),
+        ("app calls", lambda: app.calls(operators, celery)),
         ("app workers", lambda: app.workers(operators, settings, celery)),
     ]
 
 
-APP_CHECKS = ("app scheduler", "app broker", "app tasks", "app workers")
+APP_CHECKS = ("app scheduler", "app broker", "app tasks", "app calls", "app workers")
