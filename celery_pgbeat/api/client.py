@@ -25,6 +25,7 @@ from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import Changes, Columns, Declaration, Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.columns import read_choice, read_count, read_end, read_group_name, read_instant
 from celery_pgbeat.declare.lazy import storable_arguments
+from celery_pgbeat.declare.signature import check_call
 from celery_pgbeat.declare.update import changes_of
 from celery_pgbeat.declare.when import has_hook
 from celery_pgbeat.errors import GroupInUse, InvalidPeriodicTask, PgBeatError, UnknownGroup, UnknownPeriodicTask
@@ -187,6 +188,7 @@ class PgBeat:
     ) -> PeriodicTask:
         """Declare a row, from any process: insert it, or change the columns that differ. An equal row is not written.
 
+        With an app that knows the task, the arguments are checked against its signature, as Celery does when it sends.
         It declares the whole definition: omitted columns get their default. It never changes a pause, the next run or
         the history of the row; but after a change of the schedule a beat plans the next run again.
 
@@ -882,4 +884,6 @@ class PgBeat:
         return row
 
     def _define(self, name: Any, task: Any, schedule: Any, columns: Mapping[str, Any], managed_by: str) -> Definition:
-        return define(name, task, schedule, columns, self.settings, self._timezone, managed_by)
+        definition = define(name, task, schedule, columns, self.settings, self._timezone, managed_by)
+        check_call(definition, self._app)
+        return definition

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -15,12 +16,26 @@ from celery_pgbeat.cli.instants import read_coming_instant
 from celery_pgbeat.cli.no_beat import warn_without_beat
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.warning import warn
 from celery_pgbeat.columns import Column
 from celery_pgbeat.declare.columns import GIVEN
 from celery_pgbeat.redaction import ARGUMENTS, MASK
+from celery_pgbeat.suggestions import did_you_mean
 
 COMPLETIONS = {"timezone": zone_names, "group_name": group_names}
 JSON_KINDS = {list[Any]: "array", dict[str, Any]: "object"}
+
+
+def tasks_of(app: Any) -> Collection[str]:
+    """Return the names of the tasks that an app knows when all its modules are imported; none without an app."""
+    if app is None:
+        return ()
+    try:
+        app.loader.import_default_modules()
+        return list(app.tasks)
+    except Exception as error:  # noqa: BLE001  a user's module may raise anything; the row does not need it
+        warn(f"The tasks of the app cannot be imported, so the call is not checked: {type(error).__name__}: {error}")
+        return ()
 
 
 def _option(column: Column) -> click.Option:
@@ -97,7 +112,9 @@ def add(
     """Declare the periodic task NAME: add it, or change what differs. An equal one is left untouched.
 
     The whole definition is declared: what is left out becomes the default. A pause, the next run and the jobs stay; a
-    changed schedule has its next run planned anew. If no beat is alive to send it, a line on stderr says so.
+    changed schedule has its next run planned anew.
+
+    With the app (-A) the call is checked against its task. If no beat is alive to send it, a line on stderr says so.
 
     Exit codes: 0 created, changed or unchanged; 1 refused, or another owner manages it.
     """
@@ -106,6 +123,7 @@ def add(
 
     target = Target.current()
     beat, operators = target.beat(), target.operators()
+    known = tasks_of(target.app)
     old = operators.definitions_of([name]).get(name)
     if old is not None and old["managed_by"] != managed_by and not take_over:
         raise Failure(f"{name!r} is managed by {old['managed_by']!r}: change it there, or add --take-over")
@@ -121,4 +139,7 @@ def add(
         print_difference(name, "changed", changes)
     else:
         click.echo(f"{done.capitalize()} {name!r}.")
+    if known and task not in known:
+        guess = did_you_mean(task, known) or "."
+        warn(f"The app knows no task {task!r}, and a worker that does not either drops the job{guess}")
     warn_without_beat(beat)

@@ -156,6 +156,10 @@ class AdminQueries:
         """Read the Celery tasks of the periodic tasks that run, each with their number and one of their names."""
         return self._run("tasks_in_use")
 
+    def calls_in_use(self) -> list[Row]:
+        """Read the shapes of the calls of the rows that run: each with their number and one of their names."""
+        return self._run("calls_in_use")
+
     def longest_waits(self) -> Row:
         """Return how long the definitions of the periodic tasks that run let a message stay unacknowledged."""
         return self._run("longest_waits")[0]

@@ -120,7 +120,7 @@ _READS_MUCH = (
     ("problems names_meant", "reads every row, for a person"),
     ("overdue", "as the view"),
     ("names_of_owner", "reads the rows in name order, a page at a time, for an import that takes over"),
-    ("stuck longest_waits tasks_in_use zones_in_use", "reads every row, for `doctor`"),
+    ("stuck longest_waits tasks_in_use calls_in_use zones_in_use", "reads every row, for `doctor`"),
 )
 READS_MUCH = {
     "the view overdue",

@@ -183,6 +183,23 @@ def test_health_shows_it_and_stays_healthy(database: Database, shell: Callable[.
     assert "Refused: 'linked' in code:shop: " in shell("health").stderr
 
 
+def test_a_call_that_does_not_match_its_task_is_refused_where_the_task_is_known(database: Database) -> None:
+    def start(beat: str, **arguments: Any) -> None:
+        app = shop({"off": {"task": "shop.lights", "schedule": crontab(minute=0), **arguments}, "unknown": GOOD})
+
+        @app.task(name="shop.lights", shared=False)
+        def lights(room: str) -> None: ...
+
+        BeatQueries(database, beat, LEASE).announce("host", 1, "1.0")
+        CodeSchedules(app, database, Settings()).sync()
+
+    start("beat-a")
+    assert "missing 1 required positional argument: 'room'" in refused(database)["code:shop", "off"]
+
+    start("beat-b", args=("hall",))
+    assert {} == refused(database)
+
+
 def test_doctor_finds_it(database: Database, shell: Callable[..., Result]) -> None:
     deploy(database, {"linked": LINKED})
 
