@@ -48,7 +48,7 @@ def shop(schedule: dict[str, Any], name: str = "shop") -> Celery:
 
 def deploy(database: Database, schedule: dict[str, Any], beat: str = "beat-a", name: str = "shop") -> CodeSchedules:
     """Start a beat with this code."""
-    BeatQueries(database, beat, LEASE).announce("host", 1, "1.0")
+    BeatQueries(database, beat, LEASE).announce_node("host", 1, "1.0")
     code = CodeSchedules(shop(schedule, name), database, Settings())
     code.sync()
     return code
@@ -112,7 +112,7 @@ def test_a_name_and_a_reason_of_any_length_and_any_characters_are_recorded(datab
 
 def test_when_the_last_beat_stops_it_is_forgotten(database: Database) -> None:
     deploy(database, {"linked": LINKED})
-    BeatQueries(database, "beat-b", LEASE).announce("host", 2, "1.0")
+    BeatQueries(database, "beat-b", LEASE).announce_node("host", 2, "1.0")
 
     stop(database, "beat-a")
     assert 1 == len(refused(database))

@@ -168,7 +168,9 @@ comment on function {schema}.backfills_with_room is
 comment on function {schema}.is_backfilled is
     'Internal: returns whether a backfill of one of these periodic tasks is running; active_job_gone() calls it.';
 comment on function {schema}.similar_name is
-    'Internal: returns the periodic task whose name differs from this one by one typing error; refuse_unknown() and the shell call it.';
+    'Internal: returns the periodic task whose name differs from this one by one typing error; unknown_in_words() and the statement similar_name of the Python API call it.';
+comment on function {schema}.unknown_in_words is
+    'Internal: returns the sentence that there is no such periodic task, with the reason or the name that was probably meant; refuse_unknown() and the Python API call it.';
 comment on function {schema}.refuse_unknown is
     'Internal: raises SQLSTATE P0002 for an unknown periodic task, with the name that was probably meant; the public functions call it.';
 comment on function {schema}.refuse_unknown_group is
@@ -211,6 +213,10 @@ comment on function {schema}.waits_for_a_beat is
     'Internal: returns whether a beat has something to do for a row, now or later; explain() calls it.';
 comment on function {schema}.backfills_in_words is
     'Internal: returns in words which backfills of a periodic task are running; explain() calls it.';
+comment on function {schema}.refusal_in_words is
+    'Internal: returns in words why beats refuse a declaration in code; refusals_in_words(), unknown_in_words() and the alerts of beats use it.';
+comment on function {schema}.refusals_in_words is
+    'Internal: returns in words which declarations in code of a name beats refuse, NULL for none; explain() calls it.';
 comment on function {schema}.state_in_words is
     'Internal: returns the state of a periodic task in a few words; the view status calls it.';
 comment on function {schema}.to_be_planned is
