@@ -14,12 +14,12 @@ from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.filters import with_like, with_queue, with_task
+from celery_pgbeat.cli.follow import COLOURS, follow_jobs, with_follow
 from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
 from celery_pgbeat.cli.target import Target
 
 STATES = get_args(JobState)
-COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yellow", "skipped": "yellow"}
 
 
 @click.command(cls=ApiCommand)
@@ -39,6 +39,7 @@ COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yel
 @click.option("--until", metavar="INSTANT", callback=read_instant, help="Only jobs created before then.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
 @click.option("--after", type=click.UUID, metavar="JOB", help="Only jobs below this one in the list: the next page.")
+@with_follow
 @as_json
 def jobs(
     name: str | None,
@@ -51,6 +52,7 @@ def jobs(
     until: datetime | None,
     limit: int,
     after: UUID | None,
+    follow: bool,
     as_json: bool,
 ) -> None:
     """List the jobs, the latest first, a page at a time; with NAME only those of that periodic task.
@@ -58,8 +60,15 @@ def jobs(
     Only NAME, --since and --until use an index. With another filter that few jobs pass, Postgres reads the history
     backwards, day by day, until the page is full.
 
-    Exit codes: 0 done; 1 NAME is unknown, or the job of --after no longer exists.
+    Exit codes: 0 done, or with --follow ended by Ctrl-C; 1 NAME is unknown, or the job of --after no longer exists.
     """
+    if follow:
+        if (since, until, after) != (None, None, None):
+            raise click.UsageError("--follow begins now: leave out --since, --until and --after")
+        if name is not None:
+            Target.current().beat().get(name)  # an unknown name is an error
+        follow_jobs({state} if state else set(), reason, as_json, name=name, pattern=like, task=task, queue=queue)
+        return
     from celery_pgbeat.api.rows import Job, read_row
 
     target = Target.current()
