@@ -550,7 +550,8 @@ class PgBeat:
         if state is not None:
             read_choice("state", state, get_args(JobState))
         others = dict.fromkeys(("pattern", "reason", "task", "queue", "since", "until", "before", "before_at"))
-        rows = self._queries.run("page_of_jobs", connection, name=name, state=state, limit=limit, **others)
+        states = None if state is None else [state]
+        rows = self._queries.run("page_of_jobs", connection, name=name, states=states, limit=limit, **others)
         return [read_row(Job, row) for row in rows]
 
     def job(self, id: UUID | str, *, connection: Any = None) -> Job:

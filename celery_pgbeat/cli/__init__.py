@@ -8,6 +8,7 @@ Exit codes: 0 done; 1 failed or refused; 2 wrong usage or settings; 3 unhealthy,
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -24,10 +25,12 @@ COMMANDS = {
     "sql": "Print the SQL of the schema, to run it by hand.",
     "validate": "Show what the text of a schedule means, and its next occurrences.",
     "list": "List the periodic tasks.",
-    "show": "Show all columns of one periodic task.",
+    "show": "Show one periodic task: its state, when it runs, its last job.",
     "upcoming": "List what runs next, or the next runs of one periodic task.",
     "explain": "Explain why a periodic task is, or is not, running now.",
     "jobs": "List the jobs, the latest first.",
+    "job": "Show one job in full.",
+    "overdue": "List what is late, and why.",
     "add": "Add a periodic task, or change the columns that differ.",
     "edit": "Change some columns of a periodic task.",
     "remove": "Remove periodic tasks.",
@@ -52,7 +55,7 @@ COMMANDS = {
 }
 # The parts of the help, and the order of the commands in each. A command that no part names is in the last part.
 SECTIONS = {
-    "Look": ("list", "show", "upcoming", "explain", "jobs"),
+    "Look": ("list", "show", "upcoming", "explain", "jobs", "job", "overdue"),
     "Define": ("add", "edit", "remove", "validate", "export", "import"),
     "Run": ("trigger", "retry-job", "pause", "resume", "group", "backfill"),
     "Operate": ("health", "doctor", "nodes", "top"),
@@ -110,11 +113,14 @@ with_version = click.version_option(package_name="celery-pgbeat", prog_name="cel
 def pgbeat(ctx: click.Context, /, **_: Any) -> None:
     """Periodic tasks in Postgres. The options of the app and the database also work after a command."""
     Target.of(ctx).celery_app = ctx.obj.app
-    if ctx.obj.no_color:
+    if ctx.obj.no_color or os.environ.get("NO_COLOR"):
         ctx.color = False
 
 
 @click.group("celery-pgbeat", cls=LazyGroup, **settings)
 @with_version
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Periodic tasks in Postgres. The options of the app and the database also work after a command."""
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False

@@ -5,6 +5,7 @@ If one place of a text is wrong, two more lines point at it.
 
 from __future__ import annotations
 
+import os
 from typing import IO, Any
 
 import click
@@ -25,7 +26,8 @@ class Failure(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message to stderr; its line breaks are ours, the rest may come from a row."""
         message = "\n".join(map(one_line, self.format_message().split("\n")))
-        click.echo(f"{click.style('Error', fg='red')}: {message}", file=file, err=file is None)
+        colour = False if os.environ.get("NO_COLOR") else None
+        click.echo(f"{click.style('Error', fg='red')}: {message}", file=file, err=file is None, color=colour)
 
 
 class WrongSettings(Failure):

@@ -12,8 +12,11 @@ from uuid import UUID
 import click
 
 from celery_pgbeat.choices import FinalState
-from celery_pgbeat.cli.output import instant, json_line, text
+from celery_pgbeat.cli.job_columns import JobAt, job_as_dict, node_in_short
+from celery_pgbeat.cli.output import json_line, text
+from celery_pgbeat.cli.states import OF_JOBS
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import instant
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Job
@@ -23,7 +26,6 @@ FINAL = get_args(FinalState)
 LOOK_EVERY = 1.0  # seconds between two reads
 # A job that ends before the first look at it is found if its transaction commits within this time after it was made.
 OVERLAP = timedelta(seconds=10)
-COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yellow", "skipped": "yellow"}
 
 with_follow = click.option(
     "--follow",
@@ -46,7 +48,7 @@ class Follower:
 
     operators: AdminQueries
     filters: Mapping[str, Any]
-    looked_at: datetime | None = None
+    looked_at: datetime
     seen: dict[UUID, Seen] = field(default_factory=dict)
 
     def look(self) -> list[Job]:
@@ -54,7 +56,7 @@ class Follower:
         from celery_pgbeat.api.rows import Job, read_row
 
         now = self.operators.clock()
-        since = (self.looked_at or now) - OVERLAP
+        since = self.looked_at - OVERLAP
         known = [str(id) for id, seen in self.seen.items() if seen.state not in FINAL]
         jobs = [read_row(Job, row) for row in self.operators.changed_jobs(since, known, **self.filters)]
         before, self.looked_at = self.seen, now
@@ -73,19 +75,20 @@ def follow_jobs(states: Collection[str], reason: str | None, as_json: bool, **fi
     """
     from celery_pgbeat.errors import DatabaseUnavailable
 
-    follower = Follower(Target.current().operators(), filters)
+    operators = Target.current().operators()
     try:
+        follower = Follower(operators, filters, operators.clock())
         follower.look()  # what is there already is not printed
         while True:
             time.sleep(LOOK_EVERY)
             try:
-                changed = follower.look()
+                changed, now = follower.look(), follower.looked_at
             except DatabaseUnavailable as error:
                 click.echo(text(str(error)), err=True)
                 continue
             for job in changed:
                 if (not states or job.state in states) and reason in (None, job.reason):
-                    click.echo(json_line(job) if as_json else _line(job))
+                    click.echo(json_line(job_as_dict(JobAt(job, now))) if as_json else _line(job))
     except KeyboardInterrupt:
         return
 
@@ -94,10 +97,10 @@ def _line(job: Job) -> str:
     """Return a job on one line: when it came into its state, the state, the row, the id, and what else is known."""
     moments = (job.finished_at, job.started_at if job.state == "running" else None, job.sent_at, job.created_at)
     at = next(moment for moment in moments if moment is not None)
-    more = job.reason or job.error or (job.worker if job.state == "running" else None)
+    more = job.reason or job.error or (node_in_short(job.worker) if job.state == "running" else None)
     shown = (
         instant(at),
-        click.style(f"{job.state:<9}", fg=COLOURS.get(job.state)),
+        click.style(f"{job.state:<9}", fg=OF_JOBS.get(job.state)),
         text(job.periodic_task),
         str(job.id),
     )

@@ -10,9 +10,11 @@ import click
 
 from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.failure import UNHEALTHY, ApiCommand, said_by_postgres
-from celery_pgbeat.cli.output import as_json, instant, print_json, print_table
+from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.refused import print_refused
+from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import instant
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 from celery_pgbeat.node import NodeId
 
@@ -37,6 +39,13 @@ class Check:
     def word(self) -> str:
         """The result in a word."""
         return {True: "ok", False: "FAILED", None: "unknown"}[self.ok]
+
+
+COLUMNS = (
+    Column("CHECK", "checks", lambda check: check.name),
+    Column("RESULT", "ok", lambda check: check.word, colours=COLOURS),
+    Column("DETAIL", "detail", lambda check: check.detail, beneath=True),
+)
 
 
 @click.command(cls=ApiCommand)
@@ -79,7 +88,7 @@ def health(
         done = {check.name: _as_dict(check) for check in checks}
         print_json({"healthy": healthy, "checks": done, "refused": refused})
     else:
-        print_table(("CHECK", "RESULT", ""), [(check.name, check.word, check.detail) for check in checks], COLOURS)
+        print_table(COLUMNS, checks)
         print_refused(refused)
     ctx.exit(0 if healthy else UNHEALTHY)
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta, timezone
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import click
 
-from celery_pgbeat.cli.output import print_columns
+from celery_pgbeat.cli.table import EMPTY, Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import in_zone
 
 FORMS = (
     "ISO 8601 (2026-12-24T18:00:00Z, 2026-12-24 18:00), a date (2026-12-24), now, today, yesterday, tomorrow, "
@@ -90,15 +94,15 @@ def _read(ctx: click.Context, value: str | None, *, ahead: bool) -> datetime | N
         raise click.BadParameter(str(error)) from None
 
 
-def on_the_clock(instant: datetime, zone: str) -> str:
+def on_the_clock(instant: datetime, zone: str, *, milliseconds: bool = False) -> str:
     """Return the local time in the zone, with the weekday and the offset from UTC."""
-    local = instant.astimezone(ZoneInfo(zone))
-    return f"{local:%a} {local.isoformat(' ', _exactness(instant))}"
+    local = ZoneInfo(zone)
+    return f"{instant.astimezone(local):%a} {in_zone(instant, local, milliseconds=milliseconds)}"
 
 
-def in_utc(instant: datetime) -> str:
-    """Return the instant in UTC, to the millisecond where it has any."""
-    return instant.astimezone(timezone.utc).replace(tzinfo=None).isoformat(" ", _exactness(instant)) + "Z"
+def in_utc(instant: datetime, *, milliseconds: bool = False) -> str:
+    """Return the instant in UTC."""
+    return in_zone(instant, timezone.utc, milliseconds=milliseconds)
 
 
 def both_as_dict(instant: datetime, zone: str) -> dict[str, str]:
@@ -109,13 +113,31 @@ def both_as_dict(instant: datetime, zone: str) -> dict[str, str]:
     }
 
 
-def print_instants(instants: Sequence[datetime], zone: str, remarks: Mapping[str, Sequence[str]]) -> None:
-    """Print a table of instants, in the zone and in UTC, with the columns of remarks that are not empty."""
-    columns = {zone: [on_the_clock(instant, zone) for instant in instants]}
+class Line(NamedTuple):
+    """A line of the table: an instant, the occurrence from which it was moved, and a note."""
+
+    instant: datetime
+    moved_from: datetime | None
+    note: str | None
+
+
+def print_instants(
+    instants: Sequence[datetime],
+    zone: str,
+    moved_from: Sequence[datetime | None] | None,
+    notes: Sequence[str | None],
+) -> None:
+    """Print a table of instants, in the zone and in UTC, with what is known of them."""
+    gaps = [later - earlier for earlier, later in pairwise(instants[1:])]
+    exact = any(gap.microseconds for gap in gaps)  # the first may be one that somebody has set
+    clock = partial(on_the_clock, zone=zone, milliseconds=exact)
+    columns = [Column(zone, "local", lambda line: clock(line.instant))]
     if zone != "UTC":
-        columns["UTC"] = [in_utc(instant) for instant in instants]
-    print_columns({**columns, **{name: column for name, column in remarks.items() if any(column)}})
-
-
-def _exactness(instant: datetime) -> str:
-    return "milliseconds" if instant.microsecond else "seconds"
+        columns.append(Column("UTC", "utc", lambda line: in_utc(line.instant, milliseconds=exact), rank=1))
+    if moved_from is not None and any(moved_from):
+        columns.append(
+            Column("MOVED FROM", "planned_for", lambda line: clock(line.moved_from) if line.moved_from else EMPTY)
+        )
+    if any(notes):
+        columns.append(Column("NOTE", "note", lambda line: line.note or EMPTY, beneath=True))
+    print_table(columns, [*map(Line, instants, moved_from or [None] * len(instants), notes)])

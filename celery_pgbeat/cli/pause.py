@@ -10,8 +10,9 @@ from celery_pgbeat.cli.chosen import choose, left_alone, one_name, spoken, with_
 from celery_pgbeat.cli.confirmation import with_yes
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.instants import read_coming_instant
-from celery_pgbeat.cli.output import as_json, instant, print_result
+from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import instant, with_utc
 
 
 @click.command(cls=ApiCommand)
@@ -25,6 +26,7 @@ from celery_pgbeat.cli.target import Target
     "the app's zone, without an app in UTC.",
 )
 @with_yes
+@with_utc
 @as_json
 def pause(
     names: tuple[str, ...], every: bool, reason: str | None, until: datetime | None, yes: bool, as_json: bool

@@ -12,8 +12,9 @@ import click
 
 from celery_pgbeat.choices import FinalState
 from celery_pgbeat.cli.failure import UNHEALTHY, Failure
+from celery_pgbeat.cli.job_columns import node_in_short
 from celery_pgbeat.cli.no_beat import warn_without_beat
-from celery_pgbeat.cli.output import print_json, text
+from celery_pgbeat.cli.output import print_json
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Job, PgBeat
@@ -105,5 +106,5 @@ def wait_for_end(beat: PgBeat, id: UUID, timeout: timedelta | None, changed: Cal
 
 
 def _print_state(job: Job) -> None:
-    of = f" on {job.worker}" if job.state == "running" and job.worker else ""
-    click.echo(text(f"{job.state}{of}"))
+    of = f" on {node_in_short(job.worker)}" if job.state == "running" and job.worker else ""
+    click.echo(f"{job.state}{of}")

@@ -55,9 +55,9 @@ class AdminQueries:
             limit: the most rows to return.
             before: the id of the last job of the page before.
             before_at: when that one was created.
-            **filters: name, pattern (of SQL's LIKE), state, reason, task, queue, since, until; None for any.
+            **filters: name, pattern (of SQL's LIKE), states, reason, task, queue, since, until; None for any.
         """
-        known = dict.fromkeys(("name", "pattern", "state", "reason", "task", "queue", "since", "until"))
+        known = dict.fromkeys(("name", "pattern", "states", "reason", "task", "queue", "since", "until"))
         return self._run("page_of_jobs", limit=limit, before=before, before_at=before_at, **{**known, **filters})
 
     def changed_jobs(self, since: datetime, known: Collection[str], **filters: Any) -> list[Row]:
@@ -75,6 +75,18 @@ class AdminQueries:
         """Return when a job was created; None if there is no such job."""
         rows = self._run("created_at_of", job=job)
         return rows[0]["created_at"] if rows else None
+
+    def jobs_between(self, lowest: str, highest: str, limit: int) -> list[Row]:
+        """Read the jobs whose ids are in this range, both ends included; active ones and those of the history."""
+        return self._run("jobs_between", lowest=lowest, highest=highest, limit=limit)
+
+    def statuses_of(self, names: Collection[str]) -> dict[str, Row]:
+        """Read the status of the periodic tasks of these names, by name."""
+        return {row["name"]: row for row in self._run("statuses_of", names=list(names))}
+
+    def overdue(self, limit: int) -> list[Row]:
+        """Read what should have happened and has not, the longest late first, with the reason."""
+        return self._run("overdue", limit=limit)
 
     def nodes(self, dead_after: timedelta) -> list[Row]:
         """List the beats and workers that were seen within a day, with what each is doing at this moment."""
@@ -183,9 +195,9 @@ class AdminQueries:
         """Read the schemas in which others than their owner may put a function in the place of one of Postgres' own."""
         return self._run("open_schemas")
 
-    def activity(self, seconds: float, on_time: timedelta) -> Row:
+    def activity(self, seconds: float) -> Row:
         """Return the present state, and what was made within the last `seconds`."""
-        return self._run("activity", seconds=seconds, on_time=on_time.total_seconds())[0]
+        return self._run("activity", seconds=seconds)[0]
 
     def problems(self, limit: int) -> list[Row]:
         """Read the first periodic tasks that cannot be planned."""
@@ -195,9 +207,9 @@ class AdminQueries:
         """Read the jobs that have been running longest."""
         return self._run("longest_running", limit=limit)
 
-    def latest_due(self, limit: int, on_time: timedelta) -> list[Row]:
-        """Read the periodic tasks that have been due longest."""
-        return self._run("latest_due", limit=limit, on_time=on_time.total_seconds())
+    def latest_due(self, limit: int) -> list[Row]:
+        """Read the periodic tasks that have been overdue longest."""
+        return self._run("latest_due", limit=limit)
 
     def _run(self, name: str, /, connection: Any = None, **parameters: Any) -> list[Row]:
         rows = self._api.run(name, connection, **parameters)

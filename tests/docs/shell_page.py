@@ -1,4 +1,4 @@
-"""The help of each command in docs/shell.md, made from the commands themselves.
+"""The help of each command and the keys of its JSON in docs/shell.md, made from the commands and from their tests.
 
 `python -m tests.docs.shell_page` writes it into the page.
 """
@@ -10,6 +10,7 @@ import re
 import click
 
 from celery_pgbeat.cli import FLAT_NAMES, main
+from tests.docs import json_keys
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "shell.md"
@@ -26,7 +27,8 @@ def rendered() -> str:
         terminal_width=WIDTH,
         help_option_names=["-h", "--help"],
     )
-    return "".join([_section(main, context, name, name) for name in main.list_commands(context)]) + _flat_names()
+    commands = "".join([_section(main, context, name, name) for name in main.list_commands(context)])
+    return commands + _flat_names() + json_keys.rendered()
 
 
 def _section(group: click.Group, context: click.Context, name: str, title: str) -> str:

@@ -7,7 +7,7 @@ import re
 from celery_pgbeat.api import importing
 from celery_pgbeat.beat import entries, log_throttle
 from celery_pgbeat.beat.decide import dispatcher, planner
-from celery_pgbeat.cli import output
+from celery_pgbeat.cli import table
 from celery_pgbeat.columns import CENTURY, YEAR
 from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.measures import alarm, counting, gauges, webhook
@@ -65,7 +65,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "run and attempt": (message.LARGEST,),
     "faults of a file": (importing.MOST_SHOWN,),
     "records that `import`": (importing.IN_MEMORY,),
-    "a cell of a table": (output.WIDEST,),
+    "a text beneath a row": (table.MOST_BENEATH,),
 }
 
 

@@ -115,8 +115,10 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
         "group": ("group", "list"),
         "resume-group": ("resume-group", "reports"),
         "jobs": ("jobs",),
+        "job": ("job",),
         "import": ("import", str(lines)),
         "upcoming": ("upcoming",),
+        "overdue": ("overdue",),
         "nodes": ("nodes",),
         "top": ("top",),
         "doctor": ("doctor",),
@@ -134,10 +136,13 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
             session.rows("update pgbeat.active_job set state = 'running', started_at = pgbeat.now()")
         if command == "retry-job":
             finish(session, 1, "failed")
-        known = {"cancel-backfill": "select id from pgbeat.backfill", "retry-job": "select id from pgbeat.finished_job"}
-        begun = [session.value(known[command])] if command in known else []
-        begun += ["--force"] if command == "retry-job" else []
-        result = run(*line, *begun, "--json")
+        begun = {
+            "cancel-backfill": ["select id from pgbeat.backfill"],
+            "job": ["select id from pgbeat.active_job"],
+            "retry-job": ["select id from pgbeat.finished_job"],
+        }.get(command, [])
+        more = ["--force"] if command == "retry-job" else []
+        result = run(*line, *map(session.value, begun), *more, "--json")
         printed = json.loads(result.stdout)
         assert printed, command
         faults[command] = fault(SHAPES[command], printed)
@@ -849,7 +854,7 @@ def test_one_frame_shows_beats_rates_and_what_is_late(run: Run, well: Session) -
     shown = done(run("top", "--once"))
 
     assert "1 beat, 1 worker" in shown
-    assert "last 10 s: 0.7 jobs/s made, 0.0/s started; of them 5 succeeded, 2 failed, 0 skipped" in shown
+    assert "last 10 s: 0.7 jobs/s made, 0.0/s started\nof them 5 succeeded, 2 failed, 0 skipped\n" in shown
     assert "1 late, the first for 9" in shown
-    assert "OVERDUE\nlate " in shown
+    assert "OVERDUE\nNAME  LATE BY  MARKED BY\nlate  9" in shown
     assert 0.7 == pytest.approx(answer(run("top", "--json"))["made_per_second"], abs=0.3)

@@ -250,7 +250,7 @@ def test_a_line_says_when_what_and_why(
 ) -> None:
     meanwhile(follow, [lambda: beat.trigger("nightly"), lambda: ended(session, "failed", "ValueError: no")])
 
-    result = run("jobs", "nightly", "--follow")
+    result = run("jobs", "nightly", "--follow", "--utc")
 
     (job,) = beat.jobs()
     pending, failed = (line.split() for line in result.stdout.splitlines())

@@ -35,10 +35,10 @@ def test_a_schedule_is_shown_with_its_meaning_and_its_next_occurrences() -> None
         "timezone     Europe/Berlin\n"
         "\n"
         "Europe/Berlin                  UTC                   NOTE\n"
-        "Sat 2027-03-27 02:30:00+01:00  2027-03-27 01:30:00Z\n"
+        "Sat 2027-03-27 02:30:00+01:00  2027-03-27 01:30:00Z  -\n"
         "Sun 2027-03-28 03:00:00+02:00  2027-03-28 01:00:00Z  the clocks go forward from 02:00 to 03:00: "
         "02:30 does not exist, so it runs right after\n"
-        "Mon 2027-03-29 02:30:00+02:00  2027-03-29 00:30:00Z\n"
+        "Mon 2027-03-29 02:30:00+02:00  2027-03-29 00:30:00Z  -\n"
         "\n"
         "Croniter would run at other instants, first Sun 2027-10-31 02:30:00+01:00 instead of "
         "Mon 2027-11-01 02:30:00+01:00: the clocks go back on 2027-10-31: times that come twice run in the first pass "
@@ -131,7 +131,7 @@ def test_a_grid_begins_at_a_whole_second() -> None:
 @pytest.mark.parametrize(
     ("text", "end"),
     [
-        ("2020-01-01", "Finished: it never occurs again; the last time was Wed 2020-01-01 00:00:00+00:00."),
+        ("2020-01-01", "Finished: it never occurs again; the last time was Wed 2020-01-01 00:00:00Z."),
         ("R5/2027-03-25/P1D", "Then it is finished: it never occurs again."),
         ("CRON_TZ=UTC 0 0 0 1 1 * 2199", "Then it is finished: it never occurs again."),
     ],

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from celery_pgbeat import __version__
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
-from celery_pgbeat.cli.output import instant, number, text
+from celery_pgbeat.cli.output import number, text
+from celery_pgbeat.cli.times import instant
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.settings import Settings
 
