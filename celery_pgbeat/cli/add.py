@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any
@@ -13,6 +12,7 @@ from celery_pgbeat.cli.completion import group_names, one_of, periodic_task_name
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_coming_instant
+from celery_pgbeat.cli.json_values import JSON_KINDS, json_value
 from celery_pgbeat.cli.no_beat import warn_without_beat
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
@@ -23,7 +23,6 @@ from celery_pgbeat.redaction import ARGUMENTS, MASK
 from celery_pgbeat.suggestions import did_you_mean
 
 COMPLETIONS = {"timezone": zone_names, "group_name": group_names}
-JSON_KINDS = {list[Any]: "array", dict[str, Any]: "object"}
 
 
 def tasks_of(app: Any) -> Collection[str]:
@@ -64,15 +63,8 @@ def _option(column: Column) -> click.Option:
 def _read_json(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
     if value is None:
         return None
-    wanted = JSON_KINDS[GIVEN[str(param.name)].type]
-    shown = MASK if param.name in ARGUMENTS and ctx.params.get("sensitive") else repr(value)
-    try:
-        read = json.loads(value)
-    except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"{shown} is not JSON: {error}") from None
-    if not isinstance(read, list if wanted == "array" else dict):
-        raise click.BadParameter(f"{shown} is not a JSON {wanted}")
-    return read
+    is_hidden = param.name in ARGUMENTS and ctx.params.get("sensitive")
+    return json_value(GIVEN[str(param.name)], value, MASK if is_hidden else repr(value))
 
 
 def with_columns(command: click.Command) -> click.Command:

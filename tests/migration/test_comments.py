@@ -25,6 +25,7 @@ PUBLIC_FUNCTIONS = {
     "reserved_headers",
     "resume",
     "resume_group",
+    "retry_job",
     "schedule",
     "trigger",
     "unschedule",

@@ -57,6 +57,8 @@ comment on function {schema}.validate_window is
     'Internal: refuses a blackout window that can never work; validate_windows() calls it.';
 comment on function {schema}.is_date_time is
     'Internal: returns whether a text is a date, or a date and a time, in ISO 8601; validate_options() calls it.';
+comment on function {schema}.validate_arguments is
+    'Internal: refuses args and kwargs of a wrong kind, too large or nested too deeply; validate_periodic_task() and trigger() call it.';
 comment on function {schema}.validate_options is
     'Internal: refuses an option that a periodic task cannot set, or a value of the wrong kind; validate_periodic_task() calls it.';
 comment on function {schema}.not_plain_json is
@@ -76,7 +78,7 @@ comment on function {schema}.not_a_name is
 comment on function {schema}.wrong_column is
     'Internal: returns why a column of a periodic task is wrong, NULL if none is; validate_periodic_task() calls it.';
 comment on function {schema}.shown_arguments is
-    'Internal: returns arguments for an error, hidden if the row is sensitive; validate_periodic_task() calls it.';
+    'Internal: returns arguments for an error, hidden if the row is sensitive; validate_arguments() calls it.';
 comment on function {schema}.validate_periodic_task is
     'Internal: refuses a definition of a periodic task that can never work; periodic_task_written() calls it.';
 comment on function {schema}.validate_state is
@@ -302,3 +304,5 @@ comment on column {schema}.finished_job.beat is 'Internal: the beat that sent it
 comment on column {schema}.finished_job.worker is 'Internal: the worker that started it.';
 comment on column {schema}.finished_job.error is 'Internal: what went wrong.';
 comment on column {schema}.finished_job.busy_until is 'Internal: its deadline when it ended.';
+comment on column {schema}.finished_job.arguments is
+    'Internal: args and kwargs of a manual job that has not succeeded, for retry_job().';
