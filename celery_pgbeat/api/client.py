@@ -16,6 +16,7 @@ from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, Upcoming, read_row
+from celery_pgbeat.api.zones import refuse_unknown_zone
 from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import Changes, Columns, Declaration, Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.columns import read_count, read_group_name, read_instant
@@ -44,7 +45,8 @@ class PgBeat:
 
     Args:
         app: the Celery app. It uses our scheduler then, and its workers guard and track jobs. None for no app: then
-            schedules without a zone are in UTC, and `periodic_task` cannot be used.
+            `periodic_task` cannot be used, and the zone of a row without one is known only when a beat has written
+            its app's there.
         url: `postgresql://user@host/database`; None for `pgbeat_url` of the app's configuration, else PGBEAT_URL.
         schema: the database schema; None for `pgbeat_schema`, else `pgbeat`.
 
@@ -159,7 +161,8 @@ class PgBeat:
         """Declare a row, from any process: insert it, or change the columns that differ. An equal row is not written.
 
         It declares the whole definition: omitted columns get their default. It never changes a pause, the next run or
-        the history of the row; but after a change of the schedule a beat plans the next run again.
+        the history of the row; but after a change of the schedule a beat plans the next run again. Without a zone the
+        row gets that of its app from the first beat that plans it, and keeps it.
 
         Args:
             name: of the row, up to 200 characters.
@@ -211,7 +214,7 @@ class PgBeat:
             >>> beat.update("nightly", queue="reports", max_run_time=None).queue
             'reports'
         """
-        changes = changes_of(self.get(name, connection=connection), columns, self.settings, self._timezone)
+        changes = changes_of(self.get(name, connection=connection), columns, self.settings, self._app_timezone)
         rows = self._queries.update(name, changes, connection)
         return read_row(PeriodicTask, rows[0]) if rows else self.get(name, connection=connection)
 
@@ -389,6 +392,7 @@ class PgBeat:
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.
+            UnknownTimezone: no beat has planned the row yet, it has no `timezone`, and there is no app.
             InvalidSchedule: the row cannot be planned.
 
         Example:
@@ -397,7 +401,10 @@ class PgBeat:
         """
         if name is None:
             return [read_row(Upcoming, row) for row in self._queries.run("upcoming", connection, limit=limit)]
-        return list(islice(coming_runs(self._row("preview_row", name, connection), self._rules), limit))
+        row = self._row("preview_row", name, connection)
+        if row["enabled"] and row["problem"] is None:
+            refuse_unknown_zone(row, self._app_timezone)
+        return list(islice(coming_runs(row, self._rules), limit))
 
     def explain(self, name: str, *, connection: Any = None) -> str:
         """Return in one sentence why a row is, or is not, running now.
@@ -634,7 +641,11 @@ class PgBeat:
 
     @property
     def _timezone(self) -> str:
-        return "UTC" if self._app is None else app_timezone(self._app)
+        return self._app_timezone or "UTC"
+
+    @property
+    def _app_timezone(self) -> str | None:
+        return None if self._app is None else app_timezone(self._app)
 
     def _row(self, statement: str, name: str, connection: Any) -> Mapping[str, Any]:
         rows = self._queries.run(statement, connection, name=name)
@@ -648,4 +659,4 @@ class PgBeat:
         return row
 
     def _define(self, name: Any, task: Any, schedule: Any, columns: Mapping[str, Any], managed_by: str) -> Definition:
-        return define(name, task, schedule, columns, self.settings, self._timezone, managed_by)
+        return define(name, task, schedule, columns, self.settings, self._app_timezone, managed_by)

@@ -11,6 +11,7 @@ import click
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_instant
+from celery_pgbeat.cli.next_run import next_run_of, print_filled_in, print_next_run
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.columns import Column
@@ -85,7 +86,8 @@ def add(
     """Declare the periodic task NAME: add it, or change what differs. An equal one is left untouched.
 
     The whole definition is declared: what is left out becomes the default. A pause, the next run and the jobs stay; a
-    changed schedule has its next run planned anew.
+    changed schedule has its next run planned anew. A row without a timezone gets that of its app, from the first beat
+    that plans it. What was filled in is printed, with the next run.
 
     Exit codes: 0 created, changed or unchanged; 1 refused, or another owner manages it.
     """
@@ -104,8 +106,14 @@ def add(
     changes = {} if old is None else differences(record_of(old), record_of(operators.definitions_of([name])[name]))
     done = "created" if old is None else "changed" if changes else "unchanged"
     if as_json:
-        print_json({"done": done, "changes": columns_as_dict(changes), "row": row_as_dict(row)})
-    elif changes:
+        zone, next_run_at = next_run_of(row)
+        shown = {"row": row_as_dict(row), "timezone": zone, "next_run_at": next_run_at}
+        print_json({"done": done, "changes": columns_as_dict(changes), **shown})
+        return
+    if changes:
         print_difference(name, "changed", changes)
     else:
         click.echo(f"{done.capitalize()} {name!r}.")
+    if done != "unchanged":
+        print_filled_in(row, given)
+        print_next_run(row)

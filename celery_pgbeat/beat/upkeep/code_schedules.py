@@ -267,9 +267,10 @@ class CodeSchedules:
         columns = dict(entry.columns)
         if lazy is not None:
             columns["args"], columns["kwargs"] = storable_arguments(args, kwargs)
-        definition = define(
-            entry.name, entry.task, entry.schedule, columns, self._settings, app_timezone(self._app), self._manager
-        )
+        zone = app_timezone(self._app)
+        definition = define(entry.name, entry.task, entry.schedule, columns, self._settings, zone, self._manager)
+        # Code declares the zone of its app too, so a change of that setting is a change of the code.
+        definition = Definition({**definition.values, "timezone": definition.timezone or zone})
         deadline = self._app.conf.beat_cron_starting_deadline
         if deadline is not None and "catchup_window" not in columns and _is_cron(definition):
             definition = Definition({**definition.values, "catchup_window": timedelta(seconds=deadline)})
