@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PgBeat
-    from celery_pgbeat.declare import cron, every
+    from celery_pgbeat.declare import Columns, Timing, cron, every
     from celery_pgbeat.worker.stop.current import current
 
-__all__ = ["PgBeat", "__version__", "cron", "current", "every"]
+__all__ = ["Columns", "PgBeat", "Timing", "__version__", "cron", "current", "every"]
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Columns": "celery_pgbeat.declare",
     "PgBeat": "celery_pgbeat.api",
+    "Timing": "celery_pgbeat.declare",
     "cron": "celery_pgbeat.declare",
     "current": "celery_pgbeat.worker.stop.current",
     "every": "celery_pgbeat.declare",

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from types import NoneType
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, OnLost, Overlap, Tracking
 from celery_pgbeat.redaction import ARGUMENTS, MASK
 
 YEAR = timedelta(days=366)  # the longest one; the '1 year' of Postgres, which has 360, is within it
@@ -155,7 +156,7 @@ class PeriodicTask:
     anchor: datetime | None = times(
         "Where the grid of an interval starts; default: start_at, else the instant at which the schedule was set."
     )
-    dst: str = times(
+    dst: Dst = times(
         "What happens to a run where the clocks change",
         choices={
             "default": "",
@@ -174,7 +175,7 @@ class PeriodicTask:
         "The delay of an occurrence is the same on every beat, and never reaches past the next occurrence.",
         may_be_zero=True,
     )
-    overlap: str = job(
+    overlap: Overlap = job(
         "What happens to an occurrence while a job of this row is not final",
         "cancel_other and terminate_other send the latest occurrence after the job that they end.",
         choices={
@@ -187,20 +188,20 @@ class PeriodicTask:
         },
         default="skip",
     )
-    catchup: str = job(
-        "Which of the occurrences that no beat decided in time go out",
+    catchup: Catchup = job(
+        "Which of the occurrences that no beat decided in time are sent",
         "Under overlap = skip, all sends them one after the other.",
         choices={"none": "", "latest": "", "earliest": "", "all": ""},
         default="latest",
     )
     catchup_window: timedelta | None = job(
-        "How late an occurrence may still go out, such as 1h; default: no limit.",
+        "How late an occurrence may still be sent, such as 1h; default: no limit.",
         "In all spans a month has 30 days and a year 360, as Postgres compares them.",
         longest=CENTURY,
         may_be_zero=True,
     )
     catchup_limit: int | None = job(
-        "At most this number of occurrences, the newest, go out under catchup = all; default: 1,000."
+        "At most this number of occurrences, the newest, are sent under catchup = all; default: 1,000."
     )
     min_gap: timedelta | None = job(
         "A run that would start sooner than this after the last start is dropped, such as 55s.",
@@ -216,7 +217,7 @@ class PeriodicTask:
         "A ; separates several windows in one element; a recurrence rule needs an element of its own. window: name "
         "refers to the table blackout.",
     )
-    blackout_action: str = times(
+    blackout_action: BlackoutAction = times(
         "What happens to an occurrence within a blackout window",
         choices={"defer": "it runs when the window closes", "skip": "recorded as skipped"},
         default="defer",
@@ -238,12 +239,12 @@ class PeriodicTask:
     pause_reason: str | None = state("Why it is paused.", author="insert and update")
     paused_by: str | None = state("Who paused it.", author="insert and update")
     paused_until: datetime | None = state("When it resumes by itself; NULL: never.", author="insert and update")
-    on_lost: str = job(
+    on_lost: OnLost = job(
         "What happens to a job whose worker dies",
         choices={"give_up": "the job is lost: at most once", "rerun": "it runs again: at least once"},
         default="give_up",
     )
-    tracking: str = job(
+    tracking: Tracking = job(
         "Who reports the end of a job",
         "Under result a beat asks when a job is in the way of its next occurrence. Under send a beat knows only that "
         "the broker has the message, and overlap is not promised.",
@@ -317,9 +318,15 @@ INTERNAL = (
 def _columns_of(row: Any) -> Iterator[Column]:
     hints = get_type_hints(row)
     for one in fields(row):
-        given = [kind for kind in get_args(hints[one.name]) if kind is not NoneType]
-        optional = NoneType in get_args(hints[one.name])
-        yield Column(name=one.name, type=given[0] if optional else hints[one.name], **one.metadata)
+        yield Column(name=one.name, type=_type_of(hints[one.name]), **one.metadata)
+
+
+def _type_of(hint: Any) -> Any:
+    """Return the type of a value that is there: of one of a few texts, str."""
+    if get_origin(hint) is Literal:
+        return str
+    given = [kind for kind in get_args(hint) if kind is not NoneType]
+    return given[0] if len(given) < len(get_args(hint)) else hint
 
 
 # By name: the columns that Python and SQL show, and those of them that a declaration gives.

@@ -61,6 +61,10 @@ class UnknownGroup(PgBeatError, LookupError):
     """No periodic task names that group, and it has no limit and no pause."""
 
 
+class GroupInUse(PgBeatError, RuntimeError):
+    """Periodic tasks name that group, so it cannot be removed."""
+
+
 class JobInTheWay(PgBeatError, RuntimeError):
     """A job of that periodic task is not final yet, so `trigger` does not start another."""
 
@@ -87,6 +91,14 @@ class SchemaTooNew(PgBeatError, RuntimeError):
 
 class SchemaMissing(PgBeatError, RuntimeError):
     """The database has no pgbeat schema, or an older one, and `pgbeat_auto_migrate` is off."""
+
+
+class SchemaTaken(PgBeatError, RuntimeError):
+    """The schema serves another app, whose beats live."""
+
+
+class NotPermitted(PgBeatError, PermissionError):
+    """The user of `pgbeat_url` lacks a privilege; the message has the grant."""
 
 
 class DatabaseUnavailable(PgBeatError, ConnectionError):

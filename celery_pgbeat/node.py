@@ -48,6 +48,11 @@ class NodeId:
     def __str__(self) -> str:
         return f"{self.hostname}:{self.boot}:{self.namespace}:{self.pid}:{self.started}:{self.random}"
 
+    @property
+    def shown(self) -> str:
+        """The host and the process, in the words of the views."""
+        return f"{self.hostname} (process {self.pid})"
+
     def is_certainly_dead(self) -> bool:
         """Return whether the process no longer exists; False if this process cannot know that.
 

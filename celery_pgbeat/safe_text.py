@@ -41,6 +41,19 @@ def in_short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def type_of(value: Any) -> str:
+    """Return the type of a value for an error message, with its article.
+
+    Example:
+        >>> type_of(5), type_of([]), type_of(None)
+        ('an int', 'a list', 'None')
+    """
+    if value is None:
+        return "None"
+    name = type(value).__qualname__
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+
+
 def json_lines(value: Any, **options: Any) -> str:
     r"""Return JSON that reads back to the same value, with line breaks only where `indent` puts them.
 

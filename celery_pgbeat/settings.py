@@ -20,7 +20,8 @@ from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.statements import checked_schema
 from celery_pgbeat.safe_text import in_short
-from celery_pgbeat.suggestions import did_you_mean
+from celery_pgbeat.suggestions import question
+from celery_pgbeat.unknown_settings import misspelt_variable, unknown_settings
 
 logger = logging.getLogger(__name__)
 
@@ -258,6 +259,8 @@ class Settings:
         _switch,
         "Whether ticks and jobs are spans of OpenTelemetry, and a task's trace begins at its job; needs the extra.",
     )
+    # No setting: what stands in the place of pgbeat_url, as (written, meant).
+    misspelt_url: tuple[str, str] | None = field(default=None, compare=False)
 
     @classmethod
     def from_mapping(cls, configuration: Mapping[str, Any]) -> Settings:
@@ -266,9 +269,11 @@ class Settings:
         Raises:
             InvalidSetting: a value is wrong; names the setting and the value.
         """
-        _warn_of_unknown(configuration, [f"pgbeat_{setting.name}" for setting in fields(cls)])
-        values: dict[str, Any] = {}
-        for setting in fields(cls):
+        known = [f"pgbeat_{setting.name}" for setting in SETTINGS]
+        unknown = unknown_settings(configuration, known)
+        _warn_of(unknown)
+        values: dict[str, Any] = {"misspelt_url": _misspelt_url(unknown, known)}
+        for setting in SETTINGS:
             name = f"pgbeat_{setting.name}"
             value = configuration.get(name)
             if value is None:
@@ -289,10 +294,18 @@ class Settings:
         """The URL, or an error that says how to give one."""
         if self.url is None:
             raise InvalidSetting(
-                "pgbeat_url is not set: put it into the Celery configuration or the environment variable PGBEAT_URL, "
+                f"{self.without_url}: put it into the Celery configuration or the environment variable PGBEAT_URL, "
                 "as postgresql://user:password@host:5432/database"
             )
         return self.url
+
+    @property
+    def without_url(self) -> str:
+        """The sentence that there is no URL; it names what is set in its place."""
+        if self.misspelt_url is None:
+            return "pgbeat_url is not set"
+        written, meant = self.misspelt_url
+        return f"pgbeat_url is not set, but {written} is (did you mean {meant}?)"
 
     @property
     def heartbeat_every(self) -> timedelta:
@@ -341,7 +354,7 @@ class Settings:
         return None
 
     def __repr__(self) -> str:
-        shown = {setting.name: getattr(self, setting.name) for setting in fields(self)}
+        shown = {setting.name: getattr(self, setting.name) for setting in SETTINGS}
         if self.url is not None:
             shown["url"] = masked(normalise_url(self.url))
         if self.alert_webhook is not None:
@@ -349,9 +362,19 @@ class Settings:
         return f"Settings({', '.join(f'{name}={in_short(value)}' for name, value in shown.items())})"
 
 
-def _warn_of_unknown(configuration: Mapping[str, Any], known: Collection[str]) -> None:
+SETTINGS = tuple(setting for setting in fields(Settings) if "read" in setting.metadata)
+
+
+def _warn_of(unknown: Mapping[str, str | None]) -> None:
     """Log the unknown settings. They are no error: a newer version that is being rolled out may know them."""
-    for name in sorted(str(key) for key in configuration):
-        if name.startswith("pgbeat_") and name not in known:
-            hint = did_you_mean(name, known, cutoff=0.8)
-            logger.warning("%s is not a setting of this version and has no effect%s", name, hint)
+    for name, meant in unknown.items():
+        hint = "" if meant is None else question(meant)
+        logger.warning("%s is not a setting of this version and has no effect%s", name, hint)
+
+
+def _misspelt_url(unknown: Mapping[str, str | None], known: Collection[str]) -> tuple[str, str] | None:
+    for name, meant in unknown.items():
+        if meant is not None and meant.lower().endswith("pgbeat_url"):
+            return name, meant
+    variable = misspelt_variable("PGBEAT_URL", known)
+    return None if variable is None else (variable, "PGBEAT_URL")

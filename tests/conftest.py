@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,6 +32,10 @@ from tests.harness.processes import Cluster
 from tests.harness.rabbitmq import RabbitMQ
 from tests.harness.role import Role
 from tests.harness.servers import POSTGRES_OPTIONS, missing
+
+# Commands show times in the zone of the machine; processes that a test starts inherit it.
+os.environ["TZ"] = "UTC"
+time.tzset()
 
 # How long one example takes depends more on what else the machine does than on the product.
 hypothesis.settings.register_profile("any machine", deadline=None)

@@ -7,7 +7,20 @@ caller's transaction. Then the beats see the change when that transaction commit
 from __future__ import annotations
 
 from celery_pgbeat.api.client import PgBeat
+from celery_pgbeat.api.groups import GroupStatus, TaskGroup
+from celery_pgbeat.api.nodes import Health, Node
 from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, Upcoming
 from celery_pgbeat.columns import PeriodicTask
 
-__all__ = ["Backfill", "BackfillPreview", "Job", "PeriodicTask", "PgBeat", "Upcoming"]
+__all__ = [
+    "Backfill",
+    "BackfillPreview",
+    "GroupStatus",
+    "Health",
+    "Job",
+    "Node",
+    "PeriodicTask",
+    "PgBeat",
+    "TaskGroup",
+    "Upcoming",
+]

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime, timedelta, timezone
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import Any
 
 from celery_pgbeat.api.rows import Upcoming
@@ -25,8 +25,13 @@ SPREAD = "spread by the jitter"
 HELD_BACK = "held back by a blackout window"
 
 
-def coming_runs(row: Mapping[str, Any], rules: Rules) -> Iterator[Upcoming]:
+def coming_runs(row: Mapping[str, Any], rules: Rules, after: datetime | None = None) -> Iterator[Upcoming]:
     """Iterate over the coming runs of a row that `preview_row.sql` has read; a paused row has none.
+
+    Args:
+        row: as it was read.
+        rules: those of the beats.
+        after: only runs later than this; None for all.
 
     Raises:
         InvalidSchedule: the row cannot be planned.
@@ -37,19 +42,23 @@ def coming_runs(row: Mapping[str, Any], rules: Rules) -> Iterator[Upcoming]:
         return iter(())
     definition = Unplanned(**{column.name: record[column.name] for column in fields(Unplanned)})
     line = due_times_of(definition, rules)
+    leap_to = after if definition.max_runs is None else None  # otherwise runs before `after` have to be counted
     if record["planned_revision"] != definition.revision:
-        runs = _from(line, first_of(definition, line))
+        runs = _from(line, first_of(definition, line), leap_to)
     elif record["next_run_at"] is not None:
-        runs = _from_stored(line, record["next_run_at"], record["planned_for"], record["now"])
+        runs = _from_stored(line, record["next_run_at"], record["planned_for"], record["now"], leap_to)
     else:
         runs = iter(())
-    return islice(runs, None if definition.max_runs is None else max(definition.max_runs - definition.run_count, 0))
+    left = islice(runs, None if definition.max_runs is None else max(definition.max_runs - definition.run_count, 0))
+    return left if after is None else dropwhile(lambda run: run.next_run_at <= after, left)
 
 
-def _from_stored(line: DueTimes, due: datetime, planned_for: datetime | None, now: datetime) -> Iterator[Upcoming]:
+def _from_stored(
+    line: DueTimes, due: datetime, planned_for: datetime | None, now: datetime, leap_to: datetime | None
+) -> Iterator[Upcoming]:
     """Iterate over the runs from the stored next run on."""
     if planned_for is not None and due > now and due == line.due_at(planned_for):
-        yield from _from(line, planned_for)
+        yield from _from(line, planned_for, leap_to)
         return
     start = max(due, now)
     free = line.next_allowed(start)
@@ -58,7 +67,7 @@ def _from_stored(line: DueTimes, due: datetime, planned_for: datetime | None, no
         yield Upcoming(line.name, shown, planned_for, _note_of_stored(shown, due, planned_for, now))
     # Earlier due occurrences are decided together with it. A run set by SQL also replaces one due at that instant.
     decided = line.last_due_before(planned_for or due, free if planned_for is not None else free + MICROSECOND)
-    yield from _from(line, line.following(decided))
+    yield from _from(line, line.following(decided), leap_to)
 
 
 def _note_of_stored(shown: datetime, due: datetime, planned_for: datetime | None, now: datetime) -> str:
@@ -67,9 +76,11 @@ def _note_of_stored(shown: datetime, due: datetime, planned_for: datetime | None
     return NOT_PLANNED if planned_for is None and shown == due else HELD_BACK
 
 
-def _from(line: DueTimes, nominal: datetime | None) -> Iterator[Upcoming]:
-    """Iterate over the runs from an occurrence on."""
+def _from(line: DueTimes, nominal: datetime | None, leap_to: datetime | None = None) -> Iterator[Upcoming]:
+    """Iterate over the runs from an occurrence on; without those that are due until `leap_to`."""
     passed = 0
+    if nominal is not None and leap_to is not None and line.due_at(nominal) <= leap_to:
+        nominal = line.following(line.last_due_before(nominal, leap_to + MICROSECOND))
     while nominal is not None and passed < LONGEST_SEARCH:
         due = line.with_jitter(nominal)
         if not line.is_blacked_out(due):

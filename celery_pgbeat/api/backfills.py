@@ -9,12 +9,13 @@ from typing import Any
 from uuid import UUID
 
 from celery_pgbeat.api.rows import BackfillPreview
-from celery_pgbeat.declare.columns import read_instant
+from celery_pgbeat.choices import BackfillMode
+from celery_pgbeat.declare.columns import read_choice, read_instant
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownBackfill
 from celery_pgbeat.planning import NOTHING, History, PlanningRow, Rules, range_of
 from celery_pgbeat.planning.backfill import MODES
 from celery_pgbeat.postgres.api_queries import ApiQueries
-from celery_pgbeat.postgres.beat_queries import recalled
+from celery_pgbeat.postgres.beat_queries import as_history
 
 SHOWN = 10  # occurrences that a preview lists
 PAGE = 10_000  # jobs of the history that are read per statement
@@ -45,8 +46,7 @@ def check_terms(mode: Any, max_active: Any) -> None:
     Raises:
         InvalidPeriodicTask: one is wrong; names the value.
     """
-    if mode not in MODES:
-        raise InvalidPeriodicTask(f"mode is {mode!r}: it is one of {', '.join(MODES)}")
+    read_choice("mode", mode, MODES)
     if isinstance(max_active, bool) or not isinstance(max_active, int) or not 1 <= max_active <= MOST_ACTIVE:
         raise InvalidPeriodicTask(f"max_active is {max_active!r}: it is a whole number from 1 to {MOST_ACTIVE}")
 
@@ -70,7 +70,7 @@ def preview(
     rules: Rules,
     since: datetime,
     until: datetime,
-    mode: str,
+    mode: BackfillMode,
     max_active: int,
 ) -> BackfillPreview:
     """Return what a backfill would do if it began now, of a row that `preview_backfill.sql` has read.
@@ -89,7 +89,7 @@ def preview(
     first: list[datetime] = []
     to_submit, after = 0, span.begin
     while after < end:
-        history = _recall(queries, connection, definition.name, after, end) if span.asks_history else NOTHING
+        history = _read_history(queries, connection, definition.name, after, end) if span.asks_history else NOTHING
         until_known = min(end, history.until or end)
         wanted = span.count_wanted(after, history, until_known)
         if wanted and len(first) < SHOWN:
@@ -111,9 +111,9 @@ def preview(
     )
 
 
-def _recall(queries: ApiQueries, connection: Any, name: str, after: datetime, until: datetime) -> History:
+def _read_history(queries: ApiQueries, connection: Any, name: str, after: datetime, until: datetime) -> History:
     rows = queries.run("backfill_history", connection, periodic_task=name, after=after, until=until, most=PAGE)
-    return recalled([(row["scheduled_for"], row["failed"], row["known_until"]) for row in rows])
+    return as_history([(row["scheduled_for"], row["failed"], row["known_until"]) for row in rows])
 
 
 def _check(record: Mapping[str, Any], since: datetime, until: datetime) -> None:

@@ -3,38 +3,48 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from celery_pgbeat import name_patterns
+from celery_pgbeat.api import many
 from celery_pgbeat.api.ahead import coming_runs
 from celery_pgbeat.api.backfills import check_terms, preview, read_backfill_id, read_range
 from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
+from celery_pgbeat.api.exchange import line_of
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
+from celery_pgbeat.api.nodes import Health, Node, read_health, read_node
 from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, Upcoming, read_row
 from celery_pgbeat.api.zones import refuse_unknown_zone
+from celery_pgbeat.choices import BackfillMode, BackfillState, JobState
 from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import Changes, Columns, Declaration, Definition, app_timezone, declarations_of, define
-from celery_pgbeat.declare.columns import read_count, read_group_name, read_instant
+from celery_pgbeat.declare.columns import read_choice, read_count, read_end, read_group_name, read_instant
 from celery_pgbeat.declare.lazy import storable_arguments
 from celery_pgbeat.declare.update import changes_of
-from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
+from celery_pgbeat.declare.when import has_hook
+from celery_pgbeat.errors import GroupInUse, InvalidPeriodicTask, PgBeatError, UnknownGroup, UnknownPeriodicTask
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.api_queries import ApiQueries, translating
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.migrate import migrate
+from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.settings import Settings
-from celery_pgbeat.suggestions import question
+from celery_pgbeat.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from celery import Celery
     from typing_extensions import Unpack
 
 Task = TypeVar("Task")
+
+PAGE = 1_000  # rows of one statement, where all are to be read
 
 # For checks of a declaration before the app's configuration may be read.
 ANY_APP = Settings(min_interval=timedelta(microseconds=1))
@@ -46,13 +56,14 @@ class PgBeat:
     Args:
         app: the Celery app. It uses our scheduler then, and its workers guard and track jobs. None for no app: then
             `periodic_task` cannot be used, and the zone of a row without one is known only when a beat has written
-            its app's there.
+            its app's there. A text in its place is the URL.
         url: `postgresql://user@host/database`; None for `pgbeat_url` of the app's configuration, else PGBEAT_URL.
         schema: the database schema; None for `pgbeat_schema`, else `pgbeat`.
 
     Raises:
         InvalidSetting: the URL is not a Postgres URL.
         MissingDriver: its driver is not installed.
+        TypeError: `app` is neither a Celery app nor a text.
 
     Example:
         >>> from celery import Celery
@@ -64,7 +75,13 @@ class PgBeat:
         ... def nightly_report(): ...
     """
 
-    def __init__(self, app: Celery | None = None, url: str | None = None, schema: str | None = None) -> None:
+    def __init__(self, app: Celery | str | None = None, url: str | None = None, schema: str | None = None) -> None:
+        if isinstance(app, str):
+            if url is not None:
+                raise TypeError("PgBeat was given two URLs, as its first argument and as url")
+            app, url = None, app
+        elif app is not None and not hasattr(app, "conf"):
+            raise TypeError(f"app is {type_of(app)}, neither a Celery app nor the URL of a database")
         self._app = app
         self._given = {"pgbeat_url": url, "pgbeat_schema": schema}
         self._settings: Settings | None = None
@@ -73,9 +90,15 @@ class PgBeat:
         ] = {}  # by process: a child must not use its parent's connections after a fork
         if app is not None:
             configure(app, url, schema)
+        elif url is not None:
+            normalise_url(url)
 
     def __repr__(self) -> str:
-        return f"PgBeat({'' if self._app is None else self._app.main!r})"
+        settings = self._known_settings()
+        url = self._given["pgbeat_url"] if settings is None else settings.url
+        schema = self._given["pgbeat_schema"] if settings is None else settings.schema
+        app = [] if self._app is None else [repr(self._app.main)]
+        return f"PgBeat({', '.join([*app, f'url={url and masked(normalise_url(url))!r}', f'schema={schema!r}'])})"
 
     @property
     def settings(self) -> Settings:
@@ -115,7 +138,8 @@ class PgBeat:
         edit stays until the code changes that same column. If a declaration is removed, its row is disabled.
 
         Args:
-            schedule: `cron(...)`, `every(...)`, text, a timedelta, seconds, or Celery's own schedule objects.
+            schedule: `cron(...)`, `every(...)`, text, a timedelta, seconds, Celery's own schedule objects, or an object
+                with a method `to_pgbeat()` that returns one of these.
             name: of the row; default the task's name.
             run_on_start: run the row at once when it is new.
             **columns: see `Columns`.
@@ -132,12 +156,16 @@ class PgBeat:
             ... @app.task
             ... def poll(box): ...
         """
+        if callable(schedule) and not issubclass(type(schedule), type) and not has_hook(schedule):
+            raise InvalidPeriodicTask(
+                "periodic_task was given the task in place of a schedule: write @beat.periodic_task(every(minutes=5)) "
+                "above it, with the schedule in parentheses"
+            )
         if self._app is None:
             raise InvalidPeriodicTask("PgBeat was made without an app: a declaration in code needs PgBeat(app)")
         args, kwargs = storable_arguments(columns.get("args") or (), columns.get("kwargs") or {})
-        define(
-            name or "unnamed", "unnamed", schedule, {**columns, "args": args, "kwargs": kwargs}, ANY_APP
-        )  # checked here, so that the traceback shows the wrong line
+        checked = {**columns, "args": args, "kwargs": kwargs}
+        define(name or "unnamed", "unnamed", schedule, checked, ANY_APP, "UTC")  # so that the traceback shows the line
         declarations = declarations_of(self._app)
 
         def declare(task: Task) -> Task:
@@ -171,7 +199,8 @@ class PgBeat:
             keep_next_run: keep the next run even when the schedule changes.
             run_on_start: run the row at once when it is new.
             managed_by: the owner of the row.
-            connection: join this transaction; a SQLAlchemy connection or session, or one of psycopg's.
+            connection: join this transaction; a SQLAlchemy connection or session, or one of psycopg's. On asyncpg it is
+                the synchronous session inside `await session.run_sync(...)`.
             **columns: see `Columns`.
 
         Raises:
@@ -248,32 +277,80 @@ class PgBeat:
         """
         return self._queries.unschedule(name, connection)
 
+    def unschedule_many(
+        self, names: Iterable[str], *, missing_ok: bool = False, connection: Any = None
+    ) -> Sequence[str]:
+        """Remove many rows at once: all of them or, if one is unknown, none. Return the names of those that existed.
+
+        Args:
+            names: of the rows.
+            missing_ok: leave out the names that do not exist, instead of an error.
+            connection: join this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+
+        Example:
+            >>> beat.unschedule_many(["nightly", "unknown"], missing_ok=True)
+            ['nightly']
+        """
+        return [row["name"] for row in many.run_for(self._queries, "unschedule_many", names, missing_ok, connection)]
+
     def pause(
-        self, name: str, reason: str | None = None, until: datetime | None = None, *, connection: Any = None
+        self, name: str, reason: str | None = None, until: datetime | timedelta | None = None, *, connection: Any = None
     ) -> PeriodicTask:
         """Pause a row until a time, or until it is resumed.
 
         Args:
             name: of the row.
             reason: why; free text, shown by `explain` and in lists.
-            until: when it resumes by itself; a naive datetime is read in the app's zone.
+            until: when it resumes by itself; a naive datetime is read in the app's zone, a timedelta counts from now.
             connection: join this transaction.
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.
-            InvalidPeriodicTask: `until` is not a datetime.
+            InvalidPeriodicTask: `until` is in the past, or neither a datetime nor a timedelta.
 
         Example:
             >>> beat.pause("nightly", reason="stocktaking").enabled
             False
         """
-        if until is not None and read_instant("until", until).tzinfo is None:
-            until = until.replace(tzinfo=ZoneInfo(self._timezone))
-        (row,) = self._queries.run("pause", connection, name=name, reason=reason, until=until)
+        end = read_end("until", until, self._timezone)
+        (row,) = self._queries.run("pause", connection, name=name, reason=reason, **end)
         return read_row(PeriodicTask, row)
+
+    def pause_many(
+        self,
+        names: Iterable[str],
+        reason: str | None = None,
+        until: datetime | None = None,
+        *,
+        missing_ok: bool = False,
+        connection: Any = None,
+    ) -> Sequence[str]:
+        """Pause many rows at once: all of them or, if one is unknown, none. Return the names of those that existed.
+
+        Args:
+            names: of the rows.
+            reason: why; free text, shown by `explain` and in lists.
+            until: when they resume by themselves; a naive datetime is read in the app's zone.
+            missing_ok: leave out the names that do not exist, instead of an error.
+            connection: join this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+            InvalidPeriodicTask: `until` is in the past, or not a datetime.
+
+        Example:
+            >>> beat.pause_many(["nightly"], reason="stocktaking")
+            ['nightly']
+        """
+        return many.pause(self._queries, names, reason, self._aware("until", until), missing_ok, connection)
 
     def resume(self, name: str, *, connection: Any = None) -> PeriodicTask:
         """Resume a paused row. Its next run is the next one after now; runs missed while paused are not caught up.
+
+        What else keeps it from running stays, and the returned row shows it: `group_paused`, `problem`.
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.
@@ -284,6 +361,23 @@ class PgBeat:
         """
         (row,) = self._queries.run("resume", connection, name=name)
         return read_row(PeriodicTask, row)
+
+    def resume_many(self, names: Iterable[str], *, missing_ok: bool = False, connection: Any = None) -> Sequence[str]:
+        """Resume many rows at once: all of them or, if one is unknown, none. Return the names of those that existed.
+
+        Args:
+            names: of the rows.
+            missing_ok: leave out the names that do not exist, instead of an error.
+            connection: join this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+
+        Example:
+            >>> beat.resume_many(["nightly"])
+            ['nightly']
+        """
+        return [row["name"] for row in many.run_for(self._queries, "resume_many", names, missing_ok, connection)]
 
     def trigger(self, name: str, force: bool = False, *, connection: Any = None) -> UUID:
         """Start a job of a row now, even of a paused one; return the id of the job, which is the Celery task id.
@@ -305,6 +399,29 @@ class PgBeat:
         (row,) = self._queries.run("trigger", connection, name=name, force=force)
         return UUID(str(row["job"]))
 
+    def trigger_many(
+        self, names: Iterable[str], force: bool = False, *, missing_ok: bool = False, connection: Any = None
+    ) -> Mapping[str, UUID | None]:
+        """Start a job of each of many rows now. Return the id of each job by the name of its row.
+
+        A row with a job that is not final is left out: its id is None. Otherwise all jobs are started or none.
+
+        Args:
+            names: of the rows.
+            force: start them even while another job of the row is not final.
+            missing_ok: leave out the names that do not exist, instead of an error.
+            connection: join this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+
+        Example:
+            >>> beat.trigger_many(["nightly"])  # a job of it is not final
+            {'nightly': None}
+        """
+        rows = many.run_for(self._queries, "trigger_many", names, missing_ok, connection, force=force)
+        return {row["name"]: None if row["job"] is None else UUID(str(row["job"])) for row in rows}
+
     def get(self, name: str, *, connection: Any = None) -> PeriodicTask:
         """Read one row.
 
@@ -320,6 +437,7 @@ class PgBeat:
     def list(
         self,
         *,
+        like: str | None = None,
         task: str | None = None,
         managed_by: str | None = None,
         group_name: str | None = None,
@@ -332,6 +450,8 @@ class PgBeat:
         """Read rows in name order, a page at a time.
 
         Args:
+            like: only names like this: `*` stands for any text, `?` for one character; without them a pattern of SQL's
+                LIKE.
             task: only rows of this task.
             managed_by: only rows of this owner.
             group_name: only rows of this group.
@@ -342,13 +462,13 @@ class PgBeat:
             connection: read in this transaction.
 
         Example:
-            >>> [row.name for row in beat.list(managed_by="api")]
+            >>> [row.name for row in beat.list(like="night*", managed_by="api")]
             ['nightly']
         """
         rows = self._queries.run(
             "page_of_tasks",
             connection,
-            pattern=None,
+            pattern=None if like is None else name_patterns.like(like),
             queue=None,
             task=task,
             managed_by=managed_by,
@@ -361,7 +481,7 @@ class PgBeat:
         return [read_row(PeriodicTask, row) for row in rows]
 
     def jobs(
-        self, name: str | None = None, state: str | None = None, limit: int = 100, *, connection: Any = None
+        self, name: str | None = None, state: JobState | None = None, limit: int = 100, *, connection: Any = None
     ) -> Sequence[Job]:
         """Read jobs, the latest first.
 
@@ -375,11 +495,14 @@ class PgBeat:
             >>> [job.origin for job in beat.jobs("nightly")]
             ['manual']
         """
-        others = dict.fromkeys(("pattern", "reason", "task", "queue", "since", "before", "before_at"))
-        rows = self._queries.run("page_of_jobs", connection, name=name, state=state, limit=limit, **others)
+        others = dict.fromkeys(("pattern", "reason", "task", "queue", "since", "until", "before", "before_at"))
+        states = None if state is None else [state]
+        rows = self._queries.run("page_of_jobs", connection, name=name, states=states, limit=limit, **others)
         return [read_row(Job, row) for row in rows]
 
-    def upcoming(self, name: str | None = None, limit: int = 100, *, connection: Any = None) -> Sequence[Upcoming]:
+    def upcoming(
+        self, name: str | None = None, limit: int = 100, *, after: datetime | None = None, connection: Any = None
+    ) -> Sequence[Upcoming]:
         """Read the next run of each row, the soonest first, or the coming runs of one row.
 
         Paused and finished rows, and rows that cannot be planned, have none. The runs of one row are computed with
@@ -388,6 +511,7 @@ class PgBeat:
         Args:
             name: of one row; None for the next run of every row.
             limit: how many to return at most.
+            after: only runs later than this; a naive datetime is read in the app's zone.
             connection: read in this transaction.
 
         Raises:
@@ -399,12 +523,14 @@ class PgBeat:
             >>> [run.next_run_at.minute for run in beat.upcoming("nightly", limit=3)]
             [0, 0, 0]
         """
+        after = self._aware("after", after)
         if name is None:
-            return [read_row(Upcoming, row) for row in self._queries.run("upcoming", connection, limit=limit)]
+            rows = self._queries.run("upcoming", connection, limit=limit, after=after)
+            return [read_row(Upcoming, row) for row in rows]
         row = self._row("preview_row", name, connection)
         if row["enabled"] and row["problem"] is None:
             refuse_unknown_zone(row, self._app_timezone)
-        return list(islice(coming_runs(row, self._rules), limit))
+        return list(islice(coming_runs(row, self._rules, after), limit))
 
     def explain(self, name: str, *, connection: Any = None) -> str:
         """Return in one sentence why a row is, or is not, running now.
@@ -461,7 +587,7 @@ class PgBeat:
         return TaskGroup(**row)
 
     def resume_group(self, name: str, *, connection: Any = None) -> TaskGroup:
-        """Resume a group. Missed runs are not caught up, and a row that was paused by itself stays paused.
+        """Resume a group. Missed runs are not caught up, and a row that was paused by name stays paused.
 
         Raises:
             UnknownGroup: the group has never been paused or limited.
@@ -472,6 +598,30 @@ class PgBeat:
         """
         (row,) = self._queries.run("resume_group", connection, name=name)
         return TaskGroup(**row)
+
+    def remove_group(self, name: str, *, connection: Any = None) -> TaskGroup:
+        """Remove a group that no periodic task names, with its limit and its pause; return what it was.
+
+        Raises:
+            UnknownGroup: there is no such group.
+            GroupInUse: periodic tasks name it.
+
+        Example:
+            >>> beat.limit_group("raports", max_active=2).name
+            'raports'
+            >>> beat.remove_group("raports").max_active
+            2
+        """
+        rows = self._queries.run("remove_group", connection, name=name)
+        if not rows:
+            tasks = {group.name: group.tasks for group in self.groups(connection=connection)}
+            if name not in tasks:
+                raise UnknownGroup(f"No group is named {name!r}{did_you_mean(name, tasks) or '.'}")
+            raise GroupInUse(
+                f"{tasks[name]} periodic tasks are in the group {name!r}: give them another group_name first, or "
+                "remove its limit (None) and resume it"
+            )
+        return TaskGroup(**rows[0])
 
     def groups(self, *, connection: Any = None) -> Sequence[GroupStatus]:
         """List all groups that a periodic task names or that have a limit or a pause, in name order.
@@ -488,7 +638,7 @@ class PgBeat:
         name: str,
         since: datetime,
         until: datetime,
-        mode: str = ...,
+        mode: BackfillMode = ...,
         max_active: int = ...,
         dry_run: Literal[False] = ...,
         *,
@@ -501,7 +651,7 @@ class PgBeat:
         name: str,
         since: datetime,
         until: datetime,
-        mode: str = ...,
+        mode: BackfillMode = ...,
         max_active: int = ...,
         *,
         dry_run: Literal[True],
@@ -513,7 +663,7 @@ class PgBeat:
         name: str,
         since: datetime,
         until: datetime,
-        mode: str = "missing",
+        mode: BackfillMode = "missing",
         max_active: int = 1,
         dry_run: bool = False,
         *,
@@ -563,7 +713,7 @@ class PgBeat:
     def backfills(
         self,
         name: str | None = None,
-        state: str | None = None,
+        state: BackfillState | None = None,
         limit: int = 100,
         *,
         id: UUID | str | None = None,
@@ -580,12 +730,15 @@ class PgBeat:
 
         Raises:
             UnknownBackfill: `id` is not a UUID.
+            InvalidPeriodicTask: there is no such state.
 
         Example:
             >>> [(one.state, one.active) for one in beat.backfills("nightly", limit=1)]
             [('running', 0)]
         """
         wanted = None if id is None else str(read_backfill_id(id))
+        if state is not None:
+            read_choice("state", state, get_args(BackfillState))
         rows = self._queries.run("backfills", connection, name=name, state=state, id=wanted, limit=limit)
         return [read_row(Backfill, row) for row in rows]
 
@@ -620,10 +773,86 @@ class PgBeat:
         with translating(self.database):
             return migrate(self.database.engine, self.database.schema)
 
+    def nodes(self, *, connection: Any = None) -> Sequence[Node]:
+        """List the beats and workers that have sent a heartbeat within the last day, the beats first.
+
+        Example:
+            >>> [node.role for node in beat.nodes() if node.alive]
+            []
+        """
+        dead_after = self.settings.dead_after.total_seconds()
+        return [read_node(row) for row in self._queries.run("nodes", connection, dead_after=dead_after)]
+
+    def health(
+        self, max_lag: timedelta | None = None, hostname: str | None = None, *, connection: Any = None
+    ) -> Health:
+        """Check that a beat is alive and that no row waits too long.
+
+        A row waits while it is due and no beat has marked it. `celery-pgbeat health` also checks the schema's version
+        and the broker.
+
+        Args:
+            max_lag: how long a row may wait; None for what counts as on time, 2 × (lease + poll).
+            hostname: count only beats of this host.
+            connection: read in this transaction.
+
+        Raises:
+            DatabaseUnavailable: Postgres is out of reach.
+            SchemaMissing: there is no schema.
+
+        Example:
+            >>> health = beat.health()
+            >>> (health.healthy, health.beats)
+            (False, 0)
+        """
+        (row,) = self._queries.run(
+            "health",
+            connection,
+            dead_after=self.settings.dead_after.total_seconds(),
+            lease=self.settings.lease.total_seconds(),
+            hostname=hostname,
+        )
+        return read_health(row, self.settings.on_time if max_lag is None else max_lag)
+
+    def export(
+        self, *, managed_by: str | None = None, like: str | None = None, connection: Any = None
+    ) -> Iterator[str]:
+        """Iterate over the definitions in name order, each as one line of JSON, which `celery-pgbeat import` reads.
+
+        Without a connection each page of 1,000 rows is as it was when it was read.
+
+        Args:
+            managed_by: only rows of this owner.
+            like: only names like this, see `list`.
+            connection: read in this transaction.
+
+        Raises:
+            InvalidPeriodicTask: the JSON of a row cannot be read; names the row.
+
+        Example:
+            >>> print(*beat.export(like="night*"))
+            {"name": "nightly", "task": "shop.report", "schedule": "0 3 * * *", "timezone": "UTC", "managed_by": "api"}
+        """
+        others = dict.fromkeys(("task", "queue", "group_name", "enabled", "with_problem"))
+        filters = {**others, "managed_by": managed_by, "pattern": None if like is None else name_patterns.like(like)}
+        after = ""
+        while rows := self._queries.run("page_of_tasks", connection, **filters, limit=PAGE, after=after):
+            yield from (line_of(row) for row in rows)
+            after = rows[-1]["name"]
+
     def close(self) -> None:
         """Close this process's connections; the next statement opens new ones."""
         if (database := self._databases.get(os.getpid())) is not None:
             database.close()
+
+    def _known_settings(self) -> Settings | None:
+        """Return the settings if they are right and reading them loads no configuration; otherwise None."""
+        if self._settings is None and self._app is not None and not self._app.configured:
+            return None
+        try:
+            return self.settings
+        except PgBeatError:
+            return None
 
     @property
     def _queries(self) -> ApiQueries:
@@ -647,11 +876,16 @@ class PgBeat:
     def _app_timezone(self) -> str | None:
         return None if self._app is None else app_timezone(self._app)
 
+    def _aware(self, argument: str, instant: datetime | None) -> datetime | None:
+        """Return an instant as an aware datetime; a naive one is read in the app's zone."""
+        if instant is not None and read_instant(argument, instant).tzinfo is None:
+            return instant.replace(tzinfo=ZoneInfo(self._timezone))
+        return instant
+
     def _row(self, statement: str, name: str, connection: Any) -> Mapping[str, Any]:
         rows = self._queries.run(statement, connection, name=name)
         if not rows:
-            meant = self._queries.similar_name(name, connection)
-            raise UnknownPeriodicTask(f"No periodic task is named {name!r}{question(meant) if meant else '.'}")
+            raise UnknownPeriodicTask(self._queries.unknown(name, connection))
         return rows[0]
 
     def _backfill(self, id: UUID | str, connection: Any) -> Backfill:

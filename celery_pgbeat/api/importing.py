@@ -20,6 +20,7 @@ from celery_pgbeat.declare.definition import record_of
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.postgres.admin_queries import PAGE, AdminQueries
 from celery_pgbeat.postgres.spans import as_written
+from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.settings import Settings
 
 CODE = "code:"  # such an owner's rows are written by the beats, from the app's code
@@ -140,7 +141,7 @@ class Importer:
                 self._faults.append((number, f"{error}; each line is a definition in JSON, as of `export`"))
                 continue
             if not isinstance(given, dict):
-                self._faults.append((number, f"a {type(given).__name__}, not an object with the columns"))
+                self._faults.append((number, f"{type_of(given)}, not an object with the columns"))
                 continue
             if self._is_of_owner(given, number):
                 yield number, given

@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from typing import Any, TypeVar
 from uuid import UUID
 
+from celery_pgbeat.choices import BackfillMode, BackfillState, JobOrigin, JobState
 from celery_pgbeat.columns import JSON_COLUMNS, PeriodicTask
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.plain_json import Unreadable
@@ -21,15 +22,40 @@ UUID_COLUMNS = ("id", "blocked_by")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One row of `pgbeat.job`, as it was when it was read; `id` is the Celery task id."""
+    """One row of `pgbeat.job`, as it was when it was read.
+
+    Attributes:
+        id: the Celery task id.
+        periodic_task: the name of the periodic task.
+        scheduled_for: the instant of the occurrence.
+        last_scheduled_for: the end of the range, if several occurrences were skipped together.
+        occurrences: how many occurrences the row stands for.
+        origin: why there is this job.
+        state: what became of it so far.
+        reason: why it was skipped: `overlap`, `blackout`, `too_late`, `paused`, `deleted`, `limit`, `min_gap`,
+            `superseded`, `not_allowed`, `not_sent`.
+        blocked_by: the id of the job that was in the way.
+        task: the Celery task.
+        queue: the queue it was sent to; None: where the app routes the task.
+        created_at: when it was decided.
+        sent_at: when a beat knew that the broker had the message; None if it ended before that.
+        started_at: when it first started.
+        finished_at: when it became final.
+        attempt: how many retries came before this attempt.
+        sends: how often the message was handed to the broker.
+        beat: the beat that sent it.
+        worker: the worker that started it.
+        error: what went wrong.
+        busy_until: until when it counts as under way without a heartbeat.
+    """
 
     id: UUID
     periodic_task: str
     scheduled_for: datetime
     last_scheduled_for: datetime | None
     occurrences: int
-    origin: str
-    state: str
+    origin: JobOrigin
+    state: JobState
     reason: str | None
     blocked_by: UUID | None
     task: str
@@ -91,9 +117,9 @@ class Backfill:
     periodic_task: str
     since: datetime
     until: datetime
-    mode: str
+    mode: BackfillMode
     max_active: int
-    state: str
+    state: BackfillState
     reached: datetime | None
     total: int | None
     submitted: int
@@ -119,7 +145,7 @@ class BackfillPreview:
         to_submit: how many jobs it would make.
         skipped: how many occurrences would need no job, by the mode.
         undecided: how many the beats have still to decide as ordinary runs; the backfill waits for that.
-        first: the first occurrences that would go out, at most ten.
+        first: the first occurrences that would be sent, at most ten.
         history_since: when the oldest job that is still known was made; an older occurrence counts as missing. None: no
             job is known.
     """
@@ -127,7 +153,7 @@ class BackfillPreview:
     periodic_task: str
     since: datetime
     until: datetime
-    mode: str
+    mode: BackfillMode
     max_active: int
     total: int
     to_submit: int

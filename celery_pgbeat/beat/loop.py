@@ -20,9 +20,17 @@ from collections.abc import Callable
 
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.wiring import Beat, Wiring
-from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, SchemaMissing, SchemaTooNew
+from celery_pgbeat.errors import (
+    DatabaseBusy,
+    DatabaseUnavailable,
+    NotPermitted,
+    SchemaMissing,
+    SchemaTaken,
+    SchemaTooNew,
+)
+from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres import migrate
-from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.database import NO_RIGHT, Database, reason, sqlstate
 from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
@@ -32,6 +40,17 @@ REMIND_EVERY = 60.0  # seconds between two log lines about the same error
 DELIVERY_ENDS_WITHIN = 2.0  # seconds that the batch under way has to end, or to be given back, when the beat stops
 ALIVE_CHECKED_AFTER = 1.0  # seconds of a turn until Celery's thread checks that this thread is still alive
 GIVEN_BACK_WITHIN = 1.0  # seconds for giving back on behalf of a turn that hangs
+
+
+def refused_right(error: BaseException) -> NotPermitted | None:
+    """Return the error for a statement that the user of pgbeat_url may not run; None if the error is another."""
+    origin = getattr(error, "orig", None)
+    if sqlstate(origin) != NO_RIGHT:
+        return None
+    return NotPermitted(
+        f"Postgres refuses a statement of this beat: {reason(origin)} As this user, `celery-pgbeat doctor` lists the "
+        "missing grants; `celery-pgbeat sql --roles` prints all of them."
+    )
 
 
 class BeatLoop:
@@ -50,6 +69,7 @@ class BeatLoop:
         self._beat: Beat | None = None
         self._sync_at = 0.0
         self._check_at = 0.0
+        self._is_off_the_list = False  # because the schema serves another app
         self._pause = 0.0
         self._reported: tuple[str, float] | None = None  # the last error that was logged, and when
         self._thread = LastingThread(self._run, "pgbeat")
@@ -123,6 +143,7 @@ class BeatLoop:
             self._open()
             return
         self._check_schema()
+        self._check_app(beat)
         beat.janitor.turn()
         self._sync_code()
         rest = beat.dispatcher.turn()
@@ -142,18 +163,42 @@ class BeatLoop:
                 schema,
                 extra={"action": "start"},
             )
+        self.wiring.one_app.check()
         beat = self.wiring.open()
         beat.janitor.start()
         self._sync_code()
         self._beat = beat
         self.wiring.instruments.watch(beat.queries.beat)
-        logger.info("Beat %s works on %r", beat.queries.beat, database, extra={"action": "start"})
+        self._log_start(beat.queries.beat)
+
+    def _log_start(self, beat: str) -> None:
+        """Log who this beat is and where it works; its whole id, which tables and other lines bear, at DEBUG."""
+        node = NodeId.parse(beat)
+        shown = beat if node is None else node.shown
+        logger.info(
+            "Beat %s works on %s", shown, self.wiring.database.shown_place, extra={"action": "start", "beat": beat}
+        )
+        logger.debug("The id of this beat is %s", beat, extra={"action": "start"})
 
     def _check_schema(self) -> None:
         """Check with each heartbeat, and after each error, whether a newer package has changed the schema."""
         if boottime() >= self._check_at:
             migrate.check(self.wiring.database.engine, self._settings.schema)
             self._check_at = boottime() + self._settings.heartbeat_every.total_seconds()
+
+    def _check_app(self, beat: Beat) -> None:
+        """Check with each heartbeat that the schema still serves this app; if not, take this beat off the list once.
+
+        Jobs that it is sending go out while its lease holds; its marks lapse.
+        """
+        try:
+            self.wiring.one_app.check()
+        except SchemaTaken:
+            if not self._is_off_the_list:
+                beat.queries.remove_beats([beat.queries.beat])
+                self._is_off_the_list = True
+            raise
+        self._is_off_the_list = False
 
     def _sync_code(self) -> None:
         """Bring the rows to what the code declares; try again after a poll if another transaction locks a row."""
@@ -198,7 +243,8 @@ class BeatLoop:
         """Log an error, and again once a minute while it stays the same."""
         if isinstance(error, Exception):
             error = self.wiring.database.translated(error)
-        outage = isinstance(error, (DatabaseUnavailable, SchemaMissing, SchemaTooNew))
+        error = refused_right(error) or error
+        outage = isinstance(error, (DatabaseUnavailable, NotPermitted, SchemaMissing, SchemaTaken, SchemaTooNew))
         if outage and not isinstance(error, DatabaseBusy):
             self.wiring.clock.lost()
         what, now = (type(error).__name__ if outage else repr(error)), boottime()

@@ -17,7 +17,7 @@ from celery_pgbeat.beat.entries import Entries, entry_of_given
 from celery_pgbeat.beat.loop import BeatLoop
 from celery_pgbeat.beat.send.messages import JobEntry
 from celery_pgbeat.beat.wiring import Wiring
-from celery_pgbeat.errors import PgBeatError, SchedulerNotSetUp
+from celery_pgbeat.errors import InvalidSetting, MissingDriver, MissingExtra, PgBeatError, SchedulerNotSetUp
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.settings import Settings
 
@@ -44,13 +44,16 @@ class Scheduler(beat.Scheduler):
         """Read the settings; a wrong one ends the start here, with its name. Nothing connects yet.
 
         Raises:
-            InvalidSetting: a setting is wrong or `pgbeat_url` is missing.
-            MissingDriver: no Postgres driver is installed.
-            MissingExtra: a setting asks for an extra that is not installed.
+            SystemExit: a setting is wrong, `pgbeat_url` is missing, or a driver or an extra is not installed. One line
+                of the log says which; Celery would print any other exception with hundreds of lines of traceback.
         """
-        settings = Settings.from_mapping(self.app.conf)
-        normalise_url(settings.required_url)
-        self._loop = BeatLoop(Wiring(self, settings), float(self.max_interval))
+        try:
+            settings = Settings.from_mapping(self.app.conf)
+            normalise_url(settings.required_url)
+            self._loop = BeatLoop(Wiring(self, settings), float(self.max_interval))
+        except (InvalidSetting, MissingDriver, MissingExtra) as error:
+            logger.critical("The beat cannot start: %s", error)
+            raise SystemExit(1) from error
 
     def tick(self, *_args: Any, **_kwargs: Any) -> float:
         """Run one turn and wait for what comes next: a notification, the next run, or the poll.

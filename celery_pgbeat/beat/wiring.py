@@ -25,6 +25,7 @@ from celery_pgbeat.beat.send.publisher import Publisher
 from celery_pgbeat.beat.send.rendering.renderer import Renderer
 from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.beat.upkeep.janitor import Janitor
+from celery_pgbeat.beat.upkeep.one_app import OneApp
 from celery_pgbeat.beat.upkeep.result_poller import ResultPoller
 from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.measures.instruments import Instruments
@@ -85,6 +86,7 @@ class Wiring:
         self.database = database or Database(settings.required_url, settings.schema)
         self.clock = clock or DatabaseClock(settings.dead_after)
         self.code = code or CodeSchedules(app, self.database, settings)
+        self.one_app = OneApp(app, self.database, settings)
         self.entries = Entries(app, self.database, self.code)
         self.results = results or ResultPoller(app, wait=settings.heartbeat_every.total_seconds() / 2)
         self.instruments = Instruments(

@@ -8,11 +8,12 @@ Exit codes: 0 done; 1 failed or refused; 2 wrong usage or settings; 3 unhealthy,
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
-from celery_pgbeat.cli.group import LazyGroup
+from celery_pgbeat.cli.lazy_group import LazyGroup
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.redaction import hide_secret_settings
 
@@ -24,20 +25,23 @@ COMMANDS = {
     "sql": "Print the SQL of the schema, to run it by hand.",
     "validate": "Show what the text of a schedule means, and its next occurrences.",
     "list": "List the periodic tasks.",
-    "show": "Show all columns of one periodic task.",
+    "show": "Show one periodic task: its state, when it runs, its last job.",
     "upcoming": "List what runs next, or the next runs of one periodic task.",
     "explain": "Explain why a periodic task is, or is not, running now.",
     "jobs": "List the jobs, the latest first.",
+    "job": "Show one job in full.",
+    "overdue": "List what is late, and why.",
     "add": "Add a periodic task, or change the columns that differ.",
     "edit": "Change some columns of a periodic task.",
     "remove": "Remove periodic tasks.",
-    "pause": "Pause a periodic task.",
-    "resume": "Resume a paused periodic task.",
+    "pause": "Pause periodic tasks.",
+    "resume": "Resume paused periodic tasks.",
+    "group": "List, limit, pause, resume or remove groups of periodic tasks.",
     "groups": "List the groups of periodic tasks.",
     "limit-group": "Set how many jobs of a group may be under way at once.",
     "pause-group": "Pause the periodic tasks of a group.",
     "resume-group": "Resume a paused group.",
-    "trigger": "Start a job of a periodic task now.",
+    "trigger": "Start a job of periodic tasks now.",
     "backfill": "Submit the occurrences of a time range, such as missed ones.",
     "backfills": "List the backfills and their progress.",
     "cancel-backfill": "Cancel a backfill; jobs that it has submitted go on.",
@@ -48,29 +52,74 @@ COMMANDS = {
     "doctor": "Look for problems, and print how to fix each.",
     "health": "Check that periodic tasks are being sent; for probes.",
 }
+# The parts of the help, and the order of the commands in each. A command that no part names is in the last part.
+SECTIONS = {
+    "Look": ("list", "show", "upcoming", "explain", "jobs", "job", "overdue"),
+    "Define": ("add", "edit", "remove", "validate", "export", "import"),
+    "Run": ("trigger", "pause", "resume", "group", "backfill"),
+    "Operate": ("health", "doctor", "nodes", "top"),
+    "Set up": ("migrate", "sql", "demo"),
+}
+# Commands with a name of their own that are also part of a group of commands; the help shows only the latter.
+FLAT_NAMES = {
+    "groups": "group list",
+    "limit-group": "group limit",
+    "pause-group": "group pause",
+    "resume-group": "group resume",
+    "backfills": "backfill list",
+    "cancel-backfill": "backfill cancel",
+}
+# What people type who know other programs.
+SYNONYMS = {
+    "ls": "list",
+    "rm": "remove",
+    "delete": "remove",
+    "unschedule": "remove",
+    "create": "add",
+    "schedule": "add",
+    "get": "show",
+    "run": "trigger",
+    "start": "trigger",
+    "disable": "pause",
+    "stop": "pause",
+    "enable": "resume",
+    "unpause": "resume",
+    "history": "jobs",
+    "runs": "jobs",
+    "next": "upcoming",
+    "why": "explain",
+    "status": "health",
+    "ps": "nodes",
+    "workers": "nodes",
+}
 EXIT_CODES = "Exit codes: 0 done, 1 failed or refused, 2 wrong usage or settings, 3 unhealthy or no database."
 
-with_url = click.option("--url", metavar="URL", help="The database; default pgbeat_url of the app, else PGBEAT_URL.")
-with_schema = click.option("--schema", metavar="NAME", help="The database schema; default pgbeat.")
+settings = {
+    "lazy": COMMANDS,
+    "places": {"group": "command_groups:group", "backfill": "command_groups:backfill"},
+    "sections": SECTIONS,
+    "hidden": FLAT_NAMES,
+    "synonyms": SYNONYMS,
+    "epilog": EXIT_CODES,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+with_version = click.version_option(package_name="celery-pgbeat", prog_name="celery-pgbeat")
 
 
-@click.group("pgbeat", cls=LazyGroup, lazy=COMMANDS, epilog=EXIT_CODES)
-@with_url
-@with_schema
+@click.group("pgbeat", cls=LazyGroup, **settings)
+@with_version
 @click.pass_context
-def pgbeat(ctx: click.Context, /, url: str | None, schema: str | None, **_: Any) -> None:
-    """Periodic tasks in Postgres."""
-    ctx.meta[Target.KEY] = Target(url, schema, app=ctx.obj.app)
-    if ctx.obj.no_color:
+def pgbeat(ctx: click.Context, /, **_: Any) -> None:
+    """Periodic tasks in Postgres. The options of the app and the database also work after a command."""
+    Target.of(ctx).celery_app = ctx.obj.app
+    if ctx.obj.no_color or os.environ.get("NO_COLOR"):
         ctx.color = False
 
 
-@click.group("celery-pgbeat", cls=LazyGroup, lazy=COMMANDS, epilog=EXIT_CODES)
-@click.option("-A", "--app", metavar="MODULE", help="The Celery app, as for `celery`; most commands need none.")
-@with_url
-@with_schema
-@click.version_option(package_name="celery-pgbeat", prog_name="celery-pgbeat")
+@click.group("celery-pgbeat", cls=LazyGroup, **settings)
+@with_version
 @click.pass_context
-def main(ctx: click.Context, /, app: str | None, url: str | None, schema: str | None) -> None:
-    """Periodic tasks in Postgres."""
-    ctx.meta[Target.KEY] = Target(url, schema, app_name=app)
+def main(ctx: click.Context) -> None:
+    """Periodic tasks in Postgres. The options of the app and the database also work after a command."""
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False

@@ -8,16 +8,19 @@ from typing import Any
 
 import click
 
+from celery_pgbeat.cli.completion import group_names, one_of, periodic_task_names, task_names, zone_names
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
 from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.instants import read_instant
+from celery_pgbeat.cli.instants import read_coming_instant
 from celery_pgbeat.cli.next_run import next_run_of, print_filled_in, print_next_run
+from celery_pgbeat.cli.no_beat import warn_without_beat
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.columns import Column
 from celery_pgbeat.declare.columns import GIVEN
 from celery_pgbeat.redaction import ARGUMENTS, MASK
 
+COMPLETIONS = {"timezone": zone_names, "group_name": group_names}
 JSON_KINDS = {list[Any]: "array", dict[str, Any]: "object"}
 
 
@@ -32,12 +35,15 @@ def _option(column: Column) -> click.Option:
         words.update(metavar="WINDOW", multiple=True, callback=lambda _ctx, _param, value: list(value) or None)
         words["help"] += " May be given several times."
     elif column.type is datetime:
-        words.update(metavar="INSTANT", callback=read_instant)
-        words["help"] += " In ISO 8601."
+        words.update(metavar="INSTANT", callback=read_coming_instant)
+        words["help"] += " In ISO 8601, or such as tomorrow or 2d (from now on)."
     elif column.type is int:
         words.update(type=int, metavar="NUMBER")
     elif column.default is not None:
         words["help"] += f"  [default: {column.default}]"
+    complete = COMPLETIONS.get(column.name) or (one_of(list(column.choices)) if column.choices else None)
+    if complete is not None:
+        words["shell_complete"] = complete
     return click.Option([f"--{column.name.replace('_', '-')}"], **words)
 
 
@@ -64,8 +70,14 @@ def with_columns(command: click.Command) -> click.Command:
 
 @with_columns
 @click.command(cls=ApiCommand)
-@click.argument("name")
-@click.option("--task", required=True, metavar="TASK", help="The Celery task, by the name that workers know.")
+@click.argument("name", shell_complete=periodic_task_names)
+@click.option(
+    "--task",
+    required=True,
+    metavar="TASK",
+    help="The Celery task, by the name that workers know.",
+    shell_complete=task_names,
+)
 @click.option("--schedule", metavar="TEXT", help="When, such as '0 3 * * *' or 'every 5m'; default: only by `trigger`.")
 @click.option("--keep-next-run", is_flag=True, help="Keep the next run even when the schedule changes.")
 @click.option("--run-on-start", is_flag=True, help="Have the row run at once when it is new.")
@@ -87,7 +99,8 @@ def add(
 
     The whole definition is declared: what is left out becomes the default. A pause, the next run and the jobs stay; a
     changed schedule has its next run planned anew. A row without a timezone gets that of its app, from the first beat
-    that plans it. What was filled in is printed, with the next run.
+    that plans it. What was filled in is printed, with the next run. If no beat is alive to send it, a line on stderr
+    says so.
 
     Exit codes: 0 created, changed or unchanged; 1 refused, or another owner manages it.
     """
@@ -117,3 +130,4 @@ def add(
     if done != "unchanged":
         print_filled_in(row, given)
         print_next_run(row)
+    warn_without_beat(beat)

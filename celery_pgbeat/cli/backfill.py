@@ -10,14 +10,19 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from celery_pgbeat.choices import BackfillMode
 from celery_pgbeat.cli import confirmation
 from celery_pgbeat.cli.backfills import SUMMARY, as_pairs
+from celery_pgbeat.cli.choices import Choice
+from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.confirmation import with_yes
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_instant
-from celery_pgbeat.cli.output import as_json, instant, number, print_json, print_pairs
+from celery_pgbeat.cli.no_beat import warn_without_beat
+from celery_pgbeat.cli.output import as_json, number, print_json, print_pairs
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import instant
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Backfill, BackfillPreview, PgBeat
@@ -27,12 +32,12 @@ LOOK_EVERY = 0.5  # seconds between two reads of its progress
 
 
 @click.command(cls=ApiCommand)
-@click.argument("name")
+@click.argument("name", shell_complete=periodic_task_names)
 @click.argument("since", metavar="SINCE", callback=read_instant)
 @click.argument("until", metavar="UNTIL", callback=read_instant)
 @click.option(
     "--mode",
-    type=click.Choice(("missing", "failed", "all")),
+    type=Choice(("missing", "failed", "all")),
     default="missing",
     show_default=True,
     help="Which occurrences: those without a job, those that failed, or all of them, again.",
@@ -54,7 +59,7 @@ def backfill(
     name: str,
     since: datetime,
     until: datetime,
-    mode: str,
+    mode: BackfillMode,
     max_active: int,
     dry_run: bool,
     wait: bool,
@@ -63,9 +68,10 @@ def backfill(
 ) -> None:
     """Submit the occurrences from SINCE to UNTIL, both included, each as a job of its own, the oldest first.
 
-    SINCE and UNTIL are in ISO 8601. Without an offset they are read in the app's zone; without an app, in UTC. The
-    command also works for a paused or finished row. It does not change the row's next run or its count of runs.
-    Occurrences that are older than pgbeat_retention count as missing.
+    SINCE and UNTIL are in ISO 8601, or such as yesterday, now or 2d (ago). Without an offset they are read in the app's
+    zone; without an app, in UTC. The command also works for a paused or finished row. It does not change the row's
+    next run or its count of runs. Occurrences that are older than pgbeat_retention count as missing. If no beat is
+    alive to submit them, a line on stderr says so.
 
     Exit codes: 0 started, or with --wait finished; 1 refused, or you answered no; with --wait also: the backfill was
     cancelled, could not go on, or you pressed Ctrl-C.
@@ -83,6 +89,7 @@ def backfill(
     made = beat.backfill(name, since, until, mode, max_active)
     if not as_json:
         click.echo(f"Started a backfill of {name!r}: {made.id}")
+    warn_without_beat(beat)
     if wait:
         made = _wait(beat, made)
     if as_json:
@@ -106,7 +113,7 @@ def _wait(beat: PgBeat, made: Backfill) -> Backfill:
             (made,) = beat.backfills(id=made.id)
     except KeyboardInterrupt:
         raise Failure(
-            f"Stopped waiting; the backfill goes on. To cancel it: celery-pgbeat cancel-backfill {made.id}"
+            f"Stopped waiting; the backfill goes on. To cancel it: `celery-pgbeat backfill cancel {made.id}`"
         ) from None
     finally:
         if progress is not None:

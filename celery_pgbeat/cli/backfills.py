@@ -3,48 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
+from celery_pgbeat.choices import BackfillState
+from celery_pgbeat.cli.choices import Choice
+from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
+from celery_pgbeat.cli.ids import SHORT
+from celery_pgbeat.cli.output import as_json, print_json, text
+from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import instant, with_utc
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Backfill
 
 SUMMARY = ("state", "total", "submitted", "skipped", "active", "problem")
-COLOURS = {"finished": "green", "cancelled": "yellow"}
+COLUMNS = (
+    Column("BACKFILL", "id", lambda one: str(one.id), short=lambda one: str(one.id)[:SHORT]),
+    Column("PERIODIC TASK", "periodic_task", lambda one: text(one.periodic_task), whole=True),
+    Column("STATE", "state", lambda one: one.state, colours={"finished": "green", "cancelled": "yellow"}),
+    Column("DECIDED", "total", lambda one: f"{one.submitted + one.skipped} of {text(one.total)}"),
+    Column("SUBMITTED", "submitted", lambda one: str(one.submitted), rank=4),
+    Column("ACTIVE", "active", lambda one: str(one.active)),
+    Column("SINCE", "since", lambda one: instant(one.since), rank=2),
+    Column("UNTIL", "until", lambda one: instant(one.until), rank=2),
+    Column("MODE", "mode", lambda one: one.mode, rank=3),
+    Column("PROBLEM", "problem", lambda one: text(one.problem), beneath=True),
+)
 
 
 @click.command(cls=ApiCommand)
-@click.argument("name", required=False)
-@click.option("--state", type=click.Choice(("running", "finished", "cancelled")), help="Only backfills in this state.")
+@click.argument("name", required=False, shell_complete=periodic_task_names)
+@click.option("--state", type=Choice(get_args(BackfillState)), help="Only backfills in this state.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
+@with_utc
 @as_json
-def backfills(name: str | None, state: str | None, limit: int, as_json: bool) -> None:
-    """List the backfills, the latest first; with NAME only those of that periodic task."""
-    found = Target.current().beat().backfills(name, state, limit)
+def backfills(name: str | None, state: BackfillState | None, limit: int, as_json: bool) -> None:
+    """List the backfills, the latest first; with NAME only those of that periodic task.
+
+    Exit codes: 0 done; 1 no periodic task is named NAME.
+    """
+    beat = Target.current().beat()
+    found = beat.backfills(name, state, limit)
+    if name is not None and not found and not beat.backfills(name, limit=1):
+        beat.get(name)  # an unknown name is an error
     if as_json:
         print_json(found)
         return
-    headings = ("BACKFILL", "PERIODIC TASK", "SINCE", "UNTIL", "MODE", "DECIDED", "SUBMITTED", "ACTIVE", "STATE")
-    cells = [
-        (
-            str(one.id),
-            text(one.periodic_task),
-            instant(one.since),
-            instant(one.until),
-            one.mode,
-            f"{one.submitted + one.skipped} of {text(one.total)}",
-            str(one.submitted),
-            str(one.active),
-            f"{one.state} ({text(one.problem)})" if one.problem else one.state,
-        )
-        for one in found
-    ]
-    print_table(headings, cells, COLOURS)
+    print_table(COLUMNS, found)
     if len(found) == limit:
         click.echo("There may be more: give a higher --limit", err=True)
 

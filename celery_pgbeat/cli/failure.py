@@ -5,11 +5,14 @@ If one place of a text is wrong, two more lines point at it.
 
 from __future__ import annotations
 
+import os
 from typing import IO, Any
 
 import click
 
 from celery_pgbeat.cli.output import text
+from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.target_options import target_options
 from celery_pgbeat.errors import DatabaseUnavailable, InvalidSchedule, InvalidSetting, PgBeatError
 from celery_pgbeat.safe_text import one_line
 
@@ -23,7 +26,8 @@ class Failure(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message to stderr; its line breaks are ours, the rest may come from a row."""
         message = "\n".join(map(one_line, self.format_message().split("\n")))
-        click.echo(f"{click.style('Error', fg='red')}: {message}", file=file, err=file is None)
+        colour = False if os.environ.get("NO_COLOR") else None
+        click.echo(f"{click.style('Error', fg='red')}: {message}", file=file, err=file is None, color=colour)
 
 
 class WrongSettings(Failure):
@@ -39,19 +43,29 @@ class OutOfReach(Failure):
 
 
 class ApiCommand(click.Command):
-    """A command whose errors become a Failure."""
+    """A command whose errors become a Failure, and that takes the options of the target."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += target_options(hidden=True)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
             return super().invoke(ctx)
         except PgBeatError as error:
-            raise failure_of(error) from error
+            raise _as_typed(ctx, failure_of(error)) from error
+        except Failure as failure:
+            raise _as_typed(ctx, failure) from failure.__cause__
         except Exception as error:
             said = said_by_postgres(error)
             if said is None:
                 raise
             raise Failure(f"Postgres refuses: {said}") from None
+
+
+def _as_typed(ctx: click.Context, failure: Failure) -> Failure:
+    return type(failure)(Target.of(ctx).as_typed(failure.message))
 
 
 def failure_of(error: PgBeatError) -> Failure:

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import click
 
+from celery_pgbeat.cli.completion import group_names, task_names
+from celery_pgbeat.name_patterns import like
+
+
+def _read_pattern(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else like(value)
+
+
 with_like = click.option(
-    "--like", metavar="PATTERN", help="Only names like this: % stands for any text, _ for any character."
+    "--like",
+    metavar="PATTERN",
+    callback=_read_pattern,
+    help="Only names like this: * stands for any text, ? for any character (in a pattern without them, % and _).",
 )
 with_managed_by = click.option(
     "--managed-by", metavar="OWNER", help="Only rows of this owner, such as sql, api or code:shop."
 )
-with_task = click.option("--task", metavar="NAME", help="Only those of this Celery task.")
+with_task = click.option("--task", metavar="NAME", help="Only those of this Celery task.", shell_complete=task_names)
 with_queue = click.option("--queue", metavar="NAME", help="Only those for this queue.")
+with_group_name = click.option(
+    "--group-name", metavar="GROUP", help="Only periodic tasks of this group.", shell_complete=group_names
+)

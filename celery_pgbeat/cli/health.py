@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.failure import UNHEALTHY, ApiCommand, said_by_postgres
-from celery_pgbeat.cli.output import as_json, print_json, print_table
+from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.refused import print_refused
+from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import instant
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 from celery_pgbeat.node import NodeId
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 COLOURS = {"ok": "green", "FAILED": "red", "unknown": "yellow"}
 CHECKS = ("database", "schema", "beats", "lag")
 BROKER = "broker"
+START = "start one with `celery -A app beat`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,13 @@ class Check:
         return {True: "ok", False: "FAILED", None: "unknown"}[self.ok]
 
 
+COLUMNS = (
+    Column("CHECK", "checks", lambda check: check.name),
+    Column("RESULT", "ok", lambda check: check.word, colours=COLOURS),
+    Column("DETAIL", "detail", lambda check: check.detail, beneath=True),
+)
+
+
 @click.command(cls=ApiCommand)
 @click.option(
     "--max-lag",
@@ -48,7 +60,7 @@ class Check:
 @click.option(
     "--only",
     multiple=True,
-    type=click.Choice([*CHECKS, BROKER]),
+    type=Choice([*CHECKS, BROKER]),
     metavar="CHECK",
     help="Let only this check decide the exit code; may be given several times.",
 )
@@ -59,6 +71,8 @@ def health(
 ) -> None:
     """Check the database and its schema, that a beat is alive, and that no row waits too long; exit code 3 if not.
 
+    What code declares and beats refuse is shown too, and decides nothing: a restart would not mend it.
+
     A row waits while it is due and no beat has marked it. After a failed check the later checks are unknown, which
     does not count as failed: `--only beats --here` is a liveness probe that passes during an outage of the database.
     """
@@ -66,13 +80,16 @@ def health(
     beat = target.beat()
     allowed = beat.settings.on_time if max_lag is None else timedelta(seconds=max_lag)
     checks = examine(beat, allowed, NodeId.mine().hostname if here else None)
+    refused = _refused(target) if all(check.ok is not None for check in checks) else []
     if with_broker or BROKER in only:
         checks.append(_of_the_broker(target.app))
     healthy = all(check.ok is not False for check in checks if check.name in (only or (*CHECKS, BROKER)))
     if as_json:
-        print_json({"healthy": healthy, "checks": {check.name: _as_dict(check) for check in checks}})
+        done = {check.name: _as_dict(check) for check in checks}
+        print_json({"healthy": healthy, "checks": done, "refused": refused})
     else:
-        print_table(("CHECK", "RESULT", ""), [(check.name, check.word, check.detail) for check in checks], COLOURS)
+        print_table(COLUMNS, checks)
+        print_refused(refused)
     ctx.exit(0 if healthy else UNHEALTHY)
 
 
@@ -99,8 +116,18 @@ def examine(beat: PgBeat, allowed_lag: timedelta, hostname: str | None = None) -
             raise
         if isinstance(error, DatabaseUnavailable):
             done = []
-        done.append(Check(CHECKS[len(done)], False, said))
+        done.append(Check(CHECKS[len(done)], False, Target.current().as_typed(said)))
     return done + [Check(name, None, "") for name in CHECKS[len(done) :]]
+
+
+def _refused(target: Target) -> list[dict[str, Any]]:
+    """Return what code declares and beats refuse; nothing if it cannot be read, which is no reason to restart a pod."""
+    try:
+        return target.operators().refused_declarations()
+    except Exception as error:
+        if isinstance(error, PgBeatError) or said_by_postgres(error) is not None:
+            return []
+        raise
 
 
 def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) -> list[Check]:
@@ -112,10 +139,10 @@ def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) ->
         hostname=hostname,
     )
     lag = timedelta(0) if seen.waiting_since is None else seen.now - seen.waiting_since
-    waiting = "no row waits" if seen.waiting_since is None else f"a row has been due for {_seconds(lag)}"
+    overdue = "no run is overdue" if lag <= allowed_lag else f"a run has been due for {_seconds(lag)}"
     return [
         Check("beats", seen.beats > 0, _beats(seen, hostname)),
-        Check("lag", lag <= allowed_lag, f"{waiting}, {_seconds(allowed_lag)} are allowed"),
+        Check("lag", lag <= allowed_lag, f"{overdue} (limit: {_seconds(allowed_lag)})"),
     ]
 
 
@@ -138,9 +165,13 @@ def _of_the_broker(app: Any) -> Check:
 
 def _beats(seen: Any, hostname: str | None) -> str:
     where = "" if hostname is None else f" of host {hostname}"
+    if seen.beats:
+        return f"{seen.beats}{where} alive, the last heartbeat {_seconds(seen.now - seen.last_seen_at)} ago"
+    if seen.stopped_at is not None and (seen.last_seen_at is None or seen.last_seen_at <= seen.stopped_at):
+        return f"all beats{where} were stopped, the last at {instant(seen.stopped_at)}: {START}"
     if seen.last_seen_at is None:
-        return f"no beat{where} has ever run: start `celery -A app beat`"
-    return f"{seen.beats}{where} alive, the last heartbeat {_seconds(seen.now - seen.last_seen_at)} ago"
+        return f"no beat{where} has ever run: {START}"
+    return f"no beat{where} is alive, the last heartbeat was {_seconds(seen.now - seen.last_seen_at)} ago"
 
 
 def _seconds(span: timedelta) -> str:

@@ -2,34 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+import re
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta, timezone
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import click
 
-from celery_pgbeat.cli.output import print_columns
+from celery_pgbeat.cli.table import EMPTY, Column, print_table
+from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import in_zone
+
+FORMS = (
+    "ISO 8601 (2026-12-24T18:00:00Z, 2026-12-24 18:00), a date (2026-12-24), now, today, yesterday, tomorrow, "
+    "a span from now (in 2d, in 90m) or a span before now (2d ago, 1h30m ago)"
+)
+DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+AHEAD = re.compile(r"in\s+(.+)", re.IGNORECASE)
+AGO = re.compile(r"(.+?)\s+ago", re.IGNORECASE)
 
 
-def read_instant(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
-    """Read an ISO 8601 date or date-time."""
+def parse_instant(text: str, now: datetime, today: Callable[[], date], *, ahead: bool = False) -> datetime:
+    """Read an instant as people write it.
+
+    Args:
+        text: ISO 8601, a date, `now`, `today`, `yesterday`, `tomorrow`, `2d`, `in 2d` or `2d ago`. A day means its
+            first moment.
+        now: aware; spans are counted from it.
+        today: returns the day on the caller's calendar; called only for the three words that name a day.
+        ahead: a bare span such as `2d` lies in the future; otherwise in the past.
+
+    Returns:
+        An aware datetime; a naive one for a text without an offset, because only the caller knows the zone.
+
+    Raises:
+        ValueError: the text is none of these; the message lists the forms.
+
+    Example:
+        >>> noon = datetime(2026, 12, 24, 12, tzinfo=timezone.utc)
+        >>> parse_instant("90m ago", noon, noon.date).isoformat()
+        '2026-12-24T10:30:00+00:00'
+    """
+    word = text.strip()
+    if word.lower() == "now":
+        return now
+    if word.lower() in DAYS:
+        return datetime.combine(today() + timedelta(days=DAYS[word.lower()]), datetime.min.time())
+    try:
+        return datetime.fromisoformat(word.replace("Z", "+00:00"))
+    except ValueError:
+        pass
+    if match := AHEAD.fullmatch(word):
+        word, ahead = match[1], True
+    elif match := AGO.fullmatch(word):
+        word, ahead = match[1], False
+    return _away(now, text, word, 1 if ahead else -1)
+
+
+def _away(now: datetime, text: str, span: str, direction: int) -> datetime:
+    from celery_pgbeat.schedules.durations import DurationError, read_spoken
+
+    try:
+        return now + direction * read_spoken(span).elapsed
+    except (DurationError, OverflowError):
+        raise ValueError(f"{text!r} is not an instant: write {FORMS}") from None
+
+
+def read_instant(ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
+    """Read the value of an option or argument; a bare span such as `2d` lies in the past."""
+    return _read(ctx, value, ahead=False)
+
+
+def read_coming_instant(ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
+    """Read the value of an option or argument; a bare span such as `2d` lies in the future."""
+    return _read(ctx, value, ahead=True)
+
+
+def _read(ctx: click.Context, value: str | None, *, ahead: bool) -> datetime | None:
     if value is None:
         return None
+
+    def today() -> date:
+        return datetime.now(ZoneInfo(Target.of(ctx).timezone)).date()
+
     try:
-        return datetime.fromisoformat(value.replace("Z", "+00:00"))
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a date-time such as 2026-12-24T18:00:00Z") from None
+        return parse_instant(value, datetime.now(timezone.utc), today, ahead=ahead)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
-def on_the_clock(instant: datetime, zone: str) -> str:
+def on_the_clock(instant: datetime, zone: str, *, milliseconds: bool = False) -> str:
     """Return the local time in the zone, with the weekday and the offset from UTC."""
-    local = instant.astimezone(ZoneInfo(zone))
-    return f"{local:%a} {local.isoformat(' ', _exactness(instant))}"
+    local = ZoneInfo(zone)
+    return f"{instant.astimezone(local):%a} {in_zone(instant, local, milliseconds=milliseconds)}"
 
 
-def in_utc(instant: datetime) -> str:
-    """Return the instant in UTC, to the millisecond where it has any."""
-    return instant.astimezone(timezone.utc).replace(tzinfo=None).isoformat(" ", _exactness(instant)) + "Z"
+def in_utc(instant: datetime, *, milliseconds: bool = False) -> str:
+    """Return the instant in UTC."""
+    return in_zone(instant, timezone.utc, milliseconds=milliseconds)
 
 
 def both_as_dict(instant: datetime, zone: str) -> dict[str, str]:
@@ -40,13 +113,31 @@ def both_as_dict(instant: datetime, zone: str) -> dict[str, str]:
     }
 
 
-def print_instants(instants: Sequence[datetime], zone: str, remarks: Mapping[str, Sequence[str]]) -> None:
-    """Print a table of instants, in the zone and in UTC, with the columns of remarks that are not empty."""
-    columns = {zone: [on_the_clock(instant, zone) for instant in instants]}
+class Line(NamedTuple):
+    """A line of the table: an instant, the occurrence from which it was moved, and a note."""
+
+    instant: datetime
+    moved_from: datetime | None
+    note: str | None
+
+
+def print_instants(
+    instants: Sequence[datetime],
+    zone: str,
+    moved_from: Sequence[datetime | None] | None,
+    notes: Sequence[str | None],
+) -> None:
+    """Print a table of instants, in the zone and in UTC, with what is known of them."""
+    gaps = [later - earlier for earlier, later in pairwise(instants[1:])]
+    exact = any(gap.microseconds for gap in gaps)  # the first may be one that somebody has set
+    clock = partial(on_the_clock, zone=zone, milliseconds=exact)
+    columns = [Column(zone, "local", lambda line: clock(line.instant))]
     if zone != "UTC":
-        columns["UTC"] = [in_utc(instant) for instant in instants]
-    print_columns({**columns, **{name: column for name, column in remarks.items() if any(column)}})
-
-
-def _exactness(instant: datetime) -> str:
-    return "milliseconds" if instant.microsecond else "seconds"
+        columns.append(Column("UTC", "utc", lambda line: in_utc(line.instant, milliseconds=exact), rank=1))
+    if moved_from is not None and any(moved_from):
+        columns.append(
+            Column("MOVED FROM", "planned_for", lambda line: clock(line.moved_from) if line.moved_from else EMPTY)
+        )
+    if any(notes):
+        columns.append(Column("NOTE", "note", lambda line: line.note or EMPTY, beneath=True))
+    print_table(columns, [*map(Line, instants, moved_from or [None] * len(instants), notes)])

@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import click
 
+from celery_pgbeat.cli.choices import Choice
+from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.filters import with_like, with_queue, with_task
 from celery_pgbeat.cli.instants import read_instant
-from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
+from celery_pgbeat.cli.job_columns import COLUMNS, STATES, JobAt, job_as_dict
+from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.table import print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import with_utc
 
-STATES = (
-    "pending",
-    "sent",
-    "running",
-    "retrying",
-    "buffered",
-    "succeeded",
-    "failed",
-    "revoked",
-    "expired",
-    "lost",
-    "skipped",
-    "untracked",
-)
-COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yellow", "skipped": "yellow"}
+if TYPE_CHECKING:
+    from celery_pgbeat.postgres.admin_queries import AdminQueries
+
+
+class States(Choice):
+    """One or several states, with commas between them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return them as a list."""
+        return [super(States, self).convert(word.strip(), param, ctx) for word in value.split(",")]
 
 
 @click.command(cls=ApiCommand)
-@click.argument("name", required=False)
-@click.option("--state", type=click.Choice(STATES), help="Only jobs in this state.")
+@click.argument("name", required=False, shell_complete=periodic_task_names)
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=States(STATES),
+    help="Only jobs in this state; several with commas between them, or given several times.",
+)
 @click.option("--reason", metavar="WORD", help="Only occurrences skipped for this reason, such as overlap or too_late.")
 @with_like
 @with_task
@@ -42,36 +50,45 @@ COLOURS = {"succeeded": "green", "failed": "red", "lost": "red", "expired": "yel
     "--since",
     metavar="INSTANT",
     callback=read_instant,
-    help="Only jobs created since then, in ISO 8601; without an offset in the app's zone, without an app in UTC.",
+    help="Only jobs created since then, such as 1h (ago), yesterday or 2026-12-24T18:00; without an offset in the "
+    "app's zone, without an app in UTC.",
 )
+@click.option("--until", metavar="INSTANT", callback=read_instant, help="Only jobs created before then.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
 @click.option("--after", type=click.UUID, metavar="JOB", help="Only jobs below this one in the list: the next page.")
+@with_utc
 @as_json
 def jobs(
     name: str | None,
-    state: str | None,
+    states: Sequence[Sequence[str]],
     reason: str | None,
     like: str | None,
     task: str | None,
     queue: str | None,
     since: datetime | None,
+    until: datetime | None,
     limit: int,
     after: UUID | None,
     as_json: bool,
 ) -> None:
     """List the jobs, the latest first, a page at a time; with NAME only those of that periodic task.
 
-    Only NAME and --since use an index. With another filter that few jobs pass, Postgres reads the history backwards,
-    day by day, until the page is full.
+    WHEN is how long ago, or in what time, the job was scheduled for. LATE is how much later it started. `job ID` shows
+    one of them in full; the first characters of its id will do.
 
-    Exit codes: 0 done; 1 the job of --after no longer exists.
+    Only NAME, --since and --until use an index. With another filter that few jobs pass, Postgres reads the history
+    backwards, day by day, until the page is full.
+
+    Exit codes: 0 done; 1 NAME is unknown, or the job of --after no longer exists.
     """
     from celery_pgbeat.api.rows import Job, read_row
 
     target = Target.current()
     operators = target.operators()
-    if since is not None and since.tzinfo is None:
-        since = since.replace(tzinfo=ZoneInfo(target.timezone))
+    since, until = (
+        instant.replace(tzinfo=ZoneInfo(target.timezone)) if instant is not None and instant.tzinfo is None else instant
+        for instant in (since, until)
+    )
     before_at = None
     if after is not None and (before_at := operators.created_at_of(str(after))) is None:
         raise Failure(f"There is no job {after}; jobs are kept for pgbeat_retention")
@@ -80,30 +97,27 @@ def jobs(
         before=None if after is None else str(after),
         before_at=before_at,
         name=name,
-        state=state,
+        states=[state for some in states for state in some] or None,
         reason=reason,
         pattern=like,
         task=task,
         queue=queue,
         since=since,
+        until=until,
     )
-    found = [read_row(Job, row) for row in rows]
+    if name is not None and not rows:
+        _refuse_unknown(name, operators)
+    now = operators.clock()
+    found = [JobAt(read_row(Job, row), now) for row in rows]
     if as_json:
-        print_json(found)
+        print_json([job_as_dict(one) for one in found])
         return
-    headings = ("JOB", "PERIODIC TASK", "SCHEDULED FOR", "ORIGIN", "STATE", "STARTED", "FINISHED")
-    cells = [
-        (
-            str(job.id),
-            text(job.periodic_task),
-            instant(job.scheduled_for),
-            text(job.origin),
-            text(f"{job.state} ({job.reason})" if job.reason else job.state),
-            instant(job.started_at),
-            instant(job.finished_at),
-        )
-        for job in found
-    ]
-    print_table(headings, cells, COLOURS)
+    print_table(COLUMNS, found)
     if len(found) == limit:
-        click.echo(f"There may be more: --after {found[-1].id}", err=True)
+        click.echo(f"There may be more: --after {found[-1].job.id}", err=True)
+
+
+def _refuse_unknown(name: str, operators: AdminQueries) -> None:
+    """Refuse a name that is neither that of a periodic task nor that of any job."""
+    if not operators.page_of_jobs(limit=1, name=name):
+        Target.current().beat().get(name)

@@ -3,19 +3,55 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.filters import with_like, with_managed_by, with_queue, with_task
-from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
+from celery_pgbeat.cli.filters import with_group_name, with_like, with_managed_by, with_queue, with_task
+from celery_pgbeat.cli.output import as_json, print_json, row_as_dict, text
+from celery_pgbeat.cli.refused import as_row, print_refused
+from celery_pgbeat.cli.states import OF_JOBS, OF_TASKS
+from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import from_now, instant, localised, until_from_now, with_utc
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from celery_pgbeat.api import PeriodicTask
 
-COLOURS = {"problem": "red", "paused": "yellow", "finished": "bright_black"}
+STATUS = ("state", "last_state", "last_scheduled_for", "lateness", "failures")  # of the view, besides the columns
+
+
+class Listed(NamedTuple):
+    """A periodic task, its row of the view `status`, and the time."""
+
+    task: PeriodicTask
+    status: dict[str, Any]
+    now: datetime
+
+
+COLUMNS = (
+    Column("NAME", "name", lambda row: text(row.task.name), whole=True),
+    Column(
+        "STATE",
+        "state",
+        lambda row: localised(row.status["state"]),
+        short=lambda row: until_from_now(row.status["state"], row.now),
+        least=12,
+        colours=OF_TASKS,
+    ),
+    Column("DUE", "next_run_at", lambda row: from_now(row.task.next_run_at, row.now)),
+    Column("NEXT RUN", "next_run_at", lambda row: instant(row.task.next_run_at), rank=2),
+    Column("LAST STATE", "last_state", lambda row: text(row.status["last_state"]), colours=OF_JOBS),
+    Column("AGO", "last_scheduled_for", lambda row: from_now(row.status["last_scheduled_for"], row.now)),
+    Column("LAST RUN", "last_scheduled_for", lambda row: instant(row.status["last_scheduled_for"]), rank=5),
+    Column("SCHEDULE", "schedule", lambda row: text(row.task.schedule), rank=3, least=20),
+    Column("TASK", "task", lambda row: text(row.task.task), rank=4, least=20),
+    Column("MANAGED BY", "managed_by", lambda row: text(row.task.managed_by), rank=6, least=10),
+    Column("PROBLEM", "problem", lambda row: text(row.task.problem), beneath=True),
+)
 
 
 @click.command(cls=ApiCommand)
@@ -23,11 +59,12 @@ COLOURS = {"problem": "red", "paused": "yellow", "finished": "bright_black"}
 @with_task
 @with_queue
 @with_managed_by
-@click.option("--group-name", metavar="GROUP", help="Only periodic tasks of this group.")
+@with_group_name
 @click.option("--enabled/--paused", default=None, help="Only enabled rows, or only paused ones.")
 @click.option("--with-problem", is_flag=True, default=None, help="Only rows that cannot be planned.")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many to show at most.")
 @click.option("--after", metavar="NAME", default="", help="Only names later than this: the next page.")
+@with_utc
 @as_json
 def list(
     like: str | None,
@@ -41,50 +78,45 @@ def list(
     after: str,
     as_json: bool,
 ) -> None:
-    """List the periodic tasks in name order, a page at a time. Exit code 0."""
+    """List the periodic tasks in name order, a page at a time. Exit code 0.
+
+    The states are those of the view status. DUE is the next run, AGO the last one. A narrow terminal shows fewer
+    columns; a pipe has all of them, uncut.
+
+    What code declares and beats refuse has no row. A line on stderr names each, with the reason; with --json it is an
+    element whose state is `refused`, after the last row.
+    """
     from celery_pgbeat.api.rows import read_row
     from celery_pgbeat.columns import PeriodicTask
 
-    found = (
-        Target.current()
-        .operators()
-        .page_of_tasks(
-            limit=limit,
-            after=after,
-            pattern=like,
-            task=task,
-            queue=queue,
-            managed_by=managed_by,
-            group_name=group_name,
-            enabled=enabled,
-            with_problem=with_problem,
-        )
+    operators = Target.current().operators()
+    found = operators.page_of_tasks(
+        limit=limit,
+        after=after,
+        pattern=like,
+        task=task,
+        queue=queue,
+        managed_by=managed_by,
+        group_name=group_name,
+        enabled=enabled,
+        with_problem=with_problem,
     )
-    rows = [read_row(PeriodicTask, row) for row in found]
+    tasks = [read_row(PeriodicTask, row) for row in found]
+    statuses = operators.statuses_of([row.name for row in tasks])
+    known = [(row, statuses[row.name]) for row in tasks if row.name in statuses]  # without those removed meanwhile
+    # Of what is refused only the name and the app are known, and it is shown once: with the last page.
+    may_fit = (task, queue, group_name, enabled) == (None,) * 4 and len(tasks) < limit
+    refused = operators.refused_declarations(pattern=like, managed_by=managed_by) if may_fit else []
     if as_json:
-        print_json(rows)
+        print_json([*({**row_as_dict(row), **status_as_dict(status)} for row, status in known), *map(as_row, refused)])
         return
-    headings = ("NAME", "TASK", "SCHEDULE", "NEXT RUN", "STATE", "MANAGED BY")
-    print_table(headings, [_cells(row) for row in rows], COLOURS)
-    if len(rows) == limit:
-        click.echo(f"There may be more: --after {text(quote(rows[-1].name))}", err=True)
+    now = operators.clock()
+    print_table(COLUMNS, [Listed(row, status, now) for row, status in known])
+    print_refused(refused)
+    if len(tasks) == limit:
+        click.echo(f"There may be more: --after {text(quote(tasks[-1].name))}", err=True)
 
 
-def _cells(row: PeriodicTask) -> tuple[str, ...]:
-    schedule, manager = text(row.schedule), text(row.managed_by)
-    return text(row.name), text(row.task), schedule, instant(row.next_run_at), state_of(row), manager
-
-
-def state_of(row: PeriodicTask) -> str:
-    """Return the state of a row in one or two words."""
-    if not row.enabled:
-        return "paused" if row.paused_until is None else f"paused until {instant(row.paused_until)}"
-    if row.group_paused:
-        return "group paused"
-    if row.problem is not None:
-        return "problem"
-    if row.next_run_at is not None:
-        return "waiting"
-    if row.planned_revision != row.revision:
-        return "to be planned"
-    return "on demand" if row.schedule is None else "finished"
+def status_as_dict(status: dict[str, Any]) -> dict[str, Any]:
+    """Return what the view `status` adds to the columns of a periodic task."""
+    return {column: status[column] for column in STATUS}

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from celery_pgbeat.cli.instants import on_the_clock
-from celery_pgbeat.cli.list import state_of
 from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.upcoming import NONE_LEFT
+from celery_pgbeat.cli.upcoming import why_none
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PeriodicTask
@@ -44,8 +43,8 @@ def print_next_run(row: PeriodicTask) -> None:
     elif zone is None:
         click.echo("The next run: known once the first beat has filled in the app's zone.")
     else:
-        state = state_of(row)
-        click.echo(f"The next run: none, {NONE_LEFT if state in ('waiting', 'to be planned') else state}.")
+        statuses = Target.current().operators().statuses_of([row.name])
+        click.echo(f"The next run: none, {why_none(row, str(statuses.get(row.name, {}).get('state')))}.")
 
 
 def print_filled_in(row: PeriodicTask, given: Mapping[str, Any]) -> None:

@@ -8,17 +8,20 @@ from typing import Any
 
 import click
 
+from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, instant, print_json, print_table, text
+from celery_pgbeat.cli.output import as_json, print_json, text
+from celery_pgbeat.cli.table import EMPTY, Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import from_now, instant, with_utc
 
-COLOURS = {"alive": "green", "dead": "red", "no": "yellow"}
-COLUMNS = ("id", "role", "hostname", "pid", "version", "started_at", "last_seen_at", "tracking", "alive", "jobs")
+KEYS = ("id", "role", "hostname", "pid", "version", "started_at", "last_seen_at", "tracking", "alive", "jobs")
 
 
 @click.command(cls=ApiCommand)
-@click.option("--role", type=click.Choice(("beat", "worker")), help="Only beats, or only workers.")
+@click.option("--role", type=Choice(("beat", "worker")), help="Only beats, or only workers.")
 @click.option("--alive/--dead", default=None, help="Only nodes that are alive, or only dead ones.")
+@with_utc
 @as_json
 def nodes(role: str | None, alive: bool | None, as_json: bool) -> None:
     """List the beats and workers that have sent a heartbeat within the last day.
@@ -33,28 +36,34 @@ def nodes(role: str | None, alive: bool | None, as_json: bool) -> None:
         if role in (None, node["role"]) and alive in (None, node["alive"])
     ]
     if as_json:
-        print_json(
-            [{**{column: node[column] for column in COLUMNS}, "silent_for": _silent_for(node)} for node in found]
-        )
+        print_json([{**{column: node[column] for column in KEYS}, "silent_for": _silent_for(node)} for node in found])
         return
-    headings = ("ROLE", "HOST", "PID", "STATE", "LAST SEEN", "STARTED", "VERSION", "TRACKING", "JOBS")
-    print_table(headings, [_cells(node) for node in found], COLOURS)
+    print_table(COLUMNS, found)
 
 
-def _cells(node: Mapping[str, Any]) -> tuple[str, ...]:
-    return (
-        node["role"],
-        text(node["hostname"]),
-        str(node["pid"]),
-        "alive" if node["alive"] else "dead",
-        f"{_silent_for(node).total_seconds():.0f} s ago",
-        instant(node["started_at"]),
-        text(node["version"]),
-        "-" if node["role"] == "beat" else "yes" if node["tracking"] else "no",
-        str(node["jobs"]),
-    )
+def _tracking(node: Mapping[str, Any]) -> str:
+    return EMPTY if node["role"] == "beat" else "yes" if node["tracking"] else "no"
 
 
 def _silent_for(node: Mapping[str, Any]) -> timedelta:
     silence: timedelta = node["now"] - node["last_seen_at"]
     return max(silence, timedelta(0))
+
+
+COLUMNS = (
+    Column("ROLE", "role", lambda node: node["role"]),
+    Column("HOST", "hostname", lambda node: text(node["hostname"]), whole=True),
+    Column("PID", "pid", lambda node: str(node["pid"])),
+    Column(
+        "STATE",
+        "alive",
+        lambda node: "alive" if node["alive"] else "dead",
+        colours={"alive": "green", "dead": "red"},
+    ),
+    Column("LAST SEEN", "silent_for", lambda node: from_now(min(node["last_seen_at"], node["now"]), node["now"])),
+    Column("JOBS", "jobs", lambda node: str(node["jobs"])),
+    Column("TRACKING", "tracking", _tracking, colours={"no": "yellow"}),
+    Column("VERSION", "version", lambda node: text(node["version"]), rank=1),
+    Column("STARTED", "started_at", lambda node: instant(node["started_at"]), rank=2),
+    Column("ID", "id", lambda node: text(node["id"]), rank=3),
+)

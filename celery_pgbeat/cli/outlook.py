@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from celery_pgbeat.cli.instants import both_as_dict, in_utc, on_the_clock, print_instants
-from celery_pgbeat.cli.output import print_columns, print_pairs
+from celery_pgbeat.cli.output import print_pairs
+from celery_pgbeat.cli.table import Column, print_table
 from celery_pgbeat.croniter_comparison import Difference
 from celery_pgbeat.schedules import Schedule, Windows, dst_note, dst_skips
 
@@ -75,7 +76,7 @@ class Outlook:
         print_pairs(meaning)
         if self.instants:
             click.echo()
-            print_instants(self.instants, schedule.timezone, {"NOTE": [note or "" for note in self.notes]})
+            print_instants(self.instants, schedule.timezone, None, self.notes)
         end = [self._end()] if self.finished else []
         _print_remarks([*self.skipped, *self._croniter_remarks(), *end])
 
@@ -145,18 +146,23 @@ class WindowsOutlook:
     def print(self) -> None:
         """Print it for people."""
         print_pairs(list(self._meaning().items()))
+        if self.stretches:
+            click.echo()
+            print_table(self._columns(), self.stretches)
+        then = "then they are finished" if self.stretches else "finished"
+        _print_remarks([f"{then}: they never open again"] if self.finished else [])
+
+    def _columns(self) -> list[Column]:
         clocks: dict[str, Callable[[datetime], str]] = {self.timezone: partial(on_the_clock, zone=self.timezone)}
         if self.timezone != "UTC":
             clocks["UTC"] = in_utc
-        columns: dict[str, list[str]] = {}
-        for name, clock in clocks.items():
-            columns[f"OPENS, {name}"] = [clock(opening) for opening, _ in self.stretches]
-            columns[f"CLOSES, {name}"] = ["never" if end is None else clock(end) for _, end in self.stretches]
-        if self.stretches:
-            click.echo()
-            print_columns(columns)
-        then = "then they are finished" if self.stretches else "finished"
-        _print_remarks([f"{then}: they never open again"] if self.finished else [])
+        columns = []
+        for rank, (zone, clock) in enumerate(clocks.items()):
+            columns += [
+                Column(f"OPENS, {zone}", "opens", partial(_edge, clock, 0), rank=rank),
+                Column(f"CLOSES, {zone}", "closes", partial(_edge, clock, 1), rank=rank),
+            ]
+        return columns
 
     def _meaning(self) -> dict[str, str]:
         return {
@@ -165,6 +171,11 @@ class WindowsOutlook:
             "description": self.windows.describe(),
             "timezone": self.timezone,
         }
+
+
+def _edge(clock: Callable[[datetime], str], which: int, stretch: tuple[datetime, datetime | None]) -> str:
+    edge = stretch[which]
+    return "never" if edge is None else clock(edge)
 
 
 def _print_remarks(remarks: list[str]) -> None:

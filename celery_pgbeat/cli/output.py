@@ -1,20 +1,19 @@
-"""Prints tables for people and JSON for programs."""
+"""Prints values: names and values for people, JSON for programs. Tables are in `table.py`, times in `times.py`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
 
+from celery_pgbeat.cli.table import EMPTY, GAP, terminal_width, wrapped
+from celery_pgbeat.cli.times import instant
 from celery_pgbeat.redaction import ARGUMENTS, MASK
 from celery_pgbeat.safe_text import json_lines, one_line
-
-WIDEST = 48  # characters of a cell; `show` and --json cut nothing
-GAP = "  "
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
@@ -32,27 +31,13 @@ def print_result(value: Any, sentence: str, as_json: bool) -> None:
         click.echo(sentence)
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], colours: dict[str, str] | None = None) -> None:
-    """Print a table. On a terminal a cell whose first word is in `colours` is coloured. The last column is not cut."""
-    cut = [[*(_cut(cell) for cell in row[:-1]), row[-1]] for row in rows]
-    widths = [max(len(row[column]) for row in [list(headings), *cut]) for column in range(len(headings))]
-    click.echo(_line([click.style(heading, bold=True) for heading in headings], headings, widths))
-    for row in cut:
-        chosen = [(colours or {}).get(cell.partition(" ")[0]) for cell in row]
-        styled = [click.style(cell, fg=colour) if colour else cell for cell, colour in zip(row, chosen, strict=True)]
-        click.echo(_line(styled, row, widths))
-
-
-def print_columns(columns: Mapping[str, Sequence[str]]) -> None:
-    """Print a table, given its columns."""
-    print_table(list(columns), list(zip(*columns.values(), strict=True)))
-
-
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
-    """Print names and values, one pair a line."""
-    width = max(len(name) for name, _ in pairs)
+    """Print names and values, one pair a line; on a terminal a long value goes on below its beginning."""
+    indent = max(len(name) for name, _ in pairs) + len(GAP)
+    width = terminal_width()
     for name, value in pairs:
-        click.echo(f"{click.style(name.ljust(width), bold=True)}{GAP}{value}")
+        lines = [value] if width is None else wrapped(value, width - indent)
+        click.echo(click.style(name, bold=True) + " " * (indent - len(name)) + f"\n{' ' * indent}".join(lines))
 
 
 def row_as_dict(row: Any, *, reveal: bool = False) -> dict[str, Any]:
@@ -70,11 +55,6 @@ def row_as_dict(row: Any, *, reveal: bool = False) -> dict[str, Any]:
     }
 
 
-def instant(value: datetime | None) -> str:
-    """Return an instant as text, in UTC, to the second."""
-    return "-" if value is None else f"{value.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S}Z"
-
-
 def number(count: int, word: str) -> str:
     """Return a number with its noun."""
     return f"{count} {word}{'' if count == 1 else 's'}"
@@ -83,20 +63,11 @@ def number(count: int, word: str) -> str:
 def text(value: Any) -> str:
     """Return the value of any column as text."""
     if value is None:
-        return "-"
+        return EMPTY
     if isinstance(value, datetime):
         return instant(value)
     shown = json.dumps(value, default=_plain, ensure_ascii=False) if isinstance(value, (list, dict)) else str(value)
     return one_line(shown)
-
-
-def _cut(cell: str) -> str:
-    return cell if len(cell) <= WIDEST else f"{cell[: WIDEST - 1]}…"
-
-
-def _line(styled: Sequence[str], plain: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [cell + " " * (width - len(bare)) for cell, bare, width in zip(styled, plain, widths, strict=True)]
-    return GAP.join(padded).rstrip()
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from celery_pgbeat.cli.chosen import Chosen, choose, spoken, with_names
 from celery_pgbeat.cli.confirmation import confirm, with_yes
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_result
@@ -11,24 +12,38 @@ from celery_pgbeat.cli.target import Target
 
 
 @click.command(cls=ApiCommand)
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@with_names
 @with_yes
 @as_json
-def remove(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
-    """Remove all named periodic tasks; if one name is unknown, none. Messages already at the broker still run.
+def remove(names: tuple[str, ...], every: bool, yes: bool, as_json: bool) -> None:
+    """Remove periodic tasks. Messages already at the broker still run.
 
-    Exit codes: 0 removed; 1 a name is unknown, or you answered no.
+    NAME may be a pattern, see "Names and patterns" in docs/shell.md. At a terminal the command always asks.
+
+    Exit codes: 0 removed; 1 a name is unknown, a pattern matches nothing, or the question was not answered with yes:
+    nothing was removed.
     """
-    beat = Target.current().beat()
-    rows = [beat.get(name) for name in dict.fromkeys(names)]
-    shown = ", ".join(repr(row.name) for row in rows)
-    for row in rows:
-        if row.managed_by.startswith("code:"):
-            click.echo(
-                f"{row.name!r} is declared in code ({row.managed_by}): a beat that starts adds it again.", err=True
-            )
-    confirm(f"Remove {shown}?", yes)
-    with Target.current().operators().transaction() as connection:
-        removed = [row.name for row in rows if beat.unschedule(row.name, connection=connection)]
-    shown = ", ".join(map(repr, removed)) or "nothing: another session has removed them already"
+    chosen = choose(names, every)
+    _warn_of_code(chosen)
+    if chosen.is_by_pattern and len(chosen.rows) > 1:
+        chosen.confirm("Remove", yes)
+    elif chosen.rows:
+        confirm(f"Remove {spoken(chosen.names)}?", yes)
+    removed = Target.current().beat().unschedule_many(chosen.names, missing_ok=True)
+    shown = spoken(removed) if removed or not chosen.rows else "nothing: another session has removed them already"
     print_result({"removed": removed}, f"Removed {shown}.", as_json)
+
+
+def _warn_of_code(chosen: Chosen) -> None:
+    """Say which rows a beat will add again."""
+    declared = [row for row in chosen.rows if row["managed_by"].startswith("code:")]
+    if not declared:
+        return
+    owners = ", ".join(sorted({row["managed_by"] for row in declared}))
+    number = "is" if len(declared) == 1 else "are"
+    again = "it" if len(declared) == 1 else "them"
+    click.echo(
+        f"{spoken([row['name'] for row in declared])} {number} declared in code ({owners}): a beat that starts adds "
+        f"{again} again.",
+        err=True,
+    )

@@ -1,18 +1,69 @@
-"""`resume`: resume a paused periodic task."""
+"""`resume`: resume paused periodic tasks."""
 
 from __future__ import annotations
 
+import shlex
+from typing import TYPE_CHECKING
+
 import click
 
+from celery_pgbeat.cli.chosen import choose, left_alone, one_name, spoken, with_names
+from celery_pgbeat.cli.confirmation import with_yes
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_result
+from celery_pgbeat.cli.output import as_json, print_result, text
 from celery_pgbeat.cli.target import Target
+
+if TYPE_CHECKING:
+    from celery_pgbeat.columns import PeriodicTask
 
 
 @click.command(cls=ApiCommand)
-@click.argument("name")
+@with_names
+@click.option(
+    "--reason", metavar="TEXT", help="Of what a pattern or --all means, only rows that were paused for this reason."
+)
+@with_yes
 @as_json
-def resume(name: str, as_json: bool) -> None:
-    """Resume a paused periodic task. Runs that it missed while paused are not caught up."""
-    row = Target.current().beat().resume(name)
-    print_result(row, f"Resumed {name!r}.", as_json)
+def resume(names: tuple[str, ...], every: bool, reason: str | None, yes: bool, as_json: bool) -> None:
+    """Resume paused periodic tasks. Runs that they missed while paused are not caught up.
+
+    NAME may be a pattern, see "Names and patterns" in docs/shell.md. A pattern or --all resumes only paused rows.
+
+    Says if the row was not paused, and what else keeps it from running, such as a paused group.
+
+    Exit codes: 0 resumed; 1 a name is unknown, a pattern matches nothing, or the question was not answered with yes:
+    nothing was resumed.
+    """
+    beat = Target.current().beat()
+    if (name := one_name(names, every)) is not None:
+        before = beat.get(name)
+        print_result(row := beat.resume(name), resumed(before, row), as_json)
+        return
+    chosen = choose(names, every, lambda row: not row["enabled"] and reason in (None, row["pause_reason"]), "resumed")
+    chosen.confirm("Resume", yes)
+    done = beat.resume_many(chosen.names, missing_ok=True)
+    held = sum(row["group_paused"] for row in chosen.rows)
+    if held:
+        click.echo(f"{held:,} of them still do not run: their group is paused.", err=True)
+    print_result({"resumed": done}, f"Resumed {spoken(done)}.{left_alone(chosen, 'not paused')}", as_json)
+
+
+def resumed(before: PeriodicTask, row: PeriodicTask) -> str:
+    """Return what a resume has changed, and what keeps the row from running all the same."""
+    nothing = before.enabled and before.next_run_at == row.next_run_at
+    done = f"{row.name!r} was not paused" if nothing else f"Resumed {row.name!r}"
+    held = _held_by(row)
+    return f"{done}, but {held}" if held else f"{done}."
+
+
+def _held_by(row: PeriodicTask) -> str | None:
+    if row.group_paused:
+        group = row.group_name or ""
+        return f"its group {group!r} is paused. Resume it with: celery-pgbeat resume-group {shlex.quote(group)}"
+    if row.problem is not None:
+        return f"it cannot be planned: {text(row.problem)}"
+    if row.next_run_at is not None or row.planned_revision != row.revision:
+        return None
+    if row.schedule is None:
+        return f"it has no schedule. Start it with: celery-pgbeat trigger {shlex.quote(row.name)}"
+    return "it is finished: its schedule has no further run."

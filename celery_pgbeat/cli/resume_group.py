@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import click
 
+from celery_pgbeat.cli.completion import group_names
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_result
+from celery_pgbeat.cli.suggested_groups import suggesting_groups
 from celery_pgbeat.cli.target import Target
 
 
 @click.command("resume-group", cls=ApiCommand)
-@click.argument("name")
+@click.argument("name", shell_complete=group_names)
 @as_json
 def resume_group(name: str, as_json: bool) -> None:
-    """Resume a group. Missed runs are not caught up, and a row that was paused by itself stays paused."""
-    group = Target.current().beat().resume_group(name)
+    """Resume a group. Missed runs are not caught up, and a row that was paused by name stays paused."""
+    with suggesting_groups(name):
+        group = Target.current().beat().resume_group(name)
     print_result(group, f"Resumed the group {name!r}.", as_json)

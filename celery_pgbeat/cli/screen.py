@@ -11,6 +11,8 @@ from typing import Protocol
 
 import click
 
+from celery_pgbeat.cli.table import cut
+
 LINE_EVERY = 5.0  # seconds between two lines where there is no terminal
 UP_AND_CLEAR = "\x1b[{}F\x1b[J"  # go up this number of lines, and clear everything below
 
@@ -18,8 +20,8 @@ UP_AND_CLEAR = "\x1b[{}F\x1b[J"  # go up this number of lines, and clear everyth
 class View(Protocol):
     """Something that the screen can show."""
 
-    def table(self) -> Sequence[tuple[str, str | None]]:
-        """Return it as lines, each with its colour."""
+    def table(self, width: int) -> Sequence[tuple[str, str | None]]:
+        """Return it as lines, each with its colour, for a terminal of this width."""
 
     def line(self) -> str:
         """Return it as one line."""
@@ -41,16 +43,17 @@ class Screen:
 
     def say(self, text: str, *, red: bool = False) -> None:
         """Print a message that stays."""
-        self._print(click.style(text, fg="red") if red else text)
+        self._print(self._styled(text, "red" if red else None))
 
-    def draw(self, view: View) -> None:
-        """Draw the table, or print the line."""
+    def draw(self, view: View, *, last: bool = False) -> None:
+        """Draw the table, or print the line; without a terminal only if it is time for one, or the last."""
         if self._is_terminal:
             size = shutil.get_terminal_size()
-            table = view.table()[: size.lines - 1]
-            self._print("\n".join(click.style(text[: size.columns - 1], fg=colour) for text, colour in table))
+            width = size.columns - 1
+            table = view.table(width)[: size.lines - 1]
+            self._print("\n".join(self._styled(cut(text, width), colour) for text, colour in table))
             self._drawn = len(table)
-        elif time.monotonic() >= self._next_line_at:
+        elif last or time.monotonic() >= self._next_line_at:
             self._next_line_at = time.monotonic() + LINE_EVERY
             self._print(view.line())
 
@@ -62,4 +65,10 @@ class Screen:
         """Print in place of the table, with one write, so that nothing flickers."""
         above = UP_AND_CLEAR.format(self._drawn) if self._drawn else ""
         self._drawn = 0
-        click.echo(f"{above}{text}", err=self._to_stderr)
+        # Without colours click would take the cursor's moves out of the text as well.
+        click.echo(f"{above}{text}", err=self._to_stderr, color=True if self._is_terminal else None)
+
+    def _styled(self, text: str, colour: str | None) -> str:
+        ctx = click.get_current_context(silent=True)
+        plain = colour is None or (ctx is not None and ctx.color is False)
+        return text if plain else click.style(text, fg=colour)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
@@ -16,21 +17,25 @@ class Target:
 
     KEY: ClassVar[str] = "celery_pgbeat.target"
 
-    def __init__(
-        self, url: str | None = None, schema: str | None = None, app: Any = None, app_name: str | None = None
-    ) -> None:
-        self._url = url
-        self._schema = schema
-        self._app = app
-        self._app_name = app_name
+    def __init__(self) -> None:
+        self.url: str | None = None
+        self.schema: str | None = None
+        self.app_name: str | None = None  # of -A, as it was given to us
+        self.celery_app: Any = None  # the one that `celery` has loaded
+        self._app: Any = None
         self._beat: PgBeat | None = None
+
+    @classmethod
+    def of(cls, ctx: click.Context) -> Target:
+        """Return the target of a command line, the same for each of its commands."""
+        target = ctx.meta.setdefault(cls.KEY, cls())
+        assert isinstance(target, Target)
+        return target
 
     @classmethod
     def current(cls) -> Target:
         """Return the target of the command that runs."""
-        target = click.get_current_context().meta[cls.KEY]
-        assert isinstance(target, Target)
-        return target
+        return cls.of(click.get_current_context())
 
     @property
     def app(self) -> Any:
@@ -39,15 +44,12 @@ class Target:
         Raises:
             click.UsageError: it cannot be loaded.
         """
-        if self._app is None and self._app_name is not None:
-            from celery.app.utils import find_app
-
-            try:
-                self._app = find_app(self._app_name)
-            except Exception as error:
-                raise click.UsageError(
-                    f"The Celery app {self._app_name!r} cannot be loaded: {type(error).__name__}: {error}"
-                ) from error
+        if self._app is None:
+            name = self._app_name()
+            if self.app_name is None and self.celery_app is not None:
+                self._app = self.celery_app
+            elif name is not None:
+                self._app = _load(name)
         return self._app
 
     @property
@@ -69,12 +71,59 @@ class Target:
         if self._beat is None:
             from celery_pgbeat.api import PgBeat
 
-            self._beat = PgBeat(self.app, self._url, self._schema)
-            click.get_current_context().find_root().call_on_close(self._beat.close)
+            self._beat = PgBeat(self.app, self.url, self.schema)
+            click.get_current_context().find_root().call_on_close(self.close)
         return self._beat
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._beat is not None:
+            self._beat.close()
 
     def operators(self) -> AdminQueries:
         """Return the operators' statements on this database."""
         from celery_pgbeat.postgres.admin_queries import AdminQueries
 
         return AdminQueries(self.beat().database)
+
+    def as_typed(self, message: str) -> str:
+        """Return the message with each `celery-pgbeat ...` in it as it has to be typed: with the options given here."""
+        return message.replace("`celery-pgbeat ", f"`{self._program()} ")
+
+    def _program(self) -> str:
+        under_celery, app = self.celery_app is not None, self._app_name()
+        words = ["celery" if under_celery else "celery-pgbeat"]
+        if app is not None:
+            words += ["-A", quote(app)]
+        words += ["pgbeat"] if under_celery else []
+        if self.url is not None:
+            words += ["--url", quote(_without_password(self.url))]
+        if self.schema is not None:
+            words += ["--schema", quote(self.schema)]
+        return " ".join(words)
+
+    def _app_name(self) -> str | None:
+        """Return the name of the app, as it was given to us or to `celery`."""
+        if self.app_name is not None:
+            return self.app_name
+        of_celery = click.get_current_context().find_root().params.get("app")
+        return of_celery if isinstance(of_celery, str) else None  # older versions of Celery keep the app itself there
+
+
+def _load(name: str) -> Any:
+    from celery.app.utils import find_app
+
+    try:
+        return find_app(name)
+    except Exception as error:
+        raise click.UsageError(f"The Celery app {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def _without_password(url: str) -> str:
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "..."

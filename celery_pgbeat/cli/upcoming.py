@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import click
 
+from celery_pgbeat.cli.completion import periodic_task_names, zone_names
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.instants import both_as_dict, on_the_clock, print_instants
-from celery_pgbeat.cli.list import state_of
-from celery_pgbeat.cli.output import as_json, print_columns, print_json, print_pairs, text
+from celery_pgbeat.cli.instants import both_as_dict, print_instants, read_coming_instant
+from celery_pgbeat.cli.output import as_json, print_json, print_pairs, text
+from celery_pgbeat.cli.table import EMPTY, Column, print_table
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import from_now, in_zone, instant, localised, with_utc
 
 if TYPE_CHECKING:
-    from celery_pgbeat.api import PeriodicTask, Upcoming
+    from celery_pgbeat.api import PeriodicTask, PgBeat, Upcoming
     from celery_pgbeat.schedules import Schedule
 
 ROWS = 100  # rows that are shown by default
 RUNS = 10  # runs of one row that are shown by default
 NONE_LEFT = "its bounds and blackout windows leave no occurrence"
+KEYS = ("name", "next_run_at", "planned_for")
 BOUNDS = ("start_at", "end_at", "max_runs", "jitter", "blackout")
 
 
 @click.command(cls=ApiCommand)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=periodic_task_names)
 @click.option(
     "--count",
     "--limit",
@@ -32,9 +37,23 @@ BOUNDS = ("start_at", "end_at", "max_runs", "jitter", "blackout")
     type=click.IntRange(min=1),
     help=f"How many to show at most; default {ROWS} rows, or {RUNS} runs of NAME.",
 )
-@click.option("--timezone", "zone", metavar="ZONE", help="Show the times in this zone; default the row's or the app's.")
+@click.option(
+    "--timezone",
+    "zone",
+    metavar="ZONE",
+    help="Show times in this zone; default yours, for NAME the row's.",
+    shell_complete=zone_names,
+)
+@click.option(
+    "--after",
+    metavar="INSTANT",
+    callback=read_coming_instant,
+    help="Only runs after this instant, such as tomorrow or 2d (from now on); without an offset in the app's zone, "
+    "without an app in UTC.",
+)
+@with_utc
 @as_json
-def upcoming(name: str | None, count: int | None, zone: str | None, as_json: bool) -> None:
+def upcoming(name: str | None, count: int | None, zone: str | None, after: datetime | None, as_json: bool) -> None:
     """List the next run of each periodic task, the soonest first; with NAME, its next runs."""
     from celery_pgbeat.schedules.wallclock.zones import zone_named
 
@@ -42,35 +61,82 @@ def upcoming(name: str | None, count: int | None, zone: str | None, as_json: boo
     shown = None if zone is None else zone_named(zone).name
     if name is None:
         limit = count or ROWS
-        runs = target.beat().upcoming(limit=limit)
-        _show_page(runs, shown or target.timezone, as_json)
+        runs = target.beat().upcoming(limit=limit, after=after)
+        _show_page(runs, target, shown, as_json)
         if len(runs) == limit:
             click.echo("There may be more: give a higher --limit", err=True)
         return
     beat = target.beat()
-    row, runs = beat.get(name), beat.upcoming(name, count or RUNS)
+    row, runs = beat.get(name), _runs_of(beat, name, count or RUNS, after)
+    state = str(target.operators().statuses_of([name]).get(name, {}).get("state"))
     schedule = _schedule_of(row, target.timezone)
     clock = shown or (target.timezone if schedule is None else schedule.timezone)
+    meaning = _meaning(row, state, schedule)
+    if runs is None:
+        meaning["timezone"] = None
     if as_json:
-        print_json({**_meaning(row, schedule), "runs": [_run_as_dict(run, clock) for run in runs]})
-    else:
-        print_pairs([(column, text(value)) for column, value in _meaning(row, schedule).items() if value is not None])
-        _print_runs(row, runs, clock)
-
-
-def _show_page(runs: Sequence[Upcoming], zone: str, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            [{column: getattr(run, column) for column in ("name", "next_run_at", "planned_for")} for run in runs]
-        )
+        print_json({**meaning, "runs": [_run_as_dict(run, clock) for run in runs or ()]})
         return
-    print_columns(
-        {
-            "NAME": [text(run.name) for run in runs],
-            f"NEXT RUN, {zone}": [on_the_clock(run.next_run_at, zone) for run in runs],
-            f"PLANNED FOR, {zone}": [_planned_for(run, zone) for run in runs],
-        }
-    )
+    meaning["state"] = localised(state)
+    print_pairs([(column, text(value)) for column, value in meaning.items() if value is not None])
+    if runs is None:
+        click.echo(
+            "\nNo run is known yet: they are in the app's zone, filled in by the first beat. With -A they are shown."
+        )
+    else:
+        _print_runs(row, state, runs, clock)
+
+
+def _runs_of(beat: PgBeat, name: str, count: int, after: datetime | None) -> Sequence[Upcoming] | None:
+    """Return the coming runs of a row, None while the zone of its clock is not known."""
+    from celery_pgbeat.errors import UnknownTimezone
+
+    try:
+        return beat.upcoming(name, count, after=after)
+    except UnknownTimezone:
+        return None
+
+
+class RunAt(NamedTuple):
+    """A run in the future, the time, and the zone in which it is shown; None for the viewer's."""
+
+    run: Upcoming
+    now: datetime
+    zone: tzinfo | None
+
+    @property
+    def next_run_at(self) -> str:
+        """When it is due."""
+        return self._shown(self.run.next_run_at)
+
+    @property
+    def planned_for(self) -> str:
+        """The occurrence behind it."""
+        return self._shown(self.run.planned_for)
+
+    @property
+    def moved_from(self) -> str:
+        """The occurrence behind it, if that is another instant."""
+        return EMPTY if self.run.planned_for == self.run.next_run_at else self.planned_for
+
+    def _shown(self, value: datetime | None) -> str:
+        return instant(value) if self.zone is None else in_zone(value, self.zone)
+
+
+COLUMNS = (
+    Column("NAME", "name", lambda run: text(run.run.name), whole=True),
+    Column("DUE", "next_run_at", lambda run: from_now(run.run.next_run_at, run.now)),
+    Column("NEXT RUN", "next_run_at", lambda run: run.next_run_at),
+    Column("PLANNED FOR", "planned_for", lambda run: run.planned_for, short=lambda run: run.moved_from, rank=1),
+)
+
+
+def _show_page(runs: Sequence[Upcoming], target: Target, zone: str | None, as_json: bool) -> None:
+    if as_json:
+        print_json([{column: getattr(run, column) for column in KEYS} for run in runs])
+        return
+    now, shown = target.operators().clock(), None if zone is None else ZoneInfo(zone)
+    print_table(COLUMNS, [RunAt(run, now, shown) for run in runs])
 
 
 def _schedule_of(row: PeriodicTask, timezone: str) -> Schedule | None:
@@ -83,10 +149,10 @@ def _schedule_of(row: PeriodicTask, timezone: str) -> Schedule | None:
     return parse(row.schedule, row.timezone or timezone, name=row.name, dst=row.dst, anchor=anchor)
 
 
-def _meaning(row: PeriodicTask, schedule: Schedule | None) -> dict[str, Any]:
+def _meaning(row: PeriodicTask, state: str, schedule: Schedule | None) -> dict[str, Any]:
     return {
         "name": row.name,
-        "state": state_of(row),
+        "state": state,
         "problem": row.problem,
         "kind": schedule and schedule.kind,
         "text": row.schedule,
@@ -102,17 +168,18 @@ def _run_as_dict(run: Upcoming, zone: str) -> dict[str, Any]:
     return {**both_as_dict(run.next_run_at, zone), "planned_for": run.planned_for, "note": run.note}
 
 
-def _print_runs(row: PeriodicTask, runs: Sequence[Upcoming], zone: str) -> None:
+def why_none(row: PeriodicTask, state: str) -> str:
+    """Return why a row has no further run; `state` is the one in the view `status`."""
+    of_the_row = localised(state).rpartition(", ")[2]  # after what its job does
+    may_run = row.next_run_at is not None or row.planned_revision != row.revision
+    is_on = row.enabled and not row.group_paused and row.problem is None
+    return NONE_LEFT if is_on and may_run else of_the_row
+
+
+def _print_runs(row: PeriodicTask, state: str, runs: Sequence[Upcoming], zone: str) -> None:
     click.echo()
     if not runs:
-        state = state_of(row)
-        reason = NONE_LEFT if state in ("waiting", "to be planned") else state
-        click.echo(f"No further run: {reason}.")
+        click.echo(f"No further run: {why_none(row, state)}.")
         return
-    moved = [_planned_for(run, zone) if run.planned_for not in (None, run.next_run_at) else "" for run in runs]
-    remarks = {f"PLANNED FOR, {zone}": moved, "NOTE": [run.note or "" for run in runs]}
-    print_instants([run.next_run_at for run in runs], zone, remarks)
-
-
-def _planned_for(run: Upcoming, zone: str) -> str:
-    return "-" if run.planned_for is None else on_the_clock(run.planned_for, zone)
+    moved = [None if run.planned_for == run.next_run_at else run.planned_for for run in runs]
+    print_instants([run.next_run_at for run in runs], zone, moved, [run.note for run in runs])

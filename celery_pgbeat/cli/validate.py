@@ -7,8 +7,10 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from celery_pgbeat.cli.choices import Choice
+from celery_pgbeat.cli.completion import zone_names
 from celery_pgbeat.cli.failure import ApiCommand, Failure, failure_of
-from celery_pgbeat.cli.instants import in_utc, read_instant
+from celery_pgbeat.cli.instants import in_utc, read_coming_instant
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.errors import InvalidSchedule
@@ -17,12 +19,16 @@ from celery_pgbeat.errors import InvalidSchedule
 @click.command(cls=ApiCommand)
 @click.argument("text")
 @click.option(
-    "--timezone", "zone", metavar="ZONE", help="The zone of the schedule; default the app's, without an app UTC."
+    "--timezone",
+    "zone",
+    metavar="ZONE",
+    help="The zone of the schedule; default the app's, without an app UTC.",
+    shell_complete=zone_names,
 )
 @click.option("--name", metavar="NAME", default="", help="The periodic task's name, from which an H in cron is hashed.")
 @click.option(
     "--dst",
-    type=click.Choice(("default", "skip", "once", "all")),
+    type=Choice(("default", "skip", "once", "all")),
     default="default",
     show_default=True,
     help="What it does when the clocks change.",
@@ -30,8 +36,9 @@ from celery_pgbeat.errors import InvalidSchedule
 @click.option(
     "--after",
     metavar="INSTANT",
-    callback=read_instant,
-    help="Show occurrences after this instant, in ISO 8601; without an offset in ZONE. Default now.",
+    callback=read_coming_instant,
+    help="Show occurrences after this instant, such as 2026-12-24, tomorrow or 2d (from now on); without an offset "
+    "in ZONE. Default now.",
 )
 @click.option(
     "--count", type=click.IntRange(min=1), default=10, show_default=True, help="How many occurrences to show."
@@ -78,12 +85,14 @@ def validate(
 
 
 def _with_hint(refusal: InvalidSchedule, text: str, zone: str) -> Failure:
-    """Return the refusal, with a hint if the text is a valid blackout window."""
+    """Return the refusal, with a hint if the text is a blackout window, or would be one with another duration."""
     from celery_pgbeat.schedules import parse_windows
 
     failure = failure_of(refusal)
     try:
         parse_windows(text, zone)
-    except InvalidSchedule:
-        return failure
+    except InvalidSchedule as as_window:
+        if as_window.field != "duration" or as_window.reason in failure.message:
+            return failure
+        return Failure(f"{failure.message}\nIf it is a blackout window: {as_window.reason}, and add --window.")
     return Failure(f"{failure.message}\nIt is a valid blackout window: add --window.")

@@ -12,7 +12,8 @@ from celery_pgbeat.declare.columns import Changes, Columns
 from celery_pgbeat.declare.declaration import Declaration, declarations_of
 from celery_pgbeat.declare.definition import Definition, define
 from celery_pgbeat.declare.options import KNOWN_OPTIONS
-from celery_pgbeat.declare.timing import Timing, app_timezone, cron, every, timing_of
+from celery_pgbeat.declare.timing import Timing, app_timezone, cron, every
+from celery_pgbeat.declare.when import timing_of
 
 __all__ = [
     "KNOWN_OPTIONS",

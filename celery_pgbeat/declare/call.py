@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.redaction import MASK
-from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.safe_text import in_short, type_of
 
+# What `add_periodic_task(60, chain(…))` becomes the call of. Celery has tasks of these names for old messages.
+NO_TASKS = ("celery.chain", "celery.group")
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # JSON's writing of it; Postgres stores no such character
 
 
@@ -37,13 +39,12 @@ def task_of(task: Any) -> Call:
         Call(task='mail.poll', args=(), kwargs={}, options={})
     """
     if isinstance(task, str):
+        if task in NO_TASKS:
+            raise _several(f"{task!r}, which is not a real task")
         return Call(task, (), {}, {})
     if isinstance(task, dict) and "task" in task:
         if task.get("subtask_type") is not None:
-            raise InvalidPeriodicTask(
-                f"task is a {task['subtask_type']}; a periodic task calls one task: call the {task['subtask_type']} "
-                f"from inside a task"
-            )
+            raise _several(f"a {task['subtask_type']}")
         return Call(
             str(task["task"]), tuple(task.get("args") or ()), task.get("kwargs") or {}, task.get("options") or {}
         )
@@ -53,6 +54,13 @@ def task_of(task: Any) -> Call:
     raise InvalidPeriodicTask(f"task is {in_short(task)}, neither a Celery task nor the name of one nor a signature")
 
 
+def _several(what: str) -> InvalidPeriodicTask:
+    return InvalidPeriodicTask(
+        f"task is {what}; a row holds the call of one task: call a small task of your own that calls the others, with "
+        f"chain(…).delay(), group(…).delay() or chord(…).delay()"
+    )
+
+
 def arguments_text(args: Any, sensitive: bool = False) -> str:
     """Return positional arguments as a JSON array; errors quote nothing of sensitive ones.
 
@@ -60,7 +68,7 @@ def arguments_text(args: Any, sensitive: bool = False) -> str:
         InvalidPeriodicTask: an argument cannot be written as JSON; names it.
     """
     if isinstance(args, (str, bytes, Mapping)) or not isinstance(args, Sequence):
-        raise InvalidPeriodicTask(f"args is a {type(args).__qualname__}, not a list or tuple")
+        raise InvalidPeriodicTask(f"args is {type_of(args)}, not a list or tuple")
     parts = [json_text(value, f"args[{position}]", sensitive) for position, value in enumerate(args)]
     return "[" + ", ".join(parts) + "]"
 
@@ -72,7 +80,7 @@ def keywords_text(kwargs: Any, sensitive: bool = False) -> str:
         InvalidPeriodicTask: an argument cannot be written as JSON; names it.
     """
     if not isinstance(kwargs, Mapping):
-        raise InvalidPeriodicTask(f"kwargs is a {type(kwargs).__qualname__}, not a dict")
+        raise InvalidPeriodicTask(f"kwargs is {type_of(kwargs)}, not a dict")
     parts = []
     for name, value in sorted(kwargs.items(), key=lambda item: str(item[0])):
         if not isinstance(name, str):
@@ -98,7 +106,7 @@ def json_text(value: Any, field: str, sensitive: bool = False) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         why = MASK if sensitive else error
         raise InvalidPeriodicTask(
-            f"{field} is a {type(value).__qualname__} that is not JSON ({why}): pass an id or plain data instead"
+            f"{field} is {type_of(value)} that is not JSON ({why}): pass an id or plain data instead"
         ) from None
     if NUL.search(text):
         raise InvalidPeriodicTask(f"{field} holds the character NUL, which Postgres cannot store")

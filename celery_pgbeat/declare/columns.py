@@ -7,10 +7,13 @@ The columns are those of the table in `celery_pgbeat/columns.py`, for `PgBeat.sc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
+from functools import partial
 from typing import Any, TypedDict
+from zoneinfo import ZoneInfo
 
+from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, OnLost, Overlap, Tracking
 from celery_pgbeat.columns import DECLARED, PUBLIC, Column
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.declare.span import read_span
@@ -31,11 +34,14 @@ PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 class Columns(TypedDict, total=False):
     """The columns of a periodic task beside its name, its task and its schedule; omitted is the default.
 
-    `celery-pgbeat add --help` and docs/sql.md describe each of them. Spans are a timedelta, a number of seconds, or
+    The table in docs/python.md describes each of them. Spans are a timedelta, a number of seconds, or
     text such as `30m` or `1h30m`. Instants are aware datetimes; a naive one is read in the row's time zone, which is
     the app's if it has none.
 
-    This class is for type checkers only; a test compares it with the table in `celery_pgbeat/columns.py`.
+    This class is for type checkers: annotate with it what you pass on as `**columns`.
+
+    Example:
+        >>> careful: Columns = {"overlap": "skip", "max_run_time": "30m"}
     """
 
     args: Sequence[Any]
@@ -46,25 +52,25 @@ class Columns(TypedDict, total=False):
     sensitive: bool
     timezone: str | tzinfo | None
     anchor: datetime | None
-    dst: str
+    dst: Dst
     start_at: datetime | None
     end_at: datetime | None
     max_runs: int | None
     jitter: str | timedelta | float | None
-    overlap: str
-    catchup: str
+    overlap: Overlap
+    catchup: Catchup
     catchup_window: str | timedelta | float | None
     catchup_limit: int | None
     min_gap: str | timedelta | float | None
     max_run_time: str | timedelta | float | None
     blackout: str | Sequence[str] | None
-    blackout_action: str
+    blackout_action: BlackoutAction
     group_name: str | None
     submitter: str | None
     subject: str | None
     pause_after_failures: int | None
-    on_lost: str
-    tracking: str
+    on_lost: OnLost
+    tracking: Tracking
 
 
 class Changes(Columns, total=False):
@@ -126,13 +132,20 @@ def _timezone(field: str, value: Any) -> str:
     return zone_name(value) if isinstance(value, tzinfo) else read_text(field, value)
 
 
-def _one_of(*choices: str) -> Callable[[str, Any], str]:
-    def read(field: str, value: Any) -> str:
-        if value not in choices:
-            raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not one of {', '.join(choices)}")
-        return str(value)
+def read_choice(field: str, value: Any, choices: Collection[str]) -> str:
+    """Return a text that is one of few.
 
-    return read
+    Raises:
+        InvalidPeriodicTask: it is another one; names them, and the one that was probably meant.
+
+    Example:
+        >>> read_choice("on_lost", "rerun", ("give_up", "rerun"))
+        'rerun'
+    """
+    if value not in choices:
+        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not one of {', '.join(choices)}{hint}")
+    return str(value)
 
 
 def read_instant(field: str, value: Any) -> datetime:
@@ -146,6 +159,26 @@ def read_instant(field: str, value: Any) -> datetime:
     if value.tzinfo is not None and not EARLIEST <= value <= LATEST:
         raise InvalidPeriodicTask(f"{field} is {value.isoformat()}, outside the years 1 to 9999")
     return value
+
+
+def read_end(field: str, value: Any, zone: str) -> dict[str, Any]:
+    """Return when something ends, as `until`, or how many `seconds` from now; both are None if it does not.
+
+    The database adds the seconds to its own clock. A naive datetime is read in the zone.
+
+    Raises:
+        InvalidPeriodicTask: it is neither a datetime nor a timedelta, or too far away.
+    """
+    if value is None:
+        return {"until": None, "seconds": None}
+    if isinstance(value, timedelta):
+        if value > LATEST - datetime.now(timezone.utc):
+            raise InvalidPeriodicTask(f"{field} is {value} from now, after the year 9999")
+        return {"until": None, "seconds": value.total_seconds()}
+    if not isinstance(value, datetime):
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}, neither a datetime nor a timedelta")
+    instant = read_instant(field, value)
+    return {"until": instant.replace(tzinfo=instant.tzinfo or ZoneInfo(zone)), "seconds": None}
 
 
 def _as_given(_field: str, value: Any) -> Any:
@@ -215,7 +248,7 @@ BY_TYPE: dict[Any, Callable[[str, Any], Any]] = {
 
 def _reader(column: Column) -> Callable[[str, Any], Any]:
     if column.choices:
-        return _one_of(*column.choices)
+        return partial(read_choice, choices=tuple(column.choices))
     return SPECIAL.get(column.name) or BY_TYPE[column.type]
 
 

@@ -19,7 +19,8 @@ from celery_pgbeat.declare.columns import (
 )
 from celery_pgbeat.declare.options import IN_COLUMNS, read_options
 from celery_pgbeat.declare.texts import read_one_line
-from celery_pgbeat.declare.timing import Timing, own_timing
+from celery_pgbeat.declare.timing import Timing
+from celery_pgbeat.declare.when import own_timing
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.plain_json import Unreadable, check_json, read_json
 from celery_pgbeat.schedules import Schedule, Windows, gap_below, parse, parse_windows, shortest_gap

@@ -22,6 +22,7 @@ from celery_pgbeat.declare.columns import LONGEST_NAME
 from celery_pgbeat.declare.declaration import Declaration
 from celery_pgbeat.declare.timing import RELATIVE_FROM, Timing, relative_timing
 from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.suggestions import did_you_mean
 
 KEYS = ("task", "schedule", "args", "kwargs", "options", "relative", "pgbeat")
@@ -54,7 +55,7 @@ def entry_of(name: str, given: Any) -> Entry:
     try:
         entry = dict(given)
     except (TypeError, ValueError):
-        raise InvalidPeriodicTask(f"the entry is a {type(given).__qualname__}, not a dict") from None
+        raise InvalidPeriodicTask(f"the entry is {type_of(given)}, not a dict") from None
     for key in entry:
         if key not in (*KEYS, *OF_A_SCHEDULE_ENTRY):
             raise InvalidPeriodicTask(f"the entry has {key!r}, which is none of Celery's keys{did_you_mean(key, KEYS)}")
@@ -62,7 +63,7 @@ def entry_of(name: str, given: Any) -> Entry:
         raise InvalidPeriodicTask("the entry has no 'schedule'")
     ours = entry.get("pgbeat") or {}
     if not isinstance(ours, Mapping):
-        raise InvalidPeriodicTask(f"'pgbeat' is a {type(ours).__qualname__}, not a dict of columns")
+        raise InvalidPeriodicTask(f"'pgbeat' is {type_of(ours)}, not a dict of columns")
     columns = dict(ours)
     run_on_start = bool(columns.pop("run_on_start", False))
     for key in CELERY_COLUMNS:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from celery_pgbeat.declare.texts import printable, routable
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.safe_text import in_short, type_of
 from celery_pgbeat.suggestions import did_you_mean
 
 
@@ -86,6 +86,10 @@ ROUTES = frozenset(("exchange", "routing_key", "reply_to"))  # they choose a que
 ONE_LINE = frozenset(("shadow", "compression", "exchange_type", "MessageGroupId"))
 KNOWN_OPTIONS = frozenset(KINDS)  # the same as pgbeat.known_options() in SQL
 
+# What makes a message start other tasks. A row would start tasks that nobody allowed.
+TO_OTHER_TASKS = frozenset(("link", "link_error", "chain", "chord"))
+CALLS_OTHERS = "apply_async(link=…, link_error=…), chain(…).delay() or chord(…).delay()"
+
 RESERVED_HEADER = "pgbeat"  # a worker reads the job from it
 # Celery writes the headers of an option last: `task` among them would call a task that is not allowed, `id` would make
 # it another job, and the worker would use the others instead of its own values.
@@ -110,12 +114,17 @@ def read_options(field: str, value: Any) -> dict[str, Any]:
         InvalidPeriodicTask: an option is unknown, refused, or of the wrong kind; names it.
     """
     if not isinstance(value, Mapping):
-        raise InvalidPeriodicTask(f"{field} is a {type(value).__qualname__}, not a dict")
+        raise InvalidPeriodicTask(f"{field} is {type_of(value)}, not a dict")
     return {name: given if name in IN_COLUMNS else _option(name, given) for name, given in value.items()}
 
 
 def _option(name: Any, value: Any) -> Any:
     where = f"options[{in_short(name)}]"
+    if name in TO_OTHER_TASKS:
+        raise InvalidPeriodicTask(
+            f"options has {in_short(name)}, and a row holds the call of one task: call a small task of your own that "
+            f"calls the others, with {CALLS_OTHERS}"
+        )
     if name not in KINDS:
         hint = did_you_mean(str(name), KINDS) or f"; known are {', '.join(sorted(KINDS))}"
         raise InvalidPeriodicTask(f"options has {in_short(name)}, which a periodic task cannot set{hint}")

@@ -28,13 +28,18 @@ def read_text(field: str, value: Any) -> str:
     return storable(field, value)
 
 
+def is_storable(text: str) -> bool:
+    """Whether Postgres can store the text: without NUL, without a lone surrogate."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def storable(field: str, text: str) -> str:
     """Return the text if Postgres can store it.
 
     Raises:
         InvalidPeriodicTask: it contains NUL or a lone surrogate.
     """
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+    if not is_storable(text):
         raise InvalidPeriodicTask(f"{field} is {in_short(text)}; Postgres stores neither NUL nor lone surrogates")
     return str.__str__(text)  # of a subclass, such as an enum's member, only its value
 

@@ -1,25 +1,24 @@
-"""Turns a schedule as it is written in Python into the text, zone and anchor of a row."""
+"""A schedule as the text, zone and anchor of a row: `cron` and `every`."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, timezone, tzinfo
-from typing import Any
-from zoneinfo import ZoneInfo
+from datetime import datetime, timedelta, timezone, tzinfo
+from typing import Any, overload
 
+from celery_pgbeat.declare.cron_fields import CronField, crontab_text, is_field
 from celery_pgbeat.errors import InvalidSchedule
+from celery_pgbeat.safe_text import in_short, type_of
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.durations import spoken
-from celery_pgbeat.schedules.wallclock.zones import zone_named
 
-NAME = re.compile(r"[a-z]+")
 # Celery's `relative` intervals are counted from here: midnight on the wall clock of the row's zone. It is a Monday, so
 # that weeks begin on Mondays; and recent, because a zone may have had another offset in 1970.
 RELATIVE_FROM = datetime(2024, 1, 1)  # noqa: DTZ001
 DAY = timedelta(days=1)
+TOO_LONG = "an interval must not be longer than 100 years"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,79 +37,161 @@ class Timing:
     anchor: datetime | None = None
 
 
-def cron(expression: str, timezone: str | tzinfo | None = None) -> Timing:
-    """Declare a cron schedule, of five fields, or six with the seconds first, or seven with the year last.
+@overload
+def cron(expression: str, timezone: str | tzinfo | None = None) -> Timing: ...
+
+
+@overload
+def cron(
+    *,
+    minute: CronField,
+    hour: CronField = "*",
+    day_of_week: CronField = "*",
+    day_of_month: CronField = "*",
+    month_of_year: CronField = "*",
+    timezone: str | tzinfo | None = None,
+) -> Timing: ...
+
+
+def cron(
+    expression: str | None = None,
+    timezone: str | tzinfo | None = None,
+    *,
+    minute: CronField | None = None,
+    hour: CronField | None = None,
+    day_of_week: CronField | None = None,
+    day_of_month: CronField | None = None,
+    month_of_year: CronField | None = None,
+) -> Timing:
+    """Declare a cron schedule: an expression, or the fields of Celery's `crontab` by name.
+
+    Fields by name have the meaning that they have in `crontab`: a day must match both `day_of_week` and
+    `day_of_month`, and an omitted field is `*`. Only `minute` must be given: `crontab(hour=3)` runs 60 times.
 
     Args:
-        expression: such as `*/5 * * * *`, `0 9 * * mon-fri`, `@daily`.
+        expression: five fields, or six with the seconds first, or seven with the year last, such as `*/5 * * * *`,
+            `0 9 * * mon-fri`; or `@daily`.
         timezone: the schedule's zone, an IANA name or a ZoneInfo; None for the app's.
+        minute: a number, text such as `*/15`, or several numbers; as are the others.
+        hour: 0 to 23.
+        day_of_week: 0 or `sun` to 6 or `sat`.
+        day_of_month: 1 to 31.
+        month_of_year: 1 or `jan` to 12 or `dec`.
 
     Raises:
-        InvalidSchedule: the expression or the zone is wrong; names the field and the value.
+        InvalidSchedule: the expression, a field or the zone is wrong; names the field and the value.
 
     Example:
         >>> cron("0 3 * * *", timezone="Europe/Berlin")
         Timing(text='0 3 * * *', timezone='Europe/Berlin', anchor=None)
+        >>> cron(minute="*/5", day_of_week="mon-fri").text
+        'crontab: */5 * * * mon-fri'
     """
-    text = _stripped(expression)
+    fields = {
+        "minute": minute,
+        "hour": hour,
+        "day_of_week": day_of_week,
+        "day_of_month": day_of_month,
+        "month_of_year": month_of_year,
+    }
+    given = {name: value for name, value in fields.items() if value is not None}
+    if given:
+        text = _crontab_of(expression, given)
+    elif expression is None:
+        raise InvalidSchedule("cron()", "schedule", "give an expression such as '0 3 * * *', or minute=0, hour=3")
+    else:
+        text = stripped(expression)
     zone = zone_name(timezone) if isinstance(timezone, tzinfo) else timezone
-    if parse(text, zone or "UTC").kind != "cron":
+    if parse(text, zone or "UTC").kind not in ("cron", "crontab"):
         raise InvalidSchedule(text, "schedule", "not a cron expression of five, six or seven fields")
     return Timing(text, zone)
 
 
-def every(interval: str | timedelta | float) -> Timing:
+def _crontab_of(expression: Any, given: Mapping[str, Any]) -> str:
+    shown = _call("cron", expression, given)
+    if expression is not None:
+        raise InvalidSchedule(shown, "schedule", "give an expression or fields, not both")
+    if "minute" not in given:
+        raise InvalidSchedule(
+            shown,
+            "minute",
+            "minute is missing, and Celery's crontab would run in every minute then: give minute=0 for one run an "
+            "hour, or minute='*' for one each minute",
+        )
+    for name, value in given.items():
+        if not is_field(value):
+            raise InvalidSchedule(shown, name, f"{name} is {in_short(value)}, not a number, text or several numbers")
+    return crontab_text(**given)
+
+
+@overload
+def every(interval: str | timedelta | float) -> Timing: ...
+
+
+@overload
+def every(
+    *, weeks: float = ..., days: float = ..., hours: float = ..., minutes: float = ..., seconds: float = ...
+) -> Timing: ...
+
+
+def every(
+    interval: str | timedelta | float | None = None,
+    *,
+    weeks: float | None = None,
+    days: float | None = None,
+    hours: float | None = None,
+    minutes: float | None = None,
+    seconds: float | None = None,
+) -> Timing:
     """Declare an interval. It is counted from the instant at which it is set; later runs do not drift.
 
     Args:
         interval: text such as `30s`, `5 minutes`, `1h30m`, `PT5M`; a timedelta; or a number of seconds.
+        weeks: in place of `interval`, its length in units, as of a timedelta; they add up.
+        days: of 24 hours each.
+        hours: see `weeks`.
+        minutes: see `weeks`.
+        seconds: see `weeks`.
 
     Raises:
         InvalidSchedule: it is not an interval, or not longer than zero.
 
     Example:
-        >>> every("1h30m")
-        Timing(text='every 1h30m', timezone=None, anchor=None)
+        >>> every("1h30m") == every(hours=1, minutes=30)
+        True
     """
+    units = {"weeks": weeks, "days": days, "hours": hours, "minutes": minutes, "seconds": seconds}
+    given = {unit: number for unit, number in units.items() if number is not None}
+    if given:
+        return interval_timing(_length_of(interval, given))
+    if interval is None:
+        raise InvalidSchedule("every()", "interval", "give text such as '5m', or units such as minutes=5")
     if isinstance(interval, (timedelta, int, float)):
-        return _interval(interval)
-    text = _stripped(interval)
+        return interval_timing(interval)
+    text = stripped(interval)
     text = text if text[:1] in ("P", "p") or text.lower().startswith("every ") else f"every {text}"
     if parse(text).kind != "interval":
         raise InvalidSchedule(text, "interval", "not an interval such as 30s, 5 minutes or PT1H")
     return Timing(text)
 
 
-def timing_of(when: Any, app_timezone: str = "UTC") -> Timing:
-    """Return the Timing of a schedule, in whatever form it is declared.
-
-    Args:
-        when: a Timing, text, a timedelta, a number of seconds, a date or datetime (once), or Celery's `crontab`,
-            `schedule` or `solar`.
-        app_timezone: the app's zone, for a schedule without one. Python always declares a zone, so that two equal
-            declarations are equal rows.
-
-    Raises:
-        InvalidSchedule: it cannot be stored as text.
-
-    Example:
-        >>> timing_of(90).text
-        'every 1m30s'
-    """
-    timing = _convert(when)
-    zone, anchor = timing.timezone or app_timezone, timing.anchor
-    if anchor is not None and anchor.tzinfo is None:
-        anchor = anchor.replace(tzinfo=ZoneInfo(zone_named(zone).name))
-    return Timing(timing.text, zone, anchor)
+def _length_of(interval: Any, given: Mapping[str, Any]) -> timedelta:
+    shown = _call("every", interval, given)
+    if interval is not None:
+        raise InvalidSchedule(shown, "interval", "give an interval or units, not both")
+    for unit, number in given.items():
+        if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
+            raise InvalidSchedule(shown, unit, f"{unit} is {in_short(number)}, not a number")
+    try:
+        return timedelta(**given)
+    except OverflowError:
+        raise InvalidSchedule(shown, "interval", TOO_LONG) from None
 
 
-def own_timing(when: Any) -> Timing:
-    """Return the Timing of a schedule, with a zone and an anchor only if it has some of its own.
-
-    Raises:
-        InvalidSchedule: it cannot be stored as text.
-    """
-    return _convert(when)
+def _call(name: str, first: Any, given: Mapping[str, Any]) -> str:
+    """Return a call as it was written, for an error message."""
+    arguments = [] if first is None else [in_short(first)]
+    return f"{name}({', '.join([*arguments, *(f'{key}={in_short(value)}' for key, value in given.items())])})"
 
 
 def relative_timing(length: timedelta | float) -> Timing:
@@ -121,7 +202,7 @@ def relative_timing(length: timedelta | float) -> Timing:
     Raises:
         InvalidSchedule: it is not an interval, or not longer than zero.
     """
-    text = _interval(length).text
+    text = interval_timing(length).text
     span = length if isinstance(length, timedelta) else timedelta(seconds=length)
     return Timing(text if span % DAY else f"P{span // DAY}D", anchor=RELATIVE_FROM)
 
@@ -153,122 +234,31 @@ def zone_name(zone: tzinfo) -> str:
     return str(name)
 
 
-def _convert(when: Any) -> Timing:
-    if isinstance(when, Timing):
-        return Timing(_stripped(when.text), when.timezone, when.anchor)
-    if isinstance(when, str):
-        return Timing(_stripped(when))
-    if isinstance(when, (timedelta, int, float)):
-        return _interval(when)
-    if isinstance(when, datetime):
-        return _once(when)
-    if isinstance(when, date):
-        return Timing(when.isoformat())
-    kind = type(when)
-    convert = CELERY.get(f"{kind.__module__}.{kind.__qualname__}")
-    if convert is not None:
-        return convert(when)
-    raise _refused(when, kind)
+def stripped(text: Any) -> str:
+    """Return the text of a schedule.
 
-
-def _refused(when: Any, kind: type) -> InvalidSchedule:
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    if any(parent.__module__ == "celery.schedules" for parent in kind.__mro__):
-        reason = (
-            f"the class {name} decides in Python when it is due, and a row can only hold text: "
-            f"write it as cron, an interval, ISO 8601, a calendar event or an RRULE. If it reads a database, schedule "
-            f"the task as often as it reads, and let the task look"
-        )
-    else:
-        reason = (
-            f"a {kind.__qualname__} is not a schedule: use cron(...), every(...), text, a timedelta, seconds, a "
-            f"datetime, or Celery's crontab, schedule or solar"
-        )
-    return InvalidSchedule(repr(when), "schedule", reason)
-
-
-def _stripped(text: Any) -> str:
+    Raises:
+        InvalidSchedule: it is no text.
+    """
     if not isinstance(text, str):
-        raise InvalidSchedule(repr(text), "schedule", f"a {type(text).__qualname__}, not text")
+        raise InvalidSchedule(repr(text), "schedule", f"{type_of(text)}, not text")
     return text.strip()
 
 
-def _interval(length: timedelta | float) -> Timing:
+def interval_timing(length: timedelta | float) -> Timing:
+    """Return an interval of a length; a number is in seconds.
+
+    Raises:
+        InvalidSchedule: it is not an interval, or not longer than zero.
+    """
     if isinstance(length, bool) or (isinstance(length, (int, float)) and not math.isfinite(length)):
         raise InvalidSchedule(repr(length), "interval", "not an interval: give a number of seconds or a timedelta")
     try:
         span = length if isinstance(length, timedelta) else timedelta(seconds=length)
     except OverflowError:
-        raise InvalidSchedule(repr(length), "interval", "an interval must not be longer than 100 years") from None
+        raise InvalidSchedule(repr(length), "interval", TOO_LONG) from None
     if span <= timedelta(0):
         raise InvalidSchedule(str(length), "interval", "an interval must be longer than 0")
     text = f"every {spoken(span)}"
     parse(text)
     return Timing(text)
-
-
-def _once(instant: datetime) -> Timing:
-    if instant.tzinfo is None:
-        return Timing(instant.isoformat())
-    return Timing(instant.astimezone(timezone.utc).replace(tzinfo=None).isoformat() + "Z")
-
-
-def _crontab(schedule: Any) -> Timing:
-    """Write Celery's crontab in the order of cron. The prefix keeps Celery's rule: a day must fit both day fields."""
-    fields = (
-        _field(schedule._orig_minute),
-        _field(schedule._orig_hour),
-        _field(schedule._orig_day_of_month),
-        _named(_field(schedule._orig_month_of_year)),
-        _named(_field(schedule._orig_day_of_week)),
-    )
-    return Timing(f"crontab: {' '.join(fields)}", _own_zone(schedule))
-
-
-def _celery_interval(schedule: Any) -> Timing:
-    if schedule.run_every is None:
-        raise InvalidSchedule(repr(schedule), "interval", "run_every is missing")
-    return relative_timing(schedule.run_every) if schedule.relative else _interval(schedule.run_every)
-
-
-def _solar(schedule: Any) -> Timing:
-    return Timing(f"solar: {schedule.event} {schedule.lat} {schedule.lon}")
-
-
-# By name, so that Celery need not be imported. Only these classes: a subclass may be due at other times.
-CELERY: dict[str, Callable[[Any], Timing]] = {
-    "celery.schedules.crontab": _crontab,
-    "celery.schedules.schedule": _celery_interval,
-    "celery.schedules.solar": _solar,
-    "django_celery_beat.tzcrontab.TzAwareCrontab": _crontab,
-}
-
-
-def _field(given: int | str | Iterable[int]) -> str:
-    if isinstance(given, str):
-        return "".join(given.split())
-    numbers = sorted({given} if isinstance(given, int) else set(given))
-    return ",".join(_ranges(numbers))
-
-
-def _ranges(numbers: list[int]) -> Iterable[str]:
-    """Join neighbours, so that a set of all minutes is as short as `0-59`."""
-    start = 0
-    for end, number in enumerate(numbers):
-        if end + 1 < len(numbers) and numbers[end + 1] == number + 1:
-            continue
-        yield str(number) if start == end else f"{numbers[start]}-{number}"
-        start = end + 1
-
-
-def _named(field: str) -> str:
-    """Cut names to their first three letters, which is all that Celery reads of `monday` or `january`."""
-    return NAME.sub(lambda name: name.group()[:3], field.lower())
-
-
-def _own_zone(schedule: Any) -> str | None:
-    """Return the zone that a crontab was given; None if it uses the app's."""
-    zone = vars(schedule).get("tz")
-    if zone is None and schedule.nowfun is not None:
-        zone = schedule.nowfun().tzinfo
-    return None if zone is None else zone_name(zone)

@@ -9,7 +9,8 @@ from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare.call import task_of
 from celery_pgbeat.declare.columns import DEFAULTS, GIVEN
 from celery_pgbeat.declare.definition import define
-from celery_pgbeat.declare.timing import Timing, own_timing
+from celery_pgbeat.declare.timing import Timing
+from celery_pgbeat.declare.when import own_timing
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.safe_text import in_short
 from celery_pgbeat.suggestions import did_you_mean

@@ -1,4 +1,4 @@
-"""Raises alerts for overdue rows and for dead beats: one in the whole cluster, by the beat that sees it first.
+"""Raises alerts for overdue rows, dead beats and refused declarations: once in the cluster, by the first that sees it.
 
 A thread of its own checks with each heartbeat. An alert is a row of the table `alert`. The statement that inserts the
 row returns it to one beat, which reports it: in the log, by the signal, to the webhook. When the cause is over the row
@@ -28,7 +28,7 @@ from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
 
-MOST = 100  # overdue periodic tasks with an alert at a time
+MOST = 100  # overdue periodic tasks with an alert at a time, and refused declarations
 SHARE = 20  # checking takes at most a twentieth of the time: slow checks are made less often
 REMIND_EVERY = 60.0  # seconds between two log lines about a check that fails
 STEP = 2.0  # seconds by which the database's clock may differ from what the beat assumes
@@ -37,7 +37,7 @@ STOP_WITHIN = 0.5  # seconds that an alert which is being posted has when the be
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """What is overdue or which beat is dead, since when, and why."""
+    """What is overdue or refused, or which beat is dead, since when, and why."""
 
     kind: str
     name: str
@@ -48,6 +48,8 @@ class Alert:
     def __str__(self) -> str:
         if self.kind == "dead_beat":
             return f"A beat is dead: {one_line(self.reason)}"
+        if self.kind == "refused":
+            return f"{self.name!r} in code is refused: {one_line(self.reason)}"
         late = timedelta(seconds=int(self.late_by.total_seconds()))
         return f"{self.name!r} is overdue by {late}: {one_line(self.reason)}"
 
@@ -173,7 +175,7 @@ class Alarm:
 def _subject(alert: Alert) -> str:
     if alert.kind == "dead_beat":
         return f"the beat {alert.name} is gone from the list, or back"
-    return f"{alert.name!r} is not overdue any more"
+    return f"{alert.name!r} is not {'refused' if alert.kind == 'refused' else 'overdue'} any more"
 
 
 def _message(alerts: Sequence[Alert], beat: str, schema: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ COUNTERS = {
     "sent": "Messages that the broker took and Postgres knows of.",
     "refused": "Messages that could not be made or that the broker refused.",
     "recovered": "Unsent jobs taken over: given back, triggered, or left by a dead beat.",
-    "lost": "Jobs given up: silent for too long, or refused three times.",
+    "lost": "Jobs given up: silent for too long, or three times not sendable.",
 }
 # States that are always reported: an alert needs a series that does not come and go.
 STATES = ("pending", "sent", "running", "retrying", "buffered")
@@ -73,6 +73,8 @@ class BeatMetrics(Collector):
         yield active
         yield GaugeMetricFamily("pgbeat_beats", "Beats that live.", reading.beats)
         yield GaugeMetricFamily("pgbeat_alerts", "Alerts that are raised and not over.", reading.alerts)
+        meaning = "Periodic tasks that code declares and beats refuse."
+        yield GaugeMetricFamily("pgbeat_refused_declarations", meaning, reading.refused_declarations)
 
 
 class Endpoint:

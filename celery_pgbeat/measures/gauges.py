@@ -21,13 +21,14 @@ MOST = 10_000  # due or overdue rows that are counted at most
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The numbers of due and overdue rows (at most 10,000 each), of jobs by state, of beats and of alerts."""
+    """The numbers of due and overdue rows (at most 10,000 each), of jobs by state, of beats, alerts and refusals."""
 
     due: int
     overdue: int
     active: dict[str, int]
     beats: int
     alerts: int
+    refused_declarations: int
 
 
 class Gauges:
@@ -57,4 +58,4 @@ class Gauges:
         except Exception as error:  # noqa: BLE001  no schema yet, or no right to read it
             logger.debug("The gauges cannot be read: %s", error, extra={"action": "measure"})
             return None
-        return Reading(row.due, row.overdue, json.loads(row.active), row.beats, row.alerts)
+        return Reading(row.due, row.overdue, json.loads(row.active), row.beats, row.alerts, row.refused_declarations)

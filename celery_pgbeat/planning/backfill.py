@@ -12,13 +12,16 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import get_args
+
+from celery_pgbeat.choices import BackfillMode
 
 from .cached_schedule import cached_schedule_of
 from .due_times import DueTimes
 from .identity import backfill_job_id
 from .types import MICROSECOND, PlanningRow, Rules
 
-MODES = ("missing", "failed", "all")
+MODES = get_args(BackfillMode)
 COUNTED_BY_THE_DAY = timedelta(days=3_660)  # of solar events, at 0.1 ms a day: a beat does not wait for more of them
 
 

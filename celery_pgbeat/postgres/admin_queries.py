@@ -55,15 +55,27 @@ class AdminQueries:
             limit: the most rows to return.
             before: the id of the last job of the page before.
             before_at: when that one was created.
-            **filters: name, pattern (of SQL's LIKE), state, reason, task, queue, since; None for any.
+            **filters: name, pattern (of SQL's LIKE), states, reason, task, queue, since, until; None for any.
         """
-        known = dict.fromkeys(("name", "pattern", "state", "reason", "task", "queue", "since"))
+        known = dict.fromkeys(("name", "pattern", "states", "reason", "task", "queue", "since", "until"))
         return self._run("page_of_jobs", limit=limit, before=before, before_at=before_at, **{**known, **filters})
 
     def created_at_of(self, job: str) -> datetime | None:
         """Return when a job was created; None if there is no such job."""
         rows = self._run("created_at_of", job=job)
         return rows[0]["created_at"] if rows else None
+
+    def jobs_between(self, lowest: str, highest: str, limit: int) -> list[Row]:
+        """Read the jobs whose ids are in this range, both ends included; active ones and those of the history."""
+        return self._run("jobs_between", lowest=lowest, highest=highest, limit=limit)
+
+    def statuses_of(self, names: Collection[str]) -> dict[str, Row]:
+        """Read the status of the periodic tasks of these names, by name."""
+        return {row["name"]: row for row in self._run("statuses_of", names=list(names))}
+
+    def overdue(self, limit: int) -> list[Row]:
+        """Read what should have happened and has not, the longest late first, with the reason."""
+        return self._run("overdue", limit=limit)
 
     def nodes(self, dead_after: timedelta) -> list[Row]:
         """List the beats and workers that were seen within a day, with what each is doing at this moment."""
@@ -80,9 +92,27 @@ class AdminQueries:
             yield from (row["name"] for row in rows)
             after = rows[-1]["name"]
 
+    def names_meant(self, names: Collection[str], patterns: Collection[str] = ()) -> list[Row]:
+        """Find the periodic tasks of these names, and those that these patterns of SQL's LIKE match, in name order."""
+        return self._run("names_meant", names=list(names), patterns=list(patterns))
+
+    def names_that_begin_with(self, begin: str, limit: int) -> list[str]:
+        """Read the first names that begin with a text."""
+        return [row["name"] for row in self._run("names_that_begin_with", begin=begin, limit=limit)]
+
     def similar_name(self, name: str) -> str | None:
         """Return the name that may have been meant."""
         return self._api.similar_name(name)
+
+    def refused_declarations(
+        self, *, pattern: str | None = None, managed_by: str | None = None, limit: int = PAGE
+    ) -> list[Row]:
+        """Read what code declares and its beats refuse, in name order."""
+        return self._run("refused_declarations", pattern=pattern, managed_by=managed_by, limit=limit)
+
+    def apps(self) -> list[Row]:
+        """Read the apps whose beats live, the one that has the schema first."""
+        return self._run("apps")
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
@@ -154,9 +184,9 @@ class AdminQueries:
         """Read the schemas in which others than their owner may put a function in the place of one of Postgres' own."""
         return self._run("open_schemas")
 
-    def activity(self, seconds: float, on_time: timedelta) -> Row:
+    def activity(self, seconds: float) -> Row:
         """Return the present state, and what was made within the last `seconds`."""
-        return self._run("activity", seconds=seconds, on_time=on_time.total_seconds())[0]
+        return self._run("activity", seconds=seconds)[0]
 
     def problems(self, limit: int) -> list[Row]:
         """Read the first periodic tasks that cannot be planned."""
@@ -166,9 +196,9 @@ class AdminQueries:
         """Read the jobs that have been running longest."""
         return self._run("longest_running", limit=limit)
 
-    def latest_due(self, limit: int, on_time: timedelta) -> list[Row]:
-        """Read the periodic tasks that have been due longest."""
-        return self._run("latest_due", limit=limit, on_time=on_time.total_seconds())
+    def latest_due(self, limit: int) -> list[Row]:
+        """Read the periodic tasks that have been overdue longest."""
+        return self._run("latest_due", limit=limit)
 
     def _run(self, name: str, /, connection: Any = None, **parameters: Any) -> list[Row]:
         rows = self._api.run(name, connection, **parameters)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
@@ -24,8 +24,10 @@ from celery_pgbeat.errors import (
 )
 from celery_pgbeat.postgres.database import Database, sqlstate
 from celery_pgbeat.postgres.engine import reading_binary
+from celery_pgbeat.postgres.paramstyles import in_style_of
 from celery_pgbeat.postgres.spans import as_written, with_spans
 from celery_pgbeat.postgres.statements import statement
+from celery_pgbeat.safe_text import type_of
 
 # What our own functions raise, by SQLSTATE.
 MEANINGS = {"P0002": UnknownPeriodicTask, "42704": UnknownBackfill, "55000": BackfillOver}
@@ -79,6 +81,10 @@ class ApiQueries:
         found: str | None = self.run("similar_name", connection, name=name)[0]["name"]
         return found
 
+    def unknown(self, name: str, connection: Any = None) -> str:
+        """Say that there is no periodic task of this name, and why, or which one may have been meant."""
+        return str(self.run("unknown", connection, name=name)[0]["sentence"])
+
     def run(self, name: str, /, connection: Any = None, **parameters: Any) -> list[Row]:
         """Run the statement `sql/<name>.sql`; return its rows by column.
 
@@ -116,21 +122,38 @@ class ApiQueries:
         code = sqlstate(origin)
         if code is None:
             return None
-        said = getattr(origin, "diag", None)
-        message, hint = getattr(said, "message_primary", None) or str(origin), getattr(said, "message_hint", None)
+        said = _said(origin)
+        message, hint = said.message or str(origin), said.hint
         if code in MEANINGS:
-            of_group = getattr(said, "table_name", None) == "task_group"
+            of_group = said.table == "task_group"
             return (UnknownGroup if of_group else MEANINGS[code])(message)
         if code == "55006":
             return JobInTheWay(f"{message}: wait for its end, or send one beside it with force")
         if code == "22023" or code.startswith("23"):
-            return InvalidPeriodicTask(f"{message} {hint}" if hint else message)
+            return InvalidPeriodicTask(f"{message.rstrip('.')}. {hint}" if hint else message)
         if code in ("3F000", "42P01", "42883", "42703"):
             return SchemaMissing(
                 f"The database lacks the pgbeat schema {self._schema!r}, or has an older one: run `celery-pgbeat "
                 f"migrate` ({message})"
             )
         return None
+
+
+class Said(NamedTuple):
+    """What Postgres said of an error; None where it said nothing."""
+
+    message: str | None
+    hint: str | None
+    table: str | None
+
+
+def _said(origin: Any) -> Said:
+    """Return what Postgres said, of a driver's error: in `diag`, or under asyncpg in the error that it was made of."""
+    said = getattr(origin, "diag", None)
+    if said is not None:
+        return Said(said.message_primary, said.message_hint, said.table_name)
+    own = origin.__cause__
+    return Said(getattr(own, "message", None), getattr(own, "hint", None), getattr(own, "table_name", None))
 
 
 @contextmanager
@@ -144,18 +167,20 @@ def translating(database: Database) -> Iterator[None]:
 
 def _joined(connection: Any, sql: str, parameters: dict[str, Any]) -> list[Row]:
     """Run a statement on the caller's SQLAlchemy connection or session, or on a driver's own connection."""
-    if type(connection).__name__.startswith("Async"):
+    kind = type(connection)
+    if kind.__name__.startswith("Async") or kind.__module__.startswith("asyncpg"):
         raise TypeError(
-            f"connection is an {type(connection).__name__}: pass the synchronous one, inside `await ….run_sync(...)`"
+            f"connection is {type_of(connection)} of {kind.__module__.partition('.')[0]}, which is asynchronous: pass "
+            f"SQLAlchemy's synchronous session, inside `await session.run_sync(...)`"
         )
     if hasattr(connection, "get_bind"):
         connection = connection.connection()
     if hasattr(connection, "exec_driver_sql"):
-        result = connection.exec_driver_sql(sql, parameters or None)
+        result = connection.exec_driver_sql(*in_style_of(connection.dialect, sql, parameters))
         return [with_spans(zip(row._fields, row, strict=True)) for row in result]
     if not hasattr(connection, "cursor"):
         raise TypeError(
-            f"connection is a {type(connection).__name__}, not a SQLAlchemy connection or session nor one of psycopg's"
+            f"connection is {type_of(connection)}, not a SQLAlchemy connection or session nor one of psycopg's"
         )
     cursor = reading_binary(connection.cursor())
     try:

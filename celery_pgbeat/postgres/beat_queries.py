@@ -29,19 +29,19 @@ from celery_pgbeat.postgres.beat_results import (
     PendingWork,
     Recovered,
     Submitted,
+    as_history,
     as_uuid,
     in_utc,
     planning_values,
-    recalled,
     records,
 )
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import latest
 
-__all__ = ["BeatQueries", "Confirmed", "Judged", "PendingWork", "Recovered", "Submitted", "recalled"]
+__all__ = ["BeatQueries", "Confirmed", "Judged", "PendingWork", "Recovered", "Submitted", "as_history"]
 
 MOST_BUFFERED = 1000  # jobs of one periodic task that wait for their turn under `buffer_all`
-MOST_RECALLED = 2000  # jobs of the history that one step of a backfill looks at
+HISTORY_PAGE = 2000  # jobs of the history that one step of a backfill looks at
 
 
 class BeatQueries:
@@ -216,7 +216,7 @@ class BeatQueries:
         ]
 
     def postpone_jobs(self, held: Sequence[tuple[uuid.UUID, datetime]]) -> int:
-        """Hold back jobs that this beat has taken over and may not send yet, each until an instant."""
+        """Postpone jobs that this beat has taken over and may not send yet, each until an instant."""
         jobs, untils = [str(job) for job, _ in held], [until for _, until in held]
         return len(self._run("postpone_jobs", beat=self.beat, jobs=jobs, untils=untils))
 
@@ -240,9 +240,9 @@ class BeatQueries:
             found.backfill = uuid.UUID(str(found.backfill))
         return found
 
-    def backfill_history(self, name: str, after: datetime, until: datetime, most: int = MOST_RECALLED) -> History:
-        """Recall which occurrences after an instant have had a job, the oldest first, and whether each has failed."""
-        return recalled(self._run("backfill_history", periodic_task=name, after=after, until=until, most=most))
+    def backfill_history(self, name: str, after: datetime, until: datetime, most: int = HISTORY_PAGE) -> History:
+        """Read which occurrences after an instant have had a job, the oldest first, and whether each has failed."""
+        return as_history(self._run("backfill_history", periodic_task=name, after=after, until=until, most=most))
 
     def submit_backfill(
         self,
@@ -311,7 +311,7 @@ class BeatQueries:
         return int(row[0])
 
     def finish_by_result(self, told: Sequence[tuple[uuid.UUID, str]]) -> int:
-        """Settle jobs that no worker reports, each in the final state that the result backend has."""
+        """Finish jobs that no worker reports, each in the final state that the result backend has."""
         jobs, states = [str(job) for job, _ in told], [state for _, state in told]
         return len(self._run("finish_by_result", jobs=jobs, states=states))
 
@@ -328,7 +328,7 @@ class BeatQueries:
         )
 
     def refuse(self, refused: Sequence[tuple[uuid.UUID, str]]) -> list[uuid.UUID]:
-        """Record that the broker, though reachable, refused these jobs' messages; returns those now lost."""
+        """Record that messages could not be made, or that a broker in reach refused them; returns the jobs now lost."""
         rows = self._run(
             "refuse",
             beat=self.beat,
@@ -352,9 +352,11 @@ class BeatQueries:
         """
         return [(row[0], row[1]) for row in self._run("pause_failing", batch=batch)]
 
-    def announce(self, hostname: str, pid: int, version: str) -> None:
+    def announce_node(self, hostname: str, pid: int, version: str) -> None:
         """Announce this beat, or record that it is still alive."""
-        self._run("announce", node=self.beat, role="beat", hostname=hostname, pid=pid, version=version, tracking=False)
+        self._run(
+            "announce_node", node=self.beat, role="beat", hostname=hostname, pid=pid, version=version, tracking=False
+        )
 
     def remove_beats(self, nodes: Sequence[str]) -> None:
         """Take beats that have ended off the list."""
@@ -365,7 +367,7 @@ class BeatQueries:
         return [row[0] for row in self._run("beats_of_host", hostname=hostname, beat=self.beat)]
 
     def clear_dead_beats(self, beats: Sequence[str]) -> tuple[int, int]:
-        """Free what dead beats left: their marks and their unsent jobs."""
+        """Clear what dead beats left: their marks and their unsent jobs."""
         (row,) = self._run("clear_dead_beats", beats=list(beats), lease=self.lease)
         return row[0], row[1]
 

@@ -105,7 +105,7 @@ class Confirmed:
     held: set[uuid.UUID]
 
 
-def recalled(rows: Sequence[Any]) -> History:
+def as_history(rows: Sequence[Any]) -> History:
     """Return what `backfill_history.sql` has read, by either driver."""
     known_until = in_utc(rows[0][2]) if rows else None
     return History({row[0].astimezone(UTC): row[1] for row in rows}, known_until)

@@ -7,7 +7,7 @@ says so until it has committed. So of two versions of the code one writes at a t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -71,10 +71,14 @@ class CodeSyncQueries:
         """Pause the rows that code no longer declares; `names` are those that it does."""
         return [row["name"] for row in self._run("pause_undeclared", declared_hash, names=list(names), reason=reason)]
 
-    def find_conflicts(self, definitions: Iterable[Record], names: Collection[str]) -> dict[str, str]:
+    def record_refused(self, declared_hash: str, refused: Mapping[str, str]) -> None:
+        """Record what code declares and its beats refuse, with the reasons, in place of what was recorded before."""
+        self._run("record_refused", declared_hash, names=list(refused), reasons=list(refused.values()))
+
+    def find_differences(self, definitions: Iterable[Record], names: Collection[str]) -> dict[str, str]:
         """Return, with their managers, the rows that are not as code declares them."""
         rows = self._queries.run(
-            "find_conflicts", manager=self._manager, definitions=_json(definitions), names=list(names)
+            "find_differences", manager=self._manager, definitions=_json(definitions), names=list(names)
         )
         return {row["name"]: row["managed_by"] for row in rows}
 

@@ -18,6 +18,8 @@ from celery_pgbeat.postgres.statements import checked_schema, statement
 PASSING = ("08", "53", "57P", "25006")
 # Postgres ended the statement in favour of another one: serialisation failure, deadlock, lock or statement time-out.
 BUSY = ("40001", "40P01", "55P03", "57014")
+# The user lacks a privilege.
+NO_RIGHT = "42501"
 
 
 class Database:
@@ -41,6 +43,11 @@ class Database:
     def shown_url(self) -> str:
         """The URL without its password."""
         return masked(self.engine.url)
+
+    @property
+    def shown_place(self) -> str:
+        """The schema and the database in words, for a line of the log; without the password."""
+        return f"the schema {self.schema!r} at {self.shown_url}"
 
     def run(
         self,

@@ -16,7 +16,7 @@ from celery_pgbeat.plain_json import read_json
 
 DRIVERS = ("psycopg2", "psycopg")
 
-# libpq waits for ever by default. A beat that is cut off without a reset must notice it before its lease ends.
+# libpq waits forever by default. A beat that is cut off without a reset must notice it before its lease ends.
 PATIENCE: dict[str, Any] = {
     "connect_timeout": 5,  # seconds; a host that drops packets is given up after this
     "keepalives_idle": 5,  # seconds of silence before the first probe

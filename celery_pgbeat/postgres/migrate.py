@@ -33,6 +33,7 @@ from sqlalchemy.exc import DBAPIError
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnsuitable, SchemaMissing, SchemaTooNew
 from celery_pgbeat.postgres.column_lists import with_columns
 from celery_pgbeat.postgres.database import BUSY, sqlstate
+from celery_pgbeat.postgres.may_migrate import check_may_migrate
 from celery_pgbeat.postgres.statements import checked_schema, functions, rendered
 
 logger = logging.getLogger(__name__)
@@ -178,6 +179,7 @@ def migrate(engine: Engine, schema: str = "pgbeat") -> int:
     Raises:
         SchemaTooNew: a newer package has made the schema incompatible with this one.
         DatabaseBusy: another session holds the advisory lock of migrations; the message names it.
+        NotPermitted: this user may not do it; the message has the grant.
         DBAPIError: Postgres refused it, or other transactions lock the tables for long.
     """
     with suppress(SchemaMissing):
@@ -230,6 +232,7 @@ def _apply(engine: Engine, schema: str) -> int:
         missing = [(number, text) for number, text in migrations() if number > found]
         if not missing and known.has_our_definitions:
             return 0
+        check_may_migrate(connection, schema)
         # Without parameters a driver takes many statements in one text and does not read %.
         plainly = {"no_parameters": True}
         texts = [LOCK] if found else [SCHEMA]

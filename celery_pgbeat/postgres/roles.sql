@@ -74,14 +74,14 @@ grant select on {schema}.schema_version to {beat}, {worker}, {author}, {reader};
 grant select, insert, update on {schema}.periodic_task to {beat};
 grant select, insert, update, delete on {schema}.active_job to {beat};
 grant select, insert on {schema}.finished_job to {beat};
-grant select, insert, update, delete on {schema}.node to {beat};
+grant select, insert, update, delete on {schema}.node, {schema}.stopped_beat to {beat};
 grant select, insert, update on {schema}.periodic_task_state to {beat};
 grant select on {schema}.blackout, {schema}.overdue to {beat};
 grant select on {schema}.task_group to {beat};
 grant update (pause_reason) on {schema}.task_group to {beat};  -- a lock on a row needs the right to change a column
 grant select, insert, update, delete on {schema}.declaration to {beat};
 grant select, insert, update on {schema}.declaration_in_force to {beat};
-grant select, insert, update, delete on {schema}.alert to {beat};
+grant select, insert, update, delete on {schema}.alert, {schema}.refused_declaration, {schema}.app to {beat};
 grant select, update on {schema}.backfill to {beat};
 
 -- The worker: reports its jobs. It changes the columns of a periodic task that a job may change (snooze, reschedule,
@@ -94,7 +94,7 @@ grant select (
 grant update (schedule, timezone, anchor, enabled, pause_reason, paused_by, paused_until)
     on {schema}.periodic_task to {worker};
 grant select, insert, update on {schema}.periodic_task_state to {worker};
-grant select on {schema}.task_group to {worker};
+grant select on {schema}.task_group, {schema}.app to {worker};
 grant select, insert, delete on {schema}.active_job to {worker};
 grant update (state, exclusive, slot, waits_for, waited, attempt, attempt_at, started_at, busy_until, check_at, token,
         worker, error,
@@ -109,8 +109,10 @@ grant update (last_seen_at) on {schema}.node to {worker};
 -- author writes neither the columns of beats and workers nor jobs: trigger() starts one job, backfill() those of a
 -- range. A column's line in celery_pgbeat/columns.py decides whether author and reader have it.
 grant select on {schema}.periodic_task, {schema}.periodic_task_state, {schema}.active_job, {schema}.finished_job,
-    {schema}.node, {schema}.blackout, {schema}.task_group, {schema}.declaration, {schema}.declaration_in_force,
-    {schema}.alert, {schema}.backfill, {schema}.job, {schema}.upcoming, {schema}.status, {schema}.overdue to {author};
+    {schema}.node, {schema}.stopped_beat, {schema}.blackout, {schema}.task_group, {schema}.declaration,
+    {schema}.declaration_in_force, {schema}.alert, {schema}.refused_declaration, {schema}.app, {schema}.backfill,
+    {schema}.job, {schema}.upcoming,
+    {schema}.status, {schema}.overdue to {author};
 grant insert ({insert_by_author}),
     update ({update_by_author}),
     delete
@@ -133,9 +135,9 @@ grant select (
         queue,
         created_at, sent_at, started_at, finished_at, run, attempt, sends, beat, worker, error, busy_until)
     on {schema}.finished_job to {reader};
-grant select on {schema}.periodic_task_state, {schema}.node, {schema}.blackout, {schema}.task_group,
-    {schema}.declaration,
-    {schema}.declaration_in_force, {schema}.alert, {schema}.backfill to {reader};
+grant select on {schema}.periodic_task_state, {schema}.node, {schema}.stopped_beat, {schema}.blackout,
+    {schema}.task_group, {schema}.declaration, {schema}.declaration_in_force, {schema}.alert,
+    {schema}.refused_declaration, {schema}.app, {schema}.backfill to {reader};
 grant select on {schema}.job, {schema}.upcoming, {schema}.status, {schema}.overdue to {reader};
 
 -- A function has the rights of its caller, so all may call it; those that have the rights of the owner follow below.

@@ -165,7 +165,7 @@ class WorkerQueries:
         return {job for (job,) in rows}
 
     def revoke_failed(self, start: Start, error: str) -> bool:
-        """Overrule `failed` by `revoked`: a terminated child reports a failure before its parent can speak."""
+        """Replace `failed` by `revoked`: a terminated child reports a failure before its parent can speak."""
         return self._changed("revoke_failed", job=start.job, run=start.run, attempt=start.attempt, error=error)
 
     def retry(self, start: Start, delay: timedelta, error: str) -> bool:
@@ -233,10 +233,10 @@ class WorkerQueries:
         rows = self.database.run("stop_request_of", **_fenced(start))
         return StopRequest(start.token, rows[0].stop_request) if rows and rows[0].stop_request is not None else None
 
-    def announce(self, node: NodeId) -> None:
+    def announce_node(self, node: NodeId) -> None:
         """Announce a node, or record that it is still alive."""
         self.database.run(
-            "announce",
+            "announce_node",
             node=str(node),
             role="worker",
             hostname=node.hostname,
@@ -244,6 +244,10 @@ class WorkerQueries:
             version=__version__,
             tracking=True,
         )
+
+    def apps(self) -> list[str]:
+        """Read the apps whose beats live, the one that has the schema first."""
+        return [row[0] for row in self.database.run("apps")]
 
     def remove_worker(self, node: NodeId) -> None:
         """Take a worker that has ended off the list."""

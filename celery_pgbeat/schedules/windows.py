@@ -32,6 +32,7 @@ LONGEST_CHAIN = 1_000  # windows, one following the other without a free moment 
 CHECKED = 4_000  # openings computed for the check at definition, before it begins no further chain; some 5 µs each
 
 NAMED = re.compile(r"window\s*:\s*(.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
+SHORT = re.compile(r"\d+[smhdw]", re.ASCII | re.IGNORECASE)  # a duration as intervals may have it
 LAST_WORD = re.compile(r"(.*\S)\s+(\S+)", re.DOTALL)
 
 
@@ -258,6 +259,11 @@ def _named(text: str, name: str, at: int, named: Mapping[str, Windows]) -> tuple
 
 def _read(text: str, body: str, at: int, timezone: str) -> Window:
     match = LAST_WORD.fullmatch(body)
+    if match is not None and SHORT.fullmatch(match.group(2)):
+        short = match.group(2).upper()
+        iso = f"P{'' if short[-1] in 'DW' else 'T'}{short}"
+        reason = f"a duration must be in ISO 8601: write {iso} instead of {match.group(2)!r}"
+        raise InvalidSchedule(text, "duration", reason, at + match.start(2))
     if match is None or not match.group(2).lstrip("-+").upper().startswith("P"):
         raise InvalidSchedule(
             text, "window", f"{body!r} is not a schedule and a duration, such as cron: 0 0 * * * PT5H", at

@@ -44,7 +44,7 @@ class TestedPgBeat(PgBeat):
     """The app's Python API on the test's schema; the app's own configuration does not change."""
 
     def __init__(self, app: Celery, settings: Settings) -> None:
-        super().__init__()
+        super().__init__(url=settings.url, schema=settings.schema)
         self._app = app
         self._settings = settings
 

@@ -27,6 +27,7 @@ from celery_pgbeat.worker.report.refusals import is_kept, is_outage
 from celery_pgbeat.worker.report.report_pipe import ReportPipe
 from celery_pgbeat.worker.report.report_thread import ReportThread
 from celery_pgbeat.worker.report.reports import Report, Retry, job_of, write
+from celery_pgbeat.worker.report.same_app import SameApp
 from celery_pgbeat.worker.start.job_span import job_span_of
 from celery_pgbeat.worker.start.message import ReceivedJobs
 from celery_pgbeat.worker.stop.running import StopSignal
@@ -121,13 +122,19 @@ class WorkerContext:
             self.received_jobs.running,
             lambda: [*pool_watch.living(), *connection.report_thread.unwritten()],
         )
+        same_app = SameApp(self.app, self.settings.schema)
         self._stop_requests = StopRequests(str(self.node), self.received_jobs, consumer, self.put)
         report_pipe = self._report_pipe if has_processes(consumer.pool) else None
         # The heartbeat first: if a stop request fails, this worker must not look dead.
         connection.report_thread = ReportThread(
-            connection.queries, heartbeat, pool_watch, self._stop_requests, report_pipe=report_pipe
+            connection.queries, heartbeat, pool_watch, self._stop_requests, same_app, report_pipe=report_pipe
         )
         connection.report_thread.start()
+        logger.info(
+            "This worker guards and tracks the jobs of periodic tasks, in %s",
+            connection.database.shown_place,
+            extra={"action": "start", "worker": str(self.node)},
+        )
 
     def stop_request_of(self, start: Start) -> StopRequest | None:
         """Read the stop request of a start from its row."""

@@ -36,8 +36,9 @@ def _made_context(app: Any, main: bool) -> WorkerContext | None:
         return WorkerContext(app, settings)
     if main:
         logger.warning(
-            "pgbeat_url is not set: this worker neither guards nor tracks periodic tasks. Put it into the "
-            "Celery configuration or the environment variable PGBEAT_URL"
+            "%s: this worker neither guards nor tracks periodic tasks. Put it into the Celery configuration or the "
+            "environment variable PGBEAT_URL",
+            settings.without_url,
         )
     return None
 

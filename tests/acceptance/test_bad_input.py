@@ -119,7 +119,7 @@ def test_p6_a_job_whose_message_cannot_be_built_is_lost_after_three_tries_and_no
 
     eventually(lambda: [job for job in jobs(cluster.database, "bad") if job["state"] == "lost"], 30, "given up")
     (job,) = jobs(cluster.database, "bad")
-    assert job["error"].startswith("unsendable: TypeError")
+    assert job["error"].startswith("unsendable: its message cannot be made: TypeError")
     assert {1} == {job["sends"] for job in jobs(cluster.database, "good")}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from tests.harness.processes import Cluster
 from tests.harness.rows import insert, row, sql
 from tests.harness.wait import eventually
 
+ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 # Who was started in the background ignores SIGINT, and so would all that he starts.
 INTERRUPTIBLE = (
     "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
@@ -162,6 +164,38 @@ def test_top_redraws_in_place_on_a_terminal_and_ends_with_ctrl_c(migrated_databa
 
     assert exit_code == 0
     assert "\x1b[J" in seen
+
+
+def test_top_ends_with_q_and_says_so(migrated_database: str) -> None:
+    exit_code, seen = on_a_terminal(migrated_database, "top", "--interval", "60", typed=b"xq")
+
+    assert exit_code == 0
+    assert "q quits" in seen
+
+
+def test_a_table_fits_the_terminal_it_is_shown_on(migrated_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    insert(migrated_database, "x" * 60, "every 1h")
+    monkeypatch.setenv("COLUMNS", "80")
+
+    _, seen = on_a_terminal(migrated_database, "list")
+
+    lines = ANSI.sub("", seen).splitlines()
+    assert "x" * 60 in lines
+    assert max(map(len, lines)) <= 80
+
+
+def test_no_color_turns_colours_off_and_leaves_the_screen_in_place(
+    migrated_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    health = on_a_terminal(migrated_database, "health")[1]
+    _, top = on_a_terminal(migrated_database, "top", "--interval", "0.2", ends_with=signal.SIGINT, when_seen=b"0 beats")
+
+    assert ("FAILED" in health, "\x1b" in health) == (True, False)
+    assert "\x1b[J" in top
+    assert "\x1b[31m" not in top
+    assert "\x1b" not in on_a_terminal(migrated_database, "show", "unknown")[1]
 
 
 def test_output_has_colour_on_a_terminal_only(migrated_database: str) -> None:

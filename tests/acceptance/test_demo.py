@@ -65,12 +65,16 @@ def test_the_demo_kills_a_beat_and_proves_that_nothing_is_lost_or_doubled() -> N
     assert "insert into pgbeat.periodic_task" in out
     assert "@beat.periodic_task(" in out
     assert re.search(r"^psql +PGPASSFILE=\S+ \S*psql postgresql://postgres@", out, re.MULTILINE)
-    lines = [line.split() for line in out.splitlines()[-6:]]
+    *_, last_frame = (line for line in out.splitlines() if "; sent by beat-" in line)
+    *lines, empty, verdict = (line.split() for line in out.splitlines()[-8:])
     assert ["due", "sent", "skipped", "started", "lost", "doubled"] == [line[0] for line in lines]
     due, sent, skipped, started, lost, doubled = (int(line[1]) for line in lines)
     assert (0, 0) == (lost, doubled)
     assert due == started + skipped
     assert sent == started
+    assert sent == sum(map(int, re.findall(r"beat-\d (\d+)", out.splitlines()[-7])))
+    assert sent == sum(map(int, re.findall(r"beat-\d (\d+)", last_frame)))
+    assert ([], ["Passed:", "each", "of", "the", str(due)]) == (empty, verdict[:5])
     assert due >= 20 * 8  # eight rows are due each second, and some less often
     assert skipped > 0  # the slow one
 
@@ -104,6 +108,7 @@ def test_the_demo_reports_a_start_that_is_missing_and_one_that_happened_twice(da
 
     assert demo.returncode == 1
     assert "lost 1 " in out
+    assert ": 1 lost, 1 started twice." in out
     assert "doubled 1 " in out
     assert "neither started nor skipped: shop-1 " in out
     assert "started more than once: ship-orders " in out
@@ -204,6 +209,25 @@ def test_a_record_of_several_occurrences_counts_for_each_of_them() -> None:
 
     assert {"too_late": 4} == proof.skipped
     assert proof.holds
+
+
+def test_the_beats_that_sent_are_counted_each() -> None:
+    first, *rest = (record(each, beat="beat-2") for each in DUE)
+    proof = judged([replace(first, beat="beat-1"), *rest], list(DUE))
+
+    assert {"beat-1": 1, "beat-2": 4} == proof.sent_by
+    assert "  sent 5        handed to the broker (beat-1 1, beat-2 4)" in proof.lines()
+
+
+def test_the_verdict_says_in_words_whether_the_proof_holds() -> None:
+    _, *others = sorted(DUE)
+    well = judged([record(each) for each in DUE], list(DUE))
+    ill = judged([record(each) for each in DUE], [*others, others[0], ("tick", NOON + SECOND)])
+
+    assert well.verdict == well.lines()[-1]
+    assert well.verdict.startswith("Passed: each of the 5 ticks that were due was started once or skipped")
+    assert ill.verdict.endswith(": 1 lost, 1 started twice, 1 started without being due.")
+    assert "Failed: nothing was due, so nothing is proven." == count(set(), [], [], WINDOW).verdict
 
 
 def test_a_second_start_is_doubled() -> None:

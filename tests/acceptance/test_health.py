@@ -40,6 +40,18 @@ def test_a_liveness_probe_checks_only_the_beats_of_this_host(cluster: Cluster) -
     eventually(lambda: shell(cluster.database, *LIVENESS, **LIVES).returncode == 3, 20, "it hangs")
 
 
+def test_health_knows_a_beat_from_its_start_to_its_clean_stop(cluster: Cluster) -> None:
+    def beats() -> str:
+        return str(json.loads(shell(cluster.database, "health", "--json", **LIVES).stdout)["checks"]["beats"]["detail"])
+
+    assert "no beat has ever run: start one with `celery -A app beat`" == beats()
+    beat = cluster.beat(settings=SHORT_LIVES)
+    beat.wait_for_log("works on", 20)
+    assert beats().startswith("1 alive, the last heartbeat ")
+    beat.stop()
+    assert beats().startswith("all beats were stopped, the last at 2")
+
+
 def test_an_overdue_row_does_not_fail_a_liveness_probe(cluster: Cluster) -> None:
     cluster.broker = f"redis://127.0.0.1:{free_port()}/0"
     cluster.beat(settings=SHORT_LIVES).wait_for_log("works on", 20)

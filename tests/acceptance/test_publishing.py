@@ -188,6 +188,7 @@ def test_only_the_message_for_which_rabbitmq_closes_the_channel_is_refused(broke
 
     assert {each.id for each in bad} == {refusal.job for refusal in told.refused}
     assert all("NOT_FOUND - no exchange 'nowhere'" in refusal.reason for refusal in told.refused)
+    assert all(refusal.reason.startswith("refused by the broker: NotFound: ") for refusal in told.refused)
     assert {each.id for each in good} <= set(sent(told))
 
 

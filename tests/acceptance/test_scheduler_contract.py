@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import select
 import signal
 import socket
+import subprocess
+import sys
 import time
 from contextlib import closing
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import celery.beat
@@ -18,7 +22,6 @@ from celery import Celery
 from celery.beat import Service
 
 from celery_pgbeat.beat.scheduler import Scheduler
-from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.migrate import latest
 from tests.harness import broker
 from tests.harness.faults import Fault
@@ -66,9 +69,46 @@ def test_the_banner_shows_a_wrong_setting_instead_of_raising() -> None:
     assert "pgbeat_url is not set" in Scheduler(app_of(), lazy=True).info
 
 
-def test_a_wrong_setting_ends_the_start_and_is_named() -> None:
-    with pytest.raises(InvalidSetting, match="pgbeat_batch is 0"):
+def test_a_wrong_setting_ends_the_start_and_is_named_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(SystemExit) as ended:
         Scheduler(app_of(pgbeat_url=NOWHERE, pgbeat_batch=0))
+
+    assert 1 == ended.value.code
+    assert ["The beat cannot start: pgbeat_batch is 0; it must be from 1 to 10000"] == caplog.messages
+
+
+def test_a_beat_without_a_url_names_what_is_set_in_its_place_and_shows_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(
+        "from types import ModuleType\n"
+        "from celery import Celery\n"
+        "from celery_pgbeat import PgBeat\n"
+        "app = Celery('shop', broker='memory://')\n"
+        "settings = ModuleType('settings')\n"
+        "vars(settings).update(CELERY_PGBEAT_ULR='postgresql://shop:hush@localhost/shop', CELERY_PGBEAT_LEESE=3)\n"
+        "app.config_from_object(settings, namespace='CELERY')\n"
+        "beat = PgBeat(app)\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-m", "celery", "-A", "shop", "beat", "-l", "info"],
+        cwd=tmp_path,
+        env={name: value for name, value in os.environ.items() if not name.startswith("PGBEAT_")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    said = done.stdout + done.stderr
+    assert 1 == done.returncode
+    assert "pgbeat_url is not set, but CELERY_PGBEAT_ULR is (did you mean CELERY_PGBEAT_URL?): put it into" in said
+    assert (
+        "CELERY_PGBEAT_LEESE is not a setting of this version and has no effect. Did you mean 'CELERY_PGBEAT_LEASE'?"
+        in said
+    )
+    assert "Traceback" not in said
+    assert "hush" not in said
+    assert len(done.stderr.splitlines()) < 10
 
 
 def test_the_name_pgbeat_is_registered_with_celery() -> None:

@@ -64,7 +64,7 @@ def test_no_argument_of_a_sensitive_row_shows_in_logs_events_errors_or_reports(c
     assert received()
     assert 1 == retried["attempt"]
     assert f"ValueError: {MASK}" == failed["error"]
-    assert f"unsendable: ValueError: {MASK}" == lost["error"]
+    assert f"unsendable: its message cannot be made: ValueError: {MASK}" == lost["error"]
     assert KNOWN in lost_in_the_open["error"]
     assert [] == [event for event in seen if SECRET in str(event)]
     for view in ("job", "status", "overdue", "upcoming", "node", "alert"):

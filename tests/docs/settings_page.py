@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
-from celery_pgbeat.settings import Settings, Span, in_units
+from celery_pgbeat.settings import SETTINGS, Span, in_units
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "settings.md"
@@ -22,7 +21,7 @@ def rendered() -> str:
     rows = [
         f"| `pgbeat_{setting.name}` | `PGBEAT_{setting.name.upper()}` | {_shown(setting.default)} | "
         f"{setting.metadata['meaning'].replace('|', chr(92) + '|')}{_bounds(setting.metadata['read'])} |\n"
-        for setting in fields(Settings)
+        for setting in SETTINGS
     ]
     return "".join(["| setting | in the environment | default | meaning |\n", "|---|---|---|---|\n", *rows])
 

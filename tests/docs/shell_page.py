@@ -1,4 +1,4 @@
-"""The help of each command in docs/shell.md, made from the commands themselves.
+"""The help of each command and the keys of its JSON in docs/shell.md, made from the commands and from their tests.
 
 `python -m tests.docs.shell_page` writes it into the page.
 """
@@ -9,7 +9,8 @@ import re
 
 import click
 
-from celery_pgbeat.cli import main
+from celery_pgbeat.cli import FLAT_NAMES, main
+from tests.docs import json_keys
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "shell.md"
@@ -19,15 +20,32 @@ WIDTH = 100  # characters, whatever the terminal has
 
 def rendered() -> str:
     """Return the part as it has to be."""
-    context = click.Context(main, info_name="celery-pgbeat", max_content_width=WIDTH, terminal_width=WIDTH)
-    return "".join(_section(context, name) for name in main.list_commands(context))
+    context = click.Context(
+        main,
+        info_name="celery-pgbeat",
+        max_content_width=WIDTH,
+        terminal_width=WIDTH,
+        help_option_names=["-h", "--help"],
+    )
+    commands = "".join([_section(main, context, name, name) for name in main.list_commands(context)])
+    return commands + _flat_names() + json_keys.rendered()
 
 
-def _section(context: click.Context, name: str) -> str:
-    command = main.get_command(context, name)
+def _section(group: click.Group, context: click.Context, name: str, title: str) -> str:
+    """Return the help of a command, and after that of a group of commands the help of each."""
+    command = group.get_command(context, name)
     assert command is not None
     with click.Context(command, parent=context, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH) as inner:
-        return f"\n## {name}\n\n```\n{command.get_help(inner)}\n```\n"
+        text = f"\n## {title}\n\n```\n{command.get_help(inner)}\n```\n"
+        if isinstance(command, click.Group):
+            names = command.list_commands(inner)
+            text += "".join(_section(command, inner, one, f"{title} {one}") for one in names)
+        return text
+
+
+def _flat_names() -> str:
+    rows = "".join(f"| `{flat}` | `{words}` |\n" for flat, words in FLAT_NAMES.items())
+    return f"\n## Names in one word\n\n| this command | is the same as |\n|---|---|\n{rows}"
 
 
 if __name__ == "__main__":

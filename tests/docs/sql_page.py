@@ -16,7 +16,7 @@ from tests.harness.databases import migrate_database
 PAGE = ROOT / "docs" / "sql.md"
 PART = re.compile(r"(?<=<!-- made from the catalogue -->\n).*", re.DOTALL)
 
-INTERNAL = {"internal": "Internal%"}
+INTERNAL = {"internal": "Internal: %"}
 FUNCTIONS = """
     select proname as name, pg_get_function_arguments(oid) as arguments, pg_get_function_result(oid) as result,
         obj_description(oid, 'pg_proc') as comment

@@ -7,7 +7,7 @@ import re
 from celery_pgbeat.api import importing
 from celery_pgbeat.beat import entries, log_throttle
 from celery_pgbeat.beat.decide import dispatcher, planner
-from celery_pgbeat.cli import output
+from celery_pgbeat.cli import table
 from celery_pgbeat.columns import CENTURY, YEAR
 from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.measures import alarm, counting, gauges, webhook
@@ -45,7 +45,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "reading notifications": (listen.DRAINED_WITHIN, listen.FLOOD_PAUSE),
     "missed occurrences": (catchup.CAUGHT_UP_AT_MOST,),
     "jobs that wait under `buffer_all`": (beat_queries.MOST_BUFFERED,),
-    "the history that one step": (beat_queries.MOST_RECALLED,),
+    "the history that one step": (beat_queries.HISTORY_PAGE,),
     "the text of a `problem`": (planner.LONGEST_PROBLEM,),
     "log lines about one row": (log_throttle.MOST,),
     "entries that": (entries.LIMIT,),
@@ -65,7 +65,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "run and attempt": (message.LARGEST,),
     "faults of a file": (importing.MOST_SHOWN,),
     "records that `import`": (importing.IN_MEMORY,),
-    "a cell of a table": (output.WIDEST,),
+    "a text beneath a row": (table.MOST_BENEATH,),
 }
 
 

@@ -12,8 +12,9 @@ from urllib.parse import unquote
 
 import pytest
 
+import celery_pgbeat
 from celery_pgbeat.postgres.database import Database
-from tests.docs import settings_page, shell_page, sql_page
+from tests.docs import python_page, settings_page, shell_page, sql_page
 from tests.docs.pages import EXAMPLES, PAGES, ROOT, blocks, name_of
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -74,6 +75,21 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
     text = settings_page.PAGE.read_text(encoding="utf-8")
 
     assert settings_page.rendered() in text, "run: python -m tests.docs.settings_page"
+
+
+def test_the_page_of_python_equals_the_signatures_and_docstrings() -> None:
+    text = python_page.PAGE.read_text(encoding="utf-8")
+
+    assert python_page.rendered() in text, "run: python -m tests.docs.python_page"
+
+
+def test_the_page_of_python_has_each_public_name() -> None:
+    text = python_page.PAGE.read_text(encoding="utf-8")
+    methods = [f"### beat.{name}" for name in dir(celery_pgbeat.PgBeat) if not name.startswith("_")]
+    names = [name for name in celery_pgbeat.__all__ if name != "__version__"]
+
+    assert [] == [title for title in methods if f"\n{title}\n" not in text]
+    assert [] == [name for name in names if f"# {name}\n" not in text]
 
 
 def test_the_page_of_the_shell_equals_the_help_of_the_commands() -> None:

@@ -133,4 +133,7 @@ def test_jobs_of_killed_workers_and_pool_processes_are_settled_within_dead_after
     assert [] == overlapping([deaths.ended(run) for run in runs])
     completed = {run.job for run in runs if run.finished_at is not None}
     made = [job for name in again.names for job in jobs(cluster.database, name) if job["state"] != "skipped"]
-    assert [] == [job for job in made if job["id"] not in completed]
+    # A message is sent three times more, each time to a worker that is killed before it starts it: that is the limit.
+    assert [] == [
+        job for job in made if job["id"] not in completed and not (job["state"] == "lost" and job["sends"] > 3)
+    ]

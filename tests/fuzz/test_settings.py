@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-from dataclasses import fields
 
 from celery_pgbeat.errors import InvalidSetting
-from celery_pgbeat.settings import Settings
+from celery_pgbeat.settings import SETTINGS, Settings
 from tests.fuzz.fuzzing import MARKS, attack, quickly
 from tests.harness.values import SPANS, odd
 
 pytestmark = MARKS
 
-NAMES = [f"pgbeat_{setting.name}" for setting in fields(Settings)]
+NAMES = [f"pgbeat_{setting.name}" for setting in SETTINGS]
 LIKELY = (*SPANS, "postgresql://a@b/c", "https://x", "http://[", "*", "a" * 64, ["a.*"], 10, "10")
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, get_args, get_type_hints
 from uuid import UUID
 
-from celery_pgbeat.api import Backfill, Job, PeriodicTask
+from celery_pgbeat.api import Backfill, BackfillPreview, Job, PeriodicTask
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 
 NUMBER = (int, float)
@@ -79,7 +79,14 @@ def _of_columns(row: type) -> dict[str, Any]:
 
 
 PERIODIC_TASK = _of_columns(PeriodicTask)
-JOB = _of_columns(Job)
+STATUS = {
+    "state": str,
+    "last_state": maybe(str),
+    "last_scheduled_for": maybe(instant),
+    "lateness": maybe(NUMBER),
+    "failures": int,
+}
+JOB = {**_of_columns(Job), "lateness": maybe(NUMBER), "duration": maybe(NUMBER)}
 BACKFILL = _of_columns(Backfill)
 GROUP = _of_columns(TaskGroup)
 CHANGES = each({"from": (str, int, float, list, dict, type(None)), "to": (str, int, float, list, dict, type(None))})
@@ -112,10 +119,12 @@ PROBLEM = {"name": str, "problem": str}
 SHAPES: dict[str, Any] = {
     "migrate": {"schema": str, "version": int, "applied": int},
     "sql": [{"name": str, "sql": str}],
-    "list": [PERIODIC_TASK],
-    "show": PERIODIC_TASK,
+    "list": [{**PERIODIC_TASK, **STATUS}],
+    "show": {**PERIODIC_TASK, **STATUS, "description": maybe(str), "last_job": maybe(JOB)},
     "upcoming": [{"name": str, "next_run_at": instant, "planned_for": maybe(instant)}],
     "jobs": [JOB],
+    "job": JOB,
+    "overdue": [{"name": str, "due_at": instant, "late_by": NUMBER, "reason": str}],
     "add": {
         "done": str,
         "changes": CHANGES,
@@ -141,7 +150,8 @@ SHAPES: dict[str, Any] = {
         "croniter": maybe({"agrees": bool}),
     },
     "trigger": {"periodic_task": str, "job": uuid},
-    "groups": [_of_columns(GroupStatus)],
+    "groups": [{**_of_columns(GroupStatus), "state": str}],
+    "group": [{**_of_columns(GroupStatus), "state": str}],
     "limit-group": GROUP,
     "pause-group": GROUP,
     "resume-group": GROUP,
@@ -177,5 +187,40 @@ SHAPES: dict[str, Any] = {
         "problems": [PROBLEM],
     },
     "doctor": {"well": bool, "findings": [FINDING], "checked": [str], "skipped": each(str)},
-    "health": {"healthy": bool, "checks": {"database": CHECK, "schema": CHECK, "beats": CHECK, "lag": CHECK}},
+    "health": {
+        "healthy": bool,
+        "checks": {"database": CHECK, "schema": CHECK, "beats": CHECK, "lag": CHECK},
+        "refused": [{"name": str, "app": str, "reason": str, "seen_at": instant}],
+    },
+}
+
+RUN = {"utc": instant, "local": str}
+# What some commands print with certain words, beside the shape above.
+WITH_WORDS: dict[str, Any] = {
+    "upcoming NAME": {
+        "name": str,
+        "state": str,
+        "problem": maybe(str),
+        "kind": maybe(str),
+        "text": maybe(str),
+        "description": maybe(str),
+        "timezone": maybe(str),
+        "start_at": maybe(instant),
+        "end_at": maybe(instant),
+        "max_runs": maybe(int),
+        "jitter": maybe(NUMBER),
+        "blackout": maybe([str]),
+        "run_count": maybe(int),
+        "blackout_action": maybe(str),
+        "runs": [{**RUN, "planned_for": maybe(instant), "note": maybe(str)}],
+    },
+    "validate --window": {
+        "kind": str,
+        "text": str,
+        "description": str,
+        "timezone": str,
+        "occurrences": [{"opens": RUN, "closes": maybe(RUN)}],
+        "finished": bool,
+    },
+    "backfill --dry-run": {**_of_columns(BackfillPreview), "first": [instant]},
 }

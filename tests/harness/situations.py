@@ -16,7 +16,7 @@ from tests.harness.session import Session
 NOON = datetime(2100, 3, 1, 12, tzinfo=timezone.utc)
 JOB = uuid.UUID(int=1)
 BEAT = "web-1:boot:ns:4711:start:random"  # a node's id: host, boot, pid namespace, process, its start, random part
-NO_BEAT = "no beat is running: none has been started, or all have been stopped"  # as overdue and explain() write it
+NO_BEAT = "no beat is running: none has ever been started"  # as overdue and explain() write it
 WORKER = "web-2:boot:ns:815:start:random"
 
 
@@ -35,6 +35,10 @@ class Situation:
         self.clock = Clock(url)
         self.clock.stand_at(NOON)
         self.session = Session(url)
+
+    def stopped_beat(self, stopped_at: datetime) -> None:
+        """Have a beat that was stopped cleanly then."""
+        self.session.rows("insert into pgbeat.stopped_beat values (%s, 'web-1', %s)", BEAT, stopped_at)
 
     def beat(self, seen_at: datetime = NOON, node: str = BEAT) -> None:
         """Have a beat that was last seen then."""

@@ -1,48 +1,96 @@
-"""Whoever looks at the schema with a database tool is told what everything public means."""
+"""Whoever looks at the schema with a database tool is told what everything means, and what is internal."""
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
+from tests.docs.pages import ROOT
 from tests.harness.session import Session
 
-DOOR = ["now", "schedule", "unschedule", "pause", "resume", "trigger", "explain", "known_options"]
+# What people call. Whoever adds a function decides whether it is one of these, or says "Internal: " in its comment.
+PUBLIC_FUNCTIONS = {
+    "backfill",
+    "cancel_backfill",
+    "explain",
+    "known_options",
+    "limit_group",
+    "make_days",
+    "now",
+    "pause",
+    "pause_group",
+    "prune",
+    "reserved_headers",
+    "resume",
+    "resume_group",
+    "schedule",
+    "trigger",
+    "unschedule",
+    "validate_schedule",
+    "validate_timezone",
+    "validate_windows",
+}
+INTERNAL_TABLES = {"active_job", "finished_job", "declaration", "declaration_in_force"}
+COMMENTS = """
+    select 'schema' as kind, nspname::text as name, null as part_of, obj_description(oid, 'pg_namespace') as comment
+    from pg_namespace where nspname = 'pgbeat'
+    union all
+    select 'function', proname, null, obj_description(oid, 'pg_proc')
+    from pg_proc where pronamespace = 'pgbeat'::regnamespace
+    union all
+    select case when relkind = 'v' then 'view' else 'table' end, relname,
+        (select inhparent::regclass::text from pg_inherits where inhrelid = pg_class.oid),
+        obj_description(oid, 'pg_class')
+    from pg_class where relnamespace = 'pgbeat'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S')
+    union all
+    select 'column', attname, relname, col_description(attrelid, attnum)
+    from pg_attribute join pg_class on pg_class.oid = attrelid
+    where relnamespace = 'pgbeat'::regnamespace and relkind in ('r', 'p', 'v', 'm') and not relispartition
+        and attnum > 0 and not attisdropped
+"""
 
 
-@pytest.fixture
-def session(migrated_database: str) -> Session:
-    return Session(migrated_database)
+@pytest.fixture(scope="module")
+def comments(shared_database: str) -> list[dict[str, Any]]:
+    return Session(shared_database).rows(COMMENTS)
 
 
-def test_every_table_and_view_says_what_it_is(session: Session) -> None:
-    silent = session.rows(
-        "select relname from pg_class where relnamespace = 'pgbeat'::regnamespace and relkind in ('r', 'p', 'v') "
-        "and not relispartition and obj_description(oid, 'pg_class') is null"
-    )
-
-    assert silent == []
-    assert session.value("select obj_description('pgbeat.job'::regclass, 'pg_class')").startswith("Every submission")
+def test_nothing_in_the_schema_is_without_a_comment(comments: list[dict[str, Any]]) -> None:
+    assert [] == [row for row in comments if not row["comment"]]
+    assert {"schema", "function", "view", "table", "column"} == {row["kind"] for row in comments}
 
 
-def test_every_column_of_a_public_table_or_view_says_what_it_holds(session: Session) -> None:
-    columns = session.rows(
-        "select relname, attname, col_description(attrelid, attnum) as said "
-        "from pg_attribute join pg_class on pg_class.oid = attrelid "
-        "where relnamespace = 'pgbeat'::regnamespace and relkind in ('r', 'p', 'v') and not relispartition "
-        "and attnum > 0 and not attisdropped and obj_description(attrelid, 'pg_class') not like 'Internal%'"
-    )
+def test_what_is_not_public_begins_with_internal_and_nothing_else_does(comments: list[dict[str, Any]]) -> None:
+    public = {(row["kind"], row["name"]) for row in comments if not row["comment"].startswith("Internal: ")}
 
-    assert len(columns) > 70
-    assert [f"{row['relname']}.{row['attname']}" for row in columns if row["said"] is None] == []
+    assert PUBLIC_FUNCTIONS == {name for kind, name in public if kind == "function"}
+    assert INTERNAL_TABLES == {
+        row["name"] for row in comments if row["kind"] in ("table", "view") and not row["part_of"]
+    } - {name for kind, name in public if kind in ("table", "view")}
 
 
-@pytest.mark.parametrize("name", DOOR)
-def test_every_public_sql_function_has_a_comment(session: Session, name: str) -> None:
-    said = session.value(
-        "select obj_description(oid, 'pg_proc') from pg_proc where proname = %s "
-        "and pronamespace = 'pgbeat'::regnamespace",
-        name,
-    )
+def test_all_of_an_internal_table_is_internal(comments: list[dict[str, Any]]) -> None:
+    parts = [row for row in comments if (row["part_of"] or "").removeprefix("pgbeat.") in INTERNAL_TABLES]
 
-    assert said is not None
-    assert said.endswith(".")
+    assert {"column", "table"} == {row["kind"] for row in parts}
+    assert [] == [row for row in parts if not row["comment"].startswith("Internal: ")]
+
+
+def test_what_an_internal_comment_names_exists(comments: list[dict[str, Any]]) -> None:
+    functions = {row["name"] for row in comments if row["kind"] == "function"}
+    internal = [row["comment"] for row in comments if row["comment"].startswith("Internal: ")]
+    named = {name for comment in internal for name in re.findall(r"(\w+)\(\)", comment)}
+
+    assert len(named) > 30
+    assert set() == named - functions
+
+
+def test_the_query_of_the_page_lists_the_public_functions_and_the_page_describes_them(shared_database: str) -> None:
+    page = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
+    (query,) = re.findall(r"```sql\n(select oid::regproc .*?)```", page, re.DOTALL)
+    listed = [row["function"] for row in Session(shared_database).rows(query)]
+
+    assert sorted(f"pgbeat.{name}" for name in PUBLIC_FUNCTIONS) == sorted(str(name) for name in listed)
+    assert re.findall(r"^### (\w+)$", page, re.MULTILINE) == sorted(PUBLIC_FUNCTIONS)

@@ -6,15 +6,15 @@ import re
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
 import psycopg2
 import pytest
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Engine, make_url
 
-from celery_pgbeat.errors import DatabaseBusy, SchemaMissing, SchemaTooNew
+from celery_pgbeat.errors import DatabaseBusy, NotPermitted, SchemaMissing, SchemaTooNew
 from celery_pgbeat.postgres import migrate as module
 from celery_pgbeat.postgres.engine import create_engine
 from celery_pgbeat.postgres.migrate import (
@@ -200,6 +200,44 @@ def test_a_migration_that_fails_leaves_nothing(database: str, engine: Engine) ->
     ]
     session.rows("drop table pgbeat.finished_job")
     assert migrate(engine) == len(list(migrations()))
+
+
+def test_a_user_without_the_right_to_migrate_gets_the_grant_and_locks_nothing(
+    database: str, unique_name: Callable[[], str]
+) -> None:
+    user, name = unique_name(), make_url(database).database
+    as_user = create_engine(
+        make_url(database).set(username=user, password="secret").render_as_string(hide_password=False)
+    )
+    owner = create_engine(database)
+
+    def run(statement: str) -> Any:
+        with owner.connect() as connection:
+            return connection.exec_driver_sql(statement)
+
+    run(f"create role {user} login password 'secret'")
+    try:
+        with pytest.raises(NotPermitted, match=f"grant create on database {name} to {user}\\."):
+            migrate(as_user)
+        run("create schema pgbeat")
+        with pytest.raises(NotPermitted, match=f"grant usage, create on schema pgbeat to {user}\\."):
+            migrate(as_user)
+        migrate(owner)
+        run(f"grant usage, create on schema pgbeat to {user}")
+        run(f"grant all on all tables in schema pgbeat to {user}")
+        assert 0 == migrate(as_user)  # there is nothing to do
+        run("update pgbeat.schema_version set definitions = 'older'")
+        with owner.connect() as connection, connection.execution_options(isolation_level="READ COMMITTED").begin():
+            connection.exec_driver_sql("select from pgbeat.periodic_task")  # a lock of ours would wait for this
+            with pytest.raises(NotPermitted, match=f"tables belong to \\w+: grant \\w+ to {user}\\."):
+                migrate(as_user)
+        run(f"grant create on database {name} to {user}")
+        assert 1 <= migrate(as_user, "jobs")
+    finally:
+        run(f"drop owned by {user} cascade")
+        run(f"drop role {user}")
+        as_user.dispose()
+        owner.dispose()
 
 
 @pytest.mark.parametrize("schema", ["jobs", "select", "_9"])

@@ -167,8 +167,12 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
     files: dict[str, tuple[str, dict[str, object]]] = {
         "trigger": ("trigger", {"name": NAME, "force": False}),
         "trigger, force": ("trigger", {"name": NAME, "force": True}),
-        "pause": ("pause", {"name": NAME, "reason": None, "until": None}),
+        "pause": ("pause", {"name": NAME, "reason": None, "until": None, "seconds": None}),
         "resume": ("resume", {"name": NAME}),
+        "trigger_many": ("trigger_many", {"names": [NAME], "force": False}),
+        "pause_many": ("pause_many", {"names": [NAME], "reason": None, "until": None}),
+        "resume_many": ("resume_many", {"names": [NAME]}),
+        "unschedule_many": ("unschedule_many", {"names": [NAME]}),
         "cancel": ("cancel", {"name": NAME, "reason": "its job wished so", "by": "job"}),
         "snooze": ("snooze", {"name": NAME, "by": "job", "until": None, "seconds": 60}),
         "reschedule": (
@@ -178,6 +182,7 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
         "limit_group": ("limit_group", {"name": "g", "max_active": 1}),
         "pause_group": ("pause_group", {"name": "g", "reason": None}),
         "resume_group": ("resume_group", {"name": "g"}),
+        "remove_group": ("remove_group", {"name": "g"}),
         "backfill": (
             "backfill",
             {"name": NAME, "since": ago(hours=20), "until": ago(hours=19), "mode": "missing", "max_active": 1},

@@ -80,7 +80,7 @@ def test_a_release_beside_the_end_of_the_job_in_the_way_does_nothing_and_the_end
     ending = open_transaction()
     assert ending.reports.finish(start, "succeeded")
 
-    assert 0 == at_once(store.release)
+    assert 0 == at_once(store.release_buffered)
     ending.commit()
 
     assert ["succeeded", "pending"] == states(store)
@@ -133,7 +133,7 @@ def test_of_two_releases_at_once_one_releases_and_the_other_does_nothing(
     releasing = open_transaction()
     assert 1 == releasing.store().release_buffered()
 
-    assert 0 == at_once(store.release)
+    assert 0 == at_once(store.release_buffered)
     releasing.commit()
 
     assert 0 == store.release_buffered()
@@ -151,7 +151,7 @@ def test_a_release_does_not_wait_for_a_forced_job_of_an_open_transaction(
     caller.execute("select pgbeat.trigger('a', force => true)")
 
     assert at_once(lambda: reports.finish(start, "succeeded"))
-    assert 0 == at_once(store.release)
+    assert 0 == at_once(store.release_buffered)
     caller.commit()
 
     assert ["pending", "pending", "succeeded"] == sorted(states(store))

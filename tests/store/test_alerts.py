@@ -257,7 +257,7 @@ def test_the_gauges_tell_how_things_stand(situation: Situation, migrated_databas
 
     read = Gauges(Database(migrated_database), DEAD_AFTER).read()
 
-    assert Reading(due=2, overdue=1, active={"running": 1}, beats=1, alerts=2) == read
+    assert Reading(due=2, overdue=1, active={"running": 1}, beats=1, alerts=2, refused_declarations=0) == read
 
 
 def test_the_gauges_are_not_read_again_for_each_scrape(situation: Situation, migrated_database: str) -> None:

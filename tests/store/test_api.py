@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import threading
@@ -374,8 +375,37 @@ def test_a_pause_has_a_reason_a_user_and_an_end_and_a_resume_clears_them(beat: P
 
 
 def test_a_pause_until_no_datetime_is_refused(beat: PgBeat) -> None:
-    with pytest.raises(InvalidPeriodicTask, match="until is '2030', not a datetime"):
+    with pytest.raises(InvalidPeriodicTask, match="until is '2030', neither a datetime nor a timedelta"):
         beat.pause("x", until="2030")  # type: ignore[arg-type]
+
+
+def test_a_pause_may_last_for_a_span(beat: PgBeat) -> None:
+    beat.schedule("x", "t", "@daily")
+    before = datetime.now(UTC)
+
+    until = beat.pause("x", until=timedelta(days=1)).paused_until
+
+    assert until is not None
+    assert timedelta(0) <= until - before - timedelta(days=1) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("until", "said"),
+    [
+        (datetime(2020, 1, 1), "until is 2020-01-01 00:00:00Z, which is in the past. Give a later time, or none"),
+        (timedelta(0), "which is in the past"),
+        (timedelta(hours=-1), "which is in the past"),
+        (timedelta(days=10**7), "until is 10000000 days, 0:00:00 from now, after the year 9999"),
+    ],
+)
+def test_a_pause_that_would_be_over_at_once_or_never_is_refused(
+    beat: PgBeat, until: datetime | timedelta, said: str
+) -> None:
+    beat.schedule("x", "t", "@daily")
+
+    with pytest.raises(InvalidPeriodicTask, match=said):
+        beat.pause("x", until=until)
+    assert beat.get("x").enabled
 
 
 def test_triggering_makes_a_manual_job_and_leaves_the_next_run(beat: PgBeat) -> None:
@@ -458,6 +488,56 @@ def test_rows_are_listed_by_what_they_are(beat: PgBeat) -> None:
     assert (names(enabled=True), names(enabled=False)) == (["a"], ["b"])
     assert (names(with_problem=True), names(with_problem=False)) == (["a"], ["b"])
     assert names() == ["a", "b"]
+
+
+def test_rows_are_listed_by_a_pattern_of_a_shell_or_of_sql(beat: PgBeat) -> None:
+    for name in ("mail-1", "mail-2", "mail_x", "100%"):
+        beat.schedule(name, "t", "@daily")
+
+    def names(like: str) -> list[str]:
+        return [row.name for row in beat.list(like=like)]
+
+    assert ["mail-1", "mail-2"] == names("mail-*") == names("mail-%")
+    assert (["mail_x"], ["100%"]) == (names("mail_?"), names("*%"))
+    assert (["mail-1"], []) == (names("mail-1"), names("mail"))
+
+
+def test_nodes_and_health_tell_which_beats_live_and_how_long_a_row_waits(beat: PgBeat) -> None:
+    assert ([], False, None) == (beat.nodes(), beat.health().healthy, beat.health().last_seen_at)
+    beat.database.execute(
+        "insert into pgbeat.node (id, role, hostname, pid, version, last_seen_at) values "
+        "('b', 'beat', 'here', 7, '1', pgbeat.now()), ('w', 'worker', 'there', 8, '1', pgbeat.now() - interval '1h')"
+    )
+
+    alive, dead = beat.nodes()
+    assert ("beat", "here", 7, True) == (alive.role, alive.hostname, alive.pid, alive.alive)
+    assert ("worker", False, False) == (dead.role, dead.alive, dead.tracking)
+    assert timedelta(minutes=59) < dead.silent_for < timedelta(minutes=61)
+    assert (True, 1, timedelta(0)) == (beat.health().healthy, beat.health().beats, beat.health().lag)
+    assert (False, 0) == (beat.health(hostname="there").healthy, beat.health(hostname="there").beats)
+
+    beat.schedule("x", "t", "@daily")
+    plan(beat, "x", OLD)
+    health = beat.health()
+    assert (False, 1, timedelta(seconds=32)) == (health.healthy, health.beats, health.max_lag)
+    assert health.lag > timedelta(days=365)
+    assert beat.health(max_lag=timedelta(days=36_500)).healthy
+
+
+def test_an_export_has_a_line_for_each_definition_of_every_page(beat: PgBeat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("celery_pgbeat.api.client.PAGE", 2)
+    beat.schedule_many({"name": f"row-{number}", "task": "t", "args": [number]} for number in range(5))
+    beat.schedule("other", "t", every("1m"), managed_by="ops", max_run_time="30m")
+
+    assert [f"row-{number}" for number in range(5)] == [json.loads(line)["name"] for line in beat.export(like="row-*")]
+    (line,) = beat.export(managed_by="ops")
+    assert {
+        "name": "other",
+        "task": "t",
+        "schedule": "every 1m",
+        "max_run_time": "30m",
+        "managed_by": "ops",
+    } == json.loads(line)
 
 
 def test_jobs_are_listed_by_name_and_state_the_latest_first(beat: PgBeat) -> None:

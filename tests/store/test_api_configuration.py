@@ -112,7 +112,7 @@ def test_a_wrong_url_is_an_error_at_once_and_shows_no_password(app: Celery) -> N
 def test_the_public_names_are_loaded_on_first_use() -> None:
     import celery_pgbeat
 
-    assert {"PgBeat", "cron", "current", "every", "__version__"} == set(celery_pgbeat.__all__)
+    assert {"Columns", "PgBeat", "Timing", "cron", "current", "every", "__version__"} == set(celery_pgbeat.__all__)
     assert all(getattr(celery_pgbeat, name) for name in celery_pgbeat.__all__)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from celery_pgbeat.beat.decide.backfiller import Backfiller
 from celery_pgbeat.planning import BackfillRow, BackfillStep, Rules, range_of
-from celery_pgbeat.postgres.beat_queries import MOST_RECALLED, BeatQueries
+from celery_pgbeat.postgres.beat_queries import HISTORY_PAGE, BeatQueries
 from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from celery_pgbeat.settings import Settings
@@ -266,7 +266,7 @@ def test_a_manual_job_of_that_instant_is_not_the_occurrence(hourly: Situation, d
 
 def test_a_long_history_is_passed_over_in_bounded_steps_without_touching_the_row(hourly: Situation, desk: Desk) -> None:
     hourly.session.rows("update pgbeat.periodic_task set schedule = '* * * * *'")
-    count = MOST_RECALLED + 500
+    count = HISTORY_PAGE + 500
     hourly.session.rows(
         "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
         "finished_at) select gen_random_uuid(), 'nightly', %s - n * interval '1 minute', 'schedule', 'succeeded', "
@@ -280,7 +280,7 @@ def test_a_long_history_is_passed_over_in_bounded_steps_without_touching_the_row
     before = hourly.session.row("select xmin::text as version from pgbeat.periodic_task")
 
     assert desk.turn()
-    assert (3, MOST_RECALLED) == tuple(stored(hourly, backfill)[column] for column in ("submitted", "skipped"))
+    assert (3, HISTORY_PAGE) == tuple(stored(hourly, backfill)[column] for column in ("submitted", "skipped"))
     version = hourly.session.row("select xmin::text as version from pgbeat.periodic_task")
     assert before != version
     assert desk.turn()

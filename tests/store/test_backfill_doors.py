@@ -204,7 +204,7 @@ def test_a_range_is_filled_from_the_shell(url: str, hourly: Situation, desk: Des
     begun = run(url, "backfill", "nightly", *DAY, "--mode", "all", "--max-active", "2")
 
     (row,) = hourly.session.rows("select * from pgbeat.backfill")
-    assert (0, f"Started a backfill of 'nightly': {row['id']}\n") == (begun.exit_code, begun.output)
+    assert (0, f"Started a backfill of 'nightly': {row['id']}\n") == (begun.exit_code, begun.stdout)
     assert (*hours(1, 5), "all", 2) == tuple(row[column] for column in ("since", "until", "mode", "max_active"))
     assert desk.turn()
     heading, line = run(url, "backfills", "nightly").stdout.splitlines()

@@ -120,13 +120,13 @@ def test_a_serialisation_failure_may_pass(
     role: Role, store: BeatQueries, owner: BeatQueries, other: Transaction
 ) -> None:
     role.set("default_transaction_isolation", "repeatable read")
-    other.store().announce("host", 1, "1.0")
-    announcing = Attempt(lambda: store.announce("host", 1, "1.0")).waits_for(other, owner.database)
+    other.store().announce_node("host", 1, "1.0")
+    announcing = Attempt(lambda: store.announce_node("host", 1, "1.0")).waits_for(other, owner.database)
     other.commit()
 
     with pytest.raises(DatabaseBusy, match="could not serialize access"):
         announcing.answer()
-    store.announce("host", 1, "1.0")
+    store.announce_node("host", 1, "1.0")
 
 
 def test_a_full_disk_is_waited_out(store: BeatQueries, owner: BeatQueries) -> None:

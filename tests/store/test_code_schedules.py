@@ -379,7 +379,7 @@ def test_one_bad_entry_is_refused_alone_with_the_way_out(database: Database, cap
     said = {record.args[0]: str(record.args[1]) for record in caplog.records if record.levelno == ERRORS}  # type: ignore[index]
     assert set(said) == {"custom", "object", "fast", "typo", "clock", "secret"}
     assert "decides in Python when it is due" in said["custom"]
-    assert "args[0] is a object that is not JSON" in said["object"]
+    assert "args[0] is an object that is not JSON" in said["object"]
     assert "pgbeat_min_interval is 1 s" in said["fast"]
     assert "Did you mean 'schedule'?" in said["typo"]
     assert "no clock" in said["clock"]

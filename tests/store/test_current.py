@@ -320,7 +320,7 @@ def test_a_zone_that_no_beat_has_filled_in_yet_is_left_to_the_beats(inside: Insi
     ("schedule", "error", "message"),
     [
         ("0 25 * * *", InvalidSchedule, "hour 25 is not in 0-23"),
-        (object(), InvalidSchedule, "a object is not a schedule"),
+        (object(), InvalidSchedule, "an object is not a schedule"),
         (0.5, InvalidPeriodicTask, "pgbeat_min_interval is 1 s"),
     ],
 )

@@ -19,7 +19,8 @@ from celery.beat import BeatLazyFunc
 from celery.schedules import crontab
 
 from celery_pgbeat.beat.upkeep import code_schedules
-from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules, Declared, _hash_of
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
+from celery_pgbeat.beat.upkeep.declared import Declared, hash_of
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.code_sync_queries import CodeSyncQueries
@@ -55,7 +56,7 @@ class Site:
         """Start a beat, again if there was one of that name."""
         app = Celery("shop", broker="memory://", set_as_current=False)
         app.conf.update(result_expires=None, beat_schedule=schedule)
-        BeatQueries(self.database, name, LEASE).announce("host", 1, "1.0")
+        BeatQueries(self.database, name, LEASE).announce_node("host", 1, "1.0")
         self._codes[name] = CodeSchedules(app, self.database, Settings())
         self._codes[name].sync()
         return self._codes[name]
@@ -556,8 +557,8 @@ def test_the_hash_depends_on_nothing_but_what_is_declared() -> None:
 def test_the_hash_is_the_same_with_every_python() -> None:
     said = {"row": {"task": "t", "args": [1.5, "ü", None], "kwargs": {"b": 1e308, "a": True}}}
 
-    assert "12949a2c1846b6025a078a1ec5ccab4b8197827f5cfc4b83ce4f0f598c65f66e" == _hash_of(
-        Declared(said, ["row"], {}, ["refused"])
+    assert "12949a2c1846b6025a078a1ec5ccab4b8197827f5cfc4b83ce4f0f598c65f66e" == hash_of(
+        Declared(said, ["row"], {}, {"refused": ValueError("refused")})
     )
 
 

@@ -30,7 +30,9 @@ NOW = "2026-12-07 12:00+00"
 _TOLD: tuple[tuple[str, Any], ...] = (
     ("name periodic_task", "row-7"),
     ("names lazy_names running_first", ["row-7"]),
-    ("job id token", JOB),
+    ("patterns", ["row-7%"]),
+    ("begin", "row-7"),
+    ("job id token lowest highest", JOB),
     ("jobs tokens", [JOB]),
     ("backfill", BACKFILL),
     ("beat node", "beat-a"),
@@ -39,6 +41,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("role", "beat"),
     ("hostname hash version by error problem", "x"),
     ("managed_by manager", "code:shop"),
+    ("app", "shop"),
     ("schema", "pgbeat"),
     ("timezone zone", "UTC"),
     ("schedule", "every 2h"),
@@ -75,14 +78,16 @@ _TOLD: tuple[tuple[str, Any], ...] = (
 TOLD = {name: value for names, value in _TOLD for name in names.split()}
 # Parameters for which a statement needs another value.
 _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("announce", {"tracking": False}),
+    ("announce_node", {"tracking": False}),
     ("cancel_backfill", {"id": BACKFILL}),
     ("end_unstarted", {"state": "revoked"}),
     ("finish", {"state": "succeeded"}),
+    ("page_of_jobs", {"states": None}),
     ("page_of_tasks", {"managed_by": None}),
     ("raise_alerts", {"after": 60.0, "step": 1}),
     ("backfill_history", {"after": NOW}),
-    ("snooze", {"until": None}),
+    ("upcoming", {"after": None}),
+    ("pause snooze", {"until": None}),
     ("confirm refuse give_back postpone_jobs skip finish_eager", {"jobs": [PENDING]}),
     ("update", {"changes": '{"queue": "other"}'}),
     ("limit_group pause_group resume_group", {"name": "g"}),
@@ -112,7 +117,8 @@ _READS_MUCH = (
     ("recheck_future_marks", "reads every job that is not final, when a beat starts or sees the clock go back"),
     ("read_gauges", "counts the jobs that are not final, once for each scrape"),
     ("nodes activity longest_running", "reads every job that is not final, for a person"),
-    ("problems", "reads every row, for a person"),
+    ("problems names_meant", "reads every row, for a person"),
+    ("overdue", "as the view"),
     ("names_of_owner", "reads the rows in name order, a page at a time, for an import that takes over"),
     ("stuck longest_waits tasks_in_use zones_in_use", "reads every row, for `doctor`"),
 )

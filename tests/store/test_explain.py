@@ -50,6 +50,16 @@ def test_where_no_beat_is_there_at_all_that_is_said(situation: Situation) -> Non
     assert f"not running: {NEXT}; {NO_BEAT}." == situation.explain()
 
 
+def test_without_a_beat_it_says_when_the_last_one_was_stopped_or_seen(situation: Situation) -> None:
+    situation.plan()
+    situation.stopped_beat(ago(minutes=10))
+    stopped = situation.explain()
+    situation.beat(ago(minutes=9), node="web-3")
+
+    assert f"not running: {NEXT}; no beat is running: the last one was stopped at 11:50:00Z." == stopped
+    assert f"not running: {NEXT}; no beat has been seen since 11:51:00Z." == situation.explain()
+
+
 def test_a_sign_of_life_from_before_the_clock_was_set_back_is_none(situation: Situation) -> None:
     situation.beat(NOON + HOUR)
     situation.plan()
@@ -97,7 +107,7 @@ def test_a_row_that_living_beats_leave_alone_says_what_may_be_the_reason(well: S
 
     assert well.explain().endswith(
         "; a beat was seen at 12:00:00Z, but none takes it: they may lack their broker or be behind with their work, "
-        "or somebody holds the row."
+        "or another transaction locks the row."
     )
 
 
@@ -250,7 +260,7 @@ def test_a_row_blocked_by_a_lost_job_that_no_beat_gives_up_says_so(situation: Si
     situation.job("running", busy_until=ago(minutes=3))
 
     assert (
-        "running: job 1 has been running since 11:50:00Z on web-2 (process 815), of which there is no sign of life, "
+        "running: job 1 has been running since 11:50:00Z on web-2 (process 815), of which no heartbeat is known, "
         f"silent past 11:57:00Z: a beat gives it up; {NEXT}; no beat has been seen since 11:56:00Z."
     ) == situation.explain()
 
@@ -271,7 +281,12 @@ def test_a_run_that_was_skipped_for_a_job_names_that_job_and_what_became_of_it(w
         ("succeeded", None, "succeeded at 11:00:00Z"),
         ("failed", "ValueError: 7", "failed at 11:00:00Z (ValueError: 7)"),
         ("lost", None, "was lost at 11:00:00Z"),
-        ("untracked", None, "was sent, of which nobody reports the end, at 11:00:00Z"),
+        (
+            "lost",
+            "unsendable: its message cannot be made: TypeError: no room",
+            "could not be sent, and was given up at 11:00:00Z (its message cannot be made: TypeError: no room)",
+        ),
+        ("untracked", None, "was sent, and its end is not reported, at 11:00:00Z"),
     ],
 )
 def test_the_end_of_the_last_job_is_named(well: Situation, state: str, error: str | None, told: str) -> None:
@@ -306,7 +321,7 @@ def test_without_our_tracker_it_is_unknown_whether_a_job_runs(situation: Situati
 
     assert (
         "not running: job 1 has waited with the broker for a worker since 11:50:00Z, and no worker with our tracker "
-        f"is there, so nobody tells whether it runs; {NEXT}."
+        f"is running, so it is not known whether it runs; {NEXT}."
     ) == situation.explain()
 
 
@@ -315,7 +330,7 @@ def test_a_job_that_only_the_result_backend_tracks_is_named_so(situation: Situat
     situation.plan()
     situation.job("sent", tracking="result")
 
-    assert ", and only the result backend tells how it ends; " in situation.explain()
+    assert ", and only the result backend knows how it ends; " in situation.explain()
 
 
 def test_a_job_that_is_to_be_tried_again_says_when(well: Situation) -> None:
@@ -341,9 +356,9 @@ def test_a_job_that_no_beat_sends_names_the_last_beat(situation: Situation) -> N
 
 def test_a_job_that_the_broker_refuses_shows_the_error(well: Situation) -> None:
     well.plan()
-    well.job("pending", refusals=2, error="no exchange 'x'")
+    well.job("pending", refusals=2, error="refused by the broker: no exchange 'x'")
 
-    assert ", the broker has refused it (2 of 3 times: no exchange 'x'); " in well.explain()
+    assert ", and 2 of 3 attempts to send it have failed (refused by the broker: no exchange 'x'); " in well.explain()
 
 
 def test_a_job_that_waits_is_explained_by_the_one_that_runs(well: Situation) -> None:

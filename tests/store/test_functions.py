@@ -387,6 +387,42 @@ def test_a_second_pause_has_the_last_word(session: Session) -> None:
     assert (False, "fire", None) == (row["enabled"], row["pause_reason"], row["paused_until"])
 
 
+def test_a_pause_that_is_refused_changes_nothing_and_says_what_to_do(session: Session) -> None:
+    schedule(session)
+    before = session.task("a")
+
+    refused = session.refusal("select pgbeat.pause('a', until => pgbeat.now())")
+
+    assert "Give a later time, or none: then the pause lasts until it is resumed." == refused.diag.message_hint
+    assert before == session.task("a")
+
+
+def notices_of(session: Session, statement: str) -> list[str]:
+    session.connection.notices.clear()
+    session.rows(statement)
+    return [" ".join(notice.removeprefix("NOTICE:").split()) for notice in session.connection.notices]
+
+
+def test_a_resume_says_if_nothing_was_paused_and_what_else_keeps_the_row_still(
+    session: Session, store: BeatQueries
+) -> None:
+    schedule(session)
+    plan(store, FAR)
+    resume = "select pgbeat.resume('a')"
+
+    assert ["'a' was not paused"] == notices_of(session, resume)
+    session.rows("select pgbeat.pause('a')")
+    assert [] == notices_of(session, resume)
+    session.rows("update pgbeat.periodic_task set group_name = 'g'; select pgbeat.pause_group('g', 'why')")
+    assert [
+        "'a' was not paused",
+        "'a' has no next run: its group 'g' is paused (why); resume_group() resumes a group",
+    ] == notices_of(session, resume)
+    session.rows("select pgbeat.resume_group('g'); update pgbeat.periodic_task set schedule = null")
+    session.rows("select pgbeat.pause('a')")
+    assert ["'a' has no next run: it has no schedule, only trigger() starts it"] == notices_of(session, resume)
+
+
 def test_a_resumed_row_is_planned_from_now_and_forgets_its_pause(session: Session, store: BeatQueries) -> None:
     schedule(session)
     session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now()")
@@ -428,6 +464,7 @@ def test_an_unknown_name_is_refused_with_the_one_that_may_have_been_meant(
         ("resume(null)", "name is null, not the name of a periodic task"),
         ("explain(null)", "name is null, not the name of a periodic task"),
         ("pause('a', until => 'infinity')", "paused_until is infinity, outside the years 1 to 9999"),
+        ("pause('a', until => '2020-01-01')", "until is 2020-01-01 00:00:00Z, which is in the past"),
         ("pause('a', repeat('x', 1001))", "pause_reason has 1001 characters, more than 1000"),
         ("schedule('b', 'app.probe', priority => 70000)", "priority 70000 is not in 0-255"),
         ("schedule('b', 'app.probe', start_at => 'infinity')", "start_at is infinity, outside the years 1 to 9999"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from hashlib import md5
 from pathlib import Path
 
 import pytest
@@ -62,9 +63,9 @@ def fill(session: Session) -> None:
         )
         session.rows(
             "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, queue, "
-            "created_at, finished_at, error, worker, beat) values (gen_random_uuid(), %s, now(), 'schedule', 'failed', "
+            "created_at, finished_at, error, worker, beat) values (md5(%s)::uuid, %s, now(), 'schedule', 'failed', "
             "%s, %s, now(), now(), %s, %s, %s)",
-            *[name] * 6,
+            *[name] * 7,
         )
         session.rows(
             "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
@@ -80,9 +81,11 @@ def words_of(command: str, name: str, lines: Path) -> list[str]:
     of_a_row = ["show", "pause", "resume", "trigger", "explain", "remove", "limit-group", "pause-group", "resume-group"]
     more = {
         "limit-group": ["2"],
+        "group": ["list"],
         "backfill": ["2026-05-01", "2026-05-02"],
         "cancel-backfill": ["0" * 8 + "-0000-0000-0000-" + "0" * 12],
         "import": [str(lines), "--dry-run"],
+        "job": [md5(name.encode(), usedforsecurity=False).hexdigest()],
         "add": ["--task", name, "--schedule", "every 1h"],
         "pause": ["--reason", name],
     }

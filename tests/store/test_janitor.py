@@ -42,3 +42,23 @@ def test_days_that_another_session_blocks_are_logged_and_made_once_it_is_gone(
     stranger.rows("select pg_advisory_unlock(hashtext('\"pgbeat\".make_days'))")
     keeper.turn()
     assert "Pruned 0 days of the history, made 1" in caplog.messages
+
+
+def test_a_beat_that_stops_is_remembered_and_the_last_of_all_for_longer_than_a_day(migrated_database: str) -> None:
+    tracking: Any = SimpleNamespace(workers_track=False)
+    node = NodeId.mine()
+    keeper = Janitor(beat(migrated_database, str(node)), Settings(), node, tracking)
+    session = Session(migrated_database)
+
+    def known() -> list[str]:
+        return [row["id"] for row in session.rows("select id from pgbeat.stopped_beat order by stopped_at")]
+
+    keeper.start()
+    assert [] == known()
+    keeper.stop()
+    assert [str(node)] == known()
+
+    session.rows("update pgbeat.stopped_beat set stopped_at = pgbeat.now() - interval '2 days'")
+    session.rows("insert into pgbeat.stopped_beat values ('older', 'web-1', pgbeat.now() - interval '3 days')")
+    keeper.start()
+    assert [str(node)] == known()

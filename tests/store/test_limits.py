@@ -18,7 +18,6 @@ from celery_pgbeat.beat import entries
 from celery_pgbeat.beat.decide.planner import LONGEST_PROBLEM, problem_of
 from celery_pgbeat.beat.entries import Entries
 from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
-from celery_pgbeat.cli import output
 from celery_pgbeat.columns import CENTURY, YEAR
 from celery_pgbeat.declare import columns, definition, options, texts
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
@@ -210,11 +209,3 @@ def test_a_large_import_waits_in_a_file(door: PgBeat, monkeypatch: pytest.Monkey
         importer.apply()
 
     assert 100 == len(door.list())
-
-
-def test_a_cell_of_a_table_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    output.print_table(["NAME", "TASK"], [["n" * (output.WIDEST + 1), "t" * 100]])
-
-    line = capsys.readouterr().out.splitlines()[-1]
-    assert "n" * (output.WIDEST - 1) + "…" in line
-    assert "n" * output.WIDEST not in line

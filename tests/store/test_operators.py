@@ -15,7 +15,9 @@ from celery_pgbeat.postgres.statements import parameters, statement
 TASKS = 20_000
 JOBS = 50_000
 FILTERS = dict.fromkeys(("pattern", "task", "queue", "managed_by", "group_name", "enabled", "with_problem"))
-JOB_FILTERS = dict.fromkeys(("name", "pattern", "state", "reason", "task", "queue", "since", "before", "before_at"))
+JOB_FILTERS = dict.fromkeys(
+    ("name", "pattern", "states", "reason", "task", "queue", "since", "until", "before", "before_at")
+)
 
 
 @pytest.fixture(scope="module")
@@ -83,11 +85,33 @@ def test_the_jobs_of_one_row_are_found_by_its_name(database: Database) -> None:
 
 @pytest.mark.parametrize(("state", "table"), [("running", "finished_job"), ("succeeded", "active_job")])
 def test_a_state_of_one_table_leaves_the_other_unread(database: Database, state: str, table: str) -> None:
-    assert table not in plan_of(database, "page_of_jobs", limit=50, **{**JOB_FILTERS, "state": state})
+    assert table not in plan_of(database, "page_of_jobs", limit=50, **{**JOB_FILTERS, "states": [state]})
+
+
+def test_the_beginning_of_an_id_finds_its_job_by_the_indexes_on_the_id(database: Database) -> None:
+    lowest, highest = f"abc{'0' * 29}", f"abc{'f' * 29}"
+
+    plan = plan_of(database, "jobs_between", lowest=lowest, highest=highest, limit=6)
+
+    assert "_id_idx" in plan
+    assert rows_read(plan) < 100  # days without a job are empty
+
+
+def test_the_states_of_a_page_are_read_by_their_names(database: Database) -> None:
+    names = [f"row-{number}" for number in range(1, 101)]
+
+    plan = plan_of(database, "statuses_of", names=names)
+
+    assert "periodic_task_pkey" in plan
+    assert 100 == rows_read(plan)
+
+
+def test_what_is_overdue_longest_is_read_by_when_it_was_due(database: Database) -> None:
+    assert "periodic_task_due" in plan_of(database, "latest_due", limit=5)
 
 
 def test_what_is_made_of_late_is_read_by_its_instant(database: Database) -> None:
-    plan = plan_of(database, "activity", seconds=1.0, on_time=32.0)
+    plan = plan_of(database, "activity", seconds=1.0)
 
     assert "_created_at_idx" in plan
     assert not re.search(r"Rows Removed by Filter: \d{4}", plan)

@@ -161,7 +161,7 @@ def test_a_job_at_a_worker_without_our_tracker_is_overdue_until_its_end_is_repor
 
     ((_, _, reason),) = situation.overdue()
 
-    assert reason.endswith("and no worker with our tracker is there, so nobody tells whether it runs")
+    assert reason.endswith("and no worker with our tracker is running, so it is not known whether it runs")
 
 
 def test_a_job_that_only_the_result_backend_tracks_is_not_overdue_before_its_deadline(situation: Situation) -> None:
@@ -199,7 +199,7 @@ def test_a_lost_job_that_no_beat_gives_up_is_overdue(situation: Situation) -> No
         (
             ago(minutes=8),
             timedelta(minutes=8),
-            "job 1 has been running since 11:50:00Z on web-2 (process 815), of which there is no sign of life, "
+            "job 1 has been running since 11:50:00Z on web-2 (process 815), of which no heartbeat is known, "
             "silent past 11:52:00Z: a beat gives it up; no beat has been seen since 11:51:00Z",
         )
     ] == situation.overdue()

@@ -765,9 +765,9 @@ def test_heartbeats_end_with_the_hard_limit(reports: WorkerQueries) -> None:
 
 def test_a_worker_announces_itself_and_leaves(reports: WorkerQueries) -> None:
     node = NodeId.mine()
-    reports.announce(node)
+    reports.announce_node(node)
     reports.database.execute("update pgbeat.node set last_seen_at = last_seen_at - interval '1 minute'")
-    reports.announce(node)
+    reports.announce_node(node)
     (found,) = reports.database.execute("select *, pgbeat.now() - last_seen_at as silence from pgbeat.node")
     assert (str(node), "worker", node.pid, True) == (found.id, found.role, found.pid, found.tracking)
     assert found.silence < timedelta(seconds=5)
@@ -777,7 +777,7 @@ def test_a_worker_announces_itself_and_leaves(reports: WorkerQueries) -> None:
 
 def test_a_worker_that_leaves_removes_no_other_node_and_no_declaration(reports: WorkerQueries) -> None:
     node = NodeId.mine()
-    reports.announce(node)
+    reports.announce_node(node)
     reports.database.execute(
         "insert into pgbeat.node (id, role, hostname, pid, version, started_at, last_seen_at, tracking) "
         "select 'another', role, hostname, pid, version, started_at, last_seen_at, tracking from pgbeat.node"

@@ -82,7 +82,7 @@ def said_by(*patterns: str) -> list[str]:
 
 
 STATEMENTS = {
-    "beat": said_by("postgres/beat_queries.py", "postgres/code_sync_queries.py", "beat/*.py", "measures/*.py"),
+    "beat": said_by("postgres/beat_queries.py", "postgres/code_sync_queries.py", "beat/**/*.py", "measures/*.py"),
     "worker": said_by("postgres/worker_queries.py", "worker/stop/current.py"),
 }
 
@@ -236,6 +236,13 @@ MATRIX = {
     "an author ends a job": ("author", "delete from pgbeat.active_job"),
     "an author rewrites a message": ("author", "update pgbeat.active_job set message = '{}'"),
     "an author marks": ("author", "update pgbeat.periodic_task set marked_by = 'me', marked_at = now()"),
+    "an author marks by the beats' function": ("author", "select pgbeat.mark('me', 15, 10, 5, '{}')"),
+    "a reader marks by the beats' function": ("reader", "select pgbeat.mark('me', 15, 10, 5, '{}')"),
+    "an author confirms": ("author", "select pgbeat.confirm(array[gen_random_uuid()], '{}', 'me')"),
+    "an author starts a job": (
+        "author",
+        "select pgbeat.start(gen_random_uuid(), 0, 0, gen_random_uuid(), 'me', 30, 'app.probe')",
+    ),
     "an author decides what was planned": ("author", "update pgbeat.periodic_task set planned_revision = revision"),
     "an author poses as code": ("author", "update pgbeat.periodic_task set declared = '{}'"),
     "an author chooses the seed of ids": (
@@ -282,6 +289,15 @@ def test_what_a_role_is_not_for_is_refused(untouched: Session, probe: str) -> No
 
     # To alter what one does not own is refused by that name, and so by the same SQLSTATE.
     assert DENIED == refused.pgcode
+
+
+def test_a_stranger_may_call_no_function(owner: Session) -> None:
+    functions = "select oid::regprocedure::text as name from pg_proc where pronamespace = 'pgbeat'::regnamespace "
+    owner.rows("drop role if exists pgbeat_public; create role pgbeat_public")
+    found = owner.rows(functions + "and has_function_privilege('pgbeat_public', oid, 'execute')")
+    owner.rows("drop role pgbeat_public")
+
+    assert [] == found
 
 
 def test_every_column_is_either_the_reader_s_or_hidden_from_him_on_purpose(owner: Session) -> None:

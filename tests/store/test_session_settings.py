@@ -217,7 +217,7 @@ def test_what_an_operator_reads_is_the_same(store: BeatQueries, door: PgBeat) ->
     operators = AdminQueries(store.database)
     longest = operators.longest_waits()
     assert {"max_run_time": timedelta(seconds=90), "countdown": timedelta(seconds=7.25)} == longest
-    activity = operators.activity(60.0, SILENCE)
+    activity = operators.activity(60.0)
     assert timedelta(seconds=1.25) == activity["start_median"] == activity["start_worst"]
     store.database.execute("update pgbeat.periodic_task set next_run_at = pgbeat.now() - interval '26 hours'")
     raised = store.database.run(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import COMMANDS, confirmation, main
+from celery_pgbeat.cli.no_beat import NO_BEAT
 from celery_pgbeat.postgres.engine import normalise_url
 from tests.harness.cli_shapes import SHAPES, fault
 from tests.harness.role import Role
@@ -45,7 +47,8 @@ def beat(migrated_database: str) -> Iterator[PgBeat]:
 
 def done(result: Result, exit_code: int = 0) -> str:
     """Return what was printed to stdout by a command that must end so."""
-    assert (exit_code, "") == (result.exit_code, result.stderr if not exit_code else ""), result.output
+    told = "\n".join(line for line in result.stderr.splitlines() if NO_BEAT not in line)  # no beat runs here
+    assert (exit_code, "") == (result.exit_code, told if not exit_code else ""), result.output
     return result.stdout
 
 
@@ -107,10 +110,13 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
         "limit-group": ("limit-group", "reports", "2"),
         "pause-group": ("pause-group", "reports", "--reason", "stocktaking"),
         "groups": ("groups",),
+        "group": ("group", "list"),
         "resume-group": ("resume-group", "reports"),
         "jobs": ("jobs",),
+        "job": ("job",),
         "import": ("import", str(lines)),
         "upcoming": ("upcoming",),
+        "overdue": ("overdue",),
         "nodes": ("nodes",),
         "top": ("top",),
         "doctor": ("doctor",),
@@ -126,8 +132,11 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
                 "update pgbeat.periodic_task set next_run_at = pgbeat.now() - interval '1 hour' where name = 'nightly'"
             )
             session.rows("update pgbeat.active_job set state = 'running', started_at = pgbeat.now()")
-        begun = [session.value("select id from pgbeat.backfill")] if command == "cancel-backfill" else []
-        result = run(*line, *begun, "--json")
+        begun = {
+            "cancel-backfill": ["select id from pgbeat.backfill"],
+            "job": ["select id from pgbeat.active_job"],
+        }.get(command, [])
+        result = run(*line, *map(session.value, begun), "--json")
         printed = json.loads(result.stdout)
         assert printed, command
         faults[command] = fault(SHAPES[command], printed)
@@ -136,6 +145,51 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
 
 
 # --- add and remove
+
+
+def test_a_pause_in_the_past_is_refused_and_a_resume_says_what_holds_the_row(run: Run, session: Session) -> None:
+    session.insert("nightly", group_name="reports")
+
+    refused = run("pause", "nightly", "--until", "2020-01-01")
+    run("pause-group", "reports")
+
+    assert (1, True) == (refused.exit_code, session.task("nightly")["enabled"])
+    assert (
+        "Error: until is 2020-01-01 00:00:00Z, which is in the past. Give a later time, or none: then the pause lasts "
+        "until it is resumed.\n"
+    ) == refused.stderr
+    assert (
+        "'nightly' was not paused, but its group 'reports' is paused. Resume it with: celery-pgbeat resume-group "
+        "reports\n"
+    ) == done(run("resume", "nightly"))
+
+
+def test_health_says_what_became_of_the_beats(run: Run, session: Session) -> None:
+    def beats() -> str:
+        result = run("health", "--only", "beats")
+        (line,) = (line for line in result.stdout.splitlines() if line.startswith("beats"))
+        return f"{result.exit_code} {' '.join(line.split())}"
+
+    assert "3 beats FAILED no beat has ever run: start one with `celery -A app beat`" == beats()
+    session.rows("insert into pgbeat.stopped_beat values ('old', 'host', '2026-11-23 10:00Z')")
+    assert (
+        "3 beats FAILED all beats were stopped, the last at 2026-11-23 10:00:00Z: start one with `celery -A app beat`"
+    ) == beats()
+    announce(session, "a-beat", silent="50 seconds")
+    assert "3 beats FAILED no beat is alive, the last heartbeat was 50 s ago" == beats()
+    announce(session, "another", silent="2 seconds")
+    assert "0 beats ok 1 alive, the last heartbeat 2 s ago" == beats()
+
+
+def test_health_says_whether_a_run_is_overdue(run: Run, session: Session) -> None:
+    def lag() -> str:
+        (line,) = (line for line in run("health").stdout.splitlines() if line.startswith("lag"))
+        return " ".join(line.split())
+
+    assert "lag ok no run is overdue (limit: 32 s)" == lag()
+    session.insert("late")
+    session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now() - interval '90 seconds'")
+    assert "lag FAILED a run has been due for 90 s (limit: 32 s)" == lag()
 
 
 def test_a_row_is_created_changed_and_left_alone(run: Run, session: Session) -> None:
@@ -470,10 +524,12 @@ def test_a_file_may_begin_with_a_byte_order_mark_but_must_be_text(run: Run, sess
 
 
 def test_the_commands_say_that_the_schema_is_missing(database: str) -> None:
+    shown = normalise_url(database).set(drivername="postgresql").render_as_string(hide_password=True)
+
     for words in (["nodes"], ["list"], ["export"], ["top", "--once"], ["add", "x", "--task", "y"], ["import", "-"]):
         result = CliRunner().invoke(main, ["--url", database, *words], input='{"name": "x", "task": "y"}')
 
-        assert (1, True) == (result.exit_code, "run `celery-pgbeat migrate`" in result.stderr)
+        assert (1, True) == (result.exit_code, f"run `celery-pgbeat --url {quote(shown)} migrate`" in result.stderr)
 
 
 def test_what_the_database_refuses_undoes_the_whole_import(run: Run, session: Session) -> None:
@@ -791,7 +847,7 @@ def test_one_frame_shows_beats_rates_and_what_is_late(run: Run, well: Session) -
     shown = done(run("top", "--once"))
 
     assert "1 beat, 1 worker" in shown
-    assert "last 10 s: 0.7 jobs/s made, 0.0/s started; of them 5 succeeded, 2 failed, 0 skipped" in shown
+    assert "last 10 s: 0.7 jobs/s made, 0.0/s started\nof them 5 succeeded, 2 failed, 0 skipped\n" in shown
     assert "1 late, the first for 9" in shown
-    assert "OVERDUE\nlate " in shown
+    assert "OVERDUE\nNAME  LATE BY  MARKED BY\nlate  9" in shown
     assert 0.7 == pytest.approx(answer(run("top", "--json"))["made_per_second"], abs=0.3)

@@ -78,6 +78,9 @@ REFUSED = {
     "": "not a schedule: write cron (*/5 * * * *), an interval (every 30s), ISO 8601 (R/PT1H, 2026-12-09), "
     "a calendar event (Mon..Fri 09:00), RRULE:... or solar: ...",
     "30s": "not a schedule: did you mean 'every 30s'?",
+    "300": "not a schedule: did you mean 'every 300s'?",
+    "cron: 300": "not a schedule: did you mean 'every 300s'?",
+    "0": "cron has 5, 6 or 7 fields, not 1",
     "*/5 * * * é": "'é' is not an ASCII character",
     "*" * 251: "longer than 250 characters",
 }
@@ -151,7 +154,10 @@ REFUSED_WINDOWS = {
     "weekend": "'weekend' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
     f"{NIGHT};": "'' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
     f"{NIGHT}; ;{NIGHT}": "'' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
-    "0 0 * * * 5h": "'0 0 * * * 5h' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
+    "0 0 * * * 5h": "a duration must be in ISO 8601: write PT5H instead of '5h'",
+    "cron: 0 22 * * fri 58H": "a duration must be in ISO 8601: write PT58H instead of '58H'",
+    "daily 2d": "a duration must be in ISO 8601: write P2D instead of '2d'",
+    "5h": "'5h' is not a schedule and a duration, such as cron: 0 0 * * * PT5H",
     "it's over": '"it\'s over" is not a schedule and a duration, such as cron: 0 0 * * * PT5H',
     "0 25 * * * PT5H": "hour 25 is not in 0-23",
     f"{NIGHT};  0 25 * * *   PT5H": "hour 25 is not in 0-23",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,13 +21,20 @@ from click.testing import CliRunner, Result
 
 from celery_pgbeat import __version__, errors
 from celery_pgbeat.api import Job, PeriodicTask, PgBeat, Upcoming
-from celery_pgbeat.cli import COMMANDS, main, output, pgbeat
-from celery_pgbeat.cli.list import state_of
+from celery_pgbeat.cli import COMMANDS, FLAT_NAMES, main, pgbeat
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 
 AT = datetime(2026, 12, 7, 3, tzinfo=timezone.utc)
 OUT_OF_REACH = "postgresql://shop:hush@127.0.0.1:1/shop"
-READ = {"page_of_tasks", "page_of_jobs"}  # what operators' statements answer, not the Python door
+READ = {"page_of_tasks", "page_of_jobs", "statuses_of", "clock"}  # what operators' statements answer
+STATUS: dict[str, Any] = {
+    "state": "waiting",
+    "last_state": "failed",
+    "last_scheduled_for": AT - timedelta(hours=3),
+    "lateness": None,
+    "failures": 1,
+}
+QUIET: dict[str, Any] = {"clock": AT - timedelta(minutes=4), "page_of_jobs": []}
 
 
 def row(**columns: Any) -> PeriodicTask:
@@ -79,12 +87,16 @@ def job(**columns: Any) -> Job:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     monkeypatch.delenv("PGBEAT_URL", raising=False)
+    monkeypatch.setattr(AdminQueries, "refused_declarations", lambda *_, **__: [])
 
     def invoke(*arguments: str, **answers: Any) -> Result:
         """Run the shell door on a Python door, or statements of operators, that give these answers, or raise them."""
+        if answers:
+            monkeypatch.setattr(AdminQueries, "statuses_of", lambda _, names: dict.fromkeys(names, STATUS))
+            answers = {**QUIET, **answers}
         for method, answer in answers.items():
             monkeypatch.setattr(AdminQueries if method in READ else PgBeat, method, _answering(answer))
-        url = ("--url", OUT_OF_REACH) if READ & answers.keys() else ()
+        url = ("--url", OUT_OF_REACH) if answers else ()
         return CliRunner().invoke(main, [*url, *arguments])
 
     return invoke
@@ -117,7 +129,7 @@ def test_the_help_names_every_command_and_the_exit_codes(run: Callable[..., Resu
     result = run("--help")
 
     assert result.exit_code == 0
-    assert all(name in result.output for name in COMMANDS)
+    assert all(name in result.output for name in COMMANDS if name not in FLAT_NAMES)
     assert "3 unhealthy" in " ".join(result.output.split())
 
 
@@ -134,9 +146,16 @@ def test_the_help_loads_no_command() -> None:
     assert found.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "demo"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(name for name in COMMANDS if name not in ("demo", "group", "backfill")),
+        *(f"group {name}" for name in ("list", "limit", "pause", "resume", "remove")),
+        *(f"backfill {name}" for name in ("start", "list", "cancel")),
+    ],
+)
 def test_every_command_has_its_help_and_prints_json(run: Callable[..., Result], name: str) -> None:
-    result = run(name, "--help")
+    result = run(*name.split(), "--help")
 
     assert result.exit_code == 0
     assert "--json" in result.output
@@ -225,20 +244,20 @@ def test_a_list_is_a_readable_table(run: Callable[..., Result]) -> None:
 
     heading, first, second = result.stdout.splitlines()
     assert heading.split("  ")[0] == "NAME"
-    assert first.split() == [
+    assert re.split("  +", first) == [
         "nightly",
-        "shop.report",
-        "0",
-        "3",
-        "*",
-        "*",
-        "*",
-        "2026-12-07",
-        "03:00:00Z",
         "waiting",
+        "in 4 min",
+        "2026-12-07 03:00:00Z",
+        "failed",
+        "3 h ago",
+        "2026-12-07 00:00:00Z",
+        "0 3 * * *",
+        "shop.report",
         "sql",
+        "-",
     ]
-    assert second.startswith("x" * 47 + "…")
+    assert second.startswith("x" * 60 + "  waiting  -  ")
     assert first.index("shop.report") == second.index("shop.report") == heading.index("TASK")
     assert result.stderr == ""
 
@@ -249,22 +268,6 @@ def test_a_full_page_says_how_to_get_the_next(run: Callable[..., Result]) -> Non
     assert result.stderr == "There may be more: --after 'b c'\n"
 
 
-@pytest.mark.parametrize(
-    ("columns", "state"),
-    [
-        ({}, "waiting"),
-        ({"enabled": False}, "paused"),
-        ({"enabled": False, "paused_until": AT}, "paused until 2026-12-07 03:00:00Z"),
-        ({"problem": "why"}, "problem"),
-        ({"next_run_at": None, "planned_revision": 0}, "to be planned"),
-        ({"next_run_at": None}, "finished"),
-        ({"next_run_at": None, "schedule": None}, "on demand"),
-    ],
-)
-def test_a_state_is_a_word_or_two(columns: dict[str, Any], state: str) -> None:
-    assert state_of(row(**columns)) == state
-
-
 def test_a_name_cannot_speak_to_the_terminal(run: Callable[..., Result]) -> None:
     result = run("list", page_of_tasks=[stored(name="\x1b[31mred\n")])
 
@@ -272,18 +275,45 @@ def test_a_name_cannot_speak_to_the_terminal(run: Callable[..., Result]) -> None
     assert "\\x1b[31mred\\n" in result.stdout
 
 
-def test_one_row_is_shown_with_what_is_known_of_it(run: Callable[..., Result]) -> None:
-    lines = dict(line.split(maxsplit=1) for line in run("show", "nightly", get=row()).stdout.splitlines())
+def test_one_row_is_shown_with_its_state_first_and_without_what_nobody_has_set(run: Callable[..., Result]) -> None:
+    assert (
+        "state         waiting\n"
+        "name          nightly\n"
+        "task          shop.report\n"
+        "runs          at 03:00\n"
+        "schedule      0 3 * * *\n"
+        "next run      2026-12-07 03:00:00Z (in 4 min)\n"
+        "last job      none yet\n"
+        'args          [{"__type__": "datetime", "__value__": "2026-12-07T03:00:00+00:00"}]\n'
+        "max_run_time  0:30:00\n"
+        "managed_by    sql\n"
+        "created_at    2026-12-07 03:00:00Z\n"
+        "updated_at    2026-12-07 03:00:00Z\n"
+    ) == run("show", "nightly", get=row()).stdout
 
-    assert lines["schedule"] == "0 3 * * *"
-    assert lines["max_run_time"] == "0:30:00"
-    assert "queue" not in lines
+
+def test_a_row_is_shown_with_its_last_job_and_its_problem(run: Callable[..., Result]) -> None:
+    failed = job(state="failed", reason=None, started_at=AT, finished_at=AT + timedelta(seconds=3), error="KeyError: 1")
+
+    shown = run("show", "nightly", get=row(problem="why"), page_of_jobs=[asdict(failed)]).stdout
+
+    assert (
+        f"last job      failed, scheduled for 2026-12-07 03:00:00Z (in 4 min), ran 3.00 s: {UUID(int=7)}\n"
+        "error         KeyError: 1\n"
+        "problem       why\n"
+    ) in shown
+
+
+def test_all_columns_of_a_row_are_shown_if_they_are_asked_for(run: Callable[..., Result]) -> None:
+    lines = dict(line.split(maxsplit=1) for line in run("show", "nightly", "--all", get=row()).stdout.splitlines())
+
+    assert ("1", "default", "skip") == (lines["planned_revision"], lines["dst"], lines["overlap"])
 
 
 def test_json_has_every_column_in_plain_types(run: Callable[..., Result]) -> None:
     shown = json.loads(run("show", "nightly", "--json", get=row()).stdout)
 
-    assert set(shown) == set(PeriodicTask.__dataclass_fields__)
+    assert set(shown) == {*PeriodicTask.__dataclass_fields__, *STATUS, "description", "last_job"}
     assert (shown["next_run_at"], shown["max_run_time"], shown["queue"]) == ("2026-12-07T03:00:00+00:00", 1800, None)
     assert shown["args"] == [{"__type__": "datetime", "__value__": "2026-12-07T03:00:00+00:00"}]
 
@@ -294,6 +324,40 @@ def test_jobs_are_listed_with_the_reason_why_they_were_skipped(run: Callable[...
     assert "00000000-0000-0000-0000-000000000007" in result.stdout
     assert "skipped (overlap)" in result.stdout
     assert json.loads(run("jobs", "--json", page_of_jobs=[asdict(job())]).stdout)[0]["id"] == str(UUID(int=7))
+
+
+@pytest.mark.parametrize(
+    ("columns", "lateness", "duration"),
+    [
+        ({"started_at": AT + timedelta(seconds=2), "finished_at": AT + timedelta(seconds=5)}, 2, 3),
+        ({"started_at": AT - timedelta(minutes=10)}, -600, 360),  # it runs, and it is four minutes to AT
+        ({"started_at": AT, "finished_at": AT, "origin": "backfill"}, None, 0),
+        ({}, None, None),
+    ],
+)
+def test_a_job_knows_how_late_it_started_and_how_long_it_took(
+    run: Callable[..., Result], columns: dict[str, Any], lateness: int | None, duration: int | None
+) -> None:
+    (shown,) = json.loads(run("jobs", "--json", page_of_jobs=[asdict(job(**columns))]).stdout)
+
+    assert (lateness, duration) == (shown["lateness"], shown["duration"])
+
+
+def test_jobs_of_several_states_are_asked_for_with_commas_or_again(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def page(_self: Any, **filters: Any) -> list[Any]:
+        asked.append((filters["states"], filters["pattern"]))
+        return []
+
+    monkeypatch.setattr(AdminQueries, "page_of_jobs", page)
+    monkeypatch.setattr(AdminQueries, "clock", lambda _: AT)
+    for words in (["--state", "running, failed", "--state", "lost"], ["--like", "*mail%"]):
+        CliRunner().invoke(main, ["--url", OUT_OF_REACH, "jobs", *words])
+
+    assert [(["running", "failed", "lost"], None), (None, "%mail%")] == asked
 
 
 def test_jobs_know_their_states(run: Callable[..., Result]) -> None:
@@ -317,9 +381,9 @@ def test_what_runs_next_is_a_table(run: Callable[..., Result]) -> None:
     runs = [run_of(), run_of("by\nhand", planned_for=None)]
 
     assert (
-        "NAME      NEXT RUN, Asia/Tokyo           PLANNED FOR, Asia/Tokyo\n"
-        "nightly   Mon 2026-12-07 12:00:00+09:00  Mon 2026-12-07 12:00:00+09:00\n"
-        "by\\nhand  Mon 2026-12-07 12:00:00+09:00  -\n"
+        "NAME      DUE       NEXT RUN                   PLANNED FOR\n"
+        "nightly   in 4 min  2026-12-07 12:00:00+09:00  2026-12-07 12:00:00+09:00\n"
+        "by\\nhand  in 4 min  2026-12-07 12:00:00+09:00  -\n"
     ) == run("upcoming", "--timezone", "Asia/Tokyo", upcoming=runs).stdout
     assert {
         "name": "by\nhand",
@@ -351,9 +415,9 @@ def test_the_coming_runs_of_one_row_are_shown_with_what_moved_them(run: Callable
         "jitter       0:05:00\n"
         "run_count    1\n"
         "\n"
-        "Europe/Berlin                      UTC                       PLANNED FOR, Europe/Berlin     NOTE\n"
-        "Mon 2026-12-07 04:00:00+01:00      2026-12-07 03:00:00Z\n"
-        "Mon 2026-12-07 06:00:00.005+01:00  2026-12-07 05:00:00.005Z  Mon 2026-12-07 04:00:00+01:00  why\n"
+        "Europe/Berlin                  UTC                   MOVED FROM                     NOTE\n"
+        "Mon 2026-12-07 04:00:00+01:00  2026-12-07 03:00:00Z  -                              -\n"
+        "Mon 2026-12-07 06:00:00+01:00  2026-12-07 05:00:00Z  Mon 2026-12-07 04:00:00+01:00  why\n"
     ) == result.stdout
 
 
@@ -383,7 +447,10 @@ def test_the_coming_runs_of_one_row_are_json_with_its_meaning(run: Callable[...,
         ({}, "its bounds and blackout windows leave no occurrence"),
     ],
 )
-def test_a_row_without_coming_runs_says_why(run: Callable[..., Result], columns: dict[str, Any], why: str) -> None:
+def test_a_row_without_coming_runs_says_why(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, columns: dict[str, Any], why: str
+) -> None:
+    monkeypatch.setitem(STATUS, "state", f"running, {why}" if columns else "running")
     result = run("upcoming", "nightly", get=row(dst="default", **columns), upcoming=[])
 
     assert (0, f"No further run: {why}.") == (result.exit_code, result.stdout.splitlines()[-1])
@@ -408,11 +475,11 @@ def test_a_pause_until_no_instant_is_wrong_usage(run: Callable[..., Result]) -> 
     result = run("pause", "x", "--until", "soon")
 
     assert result.exit_code == 2
-    assert "'soon' is not a date-time such as" in result.stderr
+    assert "'soon' is not an instant: write ISO 8601" in result.stderr
 
 
 def test_a_resumed_and_a_triggered_row_are_confirmed(run: Callable[..., Result]) -> None:
-    assert run("resume", "x", resume=row()).stdout == "Resumed 'x'.\n"
+    assert run("resume", "x", get=row(enabled=False), resume=row()).stdout == "Resumed 'nightly'.\n"
     assert run("trigger", "x", trigger=UUID(int=7)).stdout == f"Triggered 'x': job {UUID(int=7)}\n"
     assert json.loads(run("trigger", "x", "--json", trigger=UUID(int=7)).stdout) == {
         "periodic_task": "x",
@@ -420,16 +487,39 @@ def test_a_resumed_and_a_triggered_row_are_confirmed(run: Callable[..., Result])
     }
 
 
-def test_colour_is_for_terminals_only(run: Callable[..., Result]) -> None:
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({}, "'nightly' was not paused."),
+        (
+            {"group_paused": True, "group_name": "the reports"},
+            "'nightly' was not paused, but its group 'the reports' is paused. Resume it with: celery-pgbeat "
+            "resume-group 'the reports'",
+        ),
+        ({"problem": "no zone\nX"}, "'nightly' was not paused, but it cannot be planned: no zone\\nX"),
+        (
+            {"next_run_at": None, "schedule": None},
+            "'nightly' was not paused, but it has no schedule. Start it with: celery-pgbeat trigger nightly",
+        ),
+        ({"next_run_at": None}, "'nightly' was not paused, but it is finished: its schedule has no further run."),
+        ({"next_run_at": None, "planned_revision": 0}, "'nightly' was not paused."),
+    ],
+)
+def test_a_resume_says_if_nothing_was_paused_and_what_else_keeps_the_row_still(
+    run: Callable[..., Result], columns: dict[str, Any], said: str
+) -> None:
+    still = row(**columns)
+
+    assert f"{said}\n" == run("resume", "x", get=still, resume=still).stdout
+
+
+def test_colour_is_for_terminals_only_and_not_for_those_who_want_none(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STATUS, "state", "problem")
     plain = run("list", page_of_tasks=[stored(problem="why")])
-    coloured = CliRunner().invoke(main, ["--url", OUT_OF_REACH, "list"], color=True)
+    words = ["--url", OUT_OF_REACH, "list"]
 
     assert "\x1b[" not in plain.output
-    assert "\x1b[31mproblem" in coloured.output
-
-
-def test_coloured_cells_stand_in_line_with_plain_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    output.print_table(("A", "B"), [("red x", "1"), ("plain", "2")], {"red": "red"})
-
-    lines = [click.unstyle(line) for line in capsys.readouterr().out.splitlines()]
-    assert ["A      B", "red x  1", "plain  2"] == lines
+    assert "\x1b[31mproblem" in CliRunner().invoke(main, words, color=True).output
+    assert "\x1b[" not in CliRunner().invoke(main, words, color=True, env={"NO_COLOR": "1"}).output

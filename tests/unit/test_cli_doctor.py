@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +20,7 @@ from celery_pgbeat.errors import DatabaseUnavailable, SchemaMissing
 from celery_pgbeat.settings import Settings
 
 OUT_OF_REACH = "postgresql://shop:hush@127.0.0.1:1/shop"
+AT = datetime(2026, 12, 7, tzinfo=timezone.utc)
 
 
 class Told:
@@ -52,7 +53,7 @@ def test_a_redis_without_time_limits_is_noted_and_one_with_them_switched_off_is_
     switched_off = list(app.broker(waits(), shop(broker_transport_options={"socket_timeout": None})))
 
     assert [NOTE] == [found.severity for found in noted]
-    assert ["error: socket_timeout is off: a frozen Redis blocks a beat for ever."] == brief(switched_off)
+    assert ["error: socket_timeout is off: a frozen Redis blocks a beat forever."] == brief(switched_off)
     assert [] == list(app.broker(waits(), shop(broker_transport_options={"socket_timeout": 5})))
 
 
@@ -253,6 +254,26 @@ def test_the_patience_with_what_hangs_is_beyond_what_counts_as_on_time() -> None
 
     assert [] == list(work.stuck(operators, Settings()))  # type: ignore[arg-type]
     assert [Settings().on_time + work.PATIENCE] == asked
+
+
+@pytest.mark.parametrize(
+    ("waited", "beats", "told"),
+    [
+        (timedelta(minutes=2), 1, "note: Still to be planned: 2000 rows, "),
+        (timedelta(minutes=11), 1, "error: Not planned: 2000 rows, "),
+        (timedelta(minutes=2), 0, "error: Not planned: 2000 rows, "),
+    ],
+)
+def test_rows_that_living_beats_are_still_planning_are_only_a_note(waited: timedelta, beats: int, told: str) -> None:
+    row = {"number": 2000, "name": "x", "since": AT, "detail": None}
+    beat = {"role": "beat", "alive": True, "now": AT + waited}
+    operators: Any = Told(
+        stuck={"unplanned": row}, nodes=[{**beat, "alive": False}, {**beat, "role": "worker"}, *[beat] * beats]
+    )
+
+    (found,) = brief(work.stuck(operators, Settings()))
+
+    assert found.startswith(told)
 
 
 def test_a_server_without_autovacuum_is_one_finding_not_one_for_each_table() -> None:

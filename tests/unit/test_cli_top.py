@@ -40,15 +40,17 @@ def frame(activity: dict[str, Any] | None = None, **lists: Any) -> Frame:
 
 
 def lines(shown: Frame) -> list[str]:
-    return [line for line, _ in shown.table()]
+    return [line for line, _ in shown.table(80)]
 
 
 def test_a_quiet_frame_has_no_lists() -> None:
     assert [
-        "2026-12-07 03:00:00Z  here",
+        "2026-12-07 03:00:00Z",
+        "here",
         "0 beats, 0 workers",
         "jobs: none",
-        "last 10 s: 0.0 jobs/s made, 0.0/s started; of them 0 succeeded, 0 failed, 0 skipped",
+        "last 10 s: 0.0 jobs/s made, 0.0/s started",
+        "of them 0 succeeded, 0 failed, 0 skipped",
         "nothing is late; next run -",
     ] == lines(frame())
 
@@ -68,13 +70,13 @@ def test_a_busy_frame_shows_rates_lateness_and_who_is_silent() -> None:
 
     shown = lines(frame(busy, nodes=[BEAT, worker, {**worker, "alive": False}]))
 
-    assert "1 beat, 1 worker, 1 silent, 1 without tracker" == shown[1]
-    assert "jobs: 1 pending, 3 running" == shown[2]
-    assert shown[3].startswith("last 10 s: 123.4 jobs/s made, 120.0/s started")
-    assert shown[3].endswith("started after 0.01 s, 95 % after 2.50 s")
-    assert "2 late, the first for 95 s; next run 2026-12-07 03:00:00Z" == shown[4]
-    assert ["beat", "host\\x1b[31m", "7", "alive", "3", "s", "ago", "2"] == shown[7].split()
-    assert "blind" in shown[8]
+    assert "1 beat, 1 worker, 1 silent, 1 without tracker" == shown[2]
+    assert "jobs: 1 pending, 3 running" == shown[3]
+    assert "last 10 s: 123.4 jobs/s made, 120.0/s started: after 0.01 s, 95 % after 2.50 s" == shown[4]
+    assert "2 late, the first for 95 s; next run 2026-12-07 03:00:00Z (now)" == shown[6]
+    assert ["beat", "host\\x1b[31m", "7", "alive", "3", "s", "ago", "-", "2"] == shown[9].split()
+    assert "blind" in shown[10]
+    assert max(map(len, shown)) <= 80
 
 
 def test_lists_name_what_is_overdue_runs_and_cannot_be_planned() -> None:
@@ -88,17 +90,25 @@ def test_lists_name_what_is_overdue_runs_and_cannot_be_planned() -> None:
         )
     )
 
-    assert ["OVERDUE", "RUNNING LONGEST", "PROBLEMS"] == [line for line in shown if line.isupper()]
-    assert [["late", "60", "s", "marked", "by", "-"], ["slow", "60", "s", "w"], ["bad", "no", "such", "zone"]] == [
-        line.split() for line in shown[-7:] if line and not line.isupper()
-    ]
+    assert [
+        ["OVERDUE", "NAME  LATE BY", "late  60 s"],
+        ["RUNNING LONGEST", "NAME  FOR   WORKER", "slow  60 s  w"],
+        ["PROBLEMS", "NAME  PROBLEM", "bad   no such zone"],
+    ] == [section.splitlines() for section in "\n".join(shown).split("\n\n")[1:]]
+
+
+def test_a_row_that_no_beat_has_marked_says_nothing_of_a_mark() -> None:
+    late = {"name": "late", "next_run_at": NOW, "marked_by": None}
+
+    assert "MARKED" not in "".join(lines(frame(overdue=[late])))
+    assert "host:7" in lines(frame(overdue=[{**late, "marked_by": "host:boot:4:7:1:ab"}]))[-1]
 
 
 def test_what_is_wrong_is_red() -> None:
-    coloured = dict(frame({"failed": 1, "late": 1, "late_since": NOW}).table())
+    coloured = dict(frame({"failed": 1, "late": 1, "late_since": NOW}).table(80))
 
     assert ["red", "red", "red"] == [colour for colour in coloured.values() if colour]
-    assert [] == [colour for _, colour in frame(nodes=[BEAT]).table() if colour]
+    assert [] == [colour for _, colour in frame(nodes=[BEAT]).table(80) if colour]
 
 
 def test_it_looks_again_waits_for_the_database_and_ends_with_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:

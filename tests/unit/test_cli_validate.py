@@ -35,10 +35,10 @@ def test_a_schedule_is_shown_with_its_meaning_and_its_next_occurrences() -> None
         "timezone     Europe/Berlin\n"
         "\n"
         "Europe/Berlin                  UTC                   NOTE\n"
-        "Sat 2027-03-27 02:30:00+01:00  2027-03-27 01:30:00Z\n"
+        "Sat 2027-03-27 02:30:00+01:00  2027-03-27 01:30:00Z  -\n"
         "Sun 2027-03-28 03:00:00+02:00  2027-03-28 01:00:00Z  the clocks go forward from 02:00 to 03:00: "
         "02:30 does not exist, so it runs right after\n"
-        "Mon 2027-03-29 02:30:00+02:00  2027-03-29 00:30:00Z\n"
+        "Mon 2027-03-29 02:30:00+02:00  2027-03-29 00:30:00Z  -\n"
         "\n"
         "Croniter would run at other instants, first Sun 2027-10-31 02:30:00+01:00 instead of "
         "Mon 2027-11-01 02:30:00+01:00: the clocks go back on 2027-10-31: times that come twice run in the first pass "
@@ -131,7 +131,7 @@ def test_a_grid_begins_at_a_whole_second() -> None:
 @pytest.mark.parametrize(
     ("text", "end"),
     [
-        ("2020-01-01", "Finished: it never occurs again; the last time was Wed 2020-01-01 00:00:00+00:00."),
+        ("2020-01-01", "Finished: it never occurs again; the last time was Wed 2020-01-01 00:00:00Z."),
         ("R5/2027-03-25/P1D", "Then it is finished: it never occurs again."),
         ("CRON_TZ=UTC 0 0 0 1 1 * 2199", "Then it is finished: it never occurs again."),
     ],
@@ -220,6 +220,28 @@ def test_who_forgets_that_it_is_a_window_is_told() -> None:
 
     assert 1 == result.exit_code
     assert "It is a valid blackout window: add --window." == result.stderr.splitlines()[-1]
+
+
+def test_who_writes_the_duration_of_a_window_as_an_interval_is_told() -> None:
+    as_schedule, as_window = validate("0 22 * * fri 58h"), validate("0 22 * * fri 58h", "--window")
+
+    advice = "a duration must be in ISO 8601: write PT58H instead of '58h'"
+    assert f"If it is a blackout window: {advice}, and add --window." == as_schedule.stderr.splitlines()[-1]
+    assert f"Error: '0 22 * * fri 58h': {advice}" == as_window.stderr.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["300"], "did you mean 'every 300s'?"),
+        (["@daily", "--timezone", "Berlin"], "did you mean 'Europe/Berlin'?"),
+        (["@daily", "--timezone", "+02:00"], "'Etc/GMT-2', which is always +02:00"),
+    ],
+)
+def test_what_may_have_been_meant_is_said(arguments: list[str], said: str) -> None:
+    result = validate(*arguments)
+
+    assert (1, True) == (result.exit_code, said in result.stderr)
 
 
 def test_under_celery_a_schedule_is_shown_in_the_zone_of_the_app() -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args, get_type_hints
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -16,8 +16,9 @@ from celery.beat import BeatLazyFunc
 from celery.schedules import BaseSchedule, crontab, schedule
 from celery.utils.time import remaining
 
+import celery_pgbeat
 from celery_pgbeat import cron, every
-from celery_pgbeat.columns import DECLARED
+from celery_pgbeat.columns import DECLARED, PeriodicTask
 from celery_pgbeat.declare import KNOWN_OPTIONS, Columns, Definition, Timing, app_timezone, define, task_of, timing_of
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.declare.columns import READERS
@@ -152,18 +153,6 @@ def test_solar_is_written_with_its_place() -> None:
     assert timing_of(solar()).text == "solar: sunset 52.52 13.4"
 
 
-def test_a_schedule_class_of_ones_own_is_refused_with_the_way_out() -> None:
-    class Lunar(BaseSchedule):
-        pass
-
-    class MyCrontab(crontab):
-        pass
-
-    for own in (Lunar(), MyCrontab()):
-        with pytest.raises(InvalidSchedule, match=r"decides in Python when it is due.*write it as cron"):
-            timing_of(own)
-
-
 @pytest.mark.parametrize(
     "wrong", [0, -1, float("nan"), float("inf"), True, 1e300, timedelta(0), timedelta(days=40_000)]
 )
@@ -213,8 +202,13 @@ def test_a_signature_of_several_tasks_and_a_plain_function_are_refused(app: Cele
     def add(x: int) -> int:
         return x
 
-    with pytest.raises(InvalidPeriodicTask, match="task is a chain"):
+    with pytest.raises(
+        InvalidPeriodicTask, match="task is a chain; a row holds the call of one task: call a small task"
+    ):
         task_of(chain(add.s(1), add.s()))
+    app.add_periodic_task(60, chain(add.s(1), add.s()), name="both")
+    with pytest.raises(InvalidPeriodicTask, match=r"task is 'celery\.chain', which is not a real task; a row holds"):
+        task_of(app.conf.beat_schedule["both"]["task"])
     with pytest.raises(InvalidPeriodicTask, match="neither a Celery task nor the name of one"):
         task_of(lambda: None)
 
@@ -246,7 +240,7 @@ def test_json_that_only_looks_like_a_celery_type_is_left_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"args": [1, object()]}, r"args\[1\] is a object that is not JSON"),
+        ({"args": [1, object()]}, r"args\[1\] is an object that is not JSON"),
         ({"kwargs": {"when": lambda: None}}, r"kwargs\['when'\] is a function that is not JSON"),
         ({"kwargs": {"share": float("nan")}}, r"kwargs\['share'\] .* not JSON compliant"),
         ({"kwargs": {1: 2}}, "kwargs has the key 1"),
@@ -270,6 +264,8 @@ def test_json_that_only_looks_like_a_celery_type_is_left_as_it_is() -> None:
         ({"options": {"time_limit": 10**400}}, r"is 10{76}\.\.\., not a number of seconds from 0 to 31622400"),
         ({"priority": True}, "priority is True, not a whole number"),
         ({"overlap": "maybe"}, "overlap is 'maybe', not one of skip, buffer_one, buffer_all"),
+        ({"overlap": "skp"}, "terminate_other, allow. Did you mean 'skip'?"),
+        ({"on_lost": "re-run"}, "on_lost is 're-run', not one of give_up, rerun. Did you mean 'rerun'?"),
         ({"overlap": None}, "overlap is None; leave it out for the default, 'skip'"),
         ({"catchup": "some"}, "catchup is 'some', not one of none, latest, earliest, all"),
         ({"catchup_limit": 0}, "catchup_limit is 0, not at least 1"),
@@ -466,12 +462,33 @@ def test_a_record_holds_json_that_is_equal_for_equal_declarations() -> None:
 
 def test_the_types_of_the_arguments_name_the_columns_of_the_table() -> None:
     assert list(Columns.__annotations__) == list(READERS)
+    assert Columns is celery_pgbeat.Columns
     assert set(READERS) == set(DECLARED) - {"name", "task", "schedule", "managed_by"}
+
+
+def test_the_types_of_the_arguments_name_the_values_of_the_columns() -> None:
+    choices = {name: tuple(column.choices) for name, column in DECLARED.items() if column.choices}
+
+    for of in (Columns, PeriodicTask):
+        hints = get_type_hints(of)
+        assert choices == {name: get_args(hints[name]) for name in choices}
 
 
 def test_a_definition_has_the_columns_of_the_table_and_no_other_attribute() -> None:
     assert set(row().values) == set(row().record()) == set(DECLARED)
     assert not hasattr(row(), "colour")
+
+
+@pytest.mark.parametrize("option", ["link", "link_error", "chain", "chord"])
+def test_an_option_that_starts_other_tasks_is_refused_with_the_way_out(app: Celery, option: str) -> None:
+    @app.task(shared=False, name="shop.add")
+    def add(x: int) -> int:
+        return x
+
+    said = f"options has '{option}', and a row holds the call of one task: call a small task of your own"
+    for declare in (lambda: row(options={option: add.s(1)}), lambda: row(task=add.s(1).set(**{option: add.s(2)}))):
+        with pytest.raises(InvalidPeriodicTask, match=said):
+            declare()
 
 
 def test_no_option_is_known_that_names_links_or_carries_live_objects() -> None:
@@ -491,10 +508,10 @@ def test_the_zone_of_an_app_is_a_name(app: Celery) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (5, "the entry is a int, not a dict"),
+        (5, "the entry is an int, not a dict"),
         ({"task": "t", "shedule": 5}, "has 'shedule', which is none of Celery's keys. Did you mean 'schedule'?"),
         ({"task": "t"}, "has no 'schedule'"),
-        ({"task": "t", "schedule": 5, "pgbeat": 5}, "'pgbeat' is a int, not a dict of columns"),
+        ({"task": "t", "schedule": 5, "pgbeat": 5}, "'pgbeat' is an int, not a dict of columns"),
         ({"task": "t", "schedule": 5, "pgbeat": {"args": [1]}}, "'pgbeat' has 'args': set it in the entry itself"),
     ],
 )

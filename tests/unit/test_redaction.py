@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from celery_pgbeat.api.exchange import EMPTY, differences, line_of
 from celery_pgbeat.beat.entries import RowEntry
-from celery_pgbeat.beat.send.messages import JobEntry, Refusal, options_of
+from celery_pgbeat.beat.send.messages import JobEntry, Refusal, Refused, options_of
 from celery_pgbeat.beat.send.orders import order_of_recovered, outgoing_job
 from celery_pgbeat.cli import main
 from celery_pgbeat.cli.output import row_as_dict
@@ -186,9 +186,11 @@ def test_the_shell_does_not_quote_sensitive_arguments_that_are_wrong(column: str
 
 def test_a_refusal_says_the_class_of_an_error_and_of_others_its_text_too() -> None:
     error = Leak(SECRET)
+    refused = Refusal(uuid.uuid4(), "nightly", error, sensitive=True, what=Refused.BY_BROKER)
 
-    assert f"Leak: {SECRET}" == Refusal(uuid.uuid4(), "open", error).reason == error_text(error)
-    assert f"Leak: {MASK}" == Refusal(uuid.uuid4(), "nightly", error, sensitive=True).reason
+    assert f"Leak: {SECRET}" == error_text(error)
+    assert f"its message cannot be made: Leak: {SECRET}" == Refusal(uuid.uuid4(), "open", error).reason
+    assert f"refused by the broker: Leak: {MASK}" == refused.reason
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from types import ModuleType
 from typing import Any
 
 import pytest
+from celery import Celery
 from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, InvalidSetting, MissingDriver
@@ -12,6 +14,7 @@ from celery_pgbeat.postgres import engine
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.suggestions import question
 from tests.harness.values import nested
 
 URL = "postgresql://shop:s3cret@localhost/shop"
@@ -204,6 +207,53 @@ def test_a_setting_that_nobody_reads_is_named_with_the_one_that_was_meant(caplog
         "pgbeat_from_the_future is not a setting of this version and has no effect",
         "pgbeat_leese is not a setting of this version and has no effect. Did you mean 'pgbeat_lease'?",
     ] == caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("namespace", "names"),
+    [
+        (
+            "CELERY",
+            {
+                "CELERY_PGBEAT_LEESE": "CELERY_PGBEAT_LEASE",
+                "CELERY_PGBEAT_ULR": "CELERY_PGBEAT_URL",
+                "PGBEAT_POLL": "CELERY_PGBEAT_POLL",
+                "CELERY_PGBEAT_FROM_THE_FUTURE": None,
+            },
+        ),
+        (None, {"PGBEAT_URL": "pgbeat_url", "pgbeat_leese": "pgbeat_lease"}),
+    ],
+)
+def test_a_misspelt_setting_is_named_as_the_configuration_writes_it(
+    caplog: pytest.LogCaptureFixture, namespace: str | None, names: dict[str, str | None]
+) -> None:
+    app = Celery("shop", set_as_current=False)
+    right = {"CELERY_PGBEAT_BATCH": 5, "CELERY_TIMEZONE": "UTC"} if namespace else {"pgbeat_batch": 5}
+    module = ModuleType("settings")
+    vars(module).update({**right, **dict.fromkeys(names, 5)})
+    app.config_from_object(module, namespace=namespace)
+
+    settings = Settings.from_mapping(app.conf)
+
+    assert 5 == settings.batch
+    assert sorted(
+        f"{name} is not a setting of this version and has no effect{'' if meant is None else question(meant)}"
+        for name, meant in names.items()
+    ) == sorted(caplog.messages)
+
+
+def test_a_missing_url_names_what_is_set_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGBEAT_URL", raising=False)
+    with pytest.raises(
+        InvalidSetting, match=r"^pgbeat_url is not set, but pgbeat_ulr is \(did you mean pgbeat_url\?\): "
+    ):
+        _ = Settings.from_mapping({"pgbeat_ulr": "postgresql://localhost/shop"}).required_url
+
+    monkeypatch.setenv("PGBEAT_ULR", "postgresql://localhost/shop")
+    with pytest.raises(
+        InvalidSetting, match=r"^pgbeat_url is not set, but PGBEAT_ULR is \(did you mean PGBEAT_URL\?\): "
+    ):
+        _ = Settings.from_mapping({}).required_url
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class Planner:
         """Plan rows that are new, edited or resumed; return whether any was planned.
 
         Each call continues after the last name that was planned, and starts again after the last name of all. So rows
-        that another transaction locks, or that take long, do not delay the rows behind them for ever.
+        that another transaction locks, or that take long, do not delay the rows behind them forever.
         """
         rows = self._queries.unplanned(batch, self._planned_up_to)
         ends = self._clock() + PLANNED_WITHIN

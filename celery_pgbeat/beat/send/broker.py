@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 CONNECT_TIMEOUT = 3.0  # seconds for one attempt to reach the broker
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0  # seconds between two probes of a broker that is away
 
-# Used where the user has set nothing else. Without these a frozen Redis blocks a beat for ever, and a RabbitMQ that
+# Used where the user has set nothing else. Without these a frozen Redis blocks a beat forever, and a RabbitMQ that
 # dies loses every message that it had not confirmed.
 CAUTION: dict[str, dict[str, Any]] = {
     "redis": {"socket_timeout": 5.0, "socket_connect_timeout": CONNECT_TIMEOUT, "socket_keepalive": True},
@@ -148,7 +148,10 @@ class Broker:
     def is_refusal(self, error: BaseException) -> bool:
         """Return whether the broker answered and refused."""
         connection = self._connection
-        return connection is not None and isinstance(error, tuple(connection.channel_errors))
+        if connection is None:
+            return False
+        # RabbitMQ's "no" to a message, which kombu does not count among the errors of a channel.
+        return isinstance(error, tuple(connection.channel_errors)) or type(error).__name__ == "MessageNacked"
 
     def _probe(self) -> None:
         self._probing = True

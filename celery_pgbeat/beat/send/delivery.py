@@ -173,11 +173,11 @@ class Delivery:
         for refusal in refusals:
             if self._throttle.is_due(refusal.periodic_task):
                 logger.error(
-                    "Cannot send job %s of %r, which is %s: %s",
+                    "Job %s of %r was not sent: %s; %s",
                     refusal.job,
                     refusal.periodic_task,
-                    "lost now" if refusal.job in lost else "tried again",
                     refusal.reason,
+                    "given up after 3 attempts, as lost" if refusal.job in lost else "it is tried again",
                     extra={"action": "refuse"},
                 )
             if not refusal.sensitive:

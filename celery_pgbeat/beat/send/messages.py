@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from enum import Enum
 from typing import Any
 
 from celery import Celery
@@ -60,6 +61,14 @@ class OutgoingJob:
     trace: Mapping[str, str] | None = None
 
 
+class Refused(str, Enum):
+    """What failed when a job was to be sent."""
+
+    NO_MESSAGE = "its message cannot be made"  # an error of ours or of Celery's checks; the broker was not asked
+    BY_BROKER = "refused by the broker"
+    BREAKS_CONNECTION = "its message breaks the connection to the broker"
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A job whose message cannot be made, or that the broker refuses, and why."""
@@ -68,11 +77,12 @@ class Refusal:
     periodic_task: str
     error: BaseException
     sensitive: bool = False
+    what: Refused = Refused.NO_MESSAGE
 
     @property
     def reason(self) -> str:
-        """The error in one line; only its class if its text might quote a sensitive argument."""
-        return error_text(self.error, self.sensitive)
+        """What failed, and the error in one line; only its class if its text might quote a sensitive argument."""
+        return f"{self.what.value}: {error_text(self.error, self.sensitive)}"
 
 
 class JobEntry(RowEntry):

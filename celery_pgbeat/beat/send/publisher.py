@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.send.broker import Broker, Sender
-from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, Refusal
+from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, Refusal, Refused
 from celery_pgbeat.beat.send.rendering.eligibility import split_by_batchable
 from celery_pgbeat.beat.send.rendering.renderer import MessageBatch, Renderer
 from celery_pgbeat.beat.send.returned import Ended, ended, is_sent, watched
@@ -62,9 +62,9 @@ class Published:
     not_sent: list[OutgoingJob] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
 
-    def refuse(self, job: OutgoingJob, error: BaseException) -> None:
-        """Note that this job cannot be sent."""
-        self.refused.append(Refusal(job.id, job.periodic_task, error, job.sensitive))
+    def refuse(self, job: OutgoingJob, error: BaseException, what: Refused = Refused.NO_MESSAGE) -> None:
+        """Note that this job cannot be sent, and what failed."""
+        self.refused.append(Refusal(job.id, job.periodic_task, error, job.sensitive, what))
 
     @property
     def settled(self) -> set[uuid.UUID]:
@@ -195,7 +195,7 @@ class Publisher:
                 self._suspect(job, 2)
                 raise entry.error
             else:
-                published.refuse(job, entry.error)
+                published.refuse(job, entry.error, self._what_failed(entry.error))
         return made
 
     def _publish_one(self, job: OutgoingJob, published: Published) -> None:
@@ -212,7 +212,7 @@ class Publisher:
             self._broker.lose(_loggable(entry.error, [job]))
             published.unsent.append(job.id)
         else:
-            published.refuse(job, entry.error)
+            published.refuse(job, entry.error, self._what_failed(entry.error))
             self._suspects.pop(job.id, None)
             self._renew_after(entry.error)
 
@@ -257,6 +257,11 @@ class Publisher:
     def _renew_after(self, error: BaseException) -> None:
         if self._broker.is_connection_error(error) or self._broker.is_refusal(error):
             self._broker.renew()
+
+    def _what_failed(self, error: BaseException) -> Refused:
+        if self._broker.is_refusal(error):
+            return Refused.BY_BROKER
+        return Refused.BREAKS_CONNECTION if self._broker.is_connection_error(error) else Refused.NO_MESSAGE
 
     def _suspect(self, job: OutgoingJob, strikes: int) -> None:
         self._suspects[job.id] = max(strikes, self._suspects.get(job.id, 0))

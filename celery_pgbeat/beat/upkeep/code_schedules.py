@@ -14,34 +14,30 @@ fenced by it. So the beats of the version before take over when those of the new
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
-from celery.schedules import crontab
-
+from celery_pgbeat.app_name import manager_of
 from celery_pgbeat.beat.database_clock import boottime
-from celery_pgbeat.beat.upkeep.additions import Added, Additions
-from celery_pgbeat.declare import Definition, app_timezone, declarations_of, define
-from celery_pgbeat.declare.entry import Entry, entry_of, entry_of_declaration
-from celery_pgbeat.declare.lazy import has_lazy, storable_arguments
-from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
+from celery_pgbeat.beat.upkeep.additions import Additions
+from celery_pgbeat.beat.upkeep.declared import Arguments, Declared, read_declared, why
+from celery_pgbeat.declare import define
+from celery_pgbeat.declare.columns import LONGEST_NAME
+from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.code_sync_queries import Claim, CodeSyncQueries
 from celery_pgbeat.postgres.database import Database
-from celery_pgbeat.schedules import parse
+from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-CLEANUP = "celery.backend_cleanup"
+RECORDED_AT_MOST = 1_000  # refused declarations in the table; each is in the log
+LONGEST_REASON = 1_000  # characters in the table
 NAMED_AT_MOST = 10  # names in one log line; if there are more, their number is logged
 
-WITHDRAWN = (
+UNDECLARED = (
     "Paused %s, which the code no longer declares. Remove it with unschedule, or set managed_by to 'sql' and resume it"
 )
 
@@ -61,25 +57,6 @@ RANDOM = (
     "by the row's name), or use jitter"
 )
 
-Arguments = tuple[Any, Any]
-
-
-@dataclass(slots=True)
-class Declared:
-    """What the code of an app declares, read once."""
-
-    records: dict[str, dict[str, Any]]
-    running_first: list[str]
-    lazy: dict[str, Arguments]
-    refused: list[str]
-    added: Added = field(default_factory=Added)  # what the beat's own process had added by then
-    hash: str = ""
-
-    @property
-    def names(self) -> list[str]:
-        """Every name in the code, also those that were refused: their rows stay as they are."""
-        return [*self.records, *self.refused]
-
 
 class CodeSchedules:
     """The declarations of one app: `beat_schedule`, `add_periodic_task`, `@beat.periodic_task`, Celery's own.
@@ -98,7 +75,7 @@ class CodeSchedules:
         self._app = app
         self._strict = strict
         self._settings = settings
-        self._manager = f"code:{app.main or '__main__'}"
+        self._manager = manager_of(app)
         self._declarations = CodeSyncQueries(settings.schema, database, self._manager)
         self.additions = Additions()
         self._declared: Declared | None = None
@@ -163,13 +140,14 @@ class CodeSchedules:
         code, statements = self.declared, self._declarations
         new = self._all_or_each(lambda records: statements.insert_declared(code.hash, records, code.running_first))
         self._log("Declared %s", new, "declare")
-        for name, columns in self._amended().items():
+        for name, columns in self._updated().items():
             if columns:
                 logger.info("Changed %r as the code did: %s", name, ", ".join(columns), extra={"action": "update"})
         back = statements.resume_declared(code.hash, list(code.records))
         self._log("Resumed %s, which the code declares again", back, "resume")
         gone = statements.pause_undeclared(code.hash, code.names, f"no longer declared by {self._manager}")
-        self._log(WITHDRAWN, gone, "pause", logging.WARNING)
+        self._log(UNDECLARED, gone, "pause", logging.WARNING)
+        statements.record_refused(code.hash, self._refused())
 
     def _changed_by_others(self) -> frozenset[str]:
         """Return the rows with lazy arguments in this code that other code has changed since."""
@@ -177,7 +155,7 @@ class CodeSchedules:
         records = [code.records[name] for name in code.lazy if name in code.records]
         if not records:
             return frozenset()
-        return frozenset(self._declarations.find_conflicts(records, code.names)) & code.lazy.keys()
+        return frozenset(self._declarations.find_differences(records, code.names)) & code.lazy.keys()
 
     def _log_change(self, claim: Claim) -> None:
         """Log that another declaration has come into force instead of this one, or this one again."""
@@ -187,7 +165,7 @@ class CodeSchedules:
         self._overruled = not in_force
         self._overruled_since = boottime()
         message = IN_FORCE_AGAIN if in_force else OVERRULED
-        logger.info(message, self._manager, self.declared.hash[:SHOWN_OF_HASH], extra={"action": "claim"})
+        logger.info(message, self._manager, self.declared.hash[:SHOWN_OF_HASH], extra={"action": "announce"})
 
     def _warn_of_random_times(self) -> None:
         """Warn once if another declaration differs only in times, and both have had beats for long."""
@@ -200,7 +178,7 @@ class CodeSchedules:
         moved = sorted(name for name, columns in other.items() if columns)
         if moved and records.keys() == declared.keys() and set().union(*other.values()) <= TIMES:
             shown = ", ".join(map(repr, moved[:NAMED_AT_MOST])) + (", …" if len(moved) > NAMED_AT_MOST else "")
-            logger.warning(RANDOM, self._manager, alive_for.total_seconds() // 60, shown, extra={"action": "claim"})
+            logger.warning(RANDOM, self._manager, alive_for.total_seconds() // 60, shown, extra={"action": "announce"})
 
     @property
     def declared(self) -> Declared:
@@ -216,78 +194,29 @@ class CodeSchedules:
         self._synced = None
 
     def _read(self) -> Declared:
-        self._app.finalize()
-        code = Declared({}, [], {}, [], added=self.additions.current)
-        for shown, read in self._entries(code.added):
-            name = shown
-            try:
-                entry = read()
-                name = entry.name
-                if name in code.added.removed:
-                    continue
-                definition, lazy = self._defined(entry)
-                record = {**definition.record(), "lazy": lazy is not None}
-                del record["managed_by"]
-                if code.records.get(entry.name, record) != record:
-                    raise InvalidPeriodicTask("declared twice in code, differently; the first one is in force")
-            except Exception as error:  # noqa: BLE001  a user's object may raise anything; the others go on
-                self._refuse(name, error, code)
-                continue
-            code.records[entry.name] = record
-            if entry.run_on_start:
-                code.running_first.append(entry.name)
-            if lazy is not None:
-                code.lazy[entry.name] = lazy
-        code.hash = _hash_of(code)
+        code = read_declared(self._app, self._settings, self.additions.current)
+        for name, error in code.refused.items():
+            self._refuse(name, error)
         return code
 
-    def _entries(self, added: Added) -> Iterator[tuple[str, Callable[[], Entry]]]:
-        """Yield what the code declares: a name for messages, and what reads it. Each may be wrong alone."""
-        schedule = dict(added.to(self._app.conf.beat_schedule or {}))
-        for name, given in schedule.items():
-            yield name, partial(entry_of, name, given)
-        for declaration in declarations_of(self._app):
-            shown = declaration.name or repr(declaration.target)
-            yield shown, partial(entry_of_declaration, declaration, self._app)
-        if CLEANUP not in schedule and self._needs_cleanup():
-            options = {"expires": timedelta(hours=12)}
-            yield CLEANUP, partial(Entry, CLEANUP, CLEANUP, crontab(minute=0, hour=4), {"options": options})
-
-    def _needs_cleanup(self) -> bool:
-        """Return, by Celery's own rule, whether results have to be cleaned up."""
-        try:
-            return bool(self._app.conf.result_expires and not self._app.backend.supports_autoexpire)
-        except Exception:  # a backend may raise anything when it is loaded; schedules do not need it
-            logger.exception("The result backend cannot be used; %r is not scheduled", CLEANUP)
-            return False
-
-    def _defined(self, entry: Entry) -> tuple[Definition, Arguments | None]:
-        args, kwargs = entry.columns.get("args") or (), entry.columns.get("kwargs") or {}
-        lazy = (args, kwargs) if has_lazy(args, kwargs) else None
-        columns = dict(entry.columns)
-        if lazy is not None:
-            columns["args"], columns["kwargs"] = storable_arguments(args, kwargs)
-        zone = app_timezone(self._app)
-        definition = define(entry.name, entry.task, entry.schedule, columns, self._settings, zone, self._manager)
-        # Code declares the zone of its app too, so a change of that setting is a change of the code.
-        definition = Definition({**definition.values, "timezone": definition.timezone or zone})
-        deadline = self._app.conf.beat_cron_starting_deadline
-        if deadline is not None and "catchup_window" not in columns and _is_cron(definition):
-            definition = Definition({**definition.values, "catchup_window": timedelta(seconds=deadline)})
-        return definition, lazy
-
-    def _refuse(self, name: str, error: Exception, code: Declared) -> None:
+    def _refuse(self, name: str, error: Exception) -> None:
         if self._strict:
             raise InvalidPeriodicTask(f"the periodic task {name!r} in code is refused: {error}") from error
-        code.refused.append(str(name))
-        why = str(error) if isinstance(error, (InvalidPeriodicTask, InvalidSchedule)) else repr(error)
-        if (str(name), why) not in self._logged:
-            self._logged.add((str(name), why))
+        if (name, why(error)) not in self._logged:
+            self._logged.add((name, why(error)))
             logger.error(
-                "The periodic task %r in code is refused, the others go on: %s", name, why, extra={"action": "refuse"}
+                "The periodic task %r in code is refused, the others go on: %s",
+                name,
+                why(error),
+                extra={"action": "refuse"},
             )
 
-    def _amended(self) -> dict[str, list[str]]:
+    def _refused(self) -> dict[str, str]:
+        """Return what is refused, with the reasons, as far as the table has room for it."""
+        refused = list(self.declared.refused.items())[:RECORDED_AT_MOST]
+        return {_stored(name, LONGEST_NAME): _stored(why(error), LONGEST_REASON) for name, error in refused}
+
+    def _updated(self) -> dict[str, list[str]]:
         defaults = define("default", "default", None, {}, Settings()).record()
         changed: dict[str, list[str]] = {}
 
@@ -310,13 +239,14 @@ class CodeSchedules:
                     written += write([record])
                 except InvalidPeriodicTask as error:
                     del self.declared.records[record["name"]]
-                    self._refuse(record["name"], error, self.declared)
+                    self.declared.refuse(record["name"], error)
+                    self._refuse(record["name"], error)
             return written
 
     def _review(self) -> bool:
         """Return whether all rows of this code are as declared; warn of those that have another manager."""
         code = self.declared
-        left = self._declarations.find_conflicts(list(code.records.values()), code.names)
+        left = self._declarations.find_differences(list(code.records.values()), code.names)
         for name, manager in left.items():
             if manager == self._manager or (name, manager) in self._logged:
                 continue
@@ -347,17 +277,6 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
     return {column for column in one.keys() | other.keys() if one.get(column) != other.get(column)}
 
 
-def _is_cron(definition: Definition) -> bool:
-    if definition.schedule is None:
-        return False
-    parsed = parse(definition.schedule, definition.timezone, name=definition.name)
-    return parsed.kind_info.celery_class == "crontab"
-
-
-def _hash_of(code: Declared) -> str:
-    """Return a hash that is equal for two beats whose code declares the same, whatever process, order or Python it is.
-
-    Refused declarations are not part of it: they may have no name, and no other beat knows what they would have been.
-    """
-    declared = {"records": code.records, "running_first": sorted(code.running_first)}
-    return hashlib.sha256(json.dumps(declared, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+def _stored(text: str, longest: int) -> str:
+    """Return a text as Postgres stores it: of bounded length, without NUL and without halves of characters."""
+    return one_line(text.encode("utf-8", "replace").decode(), longest)

@@ -80,7 +80,7 @@ class Janitor:
             logger.info("Gave back %d marks and %d unsent jobs", marks, jobs, extra={"action": "unmark"})
 
     def _announce(self) -> None:
-        self._queries.announce(self._node.hostname, os.getpid(), __version__)
+        self._queries.announce_node(self._node.hostname, os.getpid(), __version__)
         self._tracking.workers_track = self._queries.forget_nodes()
         self._announce_at = boottime() + self._settings.heartbeat_every.total_seconds()
 

@@ -14,6 +14,7 @@ import click
 
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json
+from celery_pgbeat.cli.target import Target
 
 
 @click.command(cls=ApiCommand)
@@ -31,7 +32,7 @@ def demo(ctx: click.Context, seconds: int, keep: bool, broker: str | None, as_js
     another, brings both back, and proves by counting that no tick was lost and none was started twice. Only then the
     exit code is 0. Everything that it started ends with it.
 
-    With --url before the command, or PGBEAT_URL, it uses that Postgres, in a schema of its own that it drops at the end
+    With --url or PGBEAT_URL it uses that Postgres, in a schema of its own that it drops at the end
     (not if it is killed with kill -9).
     """
     from celery_pgbeat.cli.demo.endings import signals_end_the_demo
@@ -40,10 +41,10 @@ def demo(ctx: click.Context, seconds: int, keep: bool, broker: str | None, as_js
     from celery_pgbeat.cli.demo.servers import Servers
     from celery_pgbeat.cli.screen import Screen
 
-    group = ctx.parent.params if ctx.parent is not None else {}
-    if group.get("schema"):
+    target = Target.of(ctx)
+    if target.schema:
         raise click.UsageError("demo creates a schema of its own: leave --schema out.")
-    url = group.get("url") or os.environ.get("PGBEAT_URL")
+    url = target.url or os.environ.get("PGBEAT_URL")
     screen = Screen(to_stderr=as_json)
     with signals_end_the_demo(), Servers(url, broker) as servers, Processes(servers) as processes:
         scenario = Scenario(servers, processes, screen, seconds)

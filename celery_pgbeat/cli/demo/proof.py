@@ -33,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One row of `pgbeat.job`: a job, or occurrences that were skipped together."""
+    """One row of `pgbeat.job`: a job and the beat that sent it, or occurrences that were skipped together."""
 
     periodic_task: str
     scheduled_for: datetime
@@ -41,6 +41,7 @@ class Record:
     reason: str | None
     sent: bool
     sends: int
+    beat: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Proof:
     due: int
     sent: int
     sent_again: int
+    sent_by: Mapping[str, int]
     skipped: Mapping[str, int]
     started: int
     lost: Sequence[Occurrence]
@@ -65,12 +67,13 @@ class Proof:
         return self.due > 0 and not (self.lost or self.doubled or self.stray)
 
     def lines(self) -> list[str]:
-        """Return the proof, one line for each number."""
+        """Return the proof, one line for each number, and the verdict in words."""
         skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(self.skipped.items()))
         again = f"; {self.sent_again} of them once again, under the same id" if self.sent_again else ""
+        beats = ", ".join(f"{beat} {count}" for beat, count in sorted(self.sent_by.items()))
         shown = [
             ("due", self.due, "by the schedules' own arithmetic"),
-            ("sent", self.sent, f"handed to the broker{again}"),
+            ("sent", self.sent, f"handed to the broker ({beats}){again}"),
             ("skipped", sum(self.skipped.values()), f"recorded with the reason: {skipped}" if skipped else ""),
             ("started", self.started, "by the log of the tasks themselves"),
             ("lost", len(self.lost), f"neither started nor skipped{_named(self.lost)}"),
@@ -81,7 +84,21 @@ class Proof:
         lines = [f"  {f'{word} {count}':<13} {meaning}".rstrip() for word, count, meaning in shown]
         if self.left_out:
             lines.append(f"  Not counted, because they were changed meanwhile: {', '.join(self.left_out)}")
-        return lines
+        return [*lines, "", self.verdict]
+
+    @property
+    def verdict(self) -> str:
+        """Whether the proof holds, in words."""
+        if self.holds:
+            return (
+                f"Passed: each of the {self.due} ticks that were due was started once or skipped with a reason. "
+                "None was lost, none was started twice."
+            )
+        if not self.due:
+            return "Failed: nothing was due, so nothing is proven."
+        wrong = {"lost": self.lost, "started twice": self.doubled, "started without being due": self.stray}
+        counted = ", ".join(f"{len(found)} {what}" for what, found in wrong.items() if found)
+        return f"Failed: of the {self.due} ticks that were due, or besides them: {counted}."
 
     def as_dict(self) -> dict[str, Any]:
         """Return the proof as JSON values."""
@@ -117,6 +134,7 @@ def count(
         due=len(due),
         sent=len(sent),
         sent_again=sum(record.sends > 1 for record in sent),
+        sent_by=Counter(record.beat for record in sent),
         skipped=Counter(skipped.values()),
         started=sum(number for occurrence, number in started.items() if occurrence in due),
         lost=sorted(occurrence for occurrence in due if occurrence not in started and occurrence not in skipped),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -34,7 +34,7 @@ order by given.name
 
 RECORDS = """
 select periodic_task, scheduled_for, coalesce(last_scheduled_for, scheduled_for) as last_scheduled_for, reason, sends,
-    sent_at is not null or started_at is not null as sent
+    beat, sent_at is not null or started_at is not null as sent
 from {schema}.job
 where periodic_task = any (%(names)s)
     and coalesce(last_scheduled_for, scheduled_for) > %(since)s and scheduled_for <= %(until)s
@@ -86,7 +86,10 @@ select
 """
 
 SENT_BY = """
-select beat, count(*) as jobs from {schema}.job where sent_at is not null or started_at is not null group by beat
+select beat, count(*) as jobs from {schema}.job
+where (sent_at is not null or started_at is not null) and periodic_task = any (%(names)s)
+    and scheduled_for > %(since)s and scheduled_for <= %(until)s and origin <> 'manual'
+group by beat
 """
 
 LATEST = """
@@ -146,11 +149,21 @@ class DemoQueries:
         """Return the names of the rows that were changed or removed since then."""
         return [row.name for row in self._run(TOUCHED, names=list(names), since=since)]
 
-    def records(self, names: Sequence[str], since: datetime, until: datetime) -> list[Record]:
-        """Read the jobs and the skipped occurrences."""
+    def records(
+        self, names: Sequence[str], since: datetime, until: datetime, name_of: Callable[[int | None], str]
+    ) -> list[Record]:
+        """Read the jobs and the skipped occurrences; `name_of` names a beat by its process id."""
         return [
-            Record(r.periodic_task, _utc(r.scheduled_for), _utc(r.last_scheduled_for), r.reason, r.sent, r.sends)
-            for r in self._run(RECORDS, names=list(names), since=since, until=until)
+            Record(
+                periodic_task=row.periodic_task,
+                scheduled_for=_utc(row.scheduled_for),
+                last_scheduled_for=_utc(row.last_scheduled_for),
+                reason=row.reason,
+                sent=row.sent,
+                sends=row.sends,
+                beat=name_of(pid_of(row.beat)),
+            )
+            for row in self._run(RECORDS, names=list(names), since=since, until=until)
         ]
 
     def starts(self, names: Sequence[str], since: datetime, until: datetime) -> list[Occurrence]:
@@ -187,10 +200,10 @@ class DemoQueries:
         (row,) = self._run(TALLY, names=list(names), since=since, until=until)
         return int(row.started), int(row.skipped)
 
-    def sent_by(self) -> Counter[int | None]:
+    def sent_by(self, names: Sequence[str], since: datetime, until: datetime) -> Counter[int | None]:
         """Count the jobs that each beat has sent, by its process id."""
         counts: Counter[int | None] = Counter()
-        for row in self._run(SENT_BY):
+        for row in self._run(SENT_BY, names=list(names), since=since, until=until):
             counts[pid_of(row.beat)] += row.jobs
         return counts
 

@@ -76,6 +76,7 @@ class Scenario:
                 events.pop(0)[1]()
             self._update()
         self._settle()
+        self._screen.draw(self._view(), last=True)
         if not keep:
             self._processes.stop_all()
         proof = self._count()
@@ -180,8 +181,9 @@ class Scenario:
     def _view(self) -> View:
         now = self._queries.now()
         until = min(now, self._until)
-        started, skipped = self._queries.tally([row.name for row in self._rows], self._since, until)
-        sent = self._queries.sent_by()
+        names = [row.name for row in self._rows]
+        started, skipped = self._queries.tally(names, self._since, until)
+        sent = self._queries.sent_by(names, self._since, until)
         return View(
             now=now,
             passed=now - self._since,
@@ -224,11 +226,15 @@ class Scenario:
         names = [row.name for row in counted]
         return count(
             due_between(counted, since, until),
-            self._queries.records(names, since, until),
+            self._queries.records(names, since, until, self._name_of),
             self._queries.starts(names, since, until),
             (since, until),
             left_out,
         )
+
+    def _name_of(self, pid: int | None) -> str:
+        beat = self._processes.by_pid(pid)
+        return beat.name if beat else "another beat"
 
     def _wait_until_ready(self) -> None:
         give_up_at = time.monotonic() + START_TIMEOUT

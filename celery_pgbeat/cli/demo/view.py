@@ -13,7 +13,7 @@ TICK = "{:<16} {:<7} {:<31} {:<14} {:<8} {:<10} {:>9}"
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """A beat, and how many jobs it has sent, restarts included."""
+    """A beat, and how many of the counted jobs it has sent, restarts included."""
 
     name: str
     pid: int
@@ -53,7 +53,7 @@ class View:
         )
         return f"{stamp(self.now, self.passed)}  {self._counts()}; sent by {sent}"
 
-    def table(self) -> list[tuple[str, str | None]]:
+    def table(self, width: int) -> list[tuple[str, str | None]]:  # noqa: ARG002  the screen cuts its lines
         """Return it as lines, each with its colour."""
         beats = [
             (BEAT.format(beat.name, beat.pid, beat.state, beat.sent), COLOURS.get(beat.state)) for beat in self.beats

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand, said_by_postgres
 from celery_pgbeat.cli.output import as_json, print_json, text
 from celery_pgbeat.cli.target import Target
+
+if TYPE_CHECKING:
+    from celery_pgbeat.cli.doctor.finding import Finding
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -100,16 +104,18 @@ class Examination:
 
 def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str]]:
     """Return the checks by name, in order; for a check that cannot be made, the reason."""
-    from celery_pgbeat.cli.doctor import app, clocks, cron_texts, schema, storage, work
+    from celery_pgbeat.cli.doctor import app, clocks, code, cron_texts, schema, storage, work
 
     operators, settings, celery = target.operators(), target.beat().settings, target.app
     checks: list[tuple[str, Callable[[], Iterable[Any]] | str]] = [
-        ("schema", lambda: schema.version(operators)),
+        ("schema", lambda: _as_typed(target, schema.version(operators))),
         ("grants", lambda: schema.grants(operators)),
         ("search path", lambda: schema.search_path(operators)),
         ("clock", lambda: clocks.node_clock(operators)),
         ("zones", lambda: clocks.zones(operators)),
         ("nodes", lambda: work.nodes(operators, settings)),
+        ("apps", lambda: code.apps(operators, celery)),
+        ("declarations", lambda: code.refused(operators, settings, celery)),
         ("stuck", lambda: work.stuck(operators, settings)),
         ("bloat", lambda: storage.bloat(operators)),
         ("history", lambda: storage.days(operators, settings)),
@@ -124,6 +130,10 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         ("app tasks", lambda: app.tasks(operators, settings, celery)),
         ("app workers", lambda: app.workers(operators, settings, celery)),
     ]
+
+
+def _as_typed(target: Target, findings: Iterable[Finding]) -> Iterator[Finding]:
+    return (replace(finding, mend=target.as_typed(finding.mend)) for finding in findings)
 
 
 APP_CHECKS = ("app scheduler", "app broker", "app tasks", "app workers")

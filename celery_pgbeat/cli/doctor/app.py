@@ -122,13 +122,13 @@ def _of_redis(options: Mapping[str, Any], operators: AdminQueries) -> Iterator[F
     if "socket_timeout" not in options:
         yield Finding(
             NOTE,
-            "Beats wait 5 s for Redis, but a task that sends has no socket_timeout: a frozen Redis blocks it for ever.",
+            "Beats wait 5 s for Redis, but a task that sends has no socket_timeout: a frozen Redis blocks it forever.",
             'Set broker_transport_options = {"socket_timeout": 5}.',
         )
     elif not options["socket_timeout"]:
         yield Finding(
             ERROR,
-            "socket_timeout is off: a frozen Redis blocks a beat for ever.",
+            "socket_timeout is off: a frozen Redis blocks a beat forever.",
             'Remove it from broker_transport_options, or set {"socket_timeout": 5}.',
         )
     timeout = float(options.get("visibility_timeout") or VISIBILITY_TIMEOUT)

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 from celery_pgbeat import __version__
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
-from celery_pgbeat.cli.output import instant, number, text
+from celery_pgbeat.cli.output import number, text
+from celery_pgbeat.cli.times import instant
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.settings import Settings
 
 PATIENCE = timedelta(minutes=1)  # after the time at which a beat should have handled it
+PLANNING = timedelta(minutes=10)  # in which living beats plan the rows of a large import
 
 
 def nodes(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
@@ -44,8 +46,16 @@ def stuck(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
     """Look for rows and jobs that no beat handles."""
     found = operators.stuck(settings.on_time + PATIENCE)
     for kind, reported in KINDS.items():
-        if kind in found:
+        if kind == "unplanned" and kind in found and _are_being_planned(operators, settings, found[kind]):
+            yield BEING_PLANNED.found(found[kind])
+        elif kind in found:
             yield reported.found(found[kind])
+
+
+def _are_being_planned(operators: AdminQueries, settings: Settings, unplanned: dict[str, Any]) -> bool:
+    """Return whether living beats may still be planning these rows: a large import takes them minutes."""
+    beats = [node for node in operators.nodes(settings.dead_after) if node["role"] == "beat" and node["alive"]]
+    return any(node["now"] - unplanned["since"] < PLANNING for node in beats)
 
 
 class StuckKind(NamedTuple):
@@ -68,6 +78,12 @@ class StuckKind(NamedTuple):
         return Finding(self.severity, self.what.format_map(said), self.mend)
 
 
+BEING_PLANNED = StuckKind(
+    NOTE,
+    "row",
+    "Still to be planned: {number}, {first}.",
+    "Wait: beats plan many new rows in steps. Rows that are due go first.",
+)
 KINDS = {
     "late": StuckKind(
         ERROR,

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import time
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
+from celery_pgbeat.cli.keys import quit_key
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.screen import Screen
+from celery_pgbeat.cli.table import cut, terminal_width
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import with_utc
 
 if TYPE_CHECKING:
     from celery_pgbeat.cli.top.frame import Frame
 
+HINT = "q quits"
 SECONDS = 10.0  # over which the rates are computed
 
 
@@ -31,11 +36,13 @@ SECONDS = 10.0  # over which the rates are computed
     "--rows", type=click.IntRange(min=1), default=5, show_default=True, help="How many rows each list has at most."
 )
 @click.option("--once", is_flag=True, help="Print once, and end.")
+@with_utc
 @as_json
 def top(interval: float, rows: int, once: bool, as_json: bool) -> None:
-    """Watch beats and workers, jobs per second, late rows, the longest runs and unplannable rows; until Ctrl-C.
+    """Watch beats and workers, jobs per second, late rows, the longest runs and unplannable rows, until you press q.
 
-    Without a terminal it prints a line every few seconds. --json prints once. While the database is away it waits.
+    Without a terminal it prints a line every few seconds, until Ctrl-C. --json prints once. While the database is away
+    it waits.
 
     Exit codes: 0 ended; 3 the database is out of reach (with --once or --json, or at the start).
     """
@@ -44,7 +51,9 @@ def top(interval: float, rows: int, once: bool, as_json: bool) -> None:
     if as_json:
         print_json(frame.as_dict())
     elif once:
-        for line, colour in frame.table():
+        width = terminal_width()
+        for whole, colour in frame.table(width):
+            line = whole if width is None else cut(whole, width)
             click.echo(click.style(line, fg=colour) if colour else line)
     else:
         watch(target, frame, rows, interval)
@@ -58,26 +67,25 @@ def look(target: Target, rows: int) -> Frame:
     return Frame(
         where=f"{operators.database.shown_url}, schema {operators.database.schema}",
         seconds=SECONDS,
-        activity=operators.activity(SECONDS, settings.on_time),
+        activity=operators.activity(SECONDS),
         nodes=operators.nodes(settings.dead_after),
-        overdue=operators.latest_due(rows, settings.on_time),
+        overdue=operators.latest_due(rows),
         running=operators.longest_running(rows),
         problems=operators.problems(rows),
     )
 
 
 def watch(target: Target, frame: Frame, rows: int, interval: float) -> None:
-    """Update the screen until Ctrl-C."""
+    """Update the screen until q or Ctrl-C."""
     from celery_pgbeat.errors import DatabaseUnavailable
 
     screen = Screen()
-    try:
-        while True:
-            screen.draw(frame)
-            time.sleep(interval)
+    with suppress(KeyboardInterrupt), quit_key() as quits:
+        screen.draw(replace(frame, hint=HINT))
+        while not quits(interval):
             try:
                 frame = look(target, rows)
             except DatabaseUnavailable as error:
                 screen.say(str(error), red=True)
-    except KeyboardInterrupt:
-        screen.leave()
+            screen.draw(replace(frame, hint=HINT))
+    screen.leave()

@@ -5,23 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from celery_pgbeat.cli.output import instant, number, text
+from celery_pgbeat.cli.job_columns import node_in_short
+from celery_pgbeat.cli.output import number, text
+from celery_pgbeat.cli.table import EMPTY, Column, lay_out
+from celery_pgbeat.cli.times import from_now, instant, span
 
 Row = Mapping[str, Any]
 Line = tuple[str, str | None]
 
-NODE = "{:<7} {:<24} {:>8} {:<6} {:>10} {:<9} {:>6}"
-NODE_HEADINGS = ("NODE", "HOST", "PID", "STATE", "LAST SEEN", "TRACKING", "JOBS")
-TASK = "{:<40} {:>12}  {}"
 ORDER = ("pending", "sent", "running", "retrying", "buffered")
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Everything that is shown; `seconds` is the time over which the rates are computed."""
+    """Everything that is shown.
+
+    Attributes:
+        where: the database and the schema.
+        seconds: the time over which the rates are computed.
+        activity: the counts and rates.
+        nodes: the beats and workers.
+        overdue: the rows that have been overdue longest.
+        running: the jobs that have been running longest.
+        problems: rows that cannot be planned.
+        hint: how to leave, if it is on a screen.
+    """
 
     where: str
     seconds: float
@@ -30,6 +41,7 @@ class Frame:
     overdue: Sequence[Row]
     running: Sequence[Row]
     problems: Sequence[Row]
+    hint: str = ""
 
     @property
     def now(self) -> datetime:
@@ -45,29 +57,23 @@ class Frame:
 
     def line(self) -> str:
         """Return it as one line."""
-        return f"{instant(self.now)}  {self._alive()}; {self._rates()}; {self._lateness()}"
+        return f"{instant(self.now)}  {self._alive()}; {self._rates()}; of them {self._ends()}; {self._lateness()}"
 
-    def table(self) -> list[Line]:
-        """Return it as lines, each with its colour."""
+    def table(self, width: int | None) -> list[Line]:
+        """Return it as lines, each with its colour, for a terminal of this width; None for a pipe."""
         activity = self.activity
-        started = activity["start_median"]
-        waits = (
-            ""
-            if started is None
-            else f"; started after {started.total_seconds():.2f} s, 95 % after "
-            f"{activity['start_worst'].total_seconds():.2f} s"
-        )
-        late = "red" if activity["late"] else None
         return [
-            (f"{instant(self.now)}  {self.where}", None),
+            (f"{instant(self.now)}{f'   {self.hint}' if self.hint else ''}", None),
+            (self.where, None),
             (self._alive(), None if self._living("beat") else "red"),
             (f"jobs: {', '.join(f'{number} {state}' for state, number in self.under_way.items()) or 'none'}", None),
-            (f"last {self.seconds:g} s: {self._rates()}{waits}", "red" if activity["failed"] else None),
-            (self._lateness(), late),
-            *self._section("NODES", NODE.format(*NODE_HEADINGS), [self._node(node) for node in self.nodes]),
-            *self._section("OVERDUE", None, [(self._overdue(row), "red") for row in self.overdue]),
-            *self._section("RUNNING LONGEST", None, [(self._running(row), None) for row in self.running]),
-            *self._section("PROBLEMS", None, [(self._problem(row), "red") for row in self.problems]),
+            (f"last {self.seconds:g} s: {self._rates()}{self._waits()}", None),
+            (f"of them {self._ends()}", "red" if activity["failed"] else None),
+            (self._lateness(), "red" if activity["late"] else None),
+            *self._section("", self._node_columns(), self.nodes, width),
+            *self._section("OVERDUE", self._overdue_columns(), self.overdue, width, "red"),
+            *self._section("RUNNING LONGEST", self._running_columns(), self.running, width),
+            *self._section("PROBLEMS", PROBLEM_COLUMNS, self.problems, width, "red"),
         ]
 
     def as_dict(self) -> dict[str, Any]:
@@ -102,38 +108,90 @@ class Frame:
 
     def _rates(self) -> str:
         made, started = (self.activity[what] / self.seconds for what in ("made", "started"))
-        ends = ", ".join(f"{self.activity[end]} {end}" for end in ("succeeded", "failed", "skipped"))
-        return f"{made:.1f} jobs/s made, {started:.1f}/s started; of them {ends}"
+        return f"{made:.1f} jobs/s made, {started:.1f}/s started"
+
+    def _waits(self) -> str:
+        median, worst = self.activity["start_median"], self.activity["start_worst"]
+        if median is None:
+            return ""
+        return f": after {median.total_seconds():.2f} s, 95 % after {worst.total_seconds():.2f} s"
+
+    def _ends(self) -> str:
+        return ", ".join(f"{self.activity[end]} {end}" for end in ("succeeded", "failed", "skipped"))
 
     def _lateness(self) -> str:
         since, coming = self.activity["late_since"], self.activity["next_run_at"]
         late = (
             "nothing is late" if since is None else f"{self.activity['late']} late, the first for {self._since(since)}"
         )
-        return f"{late}; next run {instant(coming)}"
+        distance = "" if coming is None else f" ({from_now(coming, self.now)})"
+        return f"{late}; next run {instant(coming)}{distance}"
 
     def _since(self, at: datetime | None) -> str:
-        return "-" if at is None else f"{max((self.now - at).total_seconds(), 0):.0f} s"
+        return span(None if at is None else max(self.now - at, timedelta(0)))
 
-    def _node(self, node: Row) -> Line:
-        state = "alive" if node["alive"] else "silent"
-        tracking = "" if node["role"] == "beat" else "tracking" if node["tracking"] else "blind"
-        seen = self._since(node["last_seen_at"])
-        cells = (node["role"], text(node["hostname"])[:24], node["pid"], state, f"{seen} ago", tracking, node["jobs"])
-        return NODE.format(*cells), None if node["alive"] else "red"
-
-    def _overdue(self, row: Row) -> str:
-        return TASK.format(
-            text(row["name"])[:40], self._since(row["next_run_at"]), f"marked by {text(row['marked_by'])}"
+    def _node_columns(self) -> Sequence[Column]:
+        return (
+            Column("NODE", "role", lambda node: str(node["role"])),
+            Column("HOST", "hostname", lambda node: text(node["hostname"]), whole=True),
+            Column("PID", "pid", lambda node: str(node["pid"])),
+            Column("STATE", "alive", lambda node: "alive" if node["alive"] else "silent"),
+            Column("LAST SEEN", "last_seen_at", lambda node: f"{self._since(node['last_seen_at'])} ago"),
+            Column("TRACKING", "tracking", _tracking, rank=1),
+            Column("JOBS", "jobs", lambda node: str(node["jobs"])),
         )
 
-    def _running(self, row: Row) -> str:
-        return TASK.format(text(row["periodic_task"])[:40], self._since(row["started_at"]), text(row["worker"]))
+    def _overdue_columns(self) -> Sequence[Column]:
+        return (
+            Column("NAME", "name", lambda row: text(row["name"]), whole=True),
+            Column("LATE BY", "next_run_at", lambda row: self._since(row["next_run_at"])),
+            Column(
+                "MARKED BY",
+                "marked_by",
+                lambda row: text(row["marked_by"]),
+                short=lambda row: node_in_short(row["marked_by"]),
+                rank=1,
+            ),
+        )
+
+    def _running_columns(self) -> Sequence[Column]:
+        return (
+            Column("NAME", "periodic_task", lambda row: text(row["periodic_task"]), whole=True),
+            Column("FOR", "started_at", lambda row: self._since(row["started_at"])),
+            Column(
+                "WORKER",
+                "worker",
+                lambda row: text(row["worker"]),
+                short=lambda row: node_in_short(row["worker"]),
+                rank=1,
+            ),
+        )
 
     @staticmethod
-    def _problem(row: Row) -> str:
-        return TASK.format(text(row["name"])[:40], "", text(row["problem"]))
+    def _section(
+        title: str, columns: Sequence[Column], rows: Sequence[Row], width: int | None, colour: str | None = None
+    ) -> list[Line]:
+        if not rows:
+            return []
+        table = lay_out(columns, rows, width)
+        lines = [
+            (line.plain, colour or _colour_of(row))
+            for row, of_row in zip(rows, table.rows, strict=True)
+            for line in of_row
+        ]
+        heading: list[Line] = [(title, None)] if title else []
+        return [("", None), *heading, (table.heading.plain, None), *lines]
 
-    @staticmethod
-    def _section(title: str, heading: str | None, lines: Sequence[Line]) -> list[Line]:
-        return [("", None), (title if heading is None else heading, None), *lines] if lines else []
+
+PROBLEM_COLUMNS = (
+    Column("NAME", "name", lambda row: text(row["name"]), whole=True),
+    Column("PROBLEM", "problem", lambda row: text(row["problem"]), beneath=True),
+)
+
+
+def _tracking(node: Row) -> str:
+    return EMPTY if node["role"] == "beat" else "tracking" if node["tracking"] else "blind"
+
+
+def _colour_of(row: Row) -> str | None:
+    return None if row.get("alive", True) else "red"

@@ -1,6 +1,16 @@
 -- What each table, view, column and function means, for people with a database tool; docs/sql.md is made of it. Those
 -- of the columns of periodic_task come from celery_pgbeat/columns.py.
 
+-- Only the owner of the schema may comment on it, and another role may own the tables.
+do $$
+begin
+    if pg_has_role((select nspowner from pg_namespace where nspname = {channel}), 'usage') then
+        comment on schema {schema} is
+            'celery-pgbeat: periodic tasks for Celery. Write the table periodic_task, read the views job, status, upcoming and overdue, call functions such as pause() and explain(). Do not use what is called internal.';
+    end if;
+end
+$$;
+
 comment on table {schema}.periodic_task is
     'What to send and when. INSERT, UPDATE and DELETE work as well as the functions. A wrong value is refused with SQLSTATE 22023; if only Python can see that it is wrong, a beat writes the reason into the column problem.';
 {column_comments}
@@ -36,7 +46,7 @@ comment on column {schema}.status.last_state is 'The state of its latest job, ac
 comment on column {schema}.status.last_scheduled_for is 'The occurrence of that job.';
 comment on column {schema}.status.lateness is 'How long its run has been due without a decision; NULL when none is due.';
 comment on column {schema}.status.failures is
-    'How many of its latest 100 jobs have failed since the last success.';
+    'How many of its latest 100 jobs have failed since the last success. Jobs that are lost, revoked, expired or skipped do not count, as for pause_after_failures; last_state shows them.';
 comment on column {schema}.status.problem is 'Why it cannot be planned; NULL if it can.';
 
 comment on view {schema}.overdue is
@@ -47,10 +57,10 @@ comment on column {schema}.overdue.late_by is 'How long ago that was.';
 comment on column {schema}.overdue.reason is 'The reason, as far as it is known.';
 
 comment on table {schema}.alert is
-    'The alerts that are raised and not over: one for each periodic task that is overdue by more than pgbeat_alert_after (at most 100 of them at a time) and one for each dead beat. Each alert sends a notification on the channel <schema>_alert.';
-comment on column {schema}.alert.kind is 'overdue or dead_beat.';
-comment on column {schema}.alert.name is 'The periodic task, or the id of the beat.';
-comment on column {schema}.alert.due_at is 'When it should have happened, or when the beat was last seen.';
+    'The alerts that are raised and not over: one for each periodic task that is overdue by more than pgbeat_alert_after (at most 100 of them at a time), one for each dead beat, and one for each declaration in code that beats refuse (at most 100). Each alert sends a notification on the channel <schema>_alert.';
+comment on column {schema}.alert.kind is 'overdue, dead_beat or refused.';
+comment on column {schema}.alert.name is 'The periodic task, the id of the beat, or the name in code.';
+comment on column {schema}.alert.due_at is 'When it should have happened, when the beat was last seen, or when the declaration was first refused.';
 comment on column {schema}.alert.reason is 'The reason, as far as it was known when the alert was raised.';
 comment on column {schema}.alert.raised_at is 'When it was raised.';
 comment on column {schema}.alert.raised_by is 'The beat that raised it, and wrote it to its log, its signal and its webhook.';
@@ -84,7 +94,8 @@ comment on column {schema}.job.blocked_by is 'The job that was in the way.';
 comment on column {schema}.job.task is 'The Celery task.';
 comment on column {schema}.job.queue is 'The queue it was sent to; NULL: where the app routes the task.';
 comment on column {schema}.job.created_at is 'When it was decided.';
-comment on column {schema}.job.sent_at is 'When a beat knew that the broker had the message.';
+comment on column {schema}.job.sent_at is
+    'When a beat recorded that the broker had the message. NULL: it was not sent, or its run began or ended before that was recorded; started_at is set then.';
 comment on column {schema}.job.started_at is 'When it first started.';
 comment on column {schema}.job.finished_at is 'When it became final.';
 comment on column {schema}.job.attempt is 'How many retries came before this attempt.';
@@ -108,22 +119,45 @@ comment on column {schema}.node.started_at is 'When it started.';
 comment on column {schema}.node.last_seen_at is 'Its last heartbeat.';
 comment on column {schema}.node.tracking is 'Whether it is a worker that reports the states of jobs.';
 
+comment on table {schema}.stopped_beat is
+    'The beats that stopped cleanly within the last day, and the one that stopped last. Their rows in node are gone.';
+comment on column {schema}.stopped_beat.id is 'What its id in node was.';
+comment on column {schema}.stopped_beat.hostname is 'The host it ran on.';
+comment on column {schema}.stopped_beat.stopped_at is 'When it stopped.';
+
 comment on table {schema}.declaration is
     'Internal: the declarations of living beats by hash. Of one app, the declaration that was first seen last is in force.';
-comment on column {schema}.declaration.app is 'The app: the managed_by of the rows.';
-comment on column {schema}.declaration.hash is 'Equal for all beats whose code declares the same.';
+comment on column {schema}.declaration.app is 'Internal: the app, as in managed_by of its rows.';
+comment on column {schema}.declaration.hash is 'Internal: equal for all beats whose code declares the same.';
 comment on column {schema}.declaration.first_seen_at is
-    'When a beat first had it, and later than that of every other declaration known then. It starts again when the declaration comes back after it was gone.';
-comment on column {schema}.declaration.last_seen_at is 'The last heartbeat of a beat with it.';
+    'Internal: when a beat first had it, and later than that of every other declaration known then. It starts again when the declaration comes back after it was gone.';
+comment on column {schema}.declaration.last_seen_at is 'Internal: the last heartbeat of a beat with it.';
 comment on column {schema}.declaration.listening_since is
-    'Since when its beats have sent heartbeats without a gap: they may count another declaration as gone only for silence after that.';
-comment on column {schema}.declaration.dead_after is 'The silence after which it counts as gone.';
+    'Internal: since when its beats have sent heartbeats without a gap: they may count another declaration as gone only for silence after that.';
+comment on column {schema}.declaration.dead_after is 'Internal: the silence after which it counts as gone.';
 
 comment on table {schema}.declaration_in_force is
     'Internal: which declaration of an app is in force. A beat that writes what code declares locks this row meanwhile.';
-comment on column {schema}.declaration_in_force.app is 'The app: the managed_by of the rows.';
-comment on column {schema}.declaration_in_force.hash is 'The declaration.';
-comment on column {schema}.declaration_in_force.revision is 'How often the declaration in force has changed.';
+comment on column {schema}.declaration_in_force.app is 'Internal: the app, as in managed_by of its rows.';
+comment on column {schema}.declaration_in_force.hash is 'Internal: the declaration.';
+comment on column {schema}.declaration_in_force.revision is 'Internal: how often the declaration in force has changed.';
+
+comment on table {schema}.refused_declaration is
+    'What the code of an app declares and its beats refuse, in the declaration that is in force: these run never, or as they were declared before. A row goes when the code is mended and a beat starts with it, and when the last beat stops.';
+comment on column {schema}.refused_declaration.app is 'The app: what managed_by would be.';
+comment on column {schema}.refused_declaration.name is 'The name in the code; cut if it is longer than 200 characters.';
+comment on column {schema}.refused_declaration.reason is 'Why it is refused, and the way out.';
+comment on column {schema}.refused_declaration.hash is 'The declaration in which it was refused.';
+comment on column {schema}.refused_declaration.seen_at is 'When it was first refused for this reason.';
+
+comment on table {schema}.app is
+    'The apps whose beats were seen within a day, by the name of the Celery app. One schema serves one app: the one that was first seen first. Beats of another app send nothing while beats of that one live.';
+comment on column {schema}.app.name is 'The name of the Celery app; an app without a name, or called __main__, is not listed.';
+comment on column {schema}.app.first_seen_at is 'When a beat of it was first seen, and later than that of every other app known then.';
+comment on column {schema}.app.last_seen_at is 'The last heartbeat of a beat of it.';
+comment on column {schema}.app.listening_since is
+    'Since when its beats have sent heartbeats without a gap: they take over from another app only for silence after that.';
+comment on column {schema}.app.dead_after is 'The silence after which its beats count as gone.';
 
 comment on table {schema}.backfill is
     'The backfills: ranges of occurrences to be run. backfill() makes one, cancel_backfill() ends one; they are kept for the retention.';
@@ -163,9 +197,9 @@ comment on function {schema}.schedule is
 comment on function {schema}.unschedule(text) is
     'Remove a periodic task; returns whether there was one. Messages already at the broker still run.';
 comment on function {schema}.pause(text, text, timestamptz) is
-    'Pause a periodic task, until a time or until it is resumed; returns the row. SQLSTATE P0002 for an unknown name.';
+    'Pause a periodic task, until a time or until it is resumed; returns the row. SQLSTATE 22023 for a time in the past, P0002 for an unknown name.';
 comment on function {schema}.resume(text) is
-    'Resume a paused periodic task, or one that was decided ahead; returns the row. Occurrences while paused are never caught up. SQLSTATE P0002 for an unknown name.';
+    'Resume a paused periodic task, or one that was decided ahead; returns the row. Occurrences while paused are never caught up. A notice says if it was not paused, and if something else, such as its group, keeps it from running. SQLSTATE P0002 for an unknown name.';
 comment on function {schema}.limit_group(text, int) is
     'Set how many jobs of a group may be under way at a time, NULL for no limit; returns the group.';
 comment on function {schema}.pause_group(text, text) is

@@ -113,6 +113,7 @@ begin
         continue when to_regclass('{schema}.' || partition) is not null;
         execute format('create table {schema}.%I (like {schema}.finished_job including defaults including constraints)',
                        partition);
+        execute format('comment on table {schema}.%I is %L', partition, 'Internal: a day of finished_job.');
         execute format('with moved as (delete from {schema}.finished_job_default '
                        'where created_at >= %L and created_at < %L returning *) '
                        'insert into {schema}.%I select * from moved', day, day + 1, partition);

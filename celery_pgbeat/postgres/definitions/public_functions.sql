@@ -37,21 +37,39 @@ as $$
     limit 1
 $$;
 
--- Raise the error that there is no such periodic task, and name a similar one.
+-- Why a declaration in code is not in the table, as the end of a sentence.
+create or replace function {schema}.refusal_in_words(app text, reason text) returns text
+language sql immutable parallel safe
+as $$ select app || ' declares it, and its beats refuse that: ' || reason $$;
+
+-- That there is no such periodic task: because its declaration is refused, or with the name of a similar one.
+create or replace function {schema}.unknown_in_words(name text) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select 'No periodic task is named ' || {schema}.quoted(unknown_in_words.name) || coalesce(
+        (
+            select ': ' || {schema}.refusal_in_words(app, reason)
+            from {schema}.refused_declaration as refused
+            where refused.name = unknown_in_words.name
+            order by app
+            limit 1
+        ),
+        '. Did you mean ' || {schema}.quoted({schema}.similar_name(unknown_in_words.name)) || '?',
+        '.')
+$$;
+
+-- Raise the error that there is no such periodic task.
 create or replace function {schema}.refuse_unknown(name text) returns void
 language plpgsql
 as $$
 #variable_conflict use_column
-declare
-    meant constant text := {schema}.similar_name(refuse_unknown.name);
 begin
     if refuse_unknown.name is null then
         raise exception using errcode = 'invalid_parameter_value',
             message = 'name is null, not the name of a periodic task';
     end if;
-    raise exception using errcode = 'no_data_found',
-        message = format('No periodic task is named %s.', {schema}.quoted(refuse_unknown.name))
-            || coalesce(' Did you mean ' || {schema}.quoted(meant) || '?', '');
+    raise exception using errcode = 'no_data_found', message = {schema}.unknown_in_words(refuse_unknown.name);
 end
 $$;
 
@@ -162,7 +180,8 @@ begin
 end
 $$;
 
--- Pause a periodic task, until a time or until it is resumed.
+-- Pause a periodic task, until a time or until it is resumed. A time in the past is refused: a beat would end such a
+-- pause at once.
 create or replace function {schema}.pause(name text, reason text default null, until timestamptz default null)
 returns {schema}.periodic_task
 language plpgsql
@@ -172,6 +191,11 @@ as $$
 declare
     paused {schema}.periodic_task;
 begin
+    if isfinite(pause.until) and pause.until <= {schema}.now() then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('until is %s, which is in the past', {schema}.shown(pause.until)),
+            hint = 'Give a later time, or none: then the pause lasts until it is resumed.';
+    end if;
     update {schema}.periodic_task as stored
     set enabled = false, pause_reason = pause.reason, paused_by = session_user, paused_until = pause.until
     where stored.name = pause.name
@@ -188,23 +212,37 @@ $$;
 --
 -- The same for a row that is not paused but was decided up to a time in the future, by a clock that was ahead: it is
 -- paused first. The row's trigger decides whether it was; a pause that was not needed does no harm.
+--
+-- A notice says if nothing was paused, and if something else keeps the row from running.
 create or replace function {schema}.resume(name text) returns {schema}.periodic_task
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
+    was_enabled boolean;
     resumed {schema}.periodic_task;
 begin
     update {schema}.periodic_task as stored
     set enabled = false
     where stored.name = resume.name and enabled and greatest(last_run_at, planned_from) > {schema}.now();
+    select enabled into was_enabled from {schema}.periodic_task as stored where stored.name = resume.name;
     update {schema}.periodic_task as stored
     set enabled = true
     where stored.name = resume.name
     returning stored.* into resumed;
     if not found then
         perform {schema}.refuse_unknown(resume.name);
+    end if;
+    if was_enabled then
+        raise notice '% was not paused', {schema}.quoted(resume.name);
+    end if;
+    if resumed.group_paused or resumed.problem is not null
+        or resumed.next_run_at is null and resumed.planned_revision = resumed.revision
+    then
+        raise notice '% has no next run: %', {schema}.quoted(resume.name),
+            {schema}.row_in_words(resumed, null, null)
+            || case when resumed.group_paused then '; resume_group() resumes a group' else '' end;
     end if;
     return resumed;
 end

@@ -14,7 +14,7 @@ $$;
 -- The instant after which occurrences count when code has changed the times of a row: its last run, as in Celery's
 -- beat.
 --
--- That is when the last run was decided, not only the occurrence it was for: after a run that went out late there is no
+-- That is when the last run was decided, not only the occurrence it was for: after a run that was sent late there is no
 -- second one on the same day. A row that has not run counts from its definition; occurrences before that, before an
 -- author's edit and while it was paused are never caught up.
 create or replace function {schema}.last_run_before_change(stored {schema}.periodic_task) returns timestamptz
@@ -93,8 +93,8 @@ begin
     -- An UPDATE that clears next_run_at and sets a new schedule wants the row planned, not ended.
     run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
 
-    -- Only `update_declared` writes `declared` together with a definition: code has changed it. A row that was finished, or could
-    -- not be planned, has nothing to catch up.
+    -- Only `update_declared` writes `declared` together with a definition: code has changed it. A row that was finished,
+    -- or could not be planned, has nothing to catch up.
     if times_changed and new.declared is distinct from old.declared and old.problem is null
         and (old.next_run_at is not null or old.planned_revision <> old.revision)
     then

@@ -39,11 +39,11 @@ as $$
             select 'last seen at ' || {schema}.shown(last_seen_at) from {schema}.node as node
             where node.id = last_seen.id
         ),
-        'of which there is no sign of life')
+        'of which no heartbeat is known')
 $$;
 
 -- What the heartbeats of the nodes show: since when no beat was seen, and no worker that reports to us (NULL while one
--- lives), and when one was last seen. While the database was down, none could be seen.
+-- lives), and when one was last seen or stopped. While the database was down, none could be seen.
 create or replace function {schema}.nodes_in_words() returns table (no_beat text, beat_seen text, no_tracker text)
 language sql stable rows 1
 set search_path = pg_catalog, pg_temp
@@ -51,7 +51,9 @@ as $$
     select
         case
             when beat_lives then null
-            when beat_at is null then 'no beat is running: none has been started, or all have been stopped'
+            when beat_at is null and stopped_at is null then 'no beat is running: none has ever been started'
+            when beat_at is null or beat_at <= stopped_at
+            then 'no beat is running: the last one was stopped at ' || {schema}.shown(stopped_at)
             else 'no beat has been seen since ' || {schema}.shown(beat_at)
         end || case
             when {schema}.is_recent(pg_postmaster_start_time())
@@ -61,7 +63,7 @@ as $$
         'a beat was seen at ' || {schema}.shown(beat_at),
         case
             when tracker_lives then null
-            when tracker_at is null then 'no worker with our tracker is there, so nobody tells whether it runs'
+            when tracker_at is null then 'no worker with our tracker is running, so it is not known whether it runs'
             else 'no worker with our tracker has been seen since ' || {schema}.shown(tracker_at)
         end
     from (
@@ -72,6 +74,7 @@ as $$
             bool_or({schema}.is_recent(last_seen_at)) filter (where role = 'worker' and tracking) as tracker_lives
         from {schema}.node
     ) as nodes
+    cross join (select max(stopped_at) as stopped_at from {schema}.stopped_beat) as stopped
 $$;
 
 -- Which beat has marked a row or a job, and whether the mark still counts; NULL if there is none.
@@ -104,7 +107,8 @@ as $$
             then 'a beat takes it within a moment'
         when task.lazy then 'only a beat whose code declares it may take it, and none does'
         else beat_seen
-            || ', but none takes it: they may lack their broker or be behind with their work, or somebody holds the row'
+            || ', but none takes it: they may lack their broker or be behind with their work, or another transaction '
+            || 'locks the row'
     end
 $$;
 
@@ -216,7 +220,7 @@ begin
                 || coalesce(': ' || {schema}.mark_in_words(job.marked_by, job.marked_at, job.mark_lease), '')
                 || case
                     when job.refusals = 0 then ''
-                    else format(', the broker has refused it (%s of 3 times: %s)', job.refusals,
+                    else format(', and %s of 3 attempts to send it have failed (%s)', job.refusals,
                                 {schema}.escaped(left(job.error, 200)))
                 end
             when 'buffered' then
@@ -237,7 +241,7 @@ begin
                 end
                 || case when job.resends > 0 then format(', sent again (%s of 3 times)', job.resends) else '' end
                 || case
-                    when job.tracking = 'result' then ', and only the result backend tells how it ends'
+                    when job.tracking = 'result' then ', and only the result backend knows how it ends'
                     else coalesce(', and ' || no_tracker, '')
                 end
                 || case
@@ -312,12 +316,14 @@ as $$
     select case
         when state <> 'skipped'
         then format('its last job, of %s, %s at %s', {schema}.shown(scheduled_for), case state
-                when 'untracked' then 'was sent, of which nobody reports the end,'
-                when 'lost' then 'was lost'
+                when 'untracked' then 'was sent, and its end is not reported,'
+                when 'lost' then case
+                    when error like 'unsendable: %' then 'could not be sent, and was given up' else 'was lost'
+                end
                 when 'revoked' then 'was revoked'
                 else state
             end, {schema}.shown(finished_at))
-            || coalesce(' (' || {schema}.escaped(left(error, 200)) || ')', '')
+            || coalesce(' (' || {schema}.escaped(left(regexp_replace(error, '^unsendable: ', ''), 200)) || ')', '')
         else format(case
                 when occurrences = 1 then 'its last run, of %2$s, was'
                 else 'its last %1$s runs, from %2$s to %3$s, were'
@@ -364,6 +370,16 @@ as $$
     ) as running
 $$;
 
+-- What became of the declarations in code of this name that beats refuse; NULL if there are none.
+create or replace function {schema}.refusals_in_words(name text) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select string_agg({schema}.refusal_in_words(app, reason), '; ' order by app)
+    from {schema}.refused_declaration as refused
+    where refused.name = refusals_in_words.name
+$$;
+
 -- One sentence: why a periodic task is, or is not, running now. It acts for the owner, so that its caller needs no
 -- right to read arguments.
 create or replace function {schema}.explain(name text) returns text
@@ -376,9 +392,12 @@ declare
     job {schema}.active_job;
     others int;
     nodes record;
+    refusals constant text := {schema}.refusals_in_words(explain.name);
 begin
     select * into task from {schema}.periodic_task as stored where stored.name = explain.name;
-    if not found then
+    if not found and refusals is not null then
+        return {schema}.quoted(explain.name) || ' is not running, and has no row: ' || rtrim(refusals, '.') || '.';
+    elsif not found then
         perform {schema}.refuse_unknown(explain.name);
     end if;
     select * into nodes from {schema}.nodes_in_words();
@@ -395,7 +414,8 @@ begin
             {schema}.row_in_words(task, nodes.no_beat, nodes.beat_seen),
             {schema}.backfills_in_words(task.name),
             case when job.id is null then {schema}.last_in_words(task.name) end,
-            case when job.id is not null or {schema}.waits_for_a_beat(task) then nodes.no_beat end)
+            case when job.id is not null or {schema}.waits_for_a_beat(task) then nodes.no_beat end,
+            'the row stays as it was declared before: ' || rtrim(refusals, '.'))
         || '.';
 end
 $$;

@@ -234,6 +234,9 @@ begin
         when 6 then fields := fields[1:6];
         when 7 then null;
         else
+            if cardinality(words) = 1 and words[1] ~ '^[0-9]*[1-9][0-9]*$' then
+                perform {schema}.refuse(given, format('not a schedule: did you mean ''every %ss''?', words[1]));
+            end if;
             perform {schema}.refuse(given, format('cron has 5, 6 or 7 fields, not %s', cardinality(words)));
     end case;
     for i in 1 .. cardinality(words) loop
@@ -555,6 +558,13 @@ declare
     duration constant text := coalesce(words[cardinality(words)], '');
     opener constant text := rtrim(left(body, -char_length(duration)));
 begin
+    if opener <> '' and duration ~* '^[0-9]+[smhdw]$' then
+        perform {schema}.refuse(
+            given,
+            format('a duration must be in ISO 8601: write P%s%s instead of %s',
+                   case when lower(right(duration, 1) collate "C") in ('d', 'w') then '' else 'T' end,
+                   upper(duration collate "C"), {schema}.quoted(duration)));
+    end if;
     if opener = '' or left(ltrim(duration, '+-'), 1) not in ('P', 'p') then
         perform {schema}.refuse(
             given, {schema}.quoted(body) || ' is not a schedule and a duration, such as cron: 0 0 * * * PT5H');

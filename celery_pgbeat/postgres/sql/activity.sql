@@ -7,7 +7,7 @@ with recent as materialized (
 ),
 late as (
     select next_run_at from {schema}.periodic_task
-    where {is_on} and next_run_at < {schema}.now() - make_interval(secs => %(on_time)s)
+    where {is_on} and next_run_at < {schema}.now() and next_run_at < {schema}.now() - {schema}.patience(mark_lease)
     limit 1000
 ),
 stands as (

@@ -6,9 +6,9 @@
 -- as first seen now: a roll-back, or the next roll-forward. The order never runs backwards, whatever the clock does. If
 -- no beat is announced at all, only the declaration of this call lives.
 --
--- Of two claims at the same moment one wins. A beat that has read another revision than the one that it has locked
--- changes nothing. Nor does one that finds the row locked by a transaction that is writing what code declares. Both
--- come again.
+-- Of two beats that announce at the same moment one wins. A beat that has read another revision than the one that it
+-- has locked changes nothing. Nor does one that finds the row locked by a transaction that is writing what code
+-- declares. Both come again.
 with before as materialized (
     select hash, revision from {schema}.declaration_in_force where app = %(manager)s
 ),

@@ -1,4 +1,4 @@
--- Recall which occurrences after an instant have had a job, the oldest first, and whether each has failed.
+-- Read which occurrences after an instant have had a job, the oldest first, and whether each has failed.
 --
 -- It reads up to %(most)s jobs of the history. So it also returns the last occurrence up to which all are known (NULL:
 -- no more are left). What was skipped was no job, and what a person has triggered was no occurrence.

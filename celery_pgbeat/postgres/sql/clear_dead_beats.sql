@@ -1,4 +1,4 @@
--- Free what dead beats left: their marks and their unsent jobs. Never called for a beat that may be alive.
+-- Clear what dead beats left: their marks and their unsent jobs. Never called for a beat that may be alive.
 --
 -- A row that another transaction locks is skipped: a starting beat does not wait, and the lease ends. The same holds
 -- for jobs of a beat whose lease is longer than ours.

@@ -1,4 +1,4 @@
--- Settle jobs that no worker reports, each in the final state that the result backend has.
+-- Finish jobs that no worker reports, each in the final state that the result backend has.
 with told as (
     select * from unnest(%(jobs)s::uuid[], %(states)s::text[]) with ordinality as told (id, state, place)
 ),

@@ -1,6 +1,13 @@
 -- Forget nodes, and declarations in code, that were not seen for a day; returns whether workers announce our tracker.
+--
+-- The beat that stopped last is remembered: while no beat runs, it is all that is known of beats.
 with forgotten as (
     delete from {schema}.node where last_seen_at < {schema}.now() - interval '1 day'
+),
+past as (
+    delete from {schema}.stopped_beat
+    where stopped_at < {schema}.now() - interval '1 day'
+        and stopped_at < (select max(stopped_at) from {schema}.stopped_beat)
 ),
 outdated as (
     delete from {schema}.declaration as old

@@ -11,7 +11,7 @@ as $$
 declare
     room constant text[] := array(select {schema}.groups_with_room());
     limited text[];
-    admitted int := 0;
+    granted int := 0;
     freed int;
 begin
     limited := array(
@@ -53,7 +53,7 @@ begin
                 ) as place on place.turn = head.turn
             ) as given
             where job.id = given.id;
-            get diagnostics admitted = row_count;
+            get diagnostics granted = row_count;
         exception when unique_violation then
             null;  -- A lost job has turned up at this very moment and taken a slot: the next look counts it.
         end;
@@ -71,8 +71,8 @@ begin
         limit most
         for no key update skip locked));
     get diagnostics freed = row_count;
-    return admitted + freed;
+    return granted + freed;
 end
 $$;
 -- call
-select {schema}.grant_slots(%(batch)s) as admitted
+select {schema}.grant_slots(%(batch)s) as granted

@@ -13,6 +13,9 @@ select
         where role = 'beat' and hostname = coalesce(%(hostname)s, hostname)
     ) as last_seen_at,
     (
+        select max(stopped_at) from {schema}.stopped_beat where hostname = coalesce(%(hostname)s, hostname)
+    ) as stopped_at,
+    (
         select next_run_at from {schema}.periodic_task
         where {is_on} and next_run_at <= {schema}.now()
             and not {schema}.is_marked(marked_at, make_interval(secs => %(lease)s))

@@ -6,11 +6,12 @@
 select * from {schema}.job
 where (%(name)s::text is null or periodic_task = %(name)s::text)
     and (%(pattern)s::text is null or periodic_task like %(pattern)s::text)
-    and (%(state)s::text is null or state = %(state)s::text)
+    and (%(states)s::text[] is null or state = any (%(states)s::text[]))
     and (%(reason)s::text is null or reason = %(reason)s::text)
     and (%(task)s::text is null or task = %(task)s::text)
     and (%(queue)s::text is null or queue = %(queue)s::text)
     and (%(since)s::timestamptz is null or created_at >= %(since)s::timestamptz)
+    and (%(until)s::timestamptz is null or created_at < %(until)s::timestamptz)
     and (%(before_at)s::timestamptz is null
         or created_at <= %(before_at)s::timestamptz
             and (created_at, id) < (%(before_at)s::timestamptz, %(before)s::uuid))

@@ -1,4 +1,4 @@
--- Hold back jobs that this beat has taken over and may not send yet, each until an instant.
+-- Postpone jobs that this beat has taken over and may not send yet, each until an instant.
 --
 -- Then any beat takes it over again; its pickup deadline counts from that instant.
 update {schema}.active_job as job

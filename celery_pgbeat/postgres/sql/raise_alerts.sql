@@ -1,13 +1,15 @@
--- Raise an alert for what is overdue and for each dead beat, once in the whole cluster, and end what is over.
+-- Raise alerts for what is overdue, dead beats and refused declarations, once in the cluster; end what is over.
 --
 -- The primary key decides which of two beats raises it. Both insert in the order of the names, so they never wait for
 -- each other in a circle. What another beat is ending is skipped.
 -- If the clock differs from what the beat expects, it has just been set: then no alert is raised.
--- A hundred overdue periodic tasks are enough: no more are looked for, however many there are.
+-- A hundred overdue periodic tasks, and refused declarations, are enough: no more are looked for.
 with ended as materialized (
     select kind, name from {schema}.alert
     where case kind
         when 'overdue' then not exists (select from {schema}.overdue as late where late.name = alert.name)
+        when 'refused' then not exists (
+            select from {schema}.refused_declaration as refused where refused.name = alert.name)
         else not exists (select from {schema}.node where node.id = alert.name and last_seen_at <= alert.due_at)
     end
     order by kind, name
@@ -24,6 +26,12 @@ found as materialized (
      where due_at < {schema}.now() - make_interval(secs => %(after)s)
         and not exists (select from {schema}.alert where kind = 'overdue' and alert.name = late.name)
      limit (select greatest(%(most)s - count(*), 0) from {schema}.alert where kind = 'overdue'))
+    union all
+    (select 'refused', name, seen_at, {schema}.refusal_in_words(app, reason)
+     from {schema}.refused_declaration as refused
+     where not exists (select from {schema}.alert where kind = 'refused' and alert.name = refused.name)
+     order by name
+     limit (select greatest(%(most)s - count(*), 0) from {schema}.alert where kind = 'refused'))
     union all
     select 'dead_beat', id, last_seen_at,
         'the beat ' || {schema}.node_shown(id) || ' has not been seen since ' || {schema}.shown(last_seen_at)

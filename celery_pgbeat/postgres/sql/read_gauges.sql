@@ -15,4 +15,5 @@ select
         select count(*) from {schema}.node
         where role = 'beat' and last_seen_at >= {schema}.now() - make_interval(secs => %(dead_after)s)
     ) as beats,
-    (select count(*) from {schema}.alert) as alerts
+    (select count(*) from {schema}.alert) as alerts,
+    (select count(*) from {schema}.refused_declaration) as refused_declarations

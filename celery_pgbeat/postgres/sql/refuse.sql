@@ -1,4 +1,4 @@
--- Record that the broker, though reachable, refused these jobs' messages; after the third refusal the job is lost.
+-- Record that messages could not be made, or that a broker in reach refused them; the third time a job is lost.
 with refused as (
     select * from unnest(%(jobs)s::uuid[], %(errors)s::text[]) as refused (id, error)
 ),

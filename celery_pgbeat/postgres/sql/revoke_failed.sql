@@ -1,7 +1,7 @@
--- Overrule `failed` by `revoked`: a terminated child reports a failure before its parent can speak.
+-- Replace `failed` by `revoked`: a terminated child reports a failure before its parent can speak.
 --
 -- If that was counted as its periodic task's latest failure, the count takes it back.
-with overruled as (
+with replaced as (
     update {schema}.finished_job
     set state = 'revoked', error = %(error)s
     where id = %(job)s and run = %(run)s and attempt = %(attempt)s and state = 'failed'
@@ -14,7 +14,7 @@ uncounted as (
         pause_due = known.pause_due and exists (
             select from {schema}.periodic_task as task
             where task.name = known.name and task.pause_after_failures < known.failures_in_row)
-    from overruled
-    where known.name = overruled.periodic_task and known.last_failed_job = overruled.id and known.failures_in_row > 0
+    from replaced
+    where known.name = replaced.periodic_task and known.last_failed_job = replaced.id and known.failures_in_row > 0
 )
-select id from overruled
+select id from replaced

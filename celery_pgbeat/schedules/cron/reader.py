@@ -68,6 +68,8 @@ def _read(source: SourceText, kind: Literal["cron", "crontab"]) -> Parsed:
         zone_text = f"CRON_TZ={zone_named(source.timezone).name} "
     words = _words(source)
     layout = LAYOUTS.get(len(words))
+    if len(words) == 1 and words[0].text.isdigit() and words[0].text.strip("0"):
+        raise source.refuse("schedule", f"not a schedule: did you mean 'every {words[0].text}s'?", source.at)
     if layout is None:
         raise source.refuse("fields", f"cron has 5, 6 or 7 fields, not {len(words)}", source.at)
     values = [_field(source, field, word) for field, word in zip(layout, words, strict=True)]

@@ -8,6 +8,7 @@ fast and counting is exact.
 from __future__ import annotations
 
 import difflib
+import re
 from datetime import datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
@@ -17,6 +18,8 @@ from celery_pgbeat.errors import InvalidSchedule
 from .instants import EARLIEST, LATEST, UTC
 
 NONE = timedelta(0)
+OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{1,2})(?::?(\d\d))?", re.ASCII | re.IGNORECASE)
+SHORTEST_PLACE = 4  # characters; what is shorter is an abbreviation
 LONGEST_ZONE = 40  # characters of a name for which a similar one is looked for; the longest zone's has 32
 
 # Between two probes there is at most one change of the offset: no two changes of any zone lie closer together than 3.9
@@ -139,11 +142,35 @@ def zone_named(name: str) -> Zone:
 @lru_cache(maxsize=1024)
 def _way_out(name: str) -> str:
     """Return the end of the message: a similar name, or what to write instead."""
+    if match := OFFSET.fullmatch(name):
+        return _instead_of_offset(match)
     known = {zone.lower(): zone for zone in _names() if "/" in zone}  # an abbreviation is like many and means none
-    alike = difflib.get_close_matches(name[:LONGEST_ZONE].lower().replace(" ", "_"), known, n=1, cutoff=0.8)
+    word = name[:LONGEST_ZONE].lower().replace(" ", "_")
+    if "/" not in word and len(word) >= SHORTEST_PLACE:
+        known |= {place.lower(): zone for place, zone in _places().items()}
+    alike = difflib.get_close_matches(word, known, n=1, cutoff=0.8)
     if alike:
         return f"; did you mean {known[alike[0]]!r}?"
     return "; write an IANA name such as Europe/Berlin, not an offset or an abbreviation"
+
+
+def _instead_of_offset(match: re.Match[str]) -> str:
+    """Return what to write instead of `+02:00` or `UTC+2`. The signs of the zones in Etc are the other way round."""
+    sign, hours, minutes = match[1], int(match[2]), int(match[3] or 0)
+    if not hours and not minutes:
+        return "; did you mean 'UTC'?"
+    advice = "; an offset is not a time zone: write a place such as Europe/Berlin"
+    zone = f"Etc/GMT{'-' if sign == '+' else '+'}{hours}"
+    if minutes or zone not in _names():
+        return advice
+    return f"{advice}, or {zone!r}, which is always {sign}{hours:02}:00"
+
+
+@lru_cache(maxsize=1)
+def _places() -> dict[str, str]:
+    """Return the zones by the last part of their names, such as Berlin; of several the one with the fewest parts."""
+    zones = sorted((zone for zone in _names() if "/" in zone and not zone.startswith("Etc/")), reverse=True)
+    return {zone.rpartition("/")[2]: zone for zone in sorted(zones, key=lambda zone: zone.count("/"), reverse=True)}
 
 
 @lru_cache(maxsize=1)

@@ -37,7 +37,7 @@ class Heartbeat:
 
     def run(self, queries: WorkerQueries) -> None:
         """Announce the node, and renew the starts that still run."""
-        queries.announce(self._node)
+        queries.announce_node(self._node)
         starts = self._living()
         if starts:
             queries.heartbeat(str(self._node), starts, self._dead_after)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
-from celery_pgbeat.postgres.database import reason, sqlstate
+from celery_pgbeat.postgres.database import NO_RIGHT, reason, sqlstate
 
 KEPT = 10_000  # refused finishes, and other refused reports, that are kept: each about 10 MB; the oldest are dropped
 KEPT_FOR = 86_400.0  # seconds that a refused report is kept: a deployment that forgot its migration is noticed in a day
@@ -22,7 +22,6 @@ REMIND_EVERY = 60.0  # seconds between two lines about the same error
 
 NEVER_TAKEN = ("22", "23")  # SQLSTATE classes of a value: data exceptions, violated constraints
 OF_THE_STATEMENT = "42"  # SQLSTATE class of a statement that this schema or user does not allow, whatever its values
-NO_RIGHT = "42501"
 
 logger = logging.getLogger(__name__)
 

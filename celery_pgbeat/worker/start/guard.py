@@ -39,7 +39,7 @@ guarded when a pool process starts, or when their first message arrives.
 The result backend
 ------------------
 The tracer stores STARTED before it calls anything, so a dropped copy of a job that had succeeded would leave it STARTED
-for ever. So the guard turns `track_started` off and stores STARTED itself: for a job after its start succeeded, for
+forever. So the guard turns `track_started` off and stores STARTED itself: for a job after its start succeeded, for
 every other message at once.
 
 Without Postgres

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from celery import Celery
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from celery_pgbeat.beat.loop import BeatLoop
 from celery_pgbeat.beat.scheduler import Scheduler
@@ -63,8 +63,8 @@ def loop(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> I
     parts: Any = SimpleNamespace(janitor=janitor, dispatcher=turns, delivery=turns)
     for part, stand_in in (("_beat", parts), ("_wait", waits.append)):
         monkeypatch.setattr(made, part, stand_in)
-    for step in ("_check_schema", "_sync_code"):
-        monkeypatch.setattr(made, step, lambda: None)
+    for step in ("_check_schema", "_check_app", "_sync_code"):
+        monkeypatch.setattr(made, step, lambda *_: None)
     yield made
     wiring.wakeup.close()
 
@@ -127,3 +127,22 @@ def test_a_statement_that_postgres_ended_is_not_logged_as_an_outage(
     assert [
         "Postgres at x ended a statement: canceling statement due to lock timeout. It is tried again."
     ] == caplog.messages
+
+
+def test_a_missing_privilege_is_one_line_that_says_where_the_grants_are(
+    loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Denied(Exception):
+        sqlstate = "42501"
+
+    refused = [ProgrammingError("select", None, Denied("permission denied for table node")) for _ in range(3)]
+    turns.faults = [*refused]
+    for _ in refused:
+        loop._guarded(loop._turn)
+
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert record.getMessage() == (
+        "Postgres refuses a statement of this beat: permission denied for table node. As this user, `celery-pgbeat "
+        "doctor` lists the missing grants; `celery-pgbeat sql --roles` prints all of them. Nothing is sent meanwhile."
+    )

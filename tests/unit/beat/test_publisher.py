@@ -9,7 +9,7 @@ from celery.result import AsyncResult, EagerResult
 
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.send import publisher as publishing
-from celery_pgbeat.beat.send.messages import OutgoingJob, Refusal
+from celery_pgbeat.beat.send.messages import OutgoingJob, Refusal, Refused
 from celery_pgbeat.beat.send.rendering.renderer import MessageBatch
 from tests.harness.outbox import Outbox, app_of, job, jobs, outbox
 
@@ -182,7 +182,7 @@ def test_a_message_that_loses_the_connection_twice_while_others_pass_is_refused(
 
     assert {bad.id, *ids(good)} == set(first.unsent)
     assert ids(good) == [sent for sent, _ in second.sent]
-    assert [Refusal(bad.id, "bad", LOST)] == second.refused
+    assert [Refusal(bad.id, "bad", LOST, what=Refused.BREAKS_CONNECTION)] == second.refused
 
 
 def test_suspects_are_forgotten_when_there_are_too_many(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from celery_pgbeat.settings import Settings
 from tests.harness.scrape import free_port, scraped
 
 NOWHERE = "postgresql://localhost:1/nowhere"
-READING = Reading(due=3, overdue=1, active={"running": 2}, beats=2, alerts=1)
+READING = Reading(due=3, overdue=1, active={"running": 2}, beats=2, alerts=1, refused_declarations=1)
 
 
 class Known:

@@ -104,7 +104,13 @@ def test_what_is_no_iana_name_is_refused(name):
         ("europe/berlin", "Europe/Berlin"),
         ("Europe/Berln", "Europe/Berlin"),
         ("America/New York", "America/New_York"),
+        ("Berlin", "Europe/Berlin"),
+        ("new york", "America/New_York"),
+        ("Berln", "Europe/Berlin"),
+        ("Louisville", "America/Louisville"),
+        ("+00:00", "UTC"),
         ("CEST", None),
+        ("West", "Australia/West"),
         ("Mars/Olympus", None),
         ("x" * 1_000_000, None),
     ],
@@ -115,6 +121,18 @@ def test_a_zone_that_may_have_been_meant_is_named_else_what_to_write(name, meant
 
     way_out = f"did you mean {meant!r}?" if meant else "write an IANA name such as Europe/Berlin, not an offset or"
     assert f"; {way_out}" in refused.value.reason
+
+
+@pytest.mark.parametrize(
+    ("offset", "zone"),
+    [("+02:00", "Etc/GMT-2"), ("UTC+3", "Etc/GMT-3"), ("gmt -0500", "Etc/GMT+5"), ("+05:30", None), ("+20:00", None)],
+)
+def test_in_the_place_of_an_offset_a_zone_is_named_that_always_has_it(offset, zone):
+    with pytest.raises(InvalidSchedule, match="an offset is not a time zone: write a place such as ") as refused:
+        zone_named(offset)
+
+    assert zone is None or f", or {zone!r}, which is always " in refused.value.reason
+    assert (zone is None) == ("Etc" not in refused.value.reason)
 
 
 def test_utc_may_be_written_in_any_case():

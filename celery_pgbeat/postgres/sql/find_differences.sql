@@ -1,4 +1,4 @@
--- Read which declared names belong to others, and which rows of code are behind because they were locked.
+-- Read which rows are not as code declares them: they belong to others, or were locked when it wrote.
 with given as materialized (
     select definition ->> 'name' as name, definition from jsonb_array_elements(%(definitions)s::jsonb) as definition
 )

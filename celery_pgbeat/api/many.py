@@ -1,0 +1,57 @@
+"""What the API does with many periodic tasks in one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from operator import itemgetter
+from typing import Any
+
+from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
+from celery_pgbeat.postgres.api_queries import ApiQueries, Row
+from celery_pgbeat.suggestions import question
+
+
+def run_for(
+    queries: ApiQueries, statement: str, names: Iterable[str], missing_ok: bool, connection: Any, **parameters: Any
+) -> list[Row]:
+    """Run a statement for these periodic tasks.
+
+    Raises:
+        UnknownPeriodicTask: one does not exist, and `missing_ok` is not set; nothing was done.
+        TypeError: `names` is one text.
+    """
+    if isinstance(names, str):
+        raise TypeError(f"names is {names!r}: give a list of names")
+    wanted = list(dict.fromkeys(names))
+    if not missing_ok:
+        known = {row["name"] for row in queries.run("names_meant", connection, names=wanted, patterns=[])}
+        refuse_unknown(
+            [name for name in wanted if name not in known], lambda name: queries.similar_name(name, connection)
+        )
+    return sorted(queries.run(statement, connection, names=wanted, **parameters), key=itemgetter("name"))
+
+
+def pause(
+    queries: ApiQueries, names: Iterable[str], reason: str | None, until: datetime | None, missing_ok: bool, joined: Any
+) -> list[str]:
+    """Pause these periodic tasks; return the names of those that existed.
+
+    Raises:
+        InvalidPeriodicTask: `until` is in the past, by the clock of the database.
+    """
+    if until is not None and until <= queries.run("clock", joined)[0]["now"]:
+        raise InvalidPeriodicTask(
+            f"until is {until.isoformat()}, which is in the past. Give a later time, or none: then the pause lasts "
+            "until it is resumed."
+        )
+    rows = run_for(queries, "pause_many", names, missing_ok, joined, reason=reason, until=until)
+    return [row["name"] for row in rows]
+
+
+def refuse_unknown(unknown: Sequence[str], similar_name: Callable[[str], str | None]) -> None:
+    """Raise UnknownPeriodicTask for the first of these names, with a suggestion; nothing if there is none."""
+    if unknown:
+        meant = similar_name(unknown[0])
+        more = f" {len(unknown) - 1} more names are unknown." if len(unknown) > 1 else ""
+        raise UnknownPeriodicTask(f"No periodic task is named {unknown[0]!r}{question(meant) if meant else '.'}{more}")

@@ -1,0 +1,40 @@
+"""The types of texts that have few values: a type checker refuses another one, and so does each call at run time.
+
+They are public: annotate with them what you pass on.
+
+    from celery_pgbeat.choices import Overlap
+
+    def declare(overlap: Overlap) -> None: ...
+
+A test compares them with the table of columns, and with the checks in Postgres.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Overlap = Literal["skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow"]
+Catchup = Literal["none", "latest", "earliest", "all"]
+Dst = Literal["default", "skip", "once", "all"]
+BlackoutAction = Literal["defer", "skip"]
+OnLost = Literal["give_up", "rerun"]
+Tracking = Literal["full", "result", "send"]
+
+JobState = Literal[
+    "pending",
+    "sent",
+    "running",
+    "retrying",
+    "buffered",
+    "succeeded",
+    "failed",
+    "revoked",
+    "expired",
+    "lost",
+    "skipped",
+    "untracked",
+]
+JobOrigin = Literal["schedule", "catchup", "backfill", "manual"]
+
+BackfillMode = Literal["missing", "failed", "all"]
+BackfillState = Literal["running", "finished", "cancelled"]

@@ -1,0 +1,72 @@
+"""`job`: one job in full."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from celery_pgbeat.cli.failure import ApiCommand, Failure
+from celery_pgbeat.cli.ids import DIGITS, IdBeginning
+from celery_pgbeat.cli.job_columns import JobAt, job_as_dict
+from celery_pgbeat.cli.output import as_json, print_json, print_pairs, text
+from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import duration, from_now, instant, with_utc
+
+SHOWN = 5  # ids that an error names
+
+
+@click.command(cls=ApiCommand)
+@click.argument("id", type=IdBeginning(), metavar="ID")
+@with_utc
+@as_json
+def job(id: str, as_json: bool) -> None:
+    """Show one job in full. Of its id the first characters will do, if no other job's id begins with them.
+
+    Exit codes: 0 done; 1 there is no such job, or there are several; 2 ID is no id.
+    """
+    from celery_pgbeat.api.rows import Job, read_row
+
+    operators = Target.current().operators()
+    rows = operators.jobs_between(id.ljust(DIGITS, "0"), id.ljust(DIGITS, "f"), SHOWN + 1)
+    if not rows:
+        raise Failure(f"There is no job {id}{'' if len(id) == DIGITS else '…'}; jobs are kept for pgbeat_retention")
+    if len(rows) > 1:
+        ids = sorted(str(row["id"]) for row in rows)
+        more = ", …" if len(ids) > SHOWN else ""
+        raise Failure(f"The ids of several jobs begin with {id}: {', '.join(ids[:SHOWN])}{more}")
+    found = JobAt(read_row(Job, rows[0]), operators.clock())
+    if as_json:
+        print_json(job_as_dict(found))
+    else:
+        print_pairs([(name, value) for name, value in as_pairs(found) if value not in ("-", "")])
+
+
+def as_pairs(found: JobAt) -> list[tuple[str, str]]:
+    """Return what people want to know of a job, the most important first."""
+    one, now = found.job, found.now
+    times = ("scheduled_for", "last_scheduled_for", "created_at", "sent_at", "started_at", "finished_at")
+    ended = one.finished_at is not None
+    return [
+        ("state", found.state),
+        ("error", text(one.error)),
+        ("periodic task", text(one.periodic_task)),
+        ("job", str(one.id)),
+        *((name.removesuffix("_at").replace("_", " "), _when(getattr(one, name), now)) for name in times),
+        ("late", duration(found.lateness)),
+        ("duration", duration(found.duration)),
+        ("occurrences", str(one.occurrences) if one.occurrences > 1 else "-"),
+        ("blocked by", text(one.blocked_by)),
+        ("origin", text(one.origin)),
+        ("task", text(one.task)),
+        ("queue", text(one.queue)),
+        ("attempt", str(one.attempt + 1) if one.attempt else "-"),
+        ("sends", str(one.sends)),
+        ("worker", text(one.worker)),
+        ("beat", text(one.beat)),
+        ("busy until", "-" if ended else _when(one.busy_until, now)),
+    ]
+
+
+def _when(value: Any, now: Any) -> str:
+    return "-" if value is None else f"{instant(value)} ({from_now(value, now)})"

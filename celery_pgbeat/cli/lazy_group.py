@@ -1,0 +1,88 @@
+"""A group whose commands are imported when they are called, and not before."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from importlib import import_module
+from keyword import iskeyword
+from typing import Any
+
+import click
+
+from celery_pgbeat.cli.target_options import target_options
+from celery_pgbeat.suggestions import did_you_mean, question
+
+OTHERS = "Other"
+
+
+class LazyGroup(click.Group):
+    """A group of commands, each of which is imported when it is called.
+
+    Args:
+        lazy: the commands by name, each with its line in the help.
+        places: where commands are, as `module:attribute` in `celery_pgbeat.cli`. By default the command `a-b` is the
+            attribute `a_b` of the module `a_b`; that of `import` is `import_`.
+        sections: the parts of the help, each with the names of its commands in order.
+        hidden: commands that neither the help nor the completion of a shell shows.
+        synonyms: for words that are no commands, the command that was meant.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        lazy: Mapping[str, str],
+        places: Mapping[str, str] | None = None,
+        sections: Mapping[str, Collection[str]] | None = None,
+        hidden: Collection[str] = (),
+        synonyms: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.params[:0] = target_options()
+        self._summaries = dict(lazy)
+        self._places = dict(places or {})
+        self._sections = _without_the_missing(sections or {"Commands": list(lazy)}, lazy, hidden)
+        self._synonyms = dict(synonyms or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        """Return the names in the order of the help."""
+        return [name for names in self._sections.values() for name in names]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import and return a command."""
+        if cmd_name not in self._summaries:
+            return None
+        own = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name.replace("-", "_")
+        module, _, attribute = self._places.get(cmd_name, own).partition(":")
+        command: click.Command = getattr(import_module(f"celery_pgbeat.cli.{module}"), attribute or module)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; suggest a similar one if there is none."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            known = self._synonyms.get(args[0])
+            hint = (question(known) if known else did_you_mean(args[0], self._summaries)) or (
+                f"; {ctx.command_path} --help lists them."
+            )
+            raise click.UsageError(f"No such command {args[0]!r}{hint}", ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        widest = max(map(len, self.list_commands(ctx)))
+        for title, names in self._sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), self._summaries[name]) for name in names])
+
+
+def _without_the_missing(
+    sections: Mapping[str, Collection[str]], lazy: Mapping[str, str], hidden: Collection[str]
+) -> dict[str, list[str]]:
+    """Return the sections with all commands that are not hidden: what none of them names is in the last one."""
+    named = {name for names in sections.values() for name in names}
+    others = [name for name in lazy if name not in named and name not in hidden]
+    every = {**sections, OTHERS: others} if others else sections
+    return {title: list(names) for title, names in every.items()}

@@ -1,0 +1,39 @@
+"""`overdue`: what should have happened and has not."""
+
+from __future__ import annotations
+
+import click
+
+from celery_pgbeat.cli.failure import ApiCommand
+from celery_pgbeat.cli.output import as_json, print_json, text
+from celery_pgbeat.cli.table import Column, print_table
+from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import instant, localised, span, with_utc
+
+COLUMNS = (
+    Column("NAME", "name", lambda row: text(row["name"]), whole=True),
+    Column("LATE BY", "late_by", lambda row: span(row["late_by"])),
+    Column("DUE AT", "due_at", lambda row: instant(row["due_at"])),
+    Column("REASON", "reason", lambda row: text(localised(row["reason"])), beneath=True),
+)
+
+
+@click.command(cls=ApiCommand)
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many to show at most.")
+@with_utc
+@as_json
+def overdue(limit: int, as_json: bool) -> None:
+    """List what should have happened and has not, and why; the longest late first. Exit code 0.
+
+    It is the view overdue: runs, plans and resumptions that are late by more than 2 x (lease + poll), and jobs that
+    nobody has sent, started or ended in time. It is right even if every beat is dead.
+    """
+    found = Target.current().operators().overdue(limit)
+    if as_json:
+        print_json(found)
+    elif found:
+        print_table(COLUMNS, found)
+    else:
+        click.echo("Nothing is overdue.")
+    if len(found) == limit:
+        click.echo("There may be more: give a higher --limit", err=True)

@@ -1,0 +1,22 @@
+"""The state of periodic tasks and jobs on the command line: their words, as the view `status` has them, and colours."""
+
+from __future__ import annotations
+
+OF_TASKS = {
+    "problem": "red",
+    "overdue": "red",
+    "silent": "red",
+    "paused": "yellow",
+    "group": "yellow",  # group paused
+    "running": "green",
+    "finished": "bright_black",
+}
+OF_JOBS = {
+    "succeeded": "green",
+    "running": "green",
+    "failed": "red",
+    "lost": "red",
+    "expired": "yellow",
+    "revoked": "yellow",
+    "skipped": "yellow",
+}

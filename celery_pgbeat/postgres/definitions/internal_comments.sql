@@ -1,0 +1,298 @@
+-- What each internal function and column is for, and what calls it. `\df+ pgbeat.*` shows them among those that people
+-- call, so each comment begins with `Internal: `; docs/sql.md leaves them out. Other internal comments: the tables are
+-- in comments.sql, the columns of periodic_task in celery_pgbeat/columns.py.
+
+-- Spans and texts.
+comment on function {schema}.microseconds is
+    'Internal: returns a span as a whole number of microseconds; statements of beats, workers and the Python API that return a span call it.';
+comment on function {schema}.escaped is
+    'Internal: returns a text with its control characters and invisible characters escaped; quoted() and the functions that explain() and the view overdue call use it.';
+comment on function {schema}.quoted is
+    'Internal: returns a text in quotes and on one line, as Python''s repr does; the functions that write errors and sentences call it.';
+comment on function {schema}.unpadded is
+    'Internal: returns a text without the blanks around it; the functions that read schedules and blackout windows call it.';
+comment on function {schema}.prefix_of is
+    'Internal: returns what is before the first colon of a schedule or window, in small letters; is_recurrence_set() and window_referred_to() call it.';
+comment on function {schema}.shown is
+    'Internal: returns an instant as text, in UTC; the functions and views that write sentences call it.';
+
+-- Validation, called by the triggers of the tables.
+comment on function {schema}.refuse is
+    'Internal: raises SQLSTATE 22023 with the value, the reason and the way out; the functions that validate schedules, time zones and windows call it.';
+comment on function {schema}.refuse_control is
+    'Internal: raises SQLSTATE 22023 if a text has a control character; the functions that validate a row call it.';
+comment on function {schema}.refuse_route is
+    'Internal: raises SQLSTATE 22023 if a queue or exchange has a name that brokers or Celery keep for themselves; validate_periodic_task() and validate_options() call it.';
+comment on function {schema}.validate_schedule_in is
+    'Internal: refuses a schedule that can never work, and shows the whole text that has it; validate_schedule(), validate_window() and validate_periodic_task() call it.';
+comment on function {schema}.kind_of is
+    'Internal: returns which kind of schedule a text is, NULL for none; validate_schedule_in() calls it.';
+comment on function {schema}.is_recurrence_set is
+    'Internal: returns whether a text is an iCalendar recurrence set; validate_schedule_in() and windows_in() call it.';
+comment on function {schema}.validate_cron is
+    'Internal: refuses a cron line that can never work; validate_schedule_in() calls it.';
+comment on function {schema}.validate_cron_field is
+    'Internal: refuses a field of a cron line that can never work; validate_cron() calls it.';
+comment on function {schema}.validate_dates is
+    'Internal: refuses days of the month that none of the months has; the functions that validate cron lines, calendar events and moments call it.';
+comment on function {schema}.validate_number is
+    'Internal: refuses a number that is out of the range of its field; the functions that validate cron fields, calendar events and moments call it.';
+comment on function {schema}.validate_interval is
+    'Internal: refuses an interval such as every 5m that can never work; validate_schedule_in() calls it.';
+comment on function {schema}.validate_duration is
+    'Internal: refuses a text that is no ISO 8601 duration, or none longer than 0; the functions that validate intervals, ISO 8601 schedules and windows call it.';
+comment on function {schema}.validate_iso is
+    'Internal: refuses an ISO 8601 repeating interval that can never work; validate_schedule_in() calls it.';
+comment on function {schema}.validate_moment is
+    'Internal: refuses a date, or a date and a time, that does not exist; validate_schedule_in() and validate_iso() call it.';
+comment on function {schema}.validate_calendar is
+    'Internal: refuses a systemd calendar event that can never work; validate_schedule_in() calls it.';
+comment on function {schema}.validate_rrule is
+    'Internal: refuses an iCalendar recurrence set that can never work; validate_schedule_in() calls it.';
+comment on function {schema}.windows_in is
+    'Internal: splits a text at ; into its blackout windows; validate_windows() and windows_used_by() call it.';
+comment on function {schema}.window_referred_to is
+    'Internal: returns the name in window: name, NULL for a window that is written out; validate_windows() and windows_used_by() call it.';
+comment on function {schema}.validate_window is
+    'Internal: refuses a blackout window that can never work; validate_windows() calls it.';
+comment on function {schema}.is_date_time is
+    'Internal: returns whether a text is a date, or a date and a time, in ISO 8601; validate_options() calls it.';
+comment on function {schema}.validate_options is
+    'Internal: refuses an option that a periodic task cannot set, or a value of the wrong kind; validate_periodic_task() calls it.';
+comment on function {schema}.not_plain_json is
+    'Internal: returns why a JSON value is refused, NULL if it is not; validate_periodic_task() calls it.';
+comment on function {schema}.not_one_of is
+    'Internal: returns why a value is none of those that its column allows, NULL if it is one; wrong_column() calls it.';
+comment on function {schema}.not_a_span is
+    'Internal: returns why a span is out of the range of its column, NULL if it is not; wrong_column() calls it.';
+comment on function {schema}.not_a_short_text is
+    'Internal: returns why a text is too long for its column, NULL if it is not; the functions that validate a row call it.';
+comment on function {schema}.not_a_priority is
+    'Internal: returns why a number is no priority, NULL if it is one; schedule() and validate_periodic_task() call it.';
+comment on function {schema}.not_an_instant is
+    'Internal: returns why an instant is out of range, NULL if it is not; wrong_column() and validate_state() call it.';
+comment on function {schema}.not_a_name is
+    'Internal: returns why a text is no name of 1 to 200 characters, NULL if it is one; the functions that validate a row call it.';
+comment on function {schema}.wrong_column is
+    'Internal: returns why a column of a periodic task is wrong, NULL if none is; validate_periodic_task() calls it.';
+comment on function {schema}.shown_arguments is
+    'Internal: returns arguments for an error, hidden if the row is sensitive; validate_periodic_task() calls it.';
+comment on function {schema}.validate_periodic_task is
+    'Internal: refuses a definition of a periodic task that can never work; periodic_task_written() calls it.';
+comment on function {schema}.validate_state is
+    'Internal: refuses wrong values of the columns outside the definition, such as pause_reason; periodic_task_written() calls it.';
+comment on function {schema}.validate_blackout is
+    'Internal: refuses a wrong row of the table blackout; blackout_written() calls it.';
+comment on function {schema}.validate_group is
+    'Internal: refuses a wrong row of the table task_group; task_group_written() calls it.';
+
+-- The functions of triggers.
+comment on function {schema}.periodic_task_written is
+    'Internal: the trigger of periodic_task; validates a write, takes the mark off and decides what a beat has to plan again.';
+comment on function {schema}.blackout_written is
+    'Internal: the trigger before a write to blackout; validates it, and refuses to remove or rename a window that is in use.';
+comment on function {schema}.replan_users_of_window is
+    'Internal: the trigger after a write to blackout; has the beats plan again the periodic tasks that use the window.';
+comment on function {schema}.task_group_written is
+    'Internal: the trigger before a write to task_group; validates it.';
+comment on function {schema}.task_group_changed is
+    'Internal: the trigger after a write to task_group; pauses or resumes the rows of the group and wakes the beats.';
+comment on function {schema}.active_job_gone is
+    'Internal: the trigger after a DELETE from active_job; releases the next job that waits, and wakes the beats.';
+comment on function {schema}.windows_used_by is
+    'Internal: returns the named windows that a blackout refers to; periodic_task_written() calls it.';
+comment on function {schema}.last_run_before_change is
+    'Internal: returns the instant from which occurrences count after code has changed the times of a row; periodic_task_written() calls it.';
+comment on function {schema}.regroup_members is
+    'Internal: pauses or resumes the rows of a group, and returns how many; task_group_changed() calls it.';
+
+-- Statements of beats and workers that are functions, so that Postgres keeps their plans.
+comment on function {schema}.look is
+    'Internal: returns what there is to do, without a lock or a write; a beat calls it in each turn.';
+comment on function {schema}.mark is
+    'Internal: marks periodic tasks that are due for the beat that calls it. A call by hand delays them by the lease.';
+comment on function {schema}.submit_free is
+    'Internal: submits the occurrences that no other job delays; the beat that has marked their rows calls it.';
+comment on function {schema}.submit_backfill is
+    'Internal: submits one step of a backfill; the beat that has marked the backfill calls it.';
+comment on function {schema}.confirm is
+    'Internal: records that the broker has the messages of jobs; the beat that has sent them calls it.';
+comment on function {schema}.release_buffered is
+    'Internal: releases the buffered jobs that no other job delays any more, and returns how many; beats and active_job_gone() call it.';
+comment on function {schema}.release_of is
+    'Internal: releases the first buffered job of each of these periodic tasks, and returns how many; release_buffered() calls it.';
+comment on function {schema}.released is
+    'Internal: returns what a buffered job becomes when it is released; release_of() calls it.';
+comment on function {schema}.waited_for is
+    'Internal: returns the periodic tasks that have a buffered job; release_buffered() calls it.';
+comment on function {schema}.grant_slots is
+    'Internal: gives the free slots of groups to jobs that wait for one, and returns how many; beats call it.';
+comment on function {schema}.sync_group_pauses is
+    'Internal: pauses or resumes rows that joined a group while it was paused or resumed, and returns them; beats call it with each heartbeat.';
+comment on function {schema}.start is
+    'Internal: starts a job if this copy of its message may start it, and returns whether it has; a worker calls it before the task.';
+comment on function {schema}.finish_many is
+    'Internal: finishes jobs, and returns those whose rows were locked; a worker calls it.';
+comment on function {schema}.end_unstarted_many is
+    'Internal: ends jobs whose messages a worker dropped, and returns those whose rows were locked; a worker calls it.';
+
+-- Parts of statements.
+comment on function {schema}.is_marked is
+    'Internal: returns whether a mark is still valid; statements of beats and the functions that write sentences call it.';
+comment on function {schema}.new_job is
+    'Internal: returns a new row of active_job; trigger() and the statements that submit call it.';
+comment on function {schema}.archived is
+    'Internal: returns the row of finished_job for a job that has ended; all statements that end a job call it.';
+comment on function {schema}.lost is
+    'Internal: returns the row of finished_job for a job that is given up as lost; the statements judge and submit of beats call it.';
+comment on function {schema}.restart_data_of is
+    'Internal: returns what a lost job that never started needs to start after all; lost() calls it.';
+comment on function {schema}.count_end is
+    'Internal: counts the end of a job for pause_after_failures, and returns whether a pause is due; the statements that finish a job call it.';
+comment on function {schema}.pause_is_due is
+    'Internal: returns whether so many jobs have failed in a row that a beat has to pause the periodic task; count_end() and statements of beats call it.';
+comment on function {schema}.is_limited is
+    'Internal: returns whether a group has a max_active; the functions and statements that make or release jobs call it.';
+comment on function {schema}.is_paused is
+    'Internal: returns whether a group is paused; periodic_task_written() and sync_group_pauses() call it.';
+comment on function {schema}.groups_with_room is
+    'Internal: returns the groups in which a job waits and a slot is free; look(), grant_slots() and the view overdue call it.';
+comment on function {schema}.windows_of is
+    'Internal: returns the named windows of these names; statements of beats that plan a row call it.';
+comment on function {schema}.undecided_from is
+    'Internal: returns the occurrence from which on the schedule of a row still decides, NULL for none; the functions and statements of backfills call it.';
+comment on function {schema}.room_of is
+    'Internal: returns how many jobs a backfill may submit now; the statements of backfills call it.';
+comment on function {schema}.backfills_with_room is
+    'Internal: returns the running backfills that a beat may mark; look() and the statement mark_backfill of beats call it.';
+comment on function {schema}.is_backfilled is
+    'Internal: returns whether a backfill of one of these periodic tasks is running; active_job_gone() calls it.';
+comment on function {schema}.similar_name is
+    'Internal: returns the periodic task whose name differs from this one by one typing error; refuse_unknown() and the shell call it.';
+comment on function {schema}.refuse_unknown is
+    'Internal: raises SQLSTATE P0002 for an unknown periodic task, with the name that was probably meant; the public functions call it.';
+comment on function {schema}.refuse_unknown_group is
+    'Internal: raises SQLSTATE P0002 for an unknown group; pause_group() and resume_group() call it.';
+
+-- The sentences of explain(), and the views job, status and overdue.
+comment on function {schema}.in_the_calendar is
+    'Internal: returns an instant that every client can read, else NULL; the view job calls it.';
+comment on function {schema}.busy_until_of_waiting is
+    'Internal: returns until when the jobs that a buffered job waits for count as under way; the view job calls it.';
+comment on function {schema}.patience is
+    'Internal: returns how late a decision may be and still count as on time; the views status and overdue and explain() call it.';
+comment on function {schema}.is_recent is
+    'Internal: returns whether a node that was last seen then counts as alive; the functions that write sentences call it.';
+comment on function {schema}.node_shown is
+    'Internal: returns the host and the process of a node''s id; the functions that write sentences and alerts call it.';
+comment on function {schema}.last_seen is
+    'Internal: returns in words when a node was last seen; mark_in_words() and run_in_words() call it.';
+comment on function {schema}.nodes_in_words is
+    'Internal: returns in words whether any beat and any worker is alive; explain() and the view overdue call it.';
+comment on function {schema}.mark_in_words is
+    'Internal: returns in words which beat has marked a row or a job; job_in_words() and why_undecided() call it.';
+comment on function {schema}.why_undecided is
+    'Internal: returns in words why no beat has decided a row that is due; row_in_words() and the view overdue call it.';
+comment on function {schema}.in_the_way_since is
+    'Internal: returns since when a running job has delayed the next run of its periodic task, NULL if it has not; run_in_words() and the views status and overdue call it.';
+comment on function {schema}.run_in_words is
+    'Internal: returns in words where a job runs, since when, and what ends it; job_in_words() calls it.';
+comment on function {schema}.place_in_words is
+    'Internal: returns in words what a job waits for that has no slot in its group; job_in_words() calls it.';
+comment on function {schema}.job_in_words is
+    'Internal: returns in words what a job does or waits for; explain() and the view overdue call it.';
+comment on function {schema}.ahead_until is
+    'Internal: returns until when a row counts as decided because the clock was ahead, else NULL; row_in_words() and state_in_words() call it.';
+comment on function {schema}.row_in_words is
+    'Internal: returns in words what a periodic task waits for; explain() calls it.';
+comment on function {schema}.last_in_words is
+    'Internal: returns in words how the last job of a periodic task ended; explain() calls it.';
+comment on function {schema}.waits_for_a_beat is
+    'Internal: returns whether a beat has something to do for a row, now or later; explain() calls it.';
+comment on function {schema}.backfills_in_words is
+    'Internal: returns in words which backfills of a periodic task are running; explain() calls it.';
+comment on function {schema}.state_in_words is
+    'Internal: returns the state of a periodic task in a few words; the view status calls it.';
+comment on function {schema}.to_be_planned is
+    'Internal: returns the rows that a beat has to plan; the view overdue calls it.';
+
+-- The tables of jobs.
+comment on column {schema}.active_job.id is 'Internal: the Celery task id.';
+comment on column {schema}.active_job.periodic_task is 'Internal: the name of the periodic task.';
+comment on column {schema}.active_job.scheduled_for is 'Internal: the instant of the occurrence.';
+comment on column {schema}.active_job.due_at is 'Internal: when it was due, with jitter and deferral; NULL for a manual job.';
+comment on column {schema}.active_job.origin is 'Internal: schedule, catchup, backfill or manual.';
+comment on column {schema}.active_job.state is 'Internal: pending, sent, running, retrying or buffered.';
+comment on column {schema}.active_job.exclusive is
+    'Internal: whether it is the one job of its periodic task; the unique index job_one_at_a_time allows one such row for each name.';
+comment on column {schema}.active_job.task is 'Internal: the Celery task.';
+comment on column {schema}.active_job.queue is 'Internal: the queue; NULL: where the app routes the task.';
+comment on column {schema}.active_job.message is 'Internal: the arguments and options that its message is made from.';
+comment on column {schema}.active_job.on_lost is 'Internal: on_lost of the periodic task when the job was made.';
+comment on column {schema}.active_job.tracking is 'Internal: who reports its end: full, result or send.';
+comment on column {schema}.active_job.min_gap is 'Internal: min_gap of the periodic task when the job was made.';
+comment on column {schema}.active_job.max_run_time is 'Internal: max_run_time of the periodic task when the job was made.';
+comment on column {schema}.active_job.pause_after_failures is
+    'Internal: pause_after_failures of the periodic task when the job was made; NULL for a backfill.';
+comment on column {schema}.active_job.pickup_deadline is
+    'Internal: how long it may wait for a worker before it is sent again.';
+comment on column {schema}.active_job.created_at is 'Internal: when it was decided.';
+comment on column {schema}.active_job.sent_at is 'Internal: when a beat recorded that the broker had the message.';
+comment on column {schema}.active_job.started_at is 'Internal: when it first started.';
+comment on column {schema}.active_job.attempt_at is 'Internal: when this attempt started.';
+comment on column {schema}.active_job.busy_until is
+    'Internal: its deadline. After it a beat sends the job again, runs it again or gives it up.';
+comment on column {schema}.active_job.check_at is
+    'Internal: no beat has to look at it before then; never later than busy_until.';
+comment on column {schema}.active_job.run is 'Internal: how often it was to run again after it was lost.';
+comment on column {schema}.active_job.attempt is 'Internal: how many retries came before this attempt.';
+comment on column {schema}.active_job.sends is 'Internal: how often a beat began to send its message.';
+comment on column {schema}.active_job.resends is 'Internal: how often it was sent again because no worker had started it.';
+comment on column {schema}.active_job.refusals is 'Internal: how many attempts to send its message have failed.';
+comment on column {schema}.active_job.token is 'Internal: the start that the row belongs to.';
+comment on column {schema}.active_job.marked_by is 'Internal: the beat that sends it.';
+comment on column {schema}.active_job.marked_at is 'Internal: since when; the mark lapses after the lease.';
+comment on column {schema}.active_job.mark_lease is
+    'Internal: how long the mark is valid: the lease of the beat that set it.';
+comment on column {schema}.active_job.beat is 'Internal: the beat that sent it last.';
+comment on column {schema}.active_job.worker is 'Internal: the worker that started it.';
+comment on column {schema}.active_job.error is 'Internal: what went wrong last.';
+comment on column {schema}.active_job.waits_for is
+    'Internal: what a buffered job waits for: predecessor (another job of its name) or slot (a slot in its group).';
+comment on column {schema}.active_job.waited is
+    'Internal: whether it has waited; then a later occurrence does not make it too late.';
+comment on column {schema}.active_job.stop_request is
+    'Internal: what the worker is asked to do with it while it runs: cancel or terminate.';
+comment on column {schema}.active_job.group_name is 'Internal: the group of the periodic task when the job was made.';
+comment on column {schema}.active_job.slot is
+    'Internal: its slot in its group, from 1; 0 if the group had no limit when the job was made or released; NULL while it waits.';
+comment on column {schema}.active_job.backfill is 'Internal: the backfill that made it.';
+
+comment on table {schema}.finished_job_default is
+    'Internal: the partition of finished_job for days that have none of their own.';
+comment on column {schema}.finished_job.id is 'Internal: the Celery task id.';
+comment on column {schema}.finished_job.periodic_task is 'Internal: the name of the periodic task.';
+comment on column {schema}.finished_job.scheduled_for is 'Internal: the instant of the occurrence.';
+comment on column {schema}.finished_job.last_scheduled_for is
+    'Internal: the end of the range, if several occurrences were skipped together.';
+comment on column {schema}.finished_job.occurrences is 'Internal: how many occurrences the row stands for.';
+comment on column {schema}.finished_job.origin is 'Internal: schedule, catchup, backfill or manual.';
+comment on column {schema}.finished_job.state is
+    'Internal: succeeded, failed, revoked, expired, lost, skipped or untracked.';
+comment on column {schema}.finished_job.reason is 'Internal: why it was skipped.';
+comment on column {schema}.finished_job.blocked_by is 'Internal: the job that was in the way.';
+comment on column {schema}.finished_job.task is 'Internal: the Celery task.';
+comment on column {schema}.finished_job.queue is 'Internal: the queue; NULL: where the app routes the task.';
+comment on column {schema}.finished_job.restart_data is
+    'Internal: what a lost job that never started needs to start after all.';
+comment on column {schema}.finished_job.created_at is 'Internal: when it was decided; the partition follows from it.';
+comment on column {schema}.finished_job.sent_at is 'Internal: when a beat recorded that the broker had the message.';
+comment on column {schema}.finished_job.started_at is 'Internal: when it first started.';
+comment on column {schema}.finished_job.finished_at is 'Internal: when it became final.';
+comment on column {schema}.finished_job.run is 'Internal: how often it was to run again after it was lost.';
+comment on column {schema}.finished_job.attempt is 'Internal: how many retries came before the last attempt.';
+comment on column {schema}.finished_job.sends is 'Internal: how often a beat began to send its message.';
+comment on column {schema}.finished_job.beat is 'Internal: the beat that sent it last.';
+comment on column {schema}.finished_job.worker is 'Internal: the worker that started it.';
+comment on column {schema}.finished_job.error is 'Internal: what went wrong.';
+comment on column {schema}.finished_job.busy_until is 'Internal: its deadline when it ended.';

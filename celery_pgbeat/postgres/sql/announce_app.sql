@@ -1,0 +1,35 @@
+-- Record that a beat of this app lives; return the other apps whose beats live, and whether each came first.
+--
+-- The app that was first seen first has the schema. Another one sends nothing while that has living beats; once these
+-- have been silent for their `dead_after`, it takes over: so an app may be renamed. Only silence that this app's own
+-- beats have listened to counts. The order never runs backwards, whatever the clock does.
+with others as materialized (
+    select name, first_seen_at, last_seen_at, dead_after from {schema}.app where name <> %(app)s
+),
+forgotten as (
+    delete from {schema}.app where name <> %(app)s and last_seen_at < {schema}.now() - interval '1 day'
+),
+said as (
+    insert into {schema}.app as known (name, first_seen_at, last_seen_at, listening_since, dead_after)
+    select %(app)s,
+        greatest({schema}.now(), (select max(first_seen_at) + interval '1 microsecond' from others)),
+        {schema}.now(), {schema}.now(), make_interval(secs => %(dead_after)s)
+    on conflict (name) do update
+    set last_seen_at = excluded.last_seen_at,
+        listening_since = case
+            when known.last_seen_at between excluded.last_seen_at - known.dead_after
+                and excluded.last_seen_at + known.dead_after
+            then known.listening_since
+            else excluded.listening_since
+        end,
+        dead_after = excluded.dead_after
+    returning first_seen_at, listening_since
+)
+select others.name, others.last_seen_at, (others.first_seen_at, others.name) < (said.first_seen_at, %(app)s) as is_first
+from others cross join said
+where greatest(
+        -- One of the future is from before the clock was set back.
+        case when others.last_seen_at <= {schema}.now() + others.dead_after then others.last_seen_at end,
+        said.listening_since
+    ) >= {schema}.now() - others.dead_after
+order by others.first_seen_at, others.name

@@ -1,0 +1,28 @@
+-- Resume paused periodic tasks; returns the names of those that existed, and whether their group is paused.
+--
+-- All or none. In name order, as everywhere where many rows are written; a row that another transaction has locked is
+-- waited for, as resume() does. Rows that are paused are resumed in one go: resume() for each row takes six times as
+-- long. What resume() does to rows that were decided ahead, it does here too.
+with held as materialized (
+    select name, enabled, group_paused,
+        coalesce(greatest(last_run_at, planned_from) > {schema}.now(), false) as is_ahead
+    from {schema}.periodic_task
+    where name = any (%(names)s::text[])
+    order by name
+    for no key update
+),
+resumed as (
+    update {schema}.periodic_task as stored
+    set enabled = true
+    from held
+    where stored.name = held.name and not held.enabled
+    returning stored.name, stored.group_paused
+)
+select name, group_paused from resumed
+union all
+select name, group_paused from held where enabled and not is_ahead
+union all
+select again.name, again.group_paused
+from held
+cross join lateral {schema}.resume(held.name) as again
+where held.enabled and held.is_ahead

@@ -1,0 +1,14 @@
+-- Remove periodic tasks, whoever manages them; returns the names of those that existed.
+--
+-- All or none. In name order, as everywhere where many rows are written; a row that another transaction has locked is
+-- waited for, as unschedule() does.
+with held as materialized (
+    select name from {schema}.periodic_task
+    where name = any (%(names)s::text[])
+    order by name
+    for update
+)
+delete from {schema}.periodic_task as stored
+using held
+where stored.name = held.name
+returning stored.name
