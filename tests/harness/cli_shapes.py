@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from celery_pgbeat.api import Backfill, BackfillPreview, Job, PeriodicTask
@@ -67,7 +67,7 @@ def _of_columns(row: type) -> dict[str, Any]:
     shape: dict[str, Any] = {}
     hints = get_type_hints(row)
     for field in fields(row):
-        hint = hints[field.name]
+        hint = str if get_origin(hints[field.name]) is Literal else hints[field.name]
         options = (
             [kind for kind in get_args(hint) if isinstance(kind, type)] if type(None) in get_args(hint) else [hint]
         )
