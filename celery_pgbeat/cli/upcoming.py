@@ -67,24 +67,24 @@ def upcoming(name: str | None, count: int | None, zone: str | None, after: datet
             click.echo("There may be more: give a higher --limit", err=True)
         return
     beat = target.beat()
-    row, runs = beat.get(name), _runs_of(beat, name, count or RUNS, after)
+    row, coming = beat.get(name), _runs_of(beat, name, count or RUNS, after)
     state = str(target.operators().statuses_of([name]).get(name, {}).get("state"))
     schedule = _schedule_of(row, target.timezone)
     clock = shown or (target.timezone if schedule is None else schedule.timezone)
     meaning = _meaning(row, state, schedule)
-    if runs is None:
+    if coming is None:
         meaning["timezone"] = None
     if as_json:
-        print_json({**meaning, "runs": [_run_as_dict(run, clock) for run in runs or ()]})
+        print_json({**meaning, "runs": [_run_as_dict(run, clock) for run in coming or ()]})
         return
     meaning["state"] = localised(state)
     print_pairs([(column, text(value)) for column, value in meaning.items() if value is not None])
-    if runs is None:
+    if coming is None:
         click.echo(
             "\nNo run is known yet: they are in the app's zone, filled in by the first beat. With -A they are shown."
         )
     else:
-        _print_runs(row, state, runs, clock)
+        _print_runs(row, state, coming, clock)
 
 
 def _runs_of(beat: PgBeat, name: str, count: int, after: datetime | None) -> Sequence[Upcoming] | None:
