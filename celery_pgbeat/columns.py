@@ -149,7 +149,7 @@ class PeriodicTask:
         "NULL: it has no times of its own. trigger() starts it, or it runs once when next_run_at is set.",
     )
     timezone: str | None = times(
-        "The IANA zone whose clock counts, such as Europe/Berlin; default: the app's zone, UTC without an app.",
+        "The IANA zone whose clock counts, such as Europe/Berlin; default: the app's zone.",
         "NULL until the first beat that plans the row writes its app's zone there; from then on a change of that "
         "setting moves nothing.",
     )

@@ -53,6 +53,10 @@ class UnknownPeriodicTask(PgBeatError, LookupError):
     """There is no periodic task of that name."""
 
 
+class UnknownTimezone(PgBeatError, LookupError):
+    """A row has no time zone yet: the first beat that plans it writes its app's there, and no app is known here."""
+
+
 class UnknownGroup(PgBeatError, LookupError):
     """No periodic task names that group, and it has no limit and no pause."""
 

@@ -21,6 +21,7 @@ from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 from celery_pgbeat.api.jobs import read_job_id
 from celery_pgbeat.api.nodes import Health, Node, read_health, read_node
 from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, RetriedJob, Upcoming, read_row
+from celery_pgbeat.api.zones import refuse_unknown_zone
 from celery_pgbeat.choices import BackfillMode, BackfillState, JobState
 from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import Changes, Columns, Declaration, Definition, app_timezone, declarations_of, define
@@ -64,7 +65,8 @@ class PgBeat:
 
     Args:
         app: the Celery app. It uses our scheduler then, and its workers guard and track jobs. None for no app: then
-            schedules without a zone are in UTC, and `periodic_task` cannot be used. A text in its place is the URL.
+            `periodic_task` cannot be used, and the zone of a row without one is known only when a beat has written
+            its app's there. A text in its place is the URL.
         url: `postgresql://user@host/database`; None for `pgbeat_url` of the app's configuration, else PGBEAT_URL.
         schema: the database schema; None for `pgbeat_schema`, else `pgbeat`.
 
@@ -172,9 +174,8 @@ class PgBeat:
         if self._app is None:
             raise InvalidPeriodicTask("PgBeat was made without an app: a declaration in code needs PgBeat(app)")
         args, kwargs = storable_arguments(columns.get("args") or (), columns.get("kwargs") or {})
-        define(
-            name or "unnamed", "unnamed", schedule, {**columns, "args": args, "kwargs": kwargs}, ANY_APP
-        )  # checked here, so that the traceback shows the wrong line
+        checked = {**columns, "args": args, "kwargs": kwargs}
+        define(name or "unnamed", "unnamed", schedule, checked, ANY_APP, "UTC")  # so that the traceback shows the line
         declarations = declarations_of(self._app)
 
         def declare(task: Task) -> Task:
@@ -199,7 +200,8 @@ class PgBeat:
 
         With an app that knows the task, the arguments are checked against its signature, as Celery does when it sends.
         It declares the whole definition: omitted columns get their default. It never changes a pause, the next run or
-        the history of the row; but after a change of the schedule a beat plans the next run again.
+        the history of the row; but after a change of the schedule a beat plans the next run again. Without a zone the
+        row gets that of its app from the first beat that plans it, and keeps it.
 
         Args:
             name: of the row, up to 200 characters.
@@ -252,7 +254,7 @@ class PgBeat:
             >>> beat.update("nightly", queue="reports", max_run_time=None).queue
             'reports'
         """
-        changes = changes_of(self.get(name, connection=connection), columns, self.settings, self._timezone)
+        changes = changes_of(self.get(name, connection=connection), columns, self.settings, self._app_timezone)
         rows = self._queries.update(name, changes, connection)
         return read_row(PeriodicTask, rows[0]) if rows else self.get(name, connection=connection)
 
@@ -587,6 +589,7 @@ class PgBeat:
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.
+            UnknownTimezone: no beat has planned the row yet, it has no `timezone`, and there is no app.
             InvalidSchedule: the row cannot be planned.
 
         Example:
@@ -597,7 +600,10 @@ class PgBeat:
         if name is None:
             rows = self._queries.run("upcoming", connection, limit=limit, after=after)
             return [read_row(Upcoming, row) for row in rows]
-        return list(islice(coming_runs(self._row("preview_row", name, connection), self._rules, after), limit))
+        row = self._row("preview_row", name, connection)
+        if row["enabled"] and row["problem"] is None:
+            refuse_unknown_zone(row, self._app_timezone)
+        return list(islice(coming_runs(row, self._rules, after), limit))
 
     def explain(self, name: str, *, connection: Any = None) -> str:
         """Return in one sentence why a row is, or is not, running now.
@@ -937,7 +943,11 @@ class PgBeat:
 
     @property
     def _timezone(self) -> str:
-        return "UTC" if self._app is None else app_timezone(self._app)
+        return self._app_timezone or "UTC"
+
+    @property
+    def _app_timezone(self) -> str | None:
+        return None if self._app is None else app_timezone(self._app)
 
     def _aware(self, argument: str, instant: datetime | None) -> datetime | None:
         """Return an instant as an aware datetime; a naive one is read in the app's zone."""
@@ -956,6 +966,6 @@ class PgBeat:
         return row
 
     def _define(self, name: Any, task: Any, schedule: Any, columns: Mapping[str, Any], managed_by: str) -> Definition:
-        definition = define(name, task, schedule, columns, self.settings, self._timezone, managed_by)
+        definition = define(name, task, schedule, columns, self.settings, self._app_timezone, managed_by)
         check_call(definition, self._app)
         return definition

@@ -13,6 +13,7 @@ from celery_pgbeat.cli.differences import columns_as_dict, print_difference
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_coming_instant
 from celery_pgbeat.cli.json_values import JSON_KINDS, json_value
+from celery_pgbeat.cli.next_run import next_run_of, print_filled_in, print_next_run
 from celery_pgbeat.cli.no_beat import warn_without_beat
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
@@ -104,9 +105,9 @@ def add(
     """Declare the periodic task NAME: add it, or change what differs. An equal one is left untouched.
 
     The whole definition is declared: what is left out becomes the default. A pause, the next run and the jobs stay; a
-    changed schedule has its next run planned anew.
-
-    With the app (-A) the call is checked against its task. If no beat is alive to send it, a line on stderr says so.
+    changed schedule has its next run planned anew. A row without a timezone gets that of its app, from the first beat
+    that plans it. What was filled in is printed, with the next run. With the app (-A) the call is checked against its
+    task. If no beat is alive to send it, a line on stderr says so.
 
     Exit codes: 0 created, changed or unchanged; 1 refused, or another owner manages it.
     """
@@ -126,11 +127,17 @@ def add(
     changes = {} if old is None else differences(record_of(old), record_of(operators.definitions_of([name])[name]))
     done = "created" if old is None else "changed" if changes else "unchanged"
     if as_json:
-        print_json({"done": done, "changes": columns_as_dict(changes), "row": row_as_dict(row)})
-    elif changes:
+        zone, next_run_at = next_run_of(row)
+        shown = {"row": row_as_dict(row), "timezone": zone, "next_run_at": next_run_at}
+        print_json({"done": done, "changes": columns_as_dict(changes), **shown})
+        return
+    if changes:
         print_difference(name, "changed", changes)
     else:
         click.echo(f"{done.capitalize()} {name!r}.")
+    if done != "unchanged":
+        print_filled_in(row, given)
+        print_next_run(row)
     if known and task not in known:
         guess = did_you_mean(task, known) or "."
         warn(f"The app knows no task {task!r}, and a worker that does not either drops the job{guess}")

@@ -12,14 +12,15 @@ import click
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.instants import on_the_clock, read_coming_instant
+from celery_pgbeat.cli.instants import read_coming_instant
+from celery_pgbeat.cli.next_run import print_next_run
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.columns import DECLARED, Column
 from celery_pgbeat.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from celery_pgbeat.api import PeriodicTask, PgBeat
+    from celery_pgbeat.api import PeriodicTask
 
 NOTHING = ("", "null")  # what a column is set to its default by
 SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -51,7 +52,7 @@ def edit(name: str, changes: tuple[str, ...], dry_run: bool, as_json: bool) -> N
     row = beat.get(name)
     old = record_of(operators.definitions_of([name])[name])
     if dry_run:
-        new = {**old, **changes_of(row, given, beat.settings, target.timezone)}
+        new = {**old, **changes_of(row, given, beat.settings, target.app_timezone)}
     else:
         row = beat.update(name, **given)
         new = record_of(operators.definitions_of([name])[name])
@@ -60,18 +61,16 @@ def edit(name: str, changes: tuple[str, ...], dry_run: bool, as_json: bool) -> N
         print_json({"name": name, "applied": not dry_run, "changes": columns_as_dict(changed)})
     elif changed:
         print_difference(name, "changed", changed)
-        _print_rest(beat, row, dry_run)
+        _print_rest(row, dry_run)
     else:
         click.echo(f"{name!r} is so already.")
 
 
-def _print_rest(beat: PgBeat, row: PeriodicTask, dry_run: bool) -> None:
+def _print_rest(row: PeriodicTask, dry_run: bool) -> None:
     if dry_run:
         click.echo("Nothing was written.")
         return
-    zone = row.timezone or "UTC"
-    for run in beat.upcoming(row.name, 1):
-        click.echo(f"The next run: {on_the_clock(run.next_run_at, zone)} ({zone})")
+    print_next_run(row)
     if row.managed_by.startswith("code:"):
         click.echo(
             f"{row.managed_by} declares this row: the change stays until the code changes that column.", err=True

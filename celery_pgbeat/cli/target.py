@@ -54,9 +54,14 @@ class Target:
 
     @property
     def timezone(self) -> str:
-        """The zone of schedules and instants without one: the app's; UTC without an app."""
+        """The zone of clocks and instants without one: the app's; UTC without an app."""
+        return self.app_timezone or "UTC"
+
+    @property
+    def app_timezone(self) -> str | None:
+        """The zone that beats write into rows without one; None without an app, because then it is not known."""
         if self.app is None:
-            return "UTC"
+            return None
         from celery_pgbeat.declare import app_timezone
 
         return app_timezone(self.app)

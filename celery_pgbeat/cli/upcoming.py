@@ -18,7 +18,7 @@ from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import from_now, in_zone, instant, localised, with_utc
 
 if TYPE_CHECKING:
-    from celery_pgbeat.api import PeriodicTask, Upcoming
+    from celery_pgbeat.api import PeriodicTask, PgBeat, Upcoming
     from celery_pgbeat.schedules import Schedule
 
 ROWS = 100  # rows that are shown by default
@@ -67,17 +67,34 @@ def upcoming(name: str | None, count: int | None, zone: str | None, after: datet
             click.echo("There may be more: give a higher --limit", err=True)
         return
     beat = target.beat()
-    row, runs = beat.get(name), beat.upcoming(name, count or RUNS, after=after)
+    row, coming = beat.get(name), _runs_of(beat, name, count or RUNS, after)
     state = str(target.operators().statuses_of([name]).get(name, {}).get("state"))
     schedule = _schedule_of(row, target.timezone)
     clock = shown or (target.timezone if schedule is None else schedule.timezone)
     meaning = _meaning(row, state, schedule)
+    if coming is None:
+        meaning["timezone"] = None
     if as_json:
-        print_json({**meaning, "runs": [_run_as_dict(run, clock) for run in runs]})
+        print_json({**meaning, "runs": [_run_as_dict(run, clock) for run in coming or ()]})
+        return
+    meaning["state"] = localised(state)
+    print_pairs([(column, text(value)) for column, value in meaning.items() if value is not None])
+    if coming is None:
+        click.echo(
+            "\nNo run is known yet: they are in the app's zone, filled in by the first beat. With -A they are shown."
+        )
     else:
-        meaning["state"] = localised(state)
-        print_pairs([(column, text(value)) for column, value in meaning.items() if value is not None])
-        _print_runs(row, state, runs, clock)
+        _print_runs(row, state, coming, clock)
+
+
+def _runs_of(beat: PgBeat, name: str, count: int, after: datetime | None) -> Sequence[Upcoming] | None:
+    """Return the coming runs of a row, None while the zone of its clock is not known."""
+    from celery_pgbeat.errors import UnknownTimezone
+
+    try:
+        return beat.upcoming(name, count, after=after)
+    except UnknownTimezone:
+        return None
 
 
 class RunAt(NamedTuple):
@@ -151,13 +168,18 @@ def _run_as_dict(run: Upcoming, zone: str) -> dict[str, Any]:
     return {**both_as_dict(run.next_run_at, zone), "planned_for": run.planned_for, "note": run.note}
 
 
+def why_none(row: PeriodicTask, state: str) -> str:
+    """Return why a row has no further run; `state` is the one in the view `status`."""
+    of_the_row = localised(state).rpartition(", ")[2]  # after what its job does
+    may_run = row.next_run_at is not None or row.planned_revision != row.revision
+    is_on = row.enabled and not row.group_paused and row.problem is None
+    return NONE_LEFT if is_on and may_run else of_the_row
+
+
 def _print_runs(row: PeriodicTask, state: str, runs: Sequence[Upcoming], zone: str) -> None:
     click.echo()
     if not runs:
-        of_the_row = localised(state).rpartition(", ")[2]  # after what its job does
-        may_run = row.next_run_at is not None or row.planned_revision != row.revision
-        is_on = row.enabled and not row.group_paused and row.problem is None
-        click.echo(f"No further run: {NONE_LEFT if is_on and may_run else of_the_row}.")
+        click.echo(f"No further run: {why_none(row, state)}.")
         return
     moved = [None if run.planned_for == run.next_run_at else run.planned_for for run in runs]
     print_instants([run.next_run_at for run in runs], zone, moved, [run.note for run in runs])

@@ -35,7 +35,8 @@ class Columns(TypedDict, total=False):
     """The columns of a periodic task beside its name, its task and its schedule; omitted is the default.
 
     The table in docs/python.md describes each of them. Spans are a timedelta, a number of seconds, or
-    text such as `30m` or `1h30m`. Instants are aware datetimes; a naive one is read in the row's time zone.
+    text such as `30m` or `1h30m`. Instants are aware datetimes; a naive one is read in the row's time zone, which is
+    the app's if it has none.
 
     This class is for type checkers: annotate with it what you pass on as `**columns`.
 

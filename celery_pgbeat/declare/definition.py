@@ -20,7 +20,7 @@ from celery_pgbeat.declare.columns import (
 from celery_pgbeat.declare.options import IN_COLUMNS, read_options
 from celery_pgbeat.declare.texts import read_one_line
 from celery_pgbeat.declare.timing import Timing
-from celery_pgbeat.declare.when import timing_of
+from celery_pgbeat.declare.when import own_timing
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.plain_json import Unreadable, check_json, read_json
 from celery_pgbeat.schedules import Schedule, Windows, gap_below, parse, parse_windows, shortest_gap
@@ -67,18 +67,21 @@ def define(
     schedule: Any,
     columns: Mapping[str, Any],
     settings: Settings,
-    app_timezone: str = "UTC",
+    app_timezone: str | None = None,
     managed_by: str = "api",
 ) -> Definition:
     """Check a declaration and return it as a definition.
 
+    Its zone is the one that the row or its schedule was given. Without one it stays NULL, and the first beat that plans
+    the row writes its app's zone there.
+
     Args:
         name: the row's name.
         task: a task, its name, or a signature, whose arguments and options are used if `columns` has none.
-        schedule: what `timing_of` takes, or None for a row without times of its own.
+        schedule: what `own_timing` takes, or None for a row without times of its own.
         columns: see `Columns`.
         settings: for the allowed tasks and the shortest interval.
-        app_timezone: the zone of a row, schedule or instant without one.
+        app_timezone: the zone that a row without one will get, for its naive instants; None if it is not known.
         managed_by: who declares this.
 
     Raises:
@@ -88,8 +91,9 @@ def define(
     row = read_name(name)
     call = _call(task, settings)
     values = _columns(call, columns)
-    zone, timing = _zone_and_timing(schedule, values["timezone"], app_timezone)
-    _settle_instants(values, zone, timing)
+    given, timing = _zone_and_timing(schedule, values["timezone"])
+    _settle_instants(values, given or app_timezone, timing)
+    zone = given or app_timezone or "UTC"
     _refuse_wrong_windows(values["blackout"], zone)
     parsed = _parsed(row, timing, zone, values)
     if parsed is not None:
@@ -106,7 +110,7 @@ def define(
         kwargs=kwargs,
         options=options,
         schedule=timing.text if timing else None,
-        timezone=zone,
+        timezone=given,
         max_run_time=_max_run_time(values["max_run_time"], parsed),
         managed_by=managed_by,
     )
@@ -171,22 +175,30 @@ def _options(options: Mapping[str, Any]) -> str:
     return text
 
 
-def _zone_and_timing(schedule: Any, column: str | None, app_timezone: str) -> tuple[str, Timing | None]:
-    timing = None if schedule is None else timing_of(schedule, column or app_timezone)
-    zone = timing.timezone if timing and timing.timezone else column or app_timezone
-    zone_named(zone)
+def _zone_and_timing(schedule: Any, column: str | None) -> tuple[str | None, Timing | None]:
+    """Return the zone that was given, None if none was, and the schedule."""
+    timing = None if schedule is None else own_timing(schedule)
+    zone = timing.timezone if timing and timing.timezone else column
+    if zone is not None:
+        zone_named(zone)
     if column is not None and zone != column:
         raise InvalidPeriodicTask(f"timezone is {column!r}, but the schedule says {zone!r}: give it once")
     return zone, timing
 
 
-def _settle_instants(values: dict[str, Any], zone: str, timing: Timing | None) -> None:
+def _settle_instants(values: dict[str, Any], zone: str | None, timing: Timing | None) -> None:
     """Make the instants of the columns aware; naive ones are read in the row's zone."""
     if values["anchor"] is None and timing is not None and timing.anchor is not None:
         values["anchor"] = read_instant("anchor", timing.anchor)
     for column in ("anchor", "start_at", "end_at"):
         given = values[column]
         if given is not None and given.tzinfo is None:
+            if zone is None:
+                raise InvalidPeriodicTask(
+                    f"{column} is {given.isoformat()}, without an offset, and the row has no timezone: it gets that of "
+                    f"its app, which is not known here. Give it an offset, such as {given.isoformat()}Z, or the row a "
+                    f"timezone"
+                )
             values[column] = read_instant(column, given.replace(tzinfo=ZoneInfo(zone)))
     start, end = values["start_at"], values["end_at"]
     if start is not None and end is not None and end < start:

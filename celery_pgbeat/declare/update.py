@@ -22,7 +22,7 @@ CHANGEABLE = ("task", "schedule", *GIVEN)
 
 
 def changes_of(
-    row: PeriodicTask, given: Mapping[str, Any], settings: Settings, app_timezone: str = "UTC"
+    row: PeriodicTask, given: Mapping[str, Any], settings: Settings, app_timezone: str | None = None
 ) -> dict[str, Any]:
     """Return the columns that a change names as JSON values, checked together with those that stay.
 
@@ -31,7 +31,7 @@ def changes_of(
         given: by column, what `Columns` takes, or `task` and `schedule`. None is the column's default. A schedule
             brings its zone and its anchor along, if it has any.
         settings: for the allowed tasks and the shortest interval.
-        app_timezone: the zone of a row, schedule or instant without one.
+        app_timezone: the zone that a row without one will get, for its naive instants; None if it is not known.
 
     Raises:
         InvalidPeriodicTask: there is no such column, or its value is wrong; names both.

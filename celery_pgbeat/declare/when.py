@@ -21,8 +21,7 @@ def timing_of(when: Any, app_timezone: str = "UTC") -> Timing:
     Args:
         when: a Timing, text, a timedelta, a number of seconds, a date or datetime (once), Celery's `crontab`,
             `schedule` or `solar`, or an object with a method `to_pgbeat()` that returns one of these.
-        app_timezone: the app's zone, for a schedule without one. Python always declares a zone, so that two equal
-            declarations are equal rows.
+        app_timezone: the app's zone, for a schedule without one.
 
     Raises:
         InvalidSchedule: it cannot be stored as text.

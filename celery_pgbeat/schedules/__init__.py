@@ -13,6 +13,7 @@ clocks do to it, `windows.py` has the blackout windows.
 from __future__ import annotations
 
 from .dst_notes import dst_note, dst_skips
+from .own_zone import needs_zone, own_zone
 from .parse import cache_key_parts, parse
 from .schedule import Schedule
 from .shortest_gap import gap_below, shortest_gap
@@ -25,6 +26,8 @@ __all__ = [
     "dst_note",
     "dst_skips",
     "gap_below",
+    "needs_zone",
+    "own_zone",
     "parse",
     "parse_windows",
     "shortest_gap",

@@ -535,7 +535,6 @@ def test_an_export_has_a_line_for_each_definition_of_every_page(beat: PgBeat, mo
         "name": "other",
         "task": "t",
         "schedule": "every 1m",
-        "timezone": "UTC",
         "max_run_time": "30m",
         "managed_by": "ops",
     } == json.loads(line)

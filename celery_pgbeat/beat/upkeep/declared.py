@@ -128,7 +128,10 @@ def _defined(entry: Entry, app: Any, settings: Settings) -> tuple[Definition, Ar
     columns = dict(entry.columns)
     if lazy is not None:
         columns["args"], columns["kwargs"] = storable_arguments(args, kwargs)
-    definition = define(entry.name, entry.task, entry.schedule, columns, settings, app_timezone(app), manager_of(app))
+    zone = app_timezone(app)
+    definition = define(entry.name, entry.task, entry.schedule, columns, settings, zone, manager_of(app))
+    # Code declares the zone of its app too, so that a change of the setting is a change of the code.
+    definition = Definition({**definition.values, "timezone": definition.timezone or zone})
     check_call(definition, app)
     deadline = app.conf.beat_cron_starting_deadline
     if deadline is not None and "catchup_window" not in columns and _is_cron(definition):

@@ -1,9 +1,10 @@
 -- Declare periodic tasks: all of them or, if one is refused, none; returns the rows that were new or differed.
 --
 -- In name order, so that two such statements never wait for each other in a circle. An equal definition locks and
--- writes nothing: a mark on its row stays, its next run stays, no beat is woken. Of the columns outside the definition
--- only the next run is set, of a new row. One insert, and not calls of the function `schedule`: those would look for
--- each name by a plan that was made while the table was empty.
+-- writes nothing: a mark on its row stays, its next run stays, no beat is woken. Without a timezone the app's zone
+-- counts: the one that a beat filled in stays, and is equal, as for the function `schedule`. Of the columns outside the
+-- definition only the next run is set, of a new row. One insert, and not calls of the function `schedule`: those would
+-- look for each name by a plan that was made while the table was empty.
 insert into {schema}.periodic_task as stored (name, timezone, {definition}, managed_by, next_run_at)
 select
     name, timezone, {definition}, managed_by,
@@ -12,9 +13,13 @@ from jsonb_populate_recordset(null::{schema}.periodic_task, %(definitions)s::jso
 where not exists (
     select from {schema}.periodic_task as equal
     where equal.name = given.name
-        and (equal.timezone, {equal.definition}, equal.managed_by)
+        and (equal.declared_timezone, {equal.definition}, equal.managed_by)
             is not distinct from (given.timezone, {given.definition}, given.managed_by))
 order by name
 on conflict (name) do update
-set timezone = excluded.timezone, {definition = excluded}, managed_by = excluded.managed_by
+set timezone = case
+        when excluded.timezone is null and stored.declared_timezone is null then stored.timezone
+        else excluded.timezone
+    end,
+    declared_timezone = excluded.timezone, {definition = excluded}, managed_by = excluded.managed_by
 returning {task_columns}

@@ -129,15 +129,10 @@ class CurrentJob:
         """
         context = self._running.context
         for row in self._run("times_of"):
-            definition = define(
-                self.periodic_task,
-                row["task"],
-                schedule,
-                {column: row[column] for column in ("dst", "anchor", "start_at")},
-                context.settings,
-                row["timezone"] or app_timezone(context.app),
-            )
-            columns = {"timezone": definition.timezone, "anchor": definition.anchor}
+            zone = row["timezone"] or app_timezone(context.app)
+            kept = {column: row[column] for column in ("dst", "anchor", "start_at")}
+            definition = define(self.periodic_task, row["task"], schedule, kept, context.settings, zone)
+            columns = {"timezone": definition.timezone or row["timezone"], "anchor": definition.anchor}
             if self._run("reschedule", schedule=definition.schedule, **columns):
                 return
         raise UnknownPeriodicTask(
