@@ -138,8 +138,8 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
             finish(session, 1, "failed")
         begun = {
             "cancel-backfill": ["select id from pgbeat.backfill"],
-            "job": ["select id from pgbeat.active_job"],
-            "retry-job": ["select id from pgbeat.finished_job"],
+            "job": ["select id from pgbeat.active_job limit 1"],
+            "retry-job": ["select id from pgbeat.finished_job limit 1"],
         }.get(command, [])
         more = ["--force"] if command == "retry-job" else []
         result = run(*line, *map(session.value, begun), *more, "--json")
