@@ -210,6 +210,10 @@ comment on function {schema}.trigger(text, boolean) is
     'Start a job now, also of a row that is paused, finished or without a schedule; returns its id. A beat sends it after the caller''s commit, once its group has a place for it; next_run_at stays. If a job of the name is not final, the call fails (SQLSTATE 55006), unless overlap is allow or force is given: then the job is sent beside the other one.';
 comment on function {schema}.backfill(text, timestamptz, timestamptz, text, int) is
     'Submit the occurrences of a range, both ends included, as jobs of their own: those that are missing, that failed, or all. It works for a paused or finished row too. At most max_active of the jobs are under way at once, and none beside another job of the name unless overlap is allow. Returns the id of the backfill; the beats begin after the caller''s commit. SQLSTATE P0002 for an unknown name.';
+comment on function {schema}.backfill(text, date, date, text, int) is
+    'The same for whole days of the row''s zone, the last one included; of today, up to now.';
+comment on function {schema}.backfill(text, text, text, text, int) is
+    'The same for literals without a type: ''2026-05-31'' is that day of the row''s zone, the whole of it, as are today and yesterday; a time without an offset is read on the clocks of that zone.';
 comment on function {schema}.cancel_backfill(uuid) is
     'Cancel a backfill: the occurrences that it has not decided yet are dropped, the jobs that it has made go on; returns the row. SQLSTATE 42704 for an unknown id, 55000 if it was over already.';
 comment on function {schema}.explain(text) is
