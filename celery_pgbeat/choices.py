@@ -20,20 +20,9 @@ BlackoutAction = Literal["defer", "skip"]
 OnLost = Literal["give_up", "rerun"]
 Tracking = Literal["full", "result", "send"]
 
-JobState = Literal[
-    "pending",
-    "sent",
-    "running",
-    "retrying",
-    "buffered",
-    "succeeded",
-    "failed",
-    "revoked",
-    "expired",
-    "lost",
-    "skipped",
-    "untracked",
-]
+ActiveState = Literal["pending", "sent", "running", "retrying", "buffered"]
+FinalState = Literal["succeeded", "failed", "revoked", "expired", "lost", "skipped", "untracked"]
+JobState = Literal[ActiveState, FinalState]
 JobOrigin = Literal["schedule", "catchup", "backfill", "manual"]
 
 BackfillMode = Literal["missing", "failed", "all"]

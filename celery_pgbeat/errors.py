@@ -69,6 +69,14 @@ class JobInTheWay(PgBeatError, RuntimeError):
     """A job of that periodic task is not final yet, so `trigger` does not start another."""
 
 
+class UnknownJob(PgBeatError, LookupError):
+    """There is no job with that id. Final ones are kept for `pgbeat_retention`."""
+
+
+class JobNotRetriable(PgBeatError, RuntimeError):
+    """The job is not final, has succeeded, or called another task than its periodic task calls now."""
+
+
 class UnknownBackfill(PgBeatError, LookupError):
     """There is no backfill with that id. Ended ones are kept for `pgbeat_retention`."""
 

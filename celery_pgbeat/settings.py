@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -21,7 +21,7 @@ from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.statements import checked_schema
 from celery_pgbeat.safe_text import in_short
 from celery_pgbeat.suggestions import question
-from celery_pgbeat.unknown_settings import misspelt_variable, unknown_settings
+from celery_pgbeat.unknown_settings import misspelt_variables, unknown_settings
 
 logger = logging.getLogger(__name__)
 
@@ -270,9 +270,9 @@ class Settings:
             InvalidSetting: a value is wrong; names the setting and the value.
         """
         known = [f"pgbeat_{setting.name}" for setting in SETTINGS]
-        unknown = unknown_settings(configuration, known)
+        unknown = {**misspelt_variables(known), **unknown_settings(configuration, known)}
         _warn_of(unknown)
-        values: dict[str, Any] = {"misspelt_url": _misspelt_url(unknown, known)}
+        values: dict[str, Any] = {"misspelt_url": _misspelt_url(unknown)}
         for setting in SETTINGS:
             name = f"pgbeat_{setting.name}"
             value = configuration.get(name)
@@ -372,9 +372,6 @@ def _warn_of(unknown: Mapping[str, str | None]) -> None:
         logger.warning("%s is not a setting of this version and has no effect%s", name, hint)
 
 
-def _misspelt_url(unknown: Mapping[str, str | None], known: Collection[str]) -> tuple[str, str] | None:
-    for name, meant in unknown.items():
-        if meant is not None and meant.lower().endswith("pgbeat_url"):
-            return name, meant
-    variable = misspelt_variable("PGBEAT_URL", known)
-    return None if variable is None else (variable, "PGBEAT_URL")
+def _misspelt_url(unknown: Mapping[str, str | None]) -> tuple[str, str] | None:
+    found = [(name, meant) for name, meant in unknown.items() if meant is not None]
+    return next((pair for pair in found if pair[1].lower().endswith("pgbeat_url")), None)

@@ -32,8 +32,12 @@ def unknown_settings(configuration: Mapping[str, Any], known: Collection[str]) -
     return unknown
 
 
-def misspelt_variable(meant: str, known: Collection[str]) -> str | None:
-    """Return the environment variable that is a misspelling of this one; None if there is none."""
+def misspelt_variables(known: Collection[str]) -> dict[str, str]:
+    """Return the environment variables that are misspelt names of settings, each with the one that was meant.
+
+    Others that begin with PGBEAT_ may be of another program, so only what is close to a setting counts.
+    """
     variables = {name.upper() for name in known}
-    unknown = [name for name in os.environ if name.lower().startswith(OURS) and name not in variables]
-    return next(iter(get_close_matches(meant, unknown, n=1, cutoff=ALIKE)), None)
+    ours = sorted(name for name in os.environ if name.lower().startswith(OURS) and name not in variables)
+    near = {name: get_close_matches(name.upper(), variables, n=1, cutoff=ALIKE) for name in ours}
+    return {name: meant[0] for name, meant in near.items() if meant}

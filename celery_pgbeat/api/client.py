@@ -18,17 +18,27 @@ from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
 from celery_pgbeat.api.exchange import line_of
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
+from celery_pgbeat.api.jobs import read_job_id
 from celery_pgbeat.api.nodes import Health, Node, read_health, read_node
-from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, Upcoming, read_row
+from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, RetriedJob, Upcoming, read_row
 from celery_pgbeat.api.zones import refuse_unknown_zone
 from celery_pgbeat.choices import BackfillMode, BackfillState, JobState
 from celery_pgbeat.columns import PeriodicTask
 from celery_pgbeat.declare import Changes, Columns, Declaration, Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.columns import read_choice, read_count, read_end, read_group_name, read_instant
+from celery_pgbeat.declare.definition import read_arguments
 from celery_pgbeat.declare.lazy import storable_arguments
+from celery_pgbeat.declare.signature import check_call
 from celery_pgbeat.declare.update import changes_of
 from celery_pgbeat.declare.when import has_hook
-from celery_pgbeat.errors import GroupInUse, InvalidPeriodicTask, PgBeatError, UnknownGroup, UnknownPeriodicTask
+from celery_pgbeat.errors import (
+    GroupInUse,
+    InvalidPeriodicTask,
+    PgBeatError,
+    UnknownGroup,
+    UnknownJob,
+    UnknownPeriodicTask,
+)
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.postgres.api_queries import ApiQueries, translating
 from celery_pgbeat.postgres.database import Database
@@ -188,6 +198,7 @@ class PgBeat:
     ) -> PeriodicTask:
         """Declare a row, from any process: insert it, or change the columns that differ. An equal row is not written.
 
+        With an app that knows the task, the arguments are checked against its signature, as Celery does when it sends.
         It declares the whole definition: omitted columns get their default. It never changes a pause, the next run or
         the history of the row; but after a change of the schedule a beat plans the next run again. Without a zone the
         row gets that of its app from the first beat that plans it, and keeps it.
@@ -379,7 +390,15 @@ class PgBeat:
         """
         return [row["name"] for row in many.run_for(self._queries, "resume_many", names, missing_ok, connection)]
 
-    def trigger(self, name: str, force: bool = False, *, connection: Any = None) -> UUID:
+    def trigger(
+        self,
+        name: str,
+        force: bool = False,
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        connection: Any = None,
+    ) -> UUID:
         """Start a job of a row now, even of a paused one; return the id of the job, which is the Celery task id.
 
         A beat sends it as soon as the transaction has committed. The next run does not change.
@@ -387,16 +406,25 @@ class PgBeat:
         Args:
             name: of the row.
             force: start it even while another job of the row is not final.
+            args: positional arguments of this job alone; None for those of the row.
+            kwargs: keyword arguments of this job alone; None for those of the row.
             connection: join this transaction.
 
         Raises:
             JobInTheWay: a job of the row is not final, and neither `force` nor `overlap = 'allow'` permits two.
             UnknownPeriodicTask: there is no such row; suggests a near name.
+            InvalidPeriodicTask: an argument is not JSON, or both are too large together.
 
         Example:
             >>> job = beat.trigger("nightly", force=True)
+            >>> job = beat.trigger("nightly", force=True, kwargs={"day": "2026-12-24"})
         """
-        (row,) = self._queries.run("trigger", connection, name=name, force=force)
+        texts: tuple[str | None, str | None] = (None, None)
+        if args is not None or kwargs is not None:
+            sensitive = self.get(name, connection=connection).sensitive
+            positional, keywords = read_arguments(args or (), kwargs or {}, sensitive)
+            texts = (None if args is None else positional, None if kwargs is None else keywords)
+        (row,) = self._queries.run("trigger", connection, name=name, force=force, args=texts[0], kwargs=texts[1])
         return UUID(str(row["job"]))
 
     def trigger_many(
@@ -419,8 +447,32 @@ class PgBeat:
             >>> beat.trigger_many(["nightly"])  # a job of it is not final
             {'nightly': None}
         """
-        rows = many.run_for(self._queries, "trigger_many", names, missing_ok, connection, force=force)
-        return {row["name"]: None if row["job"] is None else UUID(str(row["job"])) for row in rows}
+        return many.trigger(self._queries, names, force, missing_ok, connection)
+
+    def retry_job(self, id: UUID | str, force: bool = False, *, connection: Any = None) -> RetriedJob:
+        """Submit a job that has ended without success again, as a new manual job of its row.
+
+        The new job has the arguments of that job where the history has them: of a manual job, and of a lost one that
+        never started. Otherwise it has those that the row has now; `arguments_of` says which. Everything else is as
+        for `trigger`.
+
+        Args:
+            id: of the job.
+            force: start it even while another job of the row is not final.
+            connection: join this transaction.
+
+        Raises:
+            UnknownJob: there is no such job.
+            JobNotRetriable: it is not final, has succeeded, or called another task than the row calls now.
+            JobInTheWay: a job of the row is not final, and neither `force` nor `overlap = 'allow'` permits two.
+            UnknownPeriodicTask: the row was removed.
+
+        Example:
+            >>> [beat.retry_job(job.id).job for job in beat.jobs("nightly", "failed", limit=1)]  # none has failed
+            []
+        """
+        (row,) = self._queries.run("retry_job", connection, id=str(read_job_id(id)), force=force)
+        return RetriedJob(UUID(str(row["job"])), row["periodic_task"], row["arguments_of"])
 
     def get(self, name: str, *, connection: Any = None) -> PeriodicTask:
         """Read one row.
@@ -491,14 +543,35 @@ class PgBeat:
             limit: how many to return at most.
             connection: read in this transaction.
 
+        Raises:
+            InvalidPeriodicTask: there is no such state; suggests a near one.
+
         Example:
             >>> [job.origin for job in beat.jobs("nightly")]
             ['manual']
         """
+        if state is not None:
+            read_choice("state", state, get_args(JobState))
         others = dict.fromkeys(("pattern", "reason", "task", "queue", "since", "until", "before", "before_at"))
         states = None if state is None else [state]
         rows = self._queries.run("page_of_jobs", connection, name=name, states=states, limit=limit, **others)
         return [read_row(Job, row) for row in rows]
+
+    def job(self, id: UUID | str, *, connection: Any = None) -> Job:
+        """Read one job.
+
+        Raises:
+            UnknownJob: there is no such job. Final ones are kept for `pgbeat_retention`.
+
+        Example:
+            >>> beat.job(beat.jobs("nightly", limit=1)[0].id).periodic_task
+            'nightly'
+        """
+        wanted = read_job_id(id)
+        rows = self._queries.run("job", connection, id=str(wanted))
+        if not rows:
+            raise UnknownJob(f"There is no job {wanted}: jobs are kept for pgbeat_retention")
+        return read_row(Job, rows[0])
 
     def upcoming(
         self, name: str | None = None, limit: int = 100, *, after: datetime | None = None, connection: Any = None
@@ -899,4 +972,6 @@ class PgBeat:
         return row
 
     def _define(self, name: Any, task: Any, schedule: Any, columns: Mapping[str, Any], managed_by: str) -> Definition:
-        return define(name, task, schedule, columns, self.settings, self._app_timezone, managed_by)
+        definition = define(name, task, schedule, columns, self.settings, self._app_timezone, managed_by)
+        check_call(definition, self._app)
+        return definition

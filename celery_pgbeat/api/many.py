@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Any
+from uuid import UUID
 
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.postgres.api_queries import ApiQueries, Row
@@ -15,21 +16,22 @@ from celery_pgbeat.suggestions import question
 def run_for(
     queries: ApiQueries, statement: str, names: Iterable[str], missing_ok: bool, connection: Any, **parameters: Any
 ) -> list[Row]:
-    """Run a statement for these periodic tasks.
+    """Run a statement for these periodic tasks; return its rows by name.
 
     Raises:
         UnknownPeriodicTask: one does not exist, and `missing_ok` is not set; nothing was done.
         TypeError: `names` is one text.
     """
-    if isinstance(names, str):
-        raise TypeError(f"names is {names!r}: give a list of names")
-    wanted = list(dict.fromkeys(names))
-    if not missing_ok:
-        known = {row["name"] for row in queries.run("names_meant", connection, names=wanted, patterns=[])}
-        refuse_unknown(
-            [name for name in wanted if name not in known], lambda name: queries.similar_name(name, connection)
-        )
+    wanted = _wanted(queries, names, missing_ok, connection)
     return sorted(queries.run(statement, connection, names=wanted, **parameters), key=itemgetter("name"))
+
+
+def trigger(
+    queries: ApiQueries, names: Iterable[str], force: bool, missing_ok: bool, connection: Any
+) -> dict[str, UUID | None]:
+    """Start a job of each of these periodic tasks; return its id by the name, None where a job is in the way."""
+    rows = queries.trigger_many(_wanted(queries, names, missing_ok, connection), force, connection)
+    return {row["name"]: None if row["job"] is None else UUID(str(row["job"])) for row in rows}
 
 
 def pause(
@@ -47,6 +49,19 @@ def pause(
         )
     rows = run_for(queries, "pause_many", names, missing_ok, joined, reason=reason, until=until)
     return [row["name"] for row in rows]
+
+
+def _wanted(queries: ApiQueries, names: Iterable[str], missing_ok: bool, connection: Any) -> list[str]:
+    """Return each name once; all have to exist, unless `missing_ok` is set."""
+    if isinstance(names, str):
+        raise TypeError(f"names is {names!r}: give a list of names")
+    wanted = list(dict.fromkeys(names))
+    if not missing_ok:
+        known = {row["name"] for row in queries.run("names_meant", connection, names=wanted, patterns=[])}
+        refuse_unknown(
+            [name for name in wanted if name not in known], lambda name: queries.similar_name(name, connection)
+        )
+    return wanted
 
 
 def refuse_unknown(unknown: Sequence[str], similar_name: Callable[[str], str | None]) -> None:

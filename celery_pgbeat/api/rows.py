@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from celery_pgbeat.choices import BackfillMode, BackfillState, JobOrigin, JobState
@@ -70,6 +70,22 @@ class Job:
     worker: str | None
     error: str | None
     busy_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class RetriedJob:
+    """The job that `retry_job` has made.
+
+    Attributes:
+        job: its id, which is the Celery task id.
+        periodic_task: the name of its row.
+        arguments_of: `job`: it has the arguments of the job that is retried. `periodic task`: those that the row has
+            now, because the history keeps none of that job.
+    """
+
+    job: UUID
+    periodic_task: str
+    arguments_of: Literal["job", "periodic task"]
 
 
 @dataclass(frozen=True, slots=True)

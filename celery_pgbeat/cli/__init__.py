@@ -42,6 +42,7 @@ COMMANDS = {
     "pause-group": "Pause the periodic tasks of a group.",
     "resume-group": "Resume a paused group.",
     "trigger": "Start a job of periodic tasks now.",
+    "retry-job": "Submit a job that has not succeeded again.",
     "backfill": "Submit the occurrences of a time range, such as missed ones.",
     "backfills": "List the backfills and their progress.",
     "cancel-backfill": "Cancel a backfill; jobs that it has submitted go on.",
@@ -56,7 +57,7 @@ COMMANDS = {
 SECTIONS = {
     "Look": ("list", "show", "upcoming", "explain", "jobs", "job", "overdue"),
     "Define": ("add", "edit", "remove", "validate", "export", "import"),
-    "Run": ("trigger", "pause", "resume", "group", "backfill"),
+    "Run": ("trigger", "retry-job", "pause", "resume", "group", "backfill"),
     "Operate": ("health", "doctor", "nodes", "top"),
     "Set up": ("migrate", "sql", "demo"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -12,16 +12,30 @@ from celery_pgbeat.cli.completion import group_names, one_of, periodic_task_name
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_coming_instant
+from celery_pgbeat.cli.json_values import JSON_KINDS, json_value
 from celery_pgbeat.cli.next_run import next_run_of, print_filled_in, print_next_run
 from celery_pgbeat.cli.no_beat import warn_without_beat
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.warning import warn
 from celery_pgbeat.columns import Column
 from celery_pgbeat.declare.columns import GIVEN
 from celery_pgbeat.redaction import ARGUMENTS, MASK
+from celery_pgbeat.suggestions import did_you_mean
 
 COMPLETIONS = {"timezone": zone_names, "group_name": group_names}
-JSON_KINDS = {list[Any]: "array", dict[str, Any]: "object"}
+
+
+def tasks_of(app: Any) -> Collection[str]:
+    """Return the names of the tasks that an app knows when all its modules are imported; none without an app."""
+    if app is None:
+        return ()
+    try:
+        app.loader.import_default_modules()
+        return list(app.tasks)
+    except Exception as error:  # noqa: BLE001  a user's module may raise anything; the row does not need it
+        warn(f"The tasks of the app cannot be imported, so the call is not checked: {type(error).__name__}: {error}")
+        return ()
 
 
 def _option(column: Column) -> click.Option:
@@ -50,15 +64,8 @@ def _option(column: Column) -> click.Option:
 def _read_json(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
     if value is None:
         return None
-    wanted = JSON_KINDS[GIVEN[str(param.name)].type]
-    shown = MASK if param.name in ARGUMENTS and ctx.params.get("sensitive") else repr(value)
-    try:
-        read = json.loads(value)
-    except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"{shown} is not JSON: {error}") from None
-    if not isinstance(read, list if wanted == "array" else dict):
-        raise click.BadParameter(f"{shown} is not a JSON {wanted}")
-    return read
+    is_hidden = param.name in ARGUMENTS and ctx.params.get("sensitive")
+    return json_value(GIVEN[str(param.name)], value, MASK if is_hidden else repr(value))
 
 
 def with_columns(command: click.Command) -> click.Command:
@@ -99,8 +106,8 @@ def add(
 
     The whole definition is declared: what is left out becomes the default. A pause, the next run and the jobs stay; a
     changed schedule has its next run planned anew. A row without a timezone gets that of its app, from the first beat
-    that plans it. What was filled in is printed, with the next run. If no beat is alive to send it, a line on stderr
-    says so.
+    that plans it. What was filled in is printed, with the next run. With the app (-A) the call is checked against its
+    task. If no beat is alive to send it, a line on stderr says so.
 
     Exit codes: 0 created, changed or unchanged; 1 refused, or another owner manages it.
     """
@@ -109,6 +116,7 @@ def add(
 
     target = Target.current()
     beat, operators = target.beat(), target.operators()
+    known = tasks_of(target.app)
     old = operators.definitions_of([name]).get(name)
     if old is not None and old["managed_by"] != managed_by and not take_over:
         raise Failure(f"{name!r} is managed by {old['managed_by']!r}: change it there, or add --take-over")
@@ -130,4 +138,7 @@ def add(
     if done != "unchanged":
         print_filled_in(row, given)
         print_next_run(row)
+    if known and task not in known:
+        guess = did_you_mean(task, known) or "."
+        warn(f"The app knows no task {task!r}, and a worker that does not either drops the job{guess}")
     warn_without_beat(beat)

@@ -87,7 +87,7 @@ def choose(
     meant = {name: row for name, row in matched.items() if wanted(row)} | found
     left_out = len(matched.keys() - meant.keys())
     if not meant and left_out and not every:
-        raise Failure(f"All periodic tasks that match {', '.join(map(repr, patterns))} are {needless} already")
+        raise Failure(f"Each periodic task that matches {', '.join(map(repr, patterns))} is {needless}")
     rows = [meant[name] for name in sorted(meant)]
     return Chosen(rows, left_out, bool(patterns) or every)
 
@@ -102,7 +102,7 @@ def spoken(names: Sequence[str]) -> str:
 def left_alone(chosen: Chosen, state: str) -> str:
     """Return a sentence about the rows that matched and needed nothing; empty if there are none."""
     verb = "was" if chosen.left_out == 1 else "were"
-    return f" {chosen.left_out:,} that matched {verb} {state} already." if chosen.left_out else ""
+    return f" {chosen.left_out:,} that matched {verb} {state}." if chosen.left_out else ""
 
 
 def _named(names: list[str]) -> list[Any]:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.instants import read_instant
+from celery_pgbeat.cli.instants import read_coming_instant
 from celery_pgbeat.cli.next_run import print_next_run
 from celery_pgbeat.cli.output import as_json, print_json
 from celery_pgbeat.cli.target import Target
@@ -26,7 +27,7 @@ SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, 
 
 
 @click.command(cls=ApiCommand)
-@click.argument("name")
+@click.argument("name", shell_complete=periodic_task_names)
 @click.argument("changes", nargs=-1, required=True, metavar="COLUMN=VALUE...")
 @click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @as_json
@@ -119,6 +120,6 @@ def _read_number(name: str, value: str) -> int:
 
 def _read_instant(name: str, value: str) -> datetime | None:
     try:
-        return read_instant(click.get_current_context(), click.Argument([name]), value)
+        return read_coming_instant(click.get_current_context(), click.Argument([name]), value)
     except click.BadParameter as error:
         raise click.BadParameter(error.message, param_hint=name) from None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from celery_pgbeat.choices import JobState
 from celery_pgbeat.cli.ids import SHORT
 from celery_pgbeat.cli.output import row_as_dict, text
 from celery_pgbeat.cli.states import OF_JOBS
@@ -15,20 +16,7 @@ from celery_pgbeat.node import NodeId
 if TYPE_CHECKING:
     from celery_pgbeat.api import Job
 
-STATES = (
-    "pending",
-    "sent",
-    "running",
-    "retrying",
-    "buffered",
-    "succeeded",
-    "failed",
-    "revoked",
-    "expired",
-    "lost",
-    "skipped",
-    "untracked",
-)
+STATES = get_args(JobState)
 
 
 class JobAt(NamedTuple):

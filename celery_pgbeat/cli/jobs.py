@@ -14,6 +14,7 @@ from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.filters import with_like, with_queue, with_task
+from celery_pgbeat.cli.follow import follow_jobs, with_follow
 from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.job_columns import COLUMNS, STATES, JobAt, job_as_dict
 from celery_pgbeat.cli.output import as_json, print_json
@@ -56,6 +57,7 @@ class States(Choice):
 @click.option("--until", metavar="INSTANT", callback=read_instant, help="Only jobs created before then.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
 @click.option("--after", type=click.UUID, metavar="JOB", help="Only jobs below this one in the list: the next page.")
+@with_follow
 @with_utc
 @as_json
 def jobs(
@@ -69,6 +71,7 @@ def jobs(
     until: datetime | None,
     limit: int,
     after: UUID | None,
+    follow: bool,
     as_json: bool,
 ) -> None:
     """List the jobs, the latest first, a page at a time; with NAME only those of that periodic task.
@@ -79,8 +82,16 @@ def jobs(
     Only NAME, --since and --until use an index. With another filter that few jobs pass, Postgres reads the history
     backwards, day by day, until the page is full.
 
-    Exit codes: 0 done; 1 NAME is unknown, or the job of --after no longer exists.
+    Exit codes: 0 done, or with --follow ended by Ctrl-C; 1 NAME is unknown, or the job of --after no longer exists.
     """
+    if follow:
+        if (since, until, after) != (None, None, None):
+            raise click.UsageError("--follow begins now: leave out --since, --until and --after")
+        if name is not None:
+            Target.current().beat().get(name)  # an unknown name is an error
+        wanted = {state for some in states for state in some}
+        follow_jobs(wanted, reason, as_json, name=name, pattern=like, task=task, queue=queue)
+        return
     from celery_pgbeat.api.rows import Job, read_row
 
     target = Target.current()

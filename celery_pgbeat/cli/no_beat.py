@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from celery_pgbeat.cli.failure import said_by_postgres
+from celery_pgbeat.cli.warning import warn
 from celery_pgbeat.errors import PgBeatError
 
 if TYPE_CHECKING:
@@ -30,4 +29,4 @@ def warn_without_beat(beat: PgBeat) -> None:
             return  # this user may not read it, or the database has gone away: the command itself has succeeded
         raise
     if not seen.beats:
-        click.echo(f"{click.style('Warning', fg='yellow')}: {NO_BEAT}", err=True)
+        warn(NO_BEAT)

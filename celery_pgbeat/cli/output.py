@@ -23,6 +23,11 @@ def print_json(value: Any) -> None:
     click.echo(json_lines(value, default=_plain, indent=2))
 
 
+def json_line(value: Any) -> str:
+    """Return a row or plain values as JSON on one line."""
+    return json_lines(value, default=_plain)
+
+
 def print_result(value: Any, sentence: str, as_json: bool) -> None:
     """Print what a command did: the value as JSON, or the sentence."""
     if as_json:

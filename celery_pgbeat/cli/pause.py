@@ -14,6 +14,8 @@ from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import instant, with_utc
 
+ALREADY = "paused already"
+
 
 @click.command(cls=ApiCommand)
 @with_names
@@ -43,11 +45,11 @@ def pause(
         row = beat.pause(name, reason, until)
         print_result(row, f"Paused {name!r} until {_end(row.paused_until)}.", as_json)
         return
-    chosen = choose(names, every, lambda row: row["enabled"], "paused")
+    chosen = choose(names, every, lambda row: row["enabled"], ALREADY)
     chosen.confirm("Pause", yes)
     paused = beat.pause_many(chosen.names, reason, until, missing_ok=True)
     end = f" until {_end(until, 'it' if len(paused) == 1 else 'them')}" if paused else ""
-    print_result({"paused": paused}, f"Paused {spoken(paused)}{end}.{left_alone(chosen, 'paused')}", as_json)
+    print_result({"paused": paused}, f"Paused {spoken(paused)}{end}.{left_alone(chosen, ALREADY)}", as_json)
 
 
 def _end(until: datetime | None, those: str = "it") -> str:

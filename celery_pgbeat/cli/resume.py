@@ -39,13 +39,14 @@ def resume(names: tuple[str, ...], every: bool, reason: str | None, yes: bool, a
         before = beat.get(name)
         print_result(row := beat.resume(name), resumed(before, row), as_json)
         return
-    chosen = choose(names, every, lambda row: not row["enabled"] and reason in (None, row["pause_reason"]), "resumed")
+    needless = "not paused" if reason is None else f"not paused for the reason {reason!r}"
+    chosen = choose(names, every, lambda row: not row["enabled"] and reason in (None, row["pause_reason"]), needless)
     chosen.confirm("Resume", yes)
     done = beat.resume_many(chosen.names, missing_ok=True)
     held = sum(row["group_paused"] for row in chosen.rows)
     if held:
         click.echo(f"{held:,} of them still do not run: their group is paused.", err=True)
-    print_result({"resumed": done}, f"Resumed {spoken(done)}.{left_alone(chosen, 'not paused')}", as_json)
+    print_result({"resumed": done}, f"Resumed {spoken(done)}.{left_alone(chosen, needless)}", as_json)
 
 
 def resumed(before: PeriodicTask, row: PeriodicTask) -> str:

@@ -98,7 +98,7 @@ def define(
     parsed = _parsed(row, timing, zone, values)
     if parsed is not None:
         _refuse_too_fast(parsed, settings)
-    args, kwargs = _arguments(values)
+    args, kwargs = read_arguments(values["args"], values["kwargs"], values["sensitive"])
     options = _options(values["options"])
     refusal = settings.refusal(call.task, values["queue"], options)
     if refusal is not None:
@@ -145,19 +145,23 @@ def _columns(call: Call, columns: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _arguments(values: Mapping[str, Any]) -> tuple[str, str]:
-    sensitive = values["sensitive"]
-    args = arguments_text(values["args"], sensitive)
-    kwargs = keywords_text(values["kwargs"], sensitive)
-    check_json("args", args)
-    check_json("kwargs", kwargs)
-    size = len(args.encode()) + len(kwargs.encode())
+def read_arguments(args: Any, kwargs: Any, sensitive: bool) -> tuple[str, str]:
+    """Return the arguments of a call as JSON; errors quote nothing of sensitive ones.
+
+    Raises:
+        InvalidPeriodicTask: an argument cannot be written as JSON, or both are too large together.
+    """
+    positional = arguments_text(args, sensitive)
+    keywords = keywords_text(kwargs, sensitive)
+    check_json("args", positional)
+    check_json("kwargs", keywords)
+    size = len(positional.encode()) + len(keywords.encode())
     if size > LARGEST_ARGUMENTS:
         raise InvalidPeriodicTask(
             f"args and kwargs have {size} bytes together, more than {LARGEST_ARGUMENTS}: store the data elsewhere and "
             f"pass its key"
         )
-    return args, kwargs
+    return positional, keywords
 
 
 def _options(options: Mapping[str, Any]) -> str:

@@ -60,6 +60,17 @@ class AdminQueries:
         known = dict.fromkeys(("name", "pattern", "states", "reason", "task", "queue", "since", "until"))
         return self._run("page_of_jobs", limit=limit, before=before, before_at=before_at, **{**known, **filters})
 
+    def changed_jobs(self, since: datetime, known: Collection[str], **filters: Any) -> list[Row]:
+        """Read the jobs that are not final, those made since then, and those of the known ids, in order of creation.
+
+        Args:
+            since: jobs that were made at this time or later are read even if they are final.
+            known: ids of jobs that were not final and may be by now.
+            **filters: name, pattern (of SQL's LIKE), task, queue; None for any.
+        """
+        any_job = dict.fromkeys(("name", "pattern", "task", "queue"))
+        return self._run("changed_jobs", since=since, ids=list(known), **{**any_job, **filters})
+
     def created_at_of(self, job: str) -> datetime | None:
         """Return when a job was created; None if there is no such job."""
         rows = self._run("created_at_of", job=job)
@@ -155,6 +166,10 @@ class AdminQueries:
     def tasks_in_use(self) -> list[Row]:
         """Read the Celery tasks of the periodic tasks that run, each with their number and one of their names."""
         return self._run("tasks_in_use")
+
+    def calls_in_use(self) -> list[Row]:
+        """Read the shapes of the calls of the rows that run: each with their number and one of their names."""
+        return self._run("calls_in_use")
 
     def longest_waits(self) -> Row:
         """Return how long the definitions of the periodic tasks that run let a message stay unacknowledged."""

@@ -17,9 +17,11 @@ from celery_pgbeat.errors import (
     BackfillOver,
     InvalidPeriodicTask,
     JobInTheWay,
+    JobNotRetriable,
     SchemaMissing,
     UnknownBackfill,
     UnknownGroup,
+    UnknownJob,
     UnknownPeriodicTask,
 )
 from celery_pgbeat.postgres.database import Database, sqlstate
@@ -29,8 +31,13 @@ from celery_pgbeat.postgres.spans import as_written, with_spans
 from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.safe_text import type_of
 
-# What our own functions raise, by SQLSTATE.
+# What our own functions raise, by SQLSTATE, and by the table that the error names, if it names one.
 MEANINGS = {"P0002": UnknownPeriodicTask, "42704": UnknownBackfill, "55000": BackfillOver}
+MEANINGS_OF_TABLE: dict[tuple[str, str | None], type[Exception]] = {
+    ("P0002", "task_group"): UnknownGroup,
+    ("P0002", "job"): UnknownJob,
+    ("55000", "job"): JobNotRetriable,
+}
 
 Record = Mapping[str, Any]
 Row = dict[str, Any]
@@ -76,6 +83,12 @@ class ApiQueries:
         """Remove a periodic task; tell whether there was one."""
         return bool(self.run("unschedule", connection, name=name)[0]["removed"])
 
+    def trigger_many(self, names: Collection[str], force: bool, connection: Any = None) -> list[Row]:
+        """Start a job of each of these periodic tasks now; return those that existed, each with its job."""
+        with self._transaction(connection) as joined:
+            self.run("lock_rows", joined, names=list(names))
+            return self.run("trigger_many", joined, names=list(names), force=force)
+
     def similar_name(self, name: str, connection: Any = None) -> str | None:
         """Return the name that may have been meant."""
         found: str | None = self.run("similar_name", connection, name=name)[0]["name"]
@@ -90,8 +103,8 @@ class ApiQueries:
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach; with `connection` the driver's own error instead.
-            InvalidPeriodicTask, UnknownPeriodicTask, UnknownGroup, JobInTheWay, UnknownBackfill, BackfillOver,
-                SchemaMissing: what Postgres refused.
+            InvalidPeriodicTask, UnknownPeriodicTask, UnknownGroup, JobInTheWay, UnknownJob, JobNotRetriable,
+                UnknownBackfill, BackfillOver, SchemaMissing: what Postgres refused.
         """
         try:
             if connection is None:
@@ -125,8 +138,7 @@ class ApiQueries:
         said = _said(origin)
         message, hint = said.message or str(origin), said.hint
         if code in MEANINGS:
-            of_group = said.table == "task_group"
-            return (UnknownGroup if of_group else MEANINGS[code])(message)
+            return MEANINGS_OF_TABLE.get((code, said.table), MEANINGS[code])(message)
         if code == "55006":
             return JobInTheWay(f"{message}: wait for its end, or send one beside it with force")
         if code == "22023" or code.startswith("23"):

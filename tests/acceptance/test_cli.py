@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -55,7 +57,7 @@ def test_rows_inserted_by_sql_are_listed_by_both_commands(migrated_database: str
     done = shell(migrated_database, "list", command=command)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[1].split()[:2] == ["nightly", "app.probe"]
+    assert {"nightly", "app.probe", "0 3 * * *"} <= set(re.split("  +", done.stdout.splitlines()[1]))
 
 
 def test_of_four_processes_that_migrate_at_once_one_does_it(database: str) -> None:
@@ -101,6 +103,50 @@ def test_a_triggered_job_runs_at_once_and_does_not_move_the_next_run(cluster: Cl
     eventually(lambda: jobs(cluster.database, "d14")[0]["state"] == "succeeded", 10, "the end is recorded")
     (listed,) = answer(cluster.database, "jobs", "d14", "--state", "succeeded")
     assert (listed["id"], listed["origin"]) == (job, "manual")
+
+
+def test_a_job_with_arguments_of_its_own_is_waited_for_and_a_failed_one_is_retried_with_them(cluster: Cluster) -> None:
+    cluster.beat().wait_for_log("works on", 20)
+    cluster.worker()
+    insert(cluster.database, "nightly", None)
+    wait = ("--wait", "--timeout", "40s")
+
+    well = shell(cluster.database, "trigger", "nightly", "--kwargs", '{"sleep": 0.1}', *wait)
+    badly = shell(cluster.database, "trigger", "nightly", "--kwargs", '{"fail": true}', *wait)
+    failed = jobs(cluster.database, "nightly")[-1]
+    again = shell(cluster.database, "retry-job", str(failed["id"]), *wait)
+
+    assert (0, "") == (well.returncode, well.stderr)
+    assert "succeeded" == well.stdout.splitlines()[-1]
+    assert (1, "failed") == (badly.returncode, failed["state"])
+    assert f"Error: Job {failed['id']} has not succeeded, it is failed: " in badly.stderr
+    assert 1 == again.returncode  # with the same arguments it fails again
+    assert "with the arguments of that job" in again.stdout
+    assert ["succeeded", "failed", "failed"] == [job["state"] for job in jobs(cluster.database, "nightly")]
+
+
+def test_what_is_followed_ends_cleanly_at_ctrl_c(migrated_database: str) -> None:
+    insert(migrated_database, "nightly", None)
+    follow = subprocess.Popen(
+        [SCRIPT, "--url", migrated_database, "jobs", "--follow", "--json"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        reads = "select 1 from pg_stat_activity where datname = current_database() and query like 'with looked_at%%'"
+        eventually(lambda: sql(migrated_database, reads), 30, "it reads the jobs")
+        sql(migrated_database, "select pgbeat.trigger('nightly')")
+        assert follow.stdout is not None
+        line = json.loads(follow.stdout.readline())
+        follow.send_signal(signal.SIGINT)
+        rest, errors = follow.communicate(timeout=30)
+    finally:
+        follow.kill()
+
+    assert ("nightly", "pending") == (line["periodic_task"], line["state"])
+    assert (0, "", "") == (follow.returncode, rest, errors)
 
 
 def test_next_shows_the_runs_that_the_beat_has_planned(cluster: Cluster) -> None:
@@ -168,7 +214,7 @@ def test_health_fails_when_a_due_row_is_not_sent(migrated_database: str) -> None
     marked = json.loads(shell(migrated_database, "health", "--json").stdout)
 
     assert late.returncode == 3
-    assert "a row has been due for 9" in late.stdout
+    assert "a run has been due for 9" in late.stdout
     assert (patient["checks"]["lag"]["ok"], marked["checks"]["lag"]["ok"]) == (True, True)
 
 

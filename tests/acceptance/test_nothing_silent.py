@@ -89,7 +89,7 @@ def test_what_code_declares_and_a_beat_refuses_is_where_everybody_looks_until_it
     alert = "select kind, reason from pgbeat.alert where name = 'broken'"
     (raised,) = eventually(lambda: sql(cluster.database, alert), 60, "the alert")
     assert "refused" == raised["kind"]
-    assert "'broken' in code is refused: code:probe declares it" in beat.log
+    beat.wait_for_log("'broken' in code is refused: code:probe declares it", 20)
 
     beat.stop()
     cluster.beat(settings={"beat_schedule": {"broken": MENDED, "good": MENDED}}).wait_for_log("works on", 20)

@@ -234,7 +234,7 @@ from tests.harness.probe_app import app
 @beat_init.connect
 def add(sender, **_):
     shown = list(sender.scheduler.schedule)
-    sender.scheduler.add(name="added", task="app.probe", schedule=1, kwargs={"shown": shown})
+    sender.scheduler.add(name="added", task="app.probe", schedule=1, kwargs={"label": str(shown)})
 """
 
 
@@ -248,7 +248,7 @@ def test_a_beat_init_handler_may_read_and_add_entries_even_in_the_very_first_bea
 
     eventually(lambda: jobs(database, "added"), 20, "a job of what the handler added")
     assert "Traceback" not in beat.log
-    assert {"shown": []} == rows(database)["added"]["kwargs"]
+    assert {"label": "[]"} == rows(database)["added"]["kwargs"]
 
 
 class Closing(Scheduler):

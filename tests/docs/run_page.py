@@ -21,7 +21,8 @@ import psycopg2
 from tests.docs.pages import PROJECTS, Block, blocks
 
 WRITTEN = {"postgresql://localhost/shop": "PGBEAT_URL", "redis://localhost": "CELERY_BROKER_URL"}
-OURS = ("celery-pgbeat ", "celery -A shop pgbeat ", "python manage.py ")
+OURS = ("celery-pgbeat ",)
+OF_A_PROJECT = ("celery -A shop pgbeat ", "python manage.py ")
 LEFT_OUT = ("celery-pgbeat demo",)  # it has a test of its own
 ALLOWED = {"celery-pgbeat health": 3, "celery-pgbeat doctor": 1}  # no beat runs here
 
@@ -42,11 +43,11 @@ def run_sql(block: Block) -> None:
             cursor.execute(block.text)
 
 
-def run_shell(block: Block, page: str) -> None:
+def run_shell(block: Block, page: str, ours: tuple[str, ...]) -> None:
     """Run the lines that call our command; the others start what a page cannot, and the examples do."""
     for number, line in enumerate(block.text.splitlines(), block.line):
         command = line.partition(" #")[0].strip()
-        if not command.startswith(OURS) or command.startswith(LEFT_OUT):
+        if not command.startswith(ours) or command.startswith(LEFT_OUT):
             continue
         words = shlex.split(command)
         script = Path(sys.executable).with_name(words[0])
@@ -88,7 +89,7 @@ def main(page: Path) -> None:
         elif block.language == "sql":
             run_sql(block)
         elif block.language == "sh":
-            run_shell(block, str(page))
+            run_shell(block, str(page), OURS if project is None else OURS + OF_A_PROJECT)
 
 
 if __name__ == "__main__":

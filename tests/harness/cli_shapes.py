@@ -150,6 +150,7 @@ SHAPES: dict[str, Any] = {
         "croniter": maybe({"agrees": bool}),
     },
     "trigger": {"periodic_task": str, "job": uuid},
+    "retry-job": {"job": uuid, "periodic_task": str, "arguments_of": str},
     "groups": [{**_of_columns(GroupStatus), "state": str}],
     "group": [{**_of_columns(GroupStatus), "state": str}],
     "limit-group": GROUP,

@@ -169,7 +169,6 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
         "trigger, force": ("trigger", {"name": NAME, "force": True}),
         "pause": ("pause", {"name": NAME, "reason": None, "until": None, "seconds": None}),
         "resume": ("resume", {"name": NAME}),
-        "trigger_many": ("trigger_many", {"names": [NAME], "force": False}),
         "pause_many": ("pause_many", {"names": [NAME], "reason": None, "until": None}),
         "resume_many": ("resume_many", {"names": [NAME]}),
         "unschedule_many": ("unschedule_many", {"names": [NAME]}),
@@ -189,5 +188,8 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
         ),
         "cancel_backfill": ("cancel_backfill", {"id": str(BACKFILL)}),
     }
+    held = texts.of_file("lock_rows", names=[NAME])
+    many = texts.of_file("trigger_many", names=[NAME], force=False)
+    yield Statement("trigger_many", f"{held}; {many}", answered=True, by_author=True)
     for verb, (name, parameters) in files.items():
         yield Statement(verb, texts.of_file(name, **parameters), answered=True, by_author=True)

@@ -25,6 +25,7 @@ TRIES = 3  # the quickest counts: other processes may take the machine for a mom
 # The values of parameters, by name: one job, one row and one beat of those in the tables.
 JOB = "00000000-0000-0000-0000-000000000002"
 PENDING = "00000000-0000-0000-0000-000000000004"
+FAILED = "10000000-0000-0000-0000-000000000005"
 BACKFILL = "00000000-0000-0000-0000-000000000001"
 NOW = "2026-12-07 12:00+00"
 _TOLD: tuple[tuple[str, Any], ...] = (
@@ -33,7 +34,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("patterns", ["row-7%"]),
     ("begin", "row-7"),
     ("job id token lowest highest", JOB),
-    ("jobs tokens", [JOB]),
+    ("jobs tokens ids", [JOB]),
     ("backfill", BACKFILL),
     ("beat node", "beat-a"),
     ("worker", "worker-1"),
@@ -51,7 +52,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("full_acts_as", "full"),
     ("origins", ["schedule"]),
     ("states", ["succeeded"]),
-    ("defaults delays", "{}"),
+    ("defaults delays changes", "{}"),
     ("definitions", "[]"),
     ("lease dead_after on_time seconds patience delay pickup_deadline step", 15.0),
     ("pickup_deadlines", [60.0]),
@@ -73,12 +74,15 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("late", False),
     ("but skipped_firsts skipped_lasts skipped_counts skipped_reasons", []),
     ("problems errors reasons tasks", [None]),
+    ("args kwargs", None),
     ("anchor before before_at enabled group_name next_at pattern queue state task with_problem", None),
 )
 TOLD = {name: value for names, value in _TOLD for name in names.split()}
 # Parameters for which a statement needs another value.
 _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("announce_node", {"tracking": False}),
+    ("changed_jobs", {"name": None, "since": NOW}),
+    ("retry_job", {"id": FAILED}),
     ("cancel_backfill", {"id": BACKFILL}),
     ("end_unstarted", {"state": "revoked"}),
     ("finish", {"state": "succeeded"}),
@@ -116,11 +120,11 @@ _READS_MUCH = (
     ("pause_group resume_group", "writes every row of the group"),
     ("recheck_future_marks", "reads every job that is not final, when a beat starts or sees the clock go back"),
     ("read_gauges", "counts the jobs that are not final, once for each scrape"),
-    ("nodes activity longest_running", "reads every job that is not final, for a person"),
+    ("nodes activity longest_running changed_jobs", "reads every job that is not final, for a person"),
     ("problems names_meant", "reads every row, for a person"),
     ("overdue", "as the view"),
     ("names_of_owner", "reads the rows in name order, a page at a time, for an import that takes over"),
-    ("stuck longest_waits tasks_in_use zones_in_use", "reads every row, for `doctor`"),
+    ("stuck longest_waits tasks_in_use calls_in_use zones_in_use", "reads every row, for `doctor`"),
 )
 READS_MUCH = {
     "the view overdue",
@@ -218,6 +222,12 @@ def test_p11_every_statement_is_quick_in_a_session_of_any_client(migrated_databa
         session.insert("row-7", schedule="every 1h", group_name="g")
         backfill = "insert into pgbeat.backfill (id, periodic_task, since, until) values (%s, 'row-7', %s, %s)"
         session.rows(backfill, BACKFILL, NOW, NOW)
+        failed = (
+            "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
+            "finished_at) select %s, name, pgbeat.now(), 'manual', 'failed', task, pgbeat.now(), pgbeat.now() "
+            "from pgbeat.periodic_task"
+        )
+        session.rows(failed, FAILED)
         if filled:
             fill(session)
         said = texts(session)

@@ -82,6 +82,8 @@ def words_of(command: str, name: str, lines: Path) -> list[str]:
     more = {
         "limit-group": ["2"],
         "group": ["list"],
+        "edit": [f"subject={name}", f"submitter={name}"],
+        "retry-job": ["0" * 8 + "-0000-0000-0000-" + "0" * 12],
         "backfill": ["2026-05-01", "2026-05-02"],
         "cancel-backfill": ["0" * 8 + "-0000-0000-0000-" + "0" * 12],
         "import": [str(lines), "--dry-run"],
@@ -89,7 +91,7 @@ def words_of(command: str, name: str, lines: Path) -> list[str]:
         "add": ["--task", name, "--schedule", "every 1h"],
         "pause": ["--reason", name],
     }
-    named = [name] if command in of_a_row or command in ("backfill", "add") else []
+    named = [name] if command in of_a_row or command in ("backfill", "add", "edit") else []
     return [command, *named, *more.get(command, [])]
 
 

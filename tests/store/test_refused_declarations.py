@@ -48,7 +48,7 @@ def shop(schedule: dict[str, Any], name: str = "shop") -> Celery:
 
 def deploy(database: Database, schedule: dict[str, Any], beat: str = "beat-a", name: str = "shop") -> CodeSchedules:
     """Start a beat with this code."""
-    BeatQueries(database, beat, LEASE).announce("host", 1, "1.0")
+    BeatQueries(database, beat, LEASE).announce_node("host", 1, "1.0")
     code = CodeSchedules(shop(schedule, name), database, Settings())
     code.sync()
     return code
@@ -112,7 +112,7 @@ def test_a_name_and_a_reason_of_any_length_and_any_characters_are_recorded(datab
 
 def test_when_the_last_beat_stops_it_is_forgotten(database: Database) -> None:
     deploy(database, {"linked": LINKED})
-    BeatQueries(database, "beat-b", LEASE).announce("host", 2, "1.0")
+    BeatQueries(database, "beat-b", LEASE).announce_node("host", 2, "1.0")
 
     stop(database, "beat-a")
     assert 1 == len(refused(database))
@@ -181,6 +181,23 @@ def test_health_shows_it_and_stays_healthy(database: Database, shell: Callable[.
     (one,) = json.loads(healthy.stdout)["refused"]
     assert ("linked", "code:shop") == (one["name"], one["app"])
     assert "Refused: 'linked' in code:shop: " in shell("health").stderr
+
+
+def test_a_call_that_does_not_match_its_task_is_refused_where_the_task_is_known(database: Database) -> None:
+    def start(beat: str, **arguments: Any) -> None:
+        app = shop({"off": {"task": "shop.lights", "schedule": crontab(minute=0), **arguments}, "unknown": GOOD})
+
+        @app.task(name="shop.lights", shared=False)
+        def lights(room: str) -> None: ...
+
+        BeatQueries(database, beat, LEASE).announce("host", 1, "1.0")
+        CodeSchedules(app, database, Settings()).sync()
+
+    start("beat-a")
+    assert "missing 1 required positional argument: 'room'" in refused(database)["code:shop", "off"]
+
+    start("beat-b", args=("hall",))
+    assert {} == refused(database)
 
 
 def test_doctor_finds_it(database: Database, shell: Callable[..., Result]) -> None:

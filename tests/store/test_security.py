@@ -318,6 +318,7 @@ def test_every_column_is_either_the_reader_s_or_hidden_from_him_on_purpose(owner
         "active_job.message",
         "active_job.token",
         "finished_job.restart_data",
+        "finished_job.arguments",
     } == hidden
 
 

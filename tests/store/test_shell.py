@@ -98,11 +98,13 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
         "sql": ("sql",),
         "validate": ("validate", "0 3 * * *"),
         "add": full,
+        "edit": ("edit", "nightly", "jitter=30s"),
         "list": ("list",),
         "show": ("show", "nightly"),
         "pause": ("pause", "nightly", "--until", "2100-01-01"),
         "resume": ("resume", "nightly"),
         "trigger": ("trigger", "nightly"),
+        "retry-job": ("retry-job",),
         "explain": ("explain", "nightly"),
         "backfill": ("backfill", "nightly", "2026-05-01", "2026-05-31"),
         "backfills": ("backfills",),
@@ -132,11 +134,15 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
                 "update pgbeat.periodic_task set next_run_at = pgbeat.now() - interval '1 hour' where name = 'nightly'"
             )
             session.rows("update pgbeat.active_job set state = 'running', started_at = pgbeat.now()")
+        if command == "retry-job":
+            finish(session, 1, "failed")
         begun = {
             "cancel-backfill": ["select id from pgbeat.backfill"],
-            "job": ["select id from pgbeat.active_job"],
+            "job": ["select id from pgbeat.active_job limit 1"],
+            "retry-job": ["select id from pgbeat.finished_job limit 1"],
         }.get(command, [])
-        result = run(*line, *map(session.value, begun), "--json")
+        more = ["--force"] if command == "retry-job" else []
+        result = run(*line, *map(session.value, begun), *more, "--json")
         printed = json.loads(result.stdout)
         assert printed, command
         faults[command] = fault(SHAPES[command], printed)

@@ -189,7 +189,13 @@ def test_arguments_that_the_task_does_not_take_are_refused_and_the_failure_says_
     @app.task(name="mail.poll", shared=False)
     def poll(box: int) -> None: ...
 
+    with pytest.raises(InvalidPeriodicTask, match="unexpected keyword argument 'bax'"), make(app):
+        pass
+    app.conf.beat_schedule = {}
     with make(app) as kit:
+        schema = kit.beat.settings.schema
+        call = f"select {schema}.schedule('poll', 'mail.poll', 'every 5m', kwargs => '{{\"bax\": 1}}')"
+        kit.beat.database.execute(call)
         assert [] == kit.advance("6m")
         assert 3 == len(kit.refused)
         assert "lost" == kit.jobs("poll")[0].state

@@ -354,7 +354,7 @@ def test_jobs_of_several_states_are_asked_for_with_commas_or_again(
 
     monkeypatch.setattr(AdminQueries, "page_of_jobs", page)
     monkeypatch.setattr(AdminQueries, "clock", lambda _: AT)
-    for words in (["--state", "running, failed", "--state", "lost"], ["--like", "*mail%"]):
+    for words in (["--state", "running, failed", "--state", "lost"], ["--like", "*mail*"]):
         CliRunner().invoke(main, ["--url", OUT_OF_REACH, "jobs", *words])
 
     assert [(["running", "failed", "lost"], None), (None, "%mail%")] == asked

@@ -85,6 +85,32 @@ def test_a_transport_that_nobody_has_tested_is_noted() -> None:
     assert (NOTE, True) == (found.severity, "'memory'" in found.what)
 
 
+def test_calls_that_do_not_match_their_task_are_a_warning() -> None:
+    here = shop("memory://")
+
+    @here.task(name="shop.lights", shared=False)
+    def lights(room: str) -> None: ...
+
+    def shape(positions: int, *keywords: str, **more: Any) -> dict[str, Any]:
+        call = {"task": "shop.lights", "positions": positions, "keywords": keywords, "sensitive": False}
+        return {**call, "rows": 1, "name": "off", **more}
+
+    used = [
+        shape(0),
+        shape(1),
+        shape(0, "room"),
+        shape(0, "secret", rows=3, sensitive=True),
+        {**shape(0), "task": "no"},
+    ]
+    found = brief(app.calls(Told(calls_in_use=used), here))  # type: ignore[arg-type]
+
+    assert [
+        "warning: The call does not match the task 'shop.lights', which 'off' names: lights() missing 1 required "
+        "positional argument: 'room'.",
+        "warning: The call does not match the task 'shop.lights', which 'off' and 2 others name: <sensitive>.",
+    ] == found
+
+
 def test_a_beat_that_is_not_ours_is_a_warning() -> None:
     assert [WARNING] == [found.severity for found in app.scheduler(shop())]
     assert [] == list(app.scheduler(shop(beat_scheduler="pgbeat")))

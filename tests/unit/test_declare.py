@@ -11,7 +11,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
-from celery import Celery, chain
+from celery import Celery, Task, chain, group
 from celery.beat import BeatLazyFunc
 from celery.schedules import BaseSchedule, crontab, schedule
 from celery.utils.time import remaining
@@ -23,6 +23,7 @@ from celery_pgbeat.declare import KNOWN_OPTIONS, Columns, Definition, Timing, ap
 from celery_pgbeat.declare.call import plain
 from celery_pgbeat.declare.columns import READERS
 from celery_pgbeat.declare.entry import entry_of
+from celery_pgbeat.declare.signature import check_call
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.settings import Settings
@@ -211,6 +212,92 @@ def test_a_signature_of_several_tasks_and_a_plain_function_are_refused(app: Cele
         task_of(app.conf.beat_schedule["both"]["task"])
     with pytest.raises(InvalidPeriodicTask, match="neither a Celery task nor the name of one"):
         task_of(lambda: None)
+
+
+@pytest.mark.parametrize("canvas", [chain, group])
+def test_a_canvas_that_celery_makes_a_task_of_is_refused_with_the_way_out(app: Celery, canvas: Any) -> None:
+    @app.task(shared=False, name="shop.add")
+    def add(x: int) -> int:
+        return x
+
+    app.add_periodic_task(60, canvas(add.s(1), add.s(2)), name="both")
+    entry = entry_of("both", app.conf.beat_schedule["both"])
+
+    with pytest.raises(
+        InvalidPeriodicTask, match="not a real task; a row holds the call of one task: call a small task"
+    ):
+        row(entry.schedule, entry.task, **entry.columns)
+
+
+@pytest.fixture
+def tasks(app: Celery) -> Celery:
+    @app.task(shared=False, name="shop.add")
+    def add(x: int, y: int = 0) -> None: ...
+
+    @app.task(shared=False, name="shop.bound", bind=True)
+    def bound(self: Any, x: int) -> None: ...
+
+    @app.task(shared=False, name="shop.free", typing=False)
+    def free(x: int) -> None: ...
+
+    class Filling(Task):
+        def apply_async(self, args: Any = None, kwargs: Any = None, **options: Any) -> Any:
+            return super().apply_async((*(args or ()), 1), kwargs, **options)
+
+    @app.task(shared=False, name="shop.filled", base=Filling)
+    def filled(x: int) -> None: ...
+
+    app.finalize()
+    return app
+
+
+@pytest.mark.parametrize(
+    ("task", "columns", "wrong"),
+    [
+        ("shop.add", {}, "add() missing 1 required positional argument: 'x'"),
+        ("shop.add", {"args": [1, 2, 3]}, "add() takes from 1 to 2 positional arguments but 3 were given"),
+        ("shop.add", {"args": [1], "kwargs": {"z": 1}}, "add() got an unexpected keyword argument 'z'"),
+        ("shop.bound", {"args": [1, 2]}, "bound() takes 2 positional arguments but 3 were given"),
+        (
+            "shop.add",
+            {"kwargs": {"z": 1}, "sensitive": True},
+            "does not match the task 'shop.add': <sensitive>",
+        ),
+    ],
+)
+def test_a_call_that_does_not_match_its_task_is_refused(
+    tasks: Celery, task: str, columns: dict[str, Any], wrong: str
+) -> None:
+    with pytest.raises(InvalidPeriodicTask) as refused:
+        check_call(row(task=task, **columns), tasks)
+
+    assert wrong in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("task", "columns"),
+    [
+        ("shop.add", {"args": [1]}),
+        ("shop.add", {"kwargs": {"x": 1, "y": 2}}),
+        ("shop.bound", {"args": [1]}),
+        ("shop.free", {}),
+        ("shop.filled", {}),
+        ("shop.unknown", {"args": [1]}),
+    ],
+)
+def test_a_call_that_matches_or_that_celery_does_not_check_is_let_through(
+    tasks: Celery, task: str, columns: dict[str, Any]
+) -> None:
+    check_call(row(task=task, **columns), tasks)
+    check_call(row(task=task, **columns), None)
+
+
+def test_an_app_is_not_finalised_by_the_check_of_a_call() -> None:
+    early = Celery("early", broker="memory://", set_as_current=False)
+
+    check_call(row(task="shop.add"), early)
+
+    assert not early.finalized
 
 
 def test_a_signature_says_arguments_options_and_queue_unless_the_row_does(app: Celery) -> None:

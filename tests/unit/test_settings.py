@@ -242,6 +242,19 @@ def test_a_misspelt_setting_is_named_as_the_configuration_writes_it(
     ) == sorted(caplog.messages)
 
 
+def test_a_misspelt_environment_variable_is_named_and_those_of_other_programs_are_not(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PGBEAT_LEESE", "PGBEAT_TEST_SECONDS", "PGBEAT_POSTGRES_BIN"):
+        monkeypatch.setenv(name, "5")
+
+    Settings.from_mapping({})
+
+    assert ["PGBEAT_LEESE is not a setting of this version and has no effect. Did you mean 'PGBEAT_LEASE'?"] == (
+        caplog.messages
+    )
+
+
 def test_a_missing_url_names_what_is_set_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGBEAT_URL", raising=False)
     with pytest.raises(

@@ -18,6 +18,7 @@ from celery_pgbeat.beat.upkeep.additions import Added
 from celery_pgbeat.declare import Definition, app_timezone, declarations_of, define
 from celery_pgbeat.declare.entry import Entry, entry_of, entry_of_declaration
 from celery_pgbeat.declare.lazy import has_lazy, storable_arguments
+from celery_pgbeat.declare.signature import check_call
 from celery_pgbeat.declare.texts import is_storable
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.schedules import parse
@@ -131,6 +132,7 @@ def _defined(entry: Entry, app: Any, settings: Settings) -> tuple[Definition, Ar
     definition = define(entry.name, entry.task, entry.schedule, columns, settings, zone, manager_of(app))
     # Code declares the zone of its app too, so that a change of the setting is a change of the code.
     definition = Definition({**definition.values, "timezone": definition.timezone or zone})
+    check_call(definition, app)
     deadline = app.conf.beat_cron_starting_deadline
     if deadline is not None and "catchup_window" not in columns and _is_cron(definition):
         definition = Definition({**definition.values, "catchup_window": timedelta(seconds=deadline)})

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from celery_pgbeat.cli.table import EMPTY, Column, lay_out
+
 COLOURS = {"killed": "red", "frozen": "yellow"}
 BEAT = "{:<8} pid {:<8} {:<8} {:>6} sent"
-TICK = "{:<16} {:<7} {:<31} {:<14} {:<8} {:<10} {:>9}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +54,14 @@ class View:
         )
         return f"{stamp(self.now, self.passed)}  {self._counts()}; sent by {sent}"
 
-    def table(self, width: int) -> list[tuple[str, str | None]]:  # noqa: ARG002  the screen cuts its lines
-        """Return it as lines, each with its colour."""
+    def table(self, width: int) -> list[tuple[str, str | None]]:
+        """Return it as lines, each with its colour, for a terminal of this width."""
         beats = [
             (BEAT.format(beat.name, beat.pid, beat.state, beat.sent), COLOURS.get(beat.state)) for beat in self.beats
         ]
-        ticks = [(_tick(tick), None) for tick in self.ticks]
-        heading = TICK.format("PERIODIC TASK", "MADE BY", "SCHEDULE", "LATEST TICK", "SENT BY", "STATE", "STARTED")
-        return [("", None), *beats, (self._counts(), None), ("", None), (heading, None), *ticks]
+        table = lay_out(TICKS, self.ticks, width)
+        ticks = [(line.plain, None) for lines in table.rows for line in lines]
+        return [("", None), *beats, (self._counts(), None), ("", None), (table.heading.plain, None), *ticks]
 
     def _counts(self) -> str:
         return f"due {self.due}, started {self.started}, skipped {self.skipped}"
@@ -71,9 +72,20 @@ def stamp(now: datetime, passed: timedelta) -> str:
     return f"{now:%H:%M:%S}Z  {passed.total_seconds():4.1f} s"
 
 
-def _tick(tick: Tick) -> str:
-    instant = "" if tick.scheduled_for is None else f"{tick.scheduled_for:%H:%M:%S.%f}"[:12] + "Z"
-    late = "" if tick.late is None else f"+{tick.late.total_seconds():.2f} s"
-    return TICK.format(
-        tick.name[:16], tick.made_by, tick.schedule[:31], instant, tick.sent_by, tick.state, late
-    ).rstrip()
+def _instant(tick: Tick) -> str:
+    return EMPTY if tick.scheduled_for is None else f"{tick.scheduled_for:%H:%M:%S.%f}"[:12] + "Z"
+
+
+def _started(tick: Tick) -> str:
+    return EMPTY if tick.late is None else f"+{tick.late.total_seconds():.2f} s"
+
+
+TICKS = (
+    Column("PERIODIC TASK", "name", lambda tick: tick.name, whole=True),
+    Column("MADE BY", "made_by", lambda tick: tick.made_by),
+    Column("SCHEDULE", "schedule", lambda tick: tick.schedule or EMPTY, rank=3, least=14),
+    Column("LATEST TICK", "scheduled_for", _instant),
+    Column("SENT BY", "sent_by", lambda tick: tick.sent_by or EMPTY),
+    Column("STATE", "state", lambda tick: tick.state or EMPTY, least=9),
+    Column("STARTED", "late", _started),
+)

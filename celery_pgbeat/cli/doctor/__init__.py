@@ -128,6 +128,7 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         ("app scheduler", lambda: app.scheduler(celery)),
         ("app broker", lambda: app.broker(operators, celery)),
         ("app tasks", lambda: app.tasks(operators, settings, celery)),
+        ("app calls", lambda: app.calls(operators, celery)),
         ("app workers", lambda: app.workers(operators, settings, celery)),
     ]
 
@@ -136,4 +137,4 @@ def _as_typed(target: Target, findings: Iterable[Finding]) -> Iterator[Finding]:
     return (replace(finding, mend=target.as_typed(finding.mend)) for finding in findings)
 
 
-APP_CHECKS = ("app scheduler", "app broker", "app tasks", "app workers")
+APP_CHECKS = ("app scheduler", "app broker", "app tasks", "app calls", "app workers")

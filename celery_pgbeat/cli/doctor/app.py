@@ -9,7 +9,9 @@ from typing import Any
 from celery_pgbeat.beat.send.broker import CAUTION, CONNECT_TIMEOUT
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
 from celery_pgbeat.cli.output import number
+from celery_pgbeat.declare.signature import mismatch
 from celery_pgbeat.postgres.admin_queries import AdminQueries
+from celery_pgbeat.redaction import MASK
 from celery_pgbeat.settings import Settings
 
 REPLY_TIMEOUT = 1.0  # seconds in which workers must reply
@@ -45,6 +47,31 @@ def tasks(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Fin
             ERROR,
             f"{who} {number(len(unknown) - MOST_SHOWN, 'more task')} that rows name.",
             "Fix those above first: the cause may be one module that is not imported.",
+        )
+
+
+def calls(operators: AdminQueries, app: Any) -> Iterator[Finding]:
+    """Look for rows whose arguments do not match the signature of their task, as this app knows it."""
+    app.loader.import_default_modules()
+    app.finalize()
+    wrong = [
+        (row, reason)
+        for row in operators.calls_in_use()
+        if (task := app.tasks.get(row["task"])) is not None
+        and (reason := mismatch(task, row["positions"], row["keywords"])) is not None
+    ]
+    for row, reason in wrong[:MOST_SHOWN]:
+        shown = MASK if row["sensitive"] else reason
+        yield Finding(
+            WARNING,
+            f"The call does not match the task {row['task']!r}, which {_users(row)}: {shown}.",
+            "Correct args and kwargs, or deploy the beats and workers that know this signature.",
+        )
+    if len(wrong) > MOST_SHOWN:
+        yield Finding(
+            WARNING,
+            f"{number(len(wrong) - MOST_SHOWN, 'more kind')} of calls do not match their tasks.",
+            "Fix those above first: the cause may be one signature that has changed.",
         )
 
 

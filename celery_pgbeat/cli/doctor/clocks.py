@@ -13,7 +13,7 @@ from celery_pgbeat.cli.doctor.finding import ERROR, WARNING, Finding
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 
-MOST_APART = 2.0  # seconds; a worker checks `expires` and `eta` by its own clock clock
+MOST_APART = 2.0  # seconds; a worker checks `expires` and `eta` by its own clock
 WEEKS = 104  # that are compared; rules change for the near future
 
 

@@ -206,8 +206,10 @@ comment on function {schema}.pause_group(text, text) is
     'Pause all periodic tasks of a group; returns the group. Messages already at the broker still run. SQLSTATE P0002 for an unknown group.';
 comment on function {schema}.resume_group(text) is
     'Resume a paused group; returns it. Occurrences while paused are never caught up. SQLSTATE P0002 for an unknown group.';
-comment on function {schema}.trigger(text, boolean) is
-    'Start a job now, also of a row that is paused, finished or without a schedule; returns its id. A beat sends it after the caller''s commit, once its group has a place for it; next_run_at stays. If a job of the name is not final, the call fails (SQLSTATE 55006), unless overlap is allow or force is given: then the job is sent beside the other one.';
+comment on function {schema}.trigger(text, boolean, jsonb, jsonb) is
+    'Start a job now, also of a row that is paused, finished or without a schedule; returns its id. args and kwargs are for this job alone; what is omitted is that of the row. A beat sends it after the caller''s commit, once its group has a place for it; next_run_at stays. If a job of the name is not final, the call fails (SQLSTATE 55006), unless overlap is allow or force is given: then the job is sent beside the other one.';
+comment on function {schema}.retry_job(uuid, boolean) is
+    'Submit a job that has ended without success again, as a new manual job of its periodic task; returns the new job, the name, and whose arguments it has: those of the job, where the history has them (of a manual job, and of a lost one that never started), or those that the periodic task has now. All else is as for trigger(). SQLSTATE P0002 for an unknown id; 55000 if the job is not final, has succeeded, or called another task than its periodic task does now; 55006 as for trigger().';
 comment on function {schema}.backfill(text, timestamptz, timestamptz, text, int) is
     'Submit the occurrences of a range, both ends included, as jobs of their own: those that are missing, that failed, or all. It works for a paused or finished row too. At most max_active of the jobs are under way at once, and none beside another job of the name unless overlap is allow. Returns the id of the backfill; the beats begin after the caller''s commit. SQLSTATE P0002 for an unknown name.';
 comment on function {schema}.backfill(text, date, date, text, int) is

@@ -57,6 +57,8 @@ comment on function {schema}.validate_window is
     'Internal: refuses a blackout window that can never work; validate_windows() calls it.';
 comment on function {schema}.is_date_time is
     'Internal: returns whether a text is a date, or a date and a time, in ISO 8601; validate_options() calls it.';
+comment on function {schema}.validate_arguments is
+    'Internal: refuses args and kwargs of a wrong kind, too large or nested too deeply; validate_periodic_task() and trigger() call it.';
 comment on function {schema}.validate_options is
     'Internal: refuses an option that a periodic task cannot set, or a value of the wrong kind; validate_periodic_task() calls it.';
 comment on function {schema}.not_plain_json is
@@ -76,7 +78,7 @@ comment on function {schema}.not_a_name is
 comment on function {schema}.wrong_column is
     'Internal: returns why a column of a periodic task is wrong, NULL if none is; validate_periodic_task() calls it.';
 comment on function {schema}.shown_arguments is
-    'Internal: returns arguments for an error, hidden if the row is sensitive; validate_periodic_task() calls it.';
+    'Internal: returns arguments for an error, hidden if the row is sensitive; validate_arguments() calls it.';
 comment on function {schema}.validate_periodic_task is
     'Internal: refuses a definition of a periodic task that can never work; periodic_task_written() calls it.';
 comment on function {schema}.validate_state is
@@ -182,7 +184,9 @@ comment on function {schema}.end_of_range is
 comment on function {schema}.is_backfilled is
     'Internal: returns whether a backfill of one of these periodic tasks is running; active_job_gone() calls it.';
 comment on function {schema}.similar_name is
-    'Internal: returns the periodic task whose name differs from this one by one typing error; refuse_unknown() and the shell call it.';
+    'Internal: returns the periodic task whose name differs from this one by one typing error; unknown_in_words() and the statement similar_name of the Python API call it.';
+comment on function {schema}.unknown_in_words is
+    'Internal: returns the sentence that there is no such periodic task, with the reason or the name that was probably meant; refuse_unknown() and the Python API call it.';
 comment on function {schema}.refuse_unknown is
     'Internal: raises SQLSTATE P0002 for an unknown periodic task, with the name that was probably meant; the public functions call it.';
 comment on function {schema}.refuse_unknown_group is
@@ -225,6 +229,10 @@ comment on function {schema}.waits_for_a_beat is
     'Internal: returns whether a beat has something to do for a row, now or later; explain() calls it.';
 comment on function {schema}.backfills_in_words is
     'Internal: returns in words which backfills of a periodic task are running; explain() calls it.';
+comment on function {schema}.refusal_in_words is
+    'Internal: returns in words why beats refuse a declaration in code; refusals_in_words(), unknown_in_words() and the alerts of beats use it.';
+comment on function {schema}.refusals_in_words is
+    'Internal: returns in words which declarations in code of a name beats refuse, NULL for none; explain() calls it.';
 comment on function {schema}.state_in_words is
     'Internal: returns the state of a periodic task in a few words; the view status calls it.';
 comment on function {schema}.to_be_planned is
@@ -310,3 +318,5 @@ comment on column {schema}.finished_job.beat is 'Internal: the beat that sent it
 comment on column {schema}.finished_job.worker is 'Internal: the worker that started it.';
 comment on column {schema}.finished_job.error is 'Internal: what went wrong.';
 comment on column {schema}.finished_job.busy_until is 'Internal: its deadline when it ended.';
+comment on column {schema}.finished_job.arguments is
+    'Internal: args and kwargs of a manual job that has not succeeded, for retry_job().';

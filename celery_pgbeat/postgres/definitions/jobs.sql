@@ -55,7 +55,8 @@ as $$
 $$;
 
 -- The row of the history for a job that has ended in this state. What is given takes the place of what the job's row
--- has; its error is that of an earlier attempt, so the history has only one that is given.
+-- has; its error is that of an earlier attempt, so the history has only one that is given. A manual job may have
+-- arguments of its own: they are kept for a retry.
 create or replace function {schema}.archived(
     job {schema}.active_job,
     state text,
@@ -77,7 +78,10 @@ as $$
         {schema}.now(),  -- finished_at
         job.run, coalesce(archived.attempt, job.attempt), job.sends, coalesce(archived.beat, job.beat),
         coalesce(archived.worker, job.worker), archived.error,
-        case when job.state <> 'buffered' then job.busy_until end  -- busy_until
+        case when job.state <> 'buffered' then job.busy_until end,  -- busy_until
+        case when job.origin = 'manual' and archived.state <> 'succeeded' then
+            jsonb_build_object('args', job.message -> 'args', 'kwargs', job.message -> 'kwargs')
+        end  -- arguments
 $$;
 
 -- What a lost job that never started needs to start after all; NULL for one that has started.

@@ -250,11 +250,15 @@ $$;
 
 -- Start a job of a periodic task now, also if it is paused, finished or has no schedule; returns the job's id.
 --
+-- `args` and `kwargs` are for this job alone; what is omitted is that of the row.
+--
 -- Taking the mark off comes first. It locks the row and is the fence: a submit that is under way for this row changes
 -- nothing, and the next one does not wait but skips the row until the caller's transaction has ended. It has the rights
 -- of the owner, so that a caller needs no right to write jobs, whose messages are not validated. If its group has a
 -- limit the job waits for a place: a place taken here would be blocked for others until the caller commits.
-create or replace function {schema}.trigger(name text, force boolean default false) returns uuid
+create or replace function {schema}.trigger(
+    name text, force boolean default false, args jsonb default null, kwargs jsonb default null
+) returns uuid
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -272,6 +276,17 @@ begin
     returning stored.* into definition;
     if not found then
         perform {schema}.refuse_unknown(trigger.name);
+    end if;
+    if trigger.args is not null or trigger.kwargs is not null then
+        if definition.lazy then
+            raise exception using errcode = 'invalid_parameter_value',
+                message = format('the arguments of %s are computed when it is sent (BeatLazyFunc)',
+                                 {schema}.quoted(definition.name)),
+                hint = 'Trigger it without arguments.';
+        end if;
+        definition.args := coalesce(trigger.args, definition.args);
+        definition.kwargs := coalesce(trigger.kwargs, definition.kwargs);
+        perform {schema}.validate_arguments(definition);
     end if;
     limited := {schema}.is_limited(definition.group_name);
 
@@ -301,4 +316,67 @@ begin
 end
 $$;
 
-revoke execute on function {schema}.trigger(text, boolean) from public;
+revoke execute on function {schema}.trigger(text, boolean, jsonb, jsonb) from public;
+
+-- Submit a job that has ended without success again, as a new manual job of its periodic task.
+--
+-- `arguments_of` says whose arguments it has: those of the job, where the history has them (of a manual job, and of a
+-- lost one that never started), or those that the row has now. All else is as for trigger(), which this calls with the
+-- caller's rights. A job that is not final is refused. A state in which a job waits for a person would be taken here:
+-- such a job could run again itself, under its own id.
+create or replace function {schema}.retry_job(
+    id uuid, force boolean default false, out job uuid, out periodic_task text, out arguments_of text
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    ended record;
+    present record;
+    arguments jsonb;
+begin
+    if retry_job.id is null then
+        raise exception using errcode = 'invalid_parameter_value', message = 'id is null, not the id of a job';
+    end if;
+    select known.periodic_task, known.task, known.state, known.finished_at is not null as is_final into ended
+    from {schema}.job as known
+    where known.id = retry_job.id
+    limit 1;
+    if not found then
+        raise exception using errcode = 'no_data_found', table = 'job',
+            message = format('There is no job %s: jobs are kept for pgbeat_retention', retry_job.id);
+    elsif not ended.is_final then
+        raise exception using errcode = 'object_not_in_prerequisite_state', table = 'job',
+            message = format('Job %s of %s is %s, not final: wait for its end',
+                             retry_job.id, {schema}.quoted(ended.periodic_task), ended.state);
+    elsif ended.state = 'succeeded' then
+        raise exception using errcode = 'object_not_in_prerequisite_state', table = 'job',
+            message = format('Job %s of %s has succeeded: trigger() starts another one',
+                             retry_job.id, {schema}.quoted(ended.periodic_task));
+    end if;
+
+    select task.task, task.lazy into present
+    from {schema}.periodic_task as task
+    where task.name = ended.periodic_task
+    for no key update;
+    if not found then
+        perform {schema}.refuse_unknown(ended.periodic_task);
+    elsif present.task <> ended.task then
+        raise exception using errcode = 'object_not_in_prerequisite_state', table = 'job',
+            message = format('Job %s of %s called the task %s, and the periodic task calls %s now: use trigger()',
+                             retry_job.id, {schema}.quoted(ended.periodic_task), {schema}.quoted(ended.task),
+                             {schema}.quoted(present.task));
+    end if;
+    if not present.lazy then
+        select coalesce(known.arguments, known.restart_data -> 'message') into arguments
+        from {schema}.finished_job as known
+        where known.id = retry_job.id
+        limit 1;
+    end if;
+
+    job := {schema}.trigger(ended.periodic_task, retry_job.force, arguments -> 'args', arguments -> 'kwargs');
+    periodic_task := ended.periodic_task;
+    arguments_of := case when arguments is null then 'periodic task' else 'job' end;
+end
+$$;

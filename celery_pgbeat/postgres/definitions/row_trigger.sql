@@ -93,8 +93,8 @@ begin
     -- An UPDATE that clears next_run_at and sets a new schedule wants the row planned, not ended.
     run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
 
-    -- Only `update_declared` writes `declared` together with a definition: code has changed it. A row that was finished,
-    -- or could not be planned, has nothing to catch up.
+    -- Only `update_declared` writes `declared` together with a definition: code has changed it. A row that was
+    -- finished, or could not be planned, has nothing to catch up.
     if times_changed and new.declared is distinct from old.declared and old.problem is null
         and (old.next_run_at is not null or old.planned_revision <> old.revision)
     then

@@ -834,6 +834,35 @@ as $$
     end
 $$;
 
+-- The arguments of a periodic task, or of one job of it.
+create or replace function {schema}.validate_arguments(task {schema}.periodic_task) returns void
+language plpgsql
+as $$
+declare
+    size int;
+    wrong text;
+begin
+    if jsonb_typeof(task.args) is distinct from 'array' then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('args is %s, not a JSON array', {schema}.shown_arguments(task, task.args));
+    end if;
+    if jsonb_typeof(task.kwargs) is distinct from 'object' then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('kwargs is %s, not a JSON object', {schema}.shown_arguments(task, task.kwargs));
+    end if;
+    size := octet_length(task.args::text) + octet_length(task.kwargs::text);
+    if size > 65536 then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('args and kwargs have %s bytes together, more than 65536', size),
+            hint = 'Store the data elsewhere and pass its key.';
+    end if;
+    wrong := coalesce({schema}.not_plain_json('args', task.args), {schema}.not_plain_json('kwargs', task.kwargs));
+    if wrong is not null then
+        raise exception using errcode = 'invalid_parameter_value', message = wrong;
+    end if;
+end
+$$;
+
 -- The whole definition of a periodic task. Called by the row's trigger, so it speaks before the CHECKs do.
 create or replace function {schema}.validate_periodic_task(task {schema}.periodic_task) returns void
 language plpgsql
@@ -851,20 +880,7 @@ begin
             message = case when task.task is null then 'task is null' else 'task is empty' end,
             hint = 'Write the name by which workers know the Celery task.';
     end if;
-    if jsonb_typeof(task.args) is distinct from 'array' then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('args is %s, not a JSON array', {schema}.shown_arguments(task, task.args));
-    end if;
-    if jsonb_typeof(task.kwargs) is distinct from 'object' then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('kwargs is %s, not a JSON object', {schema}.shown_arguments(task, task.kwargs));
-    end if;
-    size := octet_length(task.args::text) + octet_length(task.kwargs::text);
-    if size > 65536 then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('args and kwargs have %s bytes together, more than 65536', size),
-            hint = 'Store the data elsewhere and pass its key.';
-    end if;
+    perform {schema}.validate_arguments(task);
     if jsonb_typeof(task.options) is distinct from 'object' then
         raise exception using errcode = 'invalid_parameter_value',
             message = format('options is %s, not a JSON object', coalesce(left(task.options::text, 80), 'null'));
@@ -875,8 +891,7 @@ begin
             message = format('options has %s bytes, more than 65536', size),
             hint = 'Store the data elsewhere and pass its key.';
     end if;
-    wrong := coalesce({schema}.not_plain_json('args', task.args), {schema}.not_plain_json('kwargs', task.kwargs),
-                      {schema}.not_plain_json('options', task.options));
+    wrong := {schema}.not_plain_json('options', task.options);
     if wrong is not null then
         raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;

@@ -1,2 +1,2 @@
 -- Start a job of a periodic task now; returns the job's id.
-select {schema}.trigger(%(name)s, %(force)s) as job
+select {schema}.trigger(%(name)s, %(force)s, %(args)s::jsonb, %(kwargs)s::jsonb) as job

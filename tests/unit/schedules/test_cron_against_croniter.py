@@ -1,4 +1,4 @@
-"""In UTC, outside the classes that docs/schedules.md lists, croniter 7 gives the same instants."""
+"""In UTC, outside the classes that docs/schedule-reference.md lists, croniter 7 gives the same instants."""
 
 from __future__ import annotations
 

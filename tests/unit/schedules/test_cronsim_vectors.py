@@ -1,7 +1,7 @@
 """cron: what the test suite of cronsim (2.6), which does as Debian's cron does, expects.
 
 Told as facts: a text, where one stands, what comes next. What we read otherwise stands at the end, with the reason;
-docs/schedules.md lists it too.
+docs/schedule-reference.md lists it too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """RRULE: what python-dateutil's own test suite (2.9.0) expects, told as facts; 198 of them in dateutil_vectors.txt.
 
-Where we differ stands at the end; docs/schedules.md lists it too.
+Where we differ stands at the end; docs/schedule-reference.md lists it too.
 """
 
 from __future__ import annotations

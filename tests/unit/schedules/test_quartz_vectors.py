@@ -1,8 +1,8 @@
 """cron: what the test suites of Quartz (Java) and Quartz.NET expect, where their language is ours.
 
 Their weekdays are 1 = SUN to 7 = SAT, so only names are shared. Left out is what only their objects have
-(serialization, copies, messages). What we read otherwise stands at the end, with the reason; docs/schedules.md lists it
-too.
+(serialization, copies, messages). What we read otherwise stands at the end, with the reason;
+docs/schedule-reference.md lists it too.
 """
 
 from __future__ import annotations

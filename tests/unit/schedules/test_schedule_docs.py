@@ -1,4 +1,4 @@
-"""docs/schedules.md: its Python runs, and what its tables say is what the code says."""
+"""docs/schedules.md and docs/schedule-reference.md: the Python runs, and the tables say what the code says."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from celery_pgbeat.schedules import parse
 
 PAGE = Path(__file__).parents[3] / "docs" / "schedules.md"
 TEXT = PAGE.read_text(encoding="utf-8")
+REFERENCE = PAGE.with_name("schedule-reference.md").read_text(encoding="utf-8")
 
 
-PROSE = re.sub(r"```.*?```", "", TEXT, flags=re.DOTALL)
+PROSE = re.sub(r"```.*?```", "", TEXT + REFERENCE, flags=re.DOTALL)
 
 
 def quoted(title: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Calendar events: what the test suites of systemd (252) and of oncalendar (1.1) expect, told as facts.
 
-Where we differ stands at the end; docs/schedules.md lists it too.
+Where we differ stands at the end; docs/schedule-reference.md lists it too.
 """
 
 from __future__ import annotations

@@ -1,0 +1,36 @@
+"""`retry-job`: submit a job that has not succeeded again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import click
+
+from celery_pgbeat.cli.failure import ApiCommand
+from celery_pgbeat.cli.output import as_json, row_as_dict, text
+from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.waiting import report, with_wait
+
+ARGUMENTS = {"job": "the arguments of that job", "periodic task": "the arguments that the periodic task has now"}
+
+
+@click.command("retry-job", cls=ApiCommand)
+@click.argument("id", metavar="ID", type=click.UUID)
+@click.option("--force", is_flag=True, help="Start it even while another job of its periodic task is not final.")
+@with_wait
+@as_json
+def retry_job(id: UUID, force: bool, wait: bool, timeout: timedelta | None, as_json: bool) -> None:
+    """Submit a job that ended without success again, as a new manual job of its periodic task.
+
+    The new job has the arguments of that job where the history has them: of a manual job, and of a lost one that never
+    started. Otherwise it has those that the periodic task has now; the output says which.
+
+    Exit codes: 0 submitted; 1 there is no such job, or it is refused: it is not final, has succeeded, or another job is
+    in the way. With --wait: 0 only if the new job has succeeded; 1 also if it ended in another state, or you pressed
+    Ctrl-C; 3 also if it was not final within --timeout.
+    """
+    beat = Target.current().beat()
+    made = beat.retry_job(id, force)
+    sentence = text(f"Retried {made.periodic_task!r}: job {made.job}, with {ARGUMENTS[made.arguments_of]}")
+    report(beat, row_as_dict(made), sentence, wait=wait, timeout=timeout, as_json=as_json)
