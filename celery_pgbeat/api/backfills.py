@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from celery_pgbeat.api.rows import BackfillPreview
+from celery_pgbeat.api.zones import zone_of
 from celery_pgbeat.choices import BackfillMode
 from celery_pgbeat.declare.columns import read_choice, read_instant
-from celery_pgbeat.errors import InvalidPeriodicTask, UnknownBackfill
+from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, UnknownBackfill
 from celery_pgbeat.planning import NOTHING, History, PlanningRow, Rules, range_of
 from celery_pgbeat.planning.backfill import MODES
 from celery_pgbeat.postgres.api_queries import ApiQueries
 from celery_pgbeat.postgres.beat_queries import as_history
+from celery_pgbeat.safe_text import in_short
+from celery_pgbeat.schedules import needs_zone, parse
+from celery_pgbeat.schedules.wallclock.zones import zone_named
 
 SHOWN = 10  # occurrences that a preview lists
 PAGE = 10_000  # jobs of the history that are read per statement
@@ -23,21 +29,45 @@ MOST_ACTIVE = 1000
 MICROSECOND = timedelta(microseconds=1)
 
 
-def read_range(since: Any, until: Any) -> tuple[datetime, datetime]:
-    """Return the ends of a range in UTC.
+def read_ends(since: Any, until: Any) -> None:
+    """Check that the ends of a range are days or instants.
 
     Raises:
-        InvalidPeriodicTask: one is not a datetime, has no zone, or is out of range.
+        InvalidPeriodicTask: one is neither, or is out of range.
     """
-    ends = []
     for field, value in (("since", since), ("until", until)):
-        if read_instant(field, value).tzinfo is None:
-            raise InvalidPeriodicTask(
-                f"{field} is {value!r}, without a zone: a row and its app may have different ones. Give it one, "
-                f"such as {value!r}.replace(tzinfo=timezone.utc)"
-            )
-        ends.append(value.astimezone(timezone.utc))
-    return ends[0], ends[1]
+        if isinstance(value, datetime):
+            read_instant(field, value)
+        elif not isinstance(value, date):
+            raise InvalidPeriodicTask(f"{field} is {in_short(value)}, neither a date nor a datetime")
+
+
+def range_in(row: Mapping[str, Any], since: date, until: date, app_timezone: str | None) -> tuple[datetime, datetime]:
+    """Return the ends of a range in UTC.
+
+    A date is that day in the row's zone, the whole of it; if it is today, up to now. A naive datetime is read on the
+    clocks of the row's zone.
+
+    Raises:
+        InvalidPeriodicTask: an end is out of range.
+        UnknownTimezone: the row's zone is needed, and no beat has filled it in yet.
+    """
+    begin = _instant(row, "since", since, app_timezone)
+    end = _instant(row, "until", until, app_timezone)
+    if not isinstance(until, datetime) and end <= row["now"]:
+        after = _instant(row, "until", until + timedelta(days=1), app_timezone) - MICROSECOND
+        end = min(after, row["now"].astimezone(timezone.utc))
+    return begin, end
+
+
+def _instant(row: Mapping[str, Any], field: str, value: date, app_timezone: str | None) -> datetime:
+    """Return an instant, or the first one of a day, in UTC."""
+    moment = value if isinstance(value, datetime) else datetime.combine(value, time.min)
+    if moment.tzinfo is None:
+        # No occurrence of a row without a schedule depends on it; that is refused later.
+        zone = "UTC" if row["schedule"] is None else zone_of(row, app_timezone)
+        moment = moment.replace(tzinfo=ZoneInfo(zone_named(zone).name))
+    return read_instant(field, moment).astimezone(timezone.utc)
 
 
 def check_terms(mode: Any, max_active: Any) -> None:
@@ -61,6 +91,29 @@ def read_backfill_id(id: UUID | str) -> UUID:
         return UUID(str(id))
     except ValueError:
         raise UnknownBackfill(f"There is no backfill {id!r}: an id is a UUID, such as backfills() returns") from None
+
+
+def refuse_empty(row: Mapping[str, Any], since: datetime, until: datetime, app_timezone: str | None) -> None:
+    """Refuse a range that ends before the first occurrence of an interval.
+
+    Such a schedule begins at its anchor, and without one where it was set: a person who fills in last month would get
+    nothing, and not know why.
+
+    Raises:
+        InvalidPeriodicTask: it does; names where the schedule begins.
+    """
+    text, zone = row["schedule"], row["timezone"] or app_timezone
+    with suppress(InvalidSchedule):  # the beat will say so
+        if text is None or not since <= until <= row["now"] or (zone is None and needs_zone(text)):
+            return
+        schedule = parse(text, zone or "UTC", name=row["name"], dst=row["dst"], anchor=row["anchor"])
+        if schedule.anchor is None or schedule.previous(until + MICROSECOND) is not None:
+            return
+        raise InvalidPeriodicTask(
+            f"{row['name']!r} has no occurrence up to {until.isoformat()}: its schedule begins at "
+            f"{schedule.anchor.isoformat()}, its anchor, else its start_at, else when it was set; give the row an "
+            f"earlier anchor"
+        )
 
 
 def preview(

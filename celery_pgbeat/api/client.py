@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 from uuid import UUID
@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from celery_pgbeat import name_patterns
 from celery_pgbeat.api import many
 from celery_pgbeat.api.ahead import coming_runs
-from celery_pgbeat.api.backfills import check_terms, preview, read_backfill_id, read_range
+from celery_pgbeat.api.backfills import check_terms, preview, range_in, read_backfill_id, read_ends, refuse_empty
 from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.configure import configure
 from celery_pgbeat.api.exchange import line_of
@@ -709,8 +709,8 @@ class PgBeat:
     def backfill(
         self,
         name: str,
-        since: datetime,
-        until: datetime,
+        since: date,
+        until: date,
         mode: BackfillMode = ...,
         max_active: int = ...,
         dry_run: Literal[False] = ...,
@@ -722,8 +722,8 @@ class PgBeat:
     def backfill(
         self,
         name: str,
-        since: datetime,
-        until: datetime,
+        since: date,
+        until: date,
         mode: BackfillMode = ...,
         max_active: int = ...,
         *,
@@ -734,8 +734,8 @@ class PgBeat:
     def backfill(
         self,
         name: str,
-        since: datetime,
-        until: datetime,
+        since: date,
+        until: date,
         mode: BackfillMode = "missing",
         max_active: int = 1,
         dry_run: bool = False,
@@ -751,8 +751,9 @@ class PgBeat:
 
         Args:
             name: of the row.
-            since: the first instant of the range, inclusive; aware.
-            until: the last instant of the range, inclusive; aware, and not in the future.
+            since: where the range begins: an instant, inclusive, or a date, which means that day in the row's zone.
+            until: where it ends: an instant, inclusive, or a date, whose whole day is included; of today the part that
+                has passed. It may not be in the future. Naive datetimes are read in the row's zone.
             mode: `missing`: occurrences that never had a job, or were only skipped; `failed`: those that failed, were
                 lost or expired, and have not succeeded since; `all`: every one, again. The history has the last
                 `pgbeat_retention`: older occurrences count as missing.
@@ -761,25 +762,30 @@ class PgBeat:
             connection: join this transaction.
 
         Raises:
-            InvalidPeriodicTask: the row has no schedule, or an argument is wrong; names it and its value.
+            InvalidPeriodicTask: the row has no schedule, an argument is wrong, or an interval has no occurrence yet at
+                `until`; names the value.
             UnknownPeriodicTask: there is no such row; suggests a near name.
+            UnknownTimezone: the row's zone is needed, no beat has filled it in yet, and there is no app.
             InvalidSchedule: with `dry_run`: the row cannot be planned.
 
         Example:
-            >>> from datetime import datetime, timezone
-            >>> may = datetime(2026, 5, 1, tzinfo=timezone.utc), datetime(2026, 5, 31, tzinfo=timezone.utc)
+            >>> from datetime import date
+            >>> may = date(2026, 5, 1), date(2026, 5, 31)
             >>> beat.backfill("nightly", *may, dry_run=True).to_submit
-            30
+            31
             >>> beat.backfill("nightly", *may, max_active=2).state
             'running'
         """
-        since, until = read_range(since, until)
+        read_ends(since, until)
         check_terms(mode, max_active)
+        row = self._row("preview_backfill", name, connection)
+        begin, end = range_in(row, since, until, self._app_timezone)
+        refuse_empty(row, begin, end, self._app_timezone)
         if dry_run:
-            row = self._row("preview_backfill", name, connection)
-            return preview(self._queries, connection, row, self._rules, since, until, mode, max_active)
+            refuse_unknown_zone(row, self._app_timezone)
+            return preview(self._queries, connection, row, self._rules, begin, end, mode, max_active)
         (made,) = self._queries.run(
-            "backfill", connection, name=name, since=since, until=until, mode=mode, max_active=max_active
+            "backfill", connection, name=name, since=begin, until=end, mode=mode, max_active=max_active
         )
         return self._backfill(made["id"], connection)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -17,7 +17,7 @@ from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.confirmation import with_yes
 from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.instants import read_instant
+from celery_pgbeat.cli.instants import DAYS, read_day_or_instant
 from celery_pgbeat.cli.no_beat import warn_without_beat
 from celery_pgbeat.cli.output import as_json, number, print_json, print_pairs
 from celery_pgbeat.cli.progress import Progress
@@ -33,8 +33,8 @@ LOOK_EVERY = 0.5  # seconds between two reads of its progress
 
 @click.command(cls=ApiCommand)
 @click.argument("name", shell_complete=periodic_task_names)
-@click.argument("since", metavar="SINCE", callback=read_instant)
-@click.argument("until", metavar="UNTIL", callback=read_instant)
+@click.argument("since", metavar="SINCE", callback=read_day_or_instant)
+@click.argument("until", metavar="UNTIL", callback=read_day_or_instant)
 @click.option(
     "--mode",
     type=Choice(("missing", "failed", "all")),
@@ -57,8 +57,8 @@ LOOK_EVERY = 0.5  # seconds between two reads of its progress
 @as_json
 def backfill(
     name: str,
-    since: datetime,
-    until: datetime,
+    since: date | str,
+    until: date | str,
     mode: BackfillMode,
     max_active: int,
     dry_run: bool,
@@ -68,18 +68,18 @@ def backfill(
 ) -> None:
     """Submit the occurrences from SINCE to UNTIL, both included, each as a job of its own, the oldest first.
 
-    SINCE and UNTIL are in ISO 8601, or such as yesterday, now or 2d (ago). Without an offset they are read in the app's
-    zone; without an app, in UTC. The command also works for a paused or finished row. It does not change the row's
-    next run or its count of runs. Occurrences that are older than pgbeat_retention count as missing. If no beat is
-    alive to submit them, a line on stderr says so.
+    SINCE and UNTIL are in ISO 8601, or such as yesterday, now or 2d (ago). A date is that day in the row's zone, and
+    the whole of the last day is included: 2026-05-01 2026-05-31 is all of May. A time without an offset is read in the
+    row's zone too. The command also works for a paused or finished row. It does not change the row's next run or its
+    count of runs. Occurrences that are older than pgbeat_retention count as missing. If no beat is alive to submit
+    them, a line on stderr says so.
 
     Exit codes: 0 started, or with --wait finished; 1 refused, or you answered no; with --wait also: the backfill was
     cancelled, could not go on, or you pressed Ctrl-C.
     """
     target = Target.current()
     beat = target.beat()
-    zone = ZoneInfo(target.timezone)
-    since, until = (end if end.tzinfo is not None else end.replace(tzinfo=zone) for end in (since, until))
+    since, until = (_day(end, name, target) if isinstance(end, str) else end for end in (since, until))
     if dry_run:
         _show_preview(beat.backfill(name, since, until, mode, max_active, dry_run=True), as_json)
         return
@@ -98,6 +98,15 @@ def backfill(
         print_pairs(as_pairs(made, SUMMARY))
     if wait and made.state == "cancelled":
         raise Failure(f"The backfill was cancelled before its end{f': {made.problem}' if made.problem else ''}")
+
+
+def _day(word: str, name: str, target: Target) -> date:
+    """Return the day that is meant, on the calendar of the row's zone."""
+    from celery_pgbeat.schedules import own_zone
+
+    row = target.beat().get(name)
+    zone = (own_zone(row.schedule) if row.schedule else None) or row.timezone or target.timezone
+    return target.operators().clock().astimezone(ZoneInfo(zone)).date() + timedelta(days=DAYS[word])
 
 
 def _wait(beat: PgBeat, made: Backfill) -> Backfill:

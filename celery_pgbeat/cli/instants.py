@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone
 from functools import partial
 from itertools import pairwise
@@ -20,6 +21,7 @@ FORMS = (
     "ISO 8601 (2026-12-24T18:00:00Z, 2026-12-24 18:00), a date (2026-12-24), now, today, yesterday, tomorrow, "
     "a span from now (in 2d, in 90m) or a span before now (2d ago, 1h30m ago)"
 )
+DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 AHEAD = re.compile(r"in\s+(.+)", re.IGNORECASE)
 AGO = re.compile(r"(.+?)\s+ago", re.IGNORECASE)
@@ -79,6 +81,16 @@ def read_instant(ctx: click.Context, _param: click.Parameter, value: str | None)
 def read_coming_instant(ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
     """Read the value of an option or argument; a bare span such as `2d` lies in the future."""
     return _read(ctx, value, ahead=True)
+
+
+def read_day_or_instant(ctx: click.Context, param: click.Parameter, value: str | None) -> date | str | None:
+    """Read an end of a range: a bare date is a date; a word for a day stays as it is, because its zone is the row's."""
+    if value is not None and value.strip().lower() in DAYS:
+        return value.strip().lower()
+    with suppress(ValueError):
+        if value is not None and DAY.fullmatch(value.strip()):
+            return date.fromisoformat(value.strip())
+    return read_instant(ctx, param, value)
 
 
 def _read(ctx: click.Context, value: str | None, *, ahead: bool) -> datetime | None:

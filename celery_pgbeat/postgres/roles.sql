@@ -156,7 +156,8 @@ $$;
 grant execute on function {schema}.make_days(int), {schema}.prune(interval) to {beat};
 grant execute on function {schema}.is_backfilled(text[]) to {beat}, {worker};
 grant execute on function {schema}.trigger(text, boolean, jsonb, jsonb),
-    {schema}.backfill(text, timestamptz, timestamptz, text, int), {schema}.cancel_backfill(uuid) to {author};
+    {schema}.backfill(text, timestamptz, timestamptz, text, int), {schema}.backfill(text, date, date, text, int),
+    {schema}.backfill(text, text, text, text, int), {schema}.cancel_backfill(uuid) to {author};
 grant execute on function {schema}.explain(text) to {author}, {reader};
 
 commit;

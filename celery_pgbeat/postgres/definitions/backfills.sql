@@ -83,6 +83,164 @@ as $$
     select exists (select from {schema}.backfill where state = 'running' and periodic_task = any (names))
 $$;
 
+-- The instant at which the clocks of a zone first show this, as Python reads it: of the two passes of an overlap the
+-- first one (Postgres takes the second), in a gap as far after its beginning.
+create or replace function {schema}.instant_of(reading timestamp, zone text) returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select case
+        when not isfinite(reading) then reading at time zone zone
+        when earlier at time zone zone = reading then least(earlier, later)
+        else later
+    end
+    from (select reading at time zone zone as later) as one
+    cross join lateral (select later - interval '1 day' as before) as two
+    cross join lateral (
+        select (reading - ((before at time zone zone) - (before at time zone 'UTC'))) at time zone 'UTC' as earlier
+        where isfinite(reading)
+    ) as three
+$$;
+
+-- The zone that the text of a schedule names itself, such as CRON_TZ=Asia/Tokyo; NULL if it names none.
+create or replace function {schema}.own_zone(schedule text) returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    body text := {schema}.unpadded(schedule);
+    kind text := {schema}.prefix_of(schedule);
+    word text;
+begin
+    if kind in ('cron', 'crontab', 'calendar', 'iso', 'every', 'rrule', 'solar') then
+        body := {schema}.unpadded(substr(body, strpos(body, ':') + 1));
+    else
+        kind := {schema}.kind_of(body);
+    end if;
+    if kind in ('cron', 'crontab') then
+        return substring(body from '^(?:CRON_)?TZ=(\S+)');
+    elsif kind = 'rrule' then
+        return coalesce(
+            substring(body from '(?i)dtstart(?:;[^:;]*)*;tzid=([^:;]+)'),
+            case when body ~* 'dtstart[^:]*:[0-9]{8}t[0-9]{6}z' then 'UTC' end);
+    elsif kind = 'calendar' then
+        word := substring(body from '\S+$');
+        if word ~ '^@[0-9]' then
+            return 'UTC';
+        elsif word <> body and word ~ '^[A-Za-z][A-Za-z0-9_+/-]*$'
+            and lower(left(word, 3) collate "C") not in ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
+        then
+            return word;
+        end if;
+    end if;
+    return null;
+end
+$$;
+
+-- Whether a schedule begins where it was set, unless it has an anchor: an interval, and ISO's without a start.
+create or replace function {schema}.begins_where_set(schedule text) returns boolean
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+    select {schema}.unpadded(schedule) ~* '^((every|iso)\s*:\s*)?(@?every\s|(r[0-9]*/)?p)'
+        or {schema}.unpadded(schedule) ~* '^every\s*:'
+$$;
+
+-- The zone in whose days a periodic task runs: that in the text of its schedule, else its own, which a beat fills in.
+create or replace function {schema}.zone_of(name text) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    definition record;
+begin
+    select schedule, timezone into definition from {schema}.periodic_task as stored where stored.name = zone_of.name;
+    if not found then
+        perform {schema}.refuse_unknown(zone_of.name);
+    elsif definition.schedule is null then
+        return 'UTC';  -- no occurrence depends on it
+    end if;
+    return coalesce({schema}.own_zone(definition.schedule), definition.timezone);
+end
+$$;
+
+-- Raise the error that an end of a range needs the zone of its periodic task, which is not known yet.
+create or replace function {schema}.refuse_without_zone(name text, field text, given text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    raise exception using errcode = 'invalid_parameter_value',
+        message = format('%s is %s, without an offset, and %s has no timezone yet',
+                         field, {schema}.quoted(given), {schema}.quoted(name)),
+        hint = 'Give it an offset, or set the timezone of the row; the first beat that plans it writes its app''s '
+            'there.';
+end
+$$;
+
+-- An end of a range, given as a day of the row's zone: its first instant, or its last one, of today the present one.
+create or replace function {schema}.day_of_range(name text, field text, day date, zone text) returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    begins timestamptz;
+begin
+    if day is null then
+        return null;
+    elsif zone is null then
+        perform {schema}.refuse_without_zone(name, field, day::text);
+    end if;
+    begins := {schema}.instant_of(day::timestamp, zone);
+    if field = 'since' or not isfinite(day) then
+        return begins;
+    end if;
+    return case
+        when begins <= {schema}.now() then
+            least({schema}.instant_of((day + 1)::timestamp, zone) - interval '1 microsecond', {schema}.now())
+        else begins
+    end;
+end
+$$;
+
+-- An end of a range, given as a text: a day (2026-05-31, today, yesterday), or a time as Postgres reads it, in the
+-- row's zone unless it has an offset.
+create or replace function {schema}.end_of_range(name text, field text, given text, zone text) returns timestamptz
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'  -- the caller's comes back at the end
+as $$
+declare
+    word constant text := lower(btrim(given));
+    back constant int := case word when 'today' then 0 when 'yesterday' then 1 end;
+    instant timestamptz;
+begin
+    if word = 'now' then
+        return {schema}.now();
+    elsif back is not null and zone is null then
+        perform {schema}.refuse_without_zone(name, field, given);
+    elsif back is not null then
+        return {schema}.day_of_range(name, field, ({schema}.now() at time zone zone)::date - back, zone);
+    elsif word ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$' then
+        return {schema}.day_of_range(name, field, word::date, zone);
+    end if;
+    instant := given::timestamptz;
+    perform set_config('timezone', 'Asia/Kathmandu', true);
+    if instant is not distinct from given::timestamptz then  -- it has an offset
+        return instant;
+    elsif zone is null then
+        perform {schema}.refuse_without_zone(name, field, given);
+    end if;
+    return {schema}.instant_of(given::timestamp, zone);
+exception
+    when invalid_datetime_format or datetime_field_overflow or invalid_time_zone_displacement_value then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('%s is %s, neither a date nor a date-time', field, {schema}.quoted(given)),
+            hint = 'Write it such as 2026-05-31, or 2026-05-31T18:00:00Z.';
+end
+$$;
+
 -- Submit the occurrences of a range, both ends included, as jobs of their own; returns the backfill's id.
 --
 -- A beat does it after the caller's commit, also for a paused or finished row. The function acts for the owner, as
@@ -124,6 +282,13 @@ begin
         wrong := 'until is ' || backfill.until || ', which is still to come';
         way_out := 'What is to come is the schedule''s own: end the range at ' || {schema}.shown({schema}.now())
             || ' or before.';
+    elsif {schema}.begins_where_set(definition.schedule)
+        and backfill.until < coalesce(definition.anchor, definition.start_at, definition.schedule_set_at)
+    then
+        wrong := format('%s has no occurrence up to %s', {schema}.quoted(backfill.name), {schema}.shown(backfill.until));
+        way_out := 'Its schedule begins at '
+            || {schema}.shown(coalesce(definition.anchor, definition.start_at, definition.schedule_set_at))
+            || ', its anchor, else its start_at, else when it was set: give the row an earlier anchor.';
     elsif (backfill.mode in ('missing', 'failed', 'all')) is not true then
         wrong := 'mode is ' || coalesce({schema}.quoted(backfill.mode), 'null');
         way_out := 'It is one of missing, failed, all.';
@@ -143,6 +308,45 @@ begin
     perform pg_notify({channel}, '');
     return made;
 end
+$$;
+
+-- The same for whole days of the row's zone, the last one included.
+create or replace function {schema}.backfill(
+    name text,
+    since date,
+    until date,
+    mode text default 'missing',
+    max_active int default 1
+) returns uuid
+language sql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+    select {schema}.backfill(
+        backfill.name,
+        {schema}.day_of_range(backfill.name, 'since', backfill.since, zone),
+        {schema}.day_of_range(backfill.name, 'until', backfill.until, zone),
+        backfill.mode, backfill.max_active)
+    from (select {schema}.zone_of(backfill.name) as zone) as of_row
+$$;
+
+-- The same for texts, which is what a literal without a type is to Postgres: '2026-05-31' is that day of the row's
+-- zone, and '2026-05-31 18:00' is read on its clocks, whatever the zone of the session.
+create or replace function {schema}.backfill(
+    name text,
+    since text,
+    until text,
+    mode text default 'missing',
+    max_active int default 1
+) returns uuid
+language sql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+    select {schema}.backfill(
+        backfill.name,
+        {schema}.end_of_range(backfill.name, 'since', backfill.since, zone),
+        {schema}.end_of_range(backfill.name, 'until', backfill.until, zone),
+        backfill.mode, backfill.max_active)
+    from (select {schema}.zone_of(backfill.name) as zone) as of_row
 $$;
 
 -- Cancel a backfill: what it has not decided yet is dropped, the jobs that it has made go on; returns the row.
@@ -173,4 +377,6 @@ end
 $$;
 
 revoke execute on function {schema}.backfill(text, timestamptz, timestamptz, text, int) from public;
+revoke execute on function {schema}.backfill(text, date, date, text, int) from public;
+revoke execute on function {schema}.backfill(text, text, text, text, int) from public;
 revoke execute on function {schema}.cancel_backfill(uuid) from public;

@@ -212,6 +212,10 @@ comment on function {schema}.retry_job(uuid, boolean) is
     'Submit a job that has ended without success again, as a new manual job of its periodic task; returns the new job, the name, and whose arguments it has: those of the job, where the history has them (of a manual job, and of a lost one that never started), or those that the periodic task has now. All else is as for trigger(). SQLSTATE P0002 for an unknown id; 55000 if the job is not final, has succeeded, or called another task than its periodic task does now; 55006 as for trigger().';
 comment on function {schema}.backfill(text, timestamptz, timestamptz, text, int) is
     'Submit the occurrences of a range, both ends included, as jobs of their own: those that are missing, that failed, or all. It works for a paused or finished row too. At most max_active of the jobs are under way at once, and none beside another job of the name unless overlap is allow. Returns the id of the backfill; the beats begin after the caller''s commit. SQLSTATE P0002 for an unknown name.';
+comment on function {schema}.backfill(text, date, date, text, int) is
+    'The same for whole days of the row''s zone, the last one included; of today, up to now.';
+comment on function {schema}.backfill(text, text, text, text, int) is
+    'The same for literals without a type: ''2026-05-31'' is that day of the row''s zone, the whole of it, as are today and yesterday; a time without an offset is read on the clocks of that zone.';
 comment on function {schema}.cancel_backfill(uuid) is
     'Cancel a backfill: the occurrences that it has not decided yet are dropped, the jobs that it has made go on; returns the row. SQLSTATE 42704 for an unknown id, 55000 if it was over already.';
 comment on function {schema}.explain(text) is

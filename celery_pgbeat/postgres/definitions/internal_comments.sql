@@ -167,6 +167,20 @@ comment on function {schema}.room_of is
     'Internal: returns how many jobs a backfill may submit now; the statements of backfills call it.';
 comment on function {schema}.backfills_with_room is
     'Internal: returns the running backfills that a beat may mark; look() and the statement mark_backfill of beats call it.';
+comment on function {schema}.instant_of is
+    'Internal: returns the instant at which the clocks of a zone first show a reading; day_of_range() and end_of_range() call it.';
+comment on function {schema}.begins_where_set is
+    'Internal: returns whether a schedule has no occurrence from before it was set, unless the row has an anchor; backfill() calls it.';
+comment on function {schema}.own_zone is
+    'Internal: returns the zone that the text of a schedule names itself, NULL for none; zone_of() calls it.';
+comment on function {schema}.zone_of is
+    'Internal: returns the zone in whose days a periodic task runs, NULL if no beat has filled it in yet; backfill() calls it.';
+comment on function {schema}.refuse_without_zone is
+    'Internal: raises SQLSTATE 22023 if the zone of a row is needed and not known yet; day_of_range() and end_of_range() call it.';
+comment on function {schema}.day_of_range is
+    'Internal: returns the first instant of a day, or the last one if the day ends a range; backfill() and end_of_range() call it.';
+comment on function {schema}.end_of_range is
+    'Internal: returns the end of a range that was given as a text; backfill() calls it.';
 comment on function {schema}.is_backfilled is
     'Internal: returns whether a backfill of one of these periodic tasks is running; active_job_gone() calls it.';
 comment on function {schema}.similar_name is
