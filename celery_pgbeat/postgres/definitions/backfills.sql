@@ -285,7 +285,8 @@ begin
     elsif {schema}.begins_where_set(definition.schedule)
         and backfill.until < coalesce(definition.anchor, definition.start_at, definition.schedule_set_at)
     then
-        wrong := format('%s has no occurrence up to %s', {schema}.quoted(backfill.name), {schema}.shown(backfill.until));
+        wrong := format(
+            '%s has no occurrence up to %s', {schema}.quoted(backfill.name), {schema}.shown(backfill.until));
         way_out := 'Its schedule begins at '
             || {schema}.shown(coalesce(definition.anchor, definition.start_at, definition.schedule_set_at))
             || ', its anchor, else its start_at, else when it was set: give the row an earlier anchor.';
