@@ -78,11 +78,13 @@ def report(
     warn_without_beat(beat)
     if not wait:
         return
+    from celery_pgbeat.schedules.durations import spoken
+
     job = wait_for_end(beat, answer["job"], timeout, (lambda _: None) if as_json else _print_state)
     if as_json:
         print_json({**answer, "state": job.state, "reason": job.reason, "error": job.error})
-    if job.state not in FINAL:
-        raise NotOver(f"Job {job.id} is still {job.state} after {timeout}; it goes on")
+    if job.state not in FINAL and timeout is not None:
+        raise NotOver(f"Job {job.id} is still {job.state} after {spoken(timeout)}; it goes on")
     if job.state != "succeeded":
         why = ": ".join(part for part in (job.state, job.reason, job.error) if part)
         raise Failure(f"Job {job.id} has not succeeded, it is {why}")

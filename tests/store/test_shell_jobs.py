@@ -144,7 +144,7 @@ def test_a_wait_that_is_over_or_interrupted_leaves_the_job(
     interrupted = run("trigger", "nightly", "--force", "--wait")
 
     second, first = (job.id for job in beat.jobs())
-    assert (3, f"Error: Job {first} is still pending after 0:00:00.001000; it goes on\n") == (
+    assert (3, f"Error: Job {first} is still pending after 0.001s; it goes on\n") == (
         late.exit_code,
         late.stderr,
     )

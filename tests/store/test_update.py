@@ -142,7 +142,7 @@ def test_an_app_in_another_zone_leaves_the_zone_of_the_row(beat: PgBeat, url: st
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"queu": "x"}, r"there is no column 'queu' to change; did you mean 'queue'\?"),
+        ({"queu": "x"}, r"there is no column 'queu' to change\. Did you mean 'queue'\?"),
         ({"enabled": False}, "there is no column 'enabled'"),
         ({"overlap": "skp"}, "overlap is 'skp', not one of skip"),
         ({"end_at": datetime(2020, 1, 1, tzinfo=timezone.utc)}, "end_at 2020-01-01T00:00:00.*is before start_at"),
@@ -216,7 +216,7 @@ def test_the_shell_says_that_code_declares_the_row(run: Run, beat: PgBeat) -> No
     ("change", "message"),
     [
         ("queue", "'queue' is not COLUMN=VALUE"),
-        ("queu=x", "there is no column 'queu' to change; did you mean 'queue'?"),
+        ("queu=x", "there is no column 'queu' to change. Did you mean 'queue'?"),
         ("args={", "the value is not JSON"),
         ("sensitive=perhaps", "'perhaps' is not true or false"),
         ("max_runs=many", "'many' is not a whole number"),
