@@ -148,7 +148,7 @@ def fill(session: Session) -> None:
         "set session_replication_role = replica",
         "insert into pgbeat.periodic_task (name, task, schedule, next_run_at, planned_for, planned_revision, revision, "
         "group_name, managed_by, declared) "
-        "select 'row-' || n, 'app.probe', 'every 1h', at, at, 1, 1, case when n % 20 = 0 then 'g' end, "
+        "select 'row-' || n, 'app.probe', '@hourly', at, at, 1, 1, case when n % 20 = 0 then 'g' end, "
         "case when n <= 50 then 'code:shop' else 'sql' end, case when n <= 50 then '{}'::jsonb end "
         f"from generate_series(1, {ROWS}) n, lateral (select pgbeat.now() + (n - 10) * interval '1 s' as at) as due "
         "where n <> 7",
@@ -219,7 +219,7 @@ def compiles(session: Session, text: str) -> bool:
 def test_p11_every_statement_is_quick_in_a_session_of_any_client(migrated_database: str, filled: bool) -> None:
     session = Session(migrated_database)
     with closing(session.connection):
-        session.insert("row-7", schedule="every 1h", group_name="g")
+        session.insert("row-7", schedule="@hourly", group_name="g")
         backfill = "insert into pgbeat.backfill (id, periodic_task, since, until) values (%s, 'row-7', %s, %s)"
         session.rows(backfill, BACKFILL, NOW, NOW)
         failed = (

@@ -182,7 +182,9 @@ ALLOWED = {
         "select pgbeat.schedule('other', 'app.probe', 'every 5m', timezone => 'Europe/Berlin')",
         "select pgbeat.pause('nightly', 'for now'), pgbeat.resume('nightly')",
         "select pgbeat.trigger('nightly'), pgbeat.explain('nightly')",
-        "select pgbeat.cancel_backfill(pgbeat.backfill('nightly', '2026-05-01', '2026-05-31', 'all', 2))",
+        "select pgbeat.cancel_backfill(pgbeat.backfill('nightly', '2026-05-01 00:00Z', '2026-05-31 00:00Z', 'all', 2))",
+        "update pgbeat.periodic_task set timezone = 'UTC' where name = 'nightly'; "
+        "select pgbeat.backfill('nightly', date '2026-05-01', date '2026-05-31')",
         "select pgbeat.unschedule('nightly')",
         "select * from pgbeat.job, pgbeat.status, pgbeat.overdue, pgbeat.upcoming, pgbeat.node, pgbeat.backfill",
     ],
@@ -219,6 +221,8 @@ MATRIX = {
     "a reader starts a job": ("reader", "select pgbeat.trigger('nightly')"),
     "a stranger fills a range": ("public", "select pgbeat.backfill('nightly', '2026-05-01', '2026-05-31')"),
     "a reader fills a range": ("reader", "select pgbeat.backfill('nightly', '2026-05-01', '2026-05-31')"),
+    "a reader fills days": ("reader", "select pgbeat.backfill('nightly', date '2026-05-01', date '2026-05-31')"),
+    "a reader fills a range of instants": ("reader", "select pgbeat.backfill('nightly', now(), now())"),
     "a reader cancels a backfill": ("reader", "select pgbeat.cancel_backfill(gen_random_uuid())"),
     "an author writes a backfill": (
         "author",

@@ -34,7 +34,7 @@ def session(migrated_database: str) -> Session:
 @pytest.fixture
 def rows(session: Session) -> Session:
     for name in ALL:
-        session.insert(name, schedule="0 3 * * *")
+        session.insert(name, schedule="0 3 * * *", timezone="UTC")
     return session
 
 
@@ -344,8 +344,7 @@ def test_jobs_are_listed_between_two_instants(run: Run, rows: Session) -> None:
 def test_what_runs_after_an_instant_is_listed(run: Run, beat: PgBeat, rows: Session) -> None:
     far = "2990-01-01 03:00+00"
     rows.rows(
-        "update pgbeat.periodic_task set timezone = 'UTC', planned_revision = revision, next_run_at = %s, "
-        "planned_for = %s "
+        "update pgbeat.periodic_task set planned_revision = revision, next_run_at = %s, planned_for = %s "
         "where name in ('mail-1')",
         far,
         far,

@@ -61,7 +61,7 @@ def test_a_run_that_sql_has_set_is_planned_for_nothing(beat: PgBeat) -> None:
 
 
 def test_the_coming_runs_of_one_row_begin_with_the_one_that_is_planned(beat: PgBeat) -> None:
-    planned(beat, "x")
+    planned(beat, "x", timezone="UTC")
 
     assert [FAR, FAR + timedelta(hours=1)] == [run.next_run_at for run in beat.upcoming("x", 2)]
 
@@ -71,7 +71,8 @@ def test_the_coming_runs_of_a_new_row_are_those_that_a_beat_will_plan(beat: PgBe
     beat.database.execute(
         "insert into pgbeat.blackout (name, windows, timezone) values ('night', '{0 0 * * * PT5H}', 'Asia/Tokyo')"
     )
-    beat.schedule("x", "shop.report", "0 */12 * * *", start_at=start, jitter="5m", blackout=["window: night"])
+    spread = {"jitter": "5m", "blackout": ["window: night"]}
+    beat.schedule("x", "shop.report", "0 */12 * * *", timezone="UTC", start_at=start, **spread)  # type: ignore[arg-type]
 
     first, second = beat.upcoming("x", 2)
 
@@ -82,7 +83,7 @@ def test_the_coming_runs_of_a_new_row_are_those_that_a_beat_will_plan(beat: PgBe
 
 def test_the_coming_runs_are_read_in_the_transaction_of_the_caller(beat: PgBeat) -> None:
     with beat.database.engine.execution_options(isolation_level="READ COMMITTED").begin() as connection:
-        beat.schedule("x", "shop.report", "@hourly", connection=connection)
+        beat.schedule("x", "shop.report", "@hourly", timezone="UTC", connection=connection)
 
         assert 3 == len(beat.upcoming("x", 3, connection=connection))
 
