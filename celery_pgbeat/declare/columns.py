@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 from zoneinfo import ZoneInfo
 
 from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, OnLost, Overlap, Tracking
-from celery_pgbeat.columns import DECLARED, PUBLIC, Column
+from celery_pgbeat.columns import DECLARED, PUBLIC, YEAR, Column
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.declare.span import read_span
 from celery_pgbeat.declare.texts import printable, read_one_line, read_queue, read_text, storable
@@ -26,6 +26,7 @@ from celery_pgbeat.suggestions import did_you_mean
 
 EARLIEST = datetime(1, 1, 2, tzinfo=timezone.utc)
 LATEST = datetime(9999, 12, 30, tzinfo=timezone.utc)  # a driver cannot carry later instants
+LONGEST_WAIT = 1_000 * YEAR  # until a pause ends; a driver could carry a later end
 LONGEST_NAME = 200  # characters
 LARGEST_INT = 2**31 - 1  # Postgres's int
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
@@ -172,8 +173,8 @@ def read_end(field: str, value: Any, zone: str) -> dict[str, Any]:
     if value is None:
         return {"until": None, "seconds": None}
     if isinstance(value, timedelta):
-        if value > LATEST - datetime.now(timezone.utc):
-            raise InvalidPeriodicTask(f"{field} is {value} from now, after the year 9999")
+        if value > LONGEST_WAIT:
+            raise InvalidPeriodicTask(f"{field} is {value} from now; it must be at most {LONGEST_WAIT.days} days")
         return {"until": None, "seconds": value.total_seconds()}
     if not isinstance(value, datetime):
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}, neither a datetime nor a timedelta")

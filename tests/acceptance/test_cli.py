@@ -151,7 +151,14 @@ def test_what_is_followed_ends_cleanly_at_ctrl_c(migrated_database: str) -> None
 
 def test_next_shows_the_runs_that_the_beat_has_planned(cluster: Cluster) -> None:
     insert(cluster.database, "nightly", "30 2 * * *", timezone="Europe/Berlin", start_at="2100-03-26T00:00Z")
-    insert(cluster.database, "held", "30 2 * * *", start_at="2099-01-01T00:00Z", blackout=["0 0 * * * PT5H"])
+    insert(
+        cluster.database,
+        "held",
+        "30 2 * * *",
+        timezone="UTC",
+        start_at="2099-01-01T00:00Z",
+        blackout=["0 0 * * * PT5H"],
+    )
     insert(cluster.database, "paused", "every 1h", enabled=False)
     told = {name: answer(cluster.database, "upcoming", name)["runs"] for name in ("nightly", "held", "paused")}
 

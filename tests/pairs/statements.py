@@ -165,8 +165,8 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
     for verb, sql in writes.items():
         yield Statement(verb, sql, answered=True, by_author=True)
     files: dict[str, tuple[str, dict[str, object]]] = {
-        "trigger": ("trigger", {"name": NAME, "force": False}),
-        "trigger, force": ("trigger", {"name": NAME, "force": True}),
+        "trigger": ("trigger", {"name": NAME, "force": False, "args": None, "kwargs": None}),
+        "trigger, force": ("trigger", {"name": NAME, "force": True, "args": None, "kwargs": None}),
         "pause": ("pause", {"name": NAME, "reason": None, "until": None, "seconds": None}),
         "resume": ("resume", {"name": NAME}),
         "pause_many": ("pause_many", {"names": [NAME], "reason": None, "until": None}),

@@ -72,9 +72,13 @@ def test_a_declaration_on_asyncpg_joins_the_transaction_of_the_caller(beat: PgBe
 
 def test_every_method_works_on_asyncpg(beat: PgBeat) -> None:
     def use_all(sync: Any) -> None:
-        many = [{"name": "x", "task": "t", "schedule": "@daily", "group_name": "g", "run_on_start": True}]
+        many = [
+            {"name": "x", "task": "t", "schedule": "@daily", "group_name": "g", "timezone": "UTC", "run_on_start": True}
+        ]
         beat.schedule_many(many, connection=sync)
-        beat.schedule("x", "t", "@hourly", group_name="g", anchor=LONG_AGO, keep_next_run=True, connection=sync)
+        beat.schedule(
+            "x", "t", "@hourly", group_name="g", timezone="UTC", anchor=LONG_AGO, keep_next_run=True, connection=sync
+        )
         job = beat.trigger("x", connection=sync)
         assert beat.pause("x", "why", LONG_AGO.replace(year=3000), connection=sync).paused_until is not None
         assert ["x"] == [row.name for row in beat.list(like="?", enabled=False, connection=sync)]

@@ -106,7 +106,7 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
         "trigger": ("trigger", "nightly"),
         "retry-job": ("retry-job",),
         "explain": ("explain", "nightly"),
-        "backfill": ("backfill", "nightly", "2026-05-01", "2026-05-31"),
+        "backfill": ("backfill", "nightly", "2026-05-01T00:00Z", "2026-05-31T00:00Z"),
         "backfills": ("backfills",),
         "cancel-backfill": ("cancel-backfill",),
         "limit-group": ("limit-group", "reports", "2"),
@@ -809,7 +809,7 @@ def test_the_printed_sql_makes_the_schema_that_migrate_makes(database: str) -> N
             "select relname, relkind::text, coalesce(obj_description(oid, 'pg_class'), '') as said from pg_class "
             "where relnamespace = %s::regnamespace and relname !~ '[0-9]{8}' union all "
             "select proname, pronargs::text, coalesce(obj_description(oid, 'pg_proc'), '') "
-            "from pg_proc where pronamespace = %s::regnamespace order by 1, 2",
+            "from pg_proc where pronamespace = %s::regnamespace order by 1, 2, 3",
             schema,
             schema,
         )
