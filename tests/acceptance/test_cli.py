@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,8 @@ def test_what_is_followed_ends_cleanly_at_ctrl_c(migrated_database: str) -> None
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A test run in the background ignores Ctrl-C, and so would what it starts.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  it only sets a signal
     )
     try:
         reads = "select 1 from pg_stat_activity where datname = current_database() and query like 'with looked_at%%'"

@@ -132,7 +132,7 @@ def examples() -> Iterator[doctest.DocTest]:
 @pytest.mark.parametrize("example", list(examples()), ids=lambda example: example.name)
 def test_the_examples_of_the_documentation_run(example: doctest.DocTest, migrated_database: str) -> None:
     beat = PgBeat(url=migrated_database)
-    beat.schedule("nightly", "shop.report", "0 3 * * *")
+    beat.schedule("nightly", "shop.report", "0 3 * * *", timezone="UTC")
     beat.limit_group("reports", None)
     beat.trigger("nightly")
     beat.backfill("nightly", LONG_AGO, LONG_AGO)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,7 +22,7 @@ from celery_pgbeat.errors import InvalidPeriodicTask, UnknownTimezone
 from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.schedules import own_zone
 from tests.harness.session import Session
-from tests.unit.schedules.test_own_zone import FOLLOWING, NAMED
+from tests.unit.schedules.zone_texts import FOLLOWING, NAMED
 
 UTC = timezone.utc
 ZONES = [
@@ -321,9 +322,9 @@ def test_a_daily_interval_of_today_has_none_up_to_now_and_says_so(beat: PgBeat, 
 
 def test_the_examples_of_the_page_count_the_same(session: Session, beat: PgBeat, url: str) -> None:
     """The numbers of docs/backfill.md, whose blocks are run by another test."""
-    from tests.docs.pages import ROOT
+    root = Path(__file__).parents[2]
 
-    page = (ROOT / "docs" / "backfill.md").read_text()
+    page = (root / "docs" / "backfill.md").read_text()
     (python,) = set(re.findall(r"date\((\d+), (\d+), (\d+)\), date\((\d+), (\d+), (\d+)\)", page))
     (sql,) = set(re.findall(r"backfill\('daily-sales', '([\d-]+)', '([\d-]+)'", page))
     (shell,) = set(re.findall(r"backfill daily-sales ([\d-]+) ([\d-]+)", page))

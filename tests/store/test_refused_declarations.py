@@ -190,7 +190,7 @@ def test_a_call_that_does_not_match_its_task_is_refused_where_the_task_is_known(
         @app.task(name="shop.lights", shared=False)
         def lights(room: str) -> None: ...
 
-        BeatQueries(database, beat, LEASE).announce("host", 1, "1.0")
+        BeatQueries(database, beat, LEASE).announce_node("host", 1, "1.0")
         CodeSchedules(app, database, Settings()).sync()
 
     start("beat-a")

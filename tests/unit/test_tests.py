@@ -17,6 +17,7 @@ SHARED = {
     "tests.docs",  # what makes the pages, for the test that adds a column
     "tests.model.mutants",  # the pairs mutate statements as the model does
     "tests.unit.schedules.schedule_texts",  # generators of schedules, for the fuzz tests
+    "tests.unit.schedules.zone_texts",  # texts with a zone of their own, for the dates of a backfill
     "tests.unit.schedules.wrong_texts",  # texts that Python and SQL refuse in the same words
 }
 
