@@ -132,6 +132,9 @@ READS_MUCH = {
     *(name for names, _ in _READS_MUCH for name in names.split()),
 }
 
+# Read all of it for a person who waits for the answer, once: there Postgres may compile.
+MAY_COMPILE = {"calls_in_use", "changed_jobs", "stuck"}
+
 NAMES = sorted(path.name.removesuffix(".sql") for path in (resources.files("celery_pgbeat.postgres") / "sql").iterdir())
 
 
@@ -236,4 +239,4 @@ def test_p11_every_statement_is_quick_in_a_session_of_any_client(migrated_databa
 
     limit = QUICK * slowness()
     assert {} == {name: took for name, took in seconds.items() if took > limit and not (filled and name in READS_MUCH)}
-    assert [] == compiled
+    assert [] == [name for name in compiled if not (filled and name in MAY_COMPILE)]
