@@ -1,4 +1,4 @@
-"""The name of a Celery app, as far as it says which app it is."""
+"""The name by which a schema knows a Celery app."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NO_NAME = "__main__"  # of an app that was made without one, and of any that was
 
 
 def app_name(app: Any) -> str | None:
-    """Return the name of the app; None if it has none that no other app has too.
+    """Return the name of the app; None if the name does not tell it from other apps.
 
     Example:
         >>> from celery import Celery

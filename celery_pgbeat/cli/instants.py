@@ -141,7 +141,7 @@ def print_instants(
 ) -> None:
     """Print a table of instants, in the zone and in UTC, with what is known of them."""
     gaps = [later - earlier for earlier, later in pairwise(instants[1:])]
-    exact = any(gap.microseconds for gap in gaps)  # the first may be one that somebody has set
+    exact = any(gap.microseconds for gap in gaps)  # a person may have set the first run
     clock = partial(on_the_clock, zone=zone, milliseconds=exact)
     columns = [Column(zone, "local", lambda line: clock(line.instant))]
     if zone != "UTC":

@@ -14,7 +14,7 @@ QUIT = (b"q", b"Q")
 
 @contextmanager
 def quit_key() -> Iterator[Callable[[float], bool]]:
-    """Yield a function that waits so many seconds and tells whether `q` was pressed; Ctrl-C works as ever.
+    """Yield a function that waits for a number of seconds and returns whether `q` was pressed. Ctrl-C still works.
 
     Without a terminal at stdin it only waits.
     """

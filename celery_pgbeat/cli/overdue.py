@@ -26,7 +26,7 @@ def overdue(limit: int, as_json: bool) -> None:
     """List what should have happened and has not, and why; the longest late first. Exit code 0.
 
     It is the view overdue: runs, plans and resumptions that are late by more than 2 x (lease + poll), and jobs that
-    nobody has sent, started or ended in time. It is right even if every beat is dead.
+    were not sent, started or ended in time. It is right even if every beat is dead.
     """
     found = Target.current().operators().overdue(limit)
     if as_json:

@@ -13,7 +13,7 @@ STATE = "refused"
 
 
 def print_refused(refused: Iterable[dict[str, Any]]) -> None:
-    """Print a line for each to stderr, where it is in nobody's way who reads the table by a program."""
+    """Print a line for each to stderr, so that a program that reads the table does not see it."""
     for one in refused:
         what = f"{one['name']!r} in {one['app']}: {one['reason']}"
         click.echo(f"{click.style('Refused', fg='red')}: {text(what)}", err=True)

@@ -31,7 +31,7 @@ INTERNAL = {"group_paused", "planned_for", "last_run_at", "marked_by", "marked_a
 @with_utc
 @as_json
 def show(name: str, with_all: bool, reveal: bool, as_json: bool) -> None:
-    """Show one periodic task: its state, what it runs and when, its last job, and the columns that somebody has set.
+    """Show one periodic task: its state, what it runs and when, its last job, and the columns not at their default.
 
     The arguments of a sensitive one are shown only with --reveal.
     """

@@ -86,7 +86,7 @@ ROUTES = frozenset(("exchange", "routing_key", "reply_to"))  # they choose a que
 ONE_LINE = frozenset(("shadow", "compression", "exchange_type", "MessageGroupId"))
 KNOWN_OPTIONS = frozenset(KINDS)  # the same as pgbeat.known_options() in SQL
 
-# What makes a message start other tasks. A row would start tasks that nobody allowed.
+# What makes a message start other tasks. A row could start tasks that pgbeat_allowed_tasks does not allow.
 TO_OTHER_TASKS = frozenset(("link", "link_error", "chain", "chord"))
 CALLS_OTHERS = "apply_async(link=…, link_error=…), chain(…).delay() or chord(…).delay()"
 

@@ -1,8 +1,8 @@
 """Whether a call matches its task, by Celery's own check, where the task is known.
 
-Celery makes the check when it makes the message: a call that fails it is never sent. Made here, it says so when the
-call is declared. A task with `typing=False`, and one with an `apply_async` of its own (which may add arguments), are
-not checked.
+Celery makes the check when it makes the message: a call that fails it is never sent. Here the check is made when
+the call is declared. A task with `typing=False`, and one with an `apply_async` of its own (which may add arguments),
+are not checked.
 """
 
 from __future__ import annotations

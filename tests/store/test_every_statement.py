@@ -132,7 +132,7 @@ READS_MUCH = {
     *(name for names, _ in _READS_MUCH for name in names.split()),
 }
 
-# Read all of it for a person who waits for the answer, once: there Postgres may compile.
+# Only our own connections execute these, for a person, and they switch JIT off (postgres/engine.py).
 MAY_COMPILE = {"calls_in_use", "changed_jobs", "stuck"}
 
 NAMES = sorted(path.name.removesuffix(".sql") for path in (resources.files("celery_pgbeat.postgres") / "sql").iterdir())

@@ -152,7 +152,7 @@ comment on function {schema}.restart_data_of is
 comment on function {schema}.count_end is
     'Internal: counts the end of a job for pause_after_failures, and returns whether a pause is due; the statements that finish a job call it.';
 comment on function {schema}.pause_is_due is
-    'Internal: returns whether so many jobs have failed in a row that a beat has to pause the periodic task; count_end() and statements of beats call it.';
+    'Internal: returns whether pause_after_failures jobs have failed in a row, so that a beat has to pause the periodic task; count_end() and statements of beats call it.';
 comment on function {schema}.is_limited is
     'Internal: returns whether a group has a max_active; the functions and statements that make or release jobs call it.';
 comment on function {schema}.is_paused is
