@@ -267,7 +267,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         if "cluster" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=TOO_LATE))
+            item.add_marker(pytest.mark.flaky(reruns=0, only_rerun=TOO_LATE))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -131,10 +131,22 @@ class BeatLoop:
         try:
             step()
         except BaseException as error:  # noqa: BLE001  the one place where all errors of a beat end
+            error = self._explained(error)
             self._check_at = 0.0
             self._report(error)
             if not self._stopping.is_set():
-                self._wait(min(self._next_pause(), self._settings.heartbeat_every.total_seconds()))
+                pause = min(self._next_pause(), self._settings.heartbeat_every.total_seconds())
+                if isinstance(error, DatabaseUnavailable) and not isinstance(error, DatabaseBusy):
+                    self._disconnect(pause)
+                self._wait(pause)
+
+    def _disconnect(self, pause: float) -> None:
+        """Close this beat's connections until the pause is over.
+
+        If the server has none left for it, each that it keeps may be the one that another beat waits for.
+        """
+        self.wiring.wakeup.pause(pause)
+        self.wiring.database.close()
 
     def _turn(self) -> None:
         self.wiring.instruments.mend()
@@ -210,7 +222,7 @@ class BeatLoop:
         try:
             self.wiring.wakeup.wait(min(seconds, self._longest_wait))
         except BaseException as error:  # noqa: BLE001  nothing above the wait after an error would catch its own
-            self._report(error)
+            self._report(self._explained(error))
             self._stopping.wait(min(seconds, self._longest_wait))
 
     def _give_back(self) -> None:
@@ -237,13 +249,16 @@ class BeatLoop:
             self._beat.queries.database = Database(self._settings.required_url, self._settings.schema)
             self._beat.janitor.stop()
         except BaseException as error:  # noqa: BLE001  nothing is lost: when the lease is over, other beats take it
-            self._report(error)
+            self._report(self._explained(error))
+
+    def _explained(self, error: BaseException) -> BaseException:
+        """Return the error that says what a driver's error means for this beat; any other as it is."""
+        if isinstance(error, Exception):
+            error = self.wiring.database.translated(error)
+        return refused_right(error) or error
 
     def _report(self, error: BaseException) -> None:
         """Log an error, and again once a minute while it stays the same."""
-        if isinstance(error, Exception):
-            error = self.wiring.database.translated(error)
-        error = refused_right(error) or error
         outage = isinstance(error, (DatabaseUnavailable, NotPermitted, SchemaMissing, SchemaTaken, SchemaTooNew))
         if outage and not isinstance(error, DatabaseBusy):
             self.wiring.clock.lost()

@@ -25,6 +25,7 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.engine import create_engine
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,9 @@ class Wakeup:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        # Not the database's: its pool would hand over a connection that the next statement needs, and there may be no
+        # other.
+        self._engine = create_engine(database.url)
         self._inner, self._outer = socket.socketpair()
         self._inner.setblocking(False)
         self._outer.setblocking(False)
@@ -81,6 +85,11 @@ class Wakeup:
         rest = min(self._read_at + DEBOUNCE - time.monotonic(), seconds)
         return select.select([self._inner], [], [], rest)[0] if rest > 0 else []
 
+    def pause(self, seconds: float) -> None:
+        """Close the listening connection; the first `wait` after so many seconds makes another one."""
+        self._disconnect()
+        self._retry_at = max(self._retry_at, time.monotonic() + seconds)
+
     def close(self) -> None:
         """Close the listening connection and the socket pair."""
         self._disconnect()
@@ -92,9 +101,9 @@ class Wakeup:
         if self._connection is not None or time.monotonic() < self._retry_at:
             return False
         try:
-            fairy = self.database.engine.raw_connection()
+            fairy = self._engine.raw_connection()
             connection: Any = fairy.driver_connection
-            fairy.detach()  # it is ours until it is closed; the pool makes another
+            fairy.detach()  # it is ours until it is closed
             cursor = connection.cursor()
             cursor.execute("select pg_backend_pid()")
             direct = cursor.fetchone()[0] == connection.info.backend_pid

@@ -51,6 +51,14 @@ def test_a_beat_has_three_connections_and_a_worker_one_plus_one_for_each_pool_pr
     eventually(lambda: held(cluster.database) == 0, 5, "none is left")
 
 
+def test_a_beat_that_may_have_two_connections_goes_on_sending(cluster: Cluster, role: Role) -> None:
+    role.limit(2)
+    insert_many(cluster.database, 3)
+    cluster.worker()
+    cluster.beat(environment={"PGBEAT_URL": role.url()}, wait=False)
+    eventually(lambda: len(cluster.probe.runs()) >= 9, 40, "three rounds")
+
+
 @pytest.mark.slow
 def test_beats_without_a_free_connection_wait_and_take_over_from_beats_that_end(cluster: Cluster, role: Role) -> None:
     role.limit(5)  # for four beats, which would hold up to twelve

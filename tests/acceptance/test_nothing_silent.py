@@ -139,7 +139,7 @@ def test_a_second_app_sends_nothing_while_beats_of_the_first_live_and_takes_over
 
 
 def test_commands_whose_work_a_beat_does_say_so_when_none_is_alive(cluster: Cluster) -> None:
-    insert(cluster.database, "hourly", "0 * * * *")
+    insert(cluster.database, "hourly", "0 * * * *", timezone="UTC")
     commands = (
         ("trigger", "hourly", "--force"),
         ("add", "new", "--task", "app.probe", "--schedule", "every 1h"),

@@ -221,7 +221,7 @@ def run(
 def test_commands_work_with_the_role_of_a_reader_and_show_no_arguments(
     users: Users, migrated_database: str, command: str
 ) -> None:
-    insert(migrated_database, "nightly", "0 3 * * *", args=["personal"])
+    insert(migrated_database, "nightly", "0 3 * * *", timezone="UTC", args=["personal"])
     done = run(users.url("reader"), *command.split(), "--json")
 
     assert 0 == done.returncode, done.stderr
@@ -232,7 +232,7 @@ def test_commands_work_with_the_role_of_a_reader_and_show_no_arguments(
 def test_a_command_that_a_reader_may_not_run_fails_in_one_line_without_the_password(
     users: Users, migrated_database: str, command: str
 ) -> None:
-    insert(migrated_database, "nightly", "0 3 * * *")
+    insert(migrated_database, "nightly", "0 3 * * *", timezone="UTC")
     done = run(users.url("reader"), *command.split())
 
     assert 0 != done.returncode

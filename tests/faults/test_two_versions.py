@@ -23,7 +23,6 @@ pytestmark = MARKS
 ROWS = 30
 HEARTBEAT = 1  # seconds
 SETTINGS = {"pgbeat_lease": LEASE, "pgbeat_heartbeat": HEARTBEAT}
-STOP_TIMEOUT = 60  # seconds; a pool process may wait for 30 until its parent has read what it answered
 TOO_OLD = "upgrade celery-pgbeat on this node"
 UNGUARDED = "runs unguarded"
 
@@ -67,7 +66,7 @@ class Site:
     def stop(self) -> None:
         """Stop the nodes, one after the other."""
         for node in self.nodes:
-            assert 0 == node.stop(STOP_TIMEOUT)
+            assert 0 == node.stop()
 
 
 def start(cluster: Cluster, environment: dict[str, str] | None = None) -> Site:
@@ -120,7 +119,7 @@ def test_after_an_incompatible_migration_the_old_beats_send_nothing_and_log_why(
         for beat in old.beats:
             beat.wait_for_log(TOO_OLD, within(HEARTBEAT + 1))
         noticed = now(load.url)
-        assert 0 == old.worker.stop(STOP_TIMEOUT)
+        assert 0 == old.worker.stop()
         old.worker.start()
         restarted = now(load.url)
         wait_until(load.url, restarted + SECONDS * SECOND)
