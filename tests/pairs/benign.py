@@ -45,8 +45,8 @@ BENIGN = (
         SUBMITS,
         frozenset({"clear_dead_beats"}),
         (r"active_job\.marked_at: None -> .+", r"active_job\.marked_by: None -> .+"),
-        "A beat dies while its submit is under way: the beat that frees what it left does not see the job of that "
-        "submit. The job is sent when the lease is over.",
+        "A beat dies while its submit is being executed: the beat that releases what it left does not see the job of "
+        "that submit. The job is sent when the lease is over.",
     ),
     Benign(
         frozenset({"start_lost"}),
@@ -59,13 +59,13 @@ BENIGN = (
             r"periodic_task\.run_count: 1 -> 0",
         ),
         "A lost job starts late while the next tick is submitted: the tick is recorded as `overlap`, without "
-        "`blocked_by`, and under no policy waits for that job or asks it to end. The tick after it does.",
+        "`blocked_by`. It does not wait for that job or ask it to end, whatever the policy is. The next tick does.",
     ),
     Benign(
         frozenset({"rename", "start_lost"}),
         frozenset({"rename", "start_lost"}),
         (r"active_job\.exclusive: (False -> True|True -> False)", r"periodic_task_state\.row_created_at: None -> .+"),
-        "A row is renamed while a lost job of it starts late: whether that job, and the time of its start, are in the "
-        "way of a row made anew under the old name depends on what the start has read.",
+        "A row is renamed while a lost job of it starts late: the start may read the row under its old or its new "
+        "name. That decides whether the job, and the time of its start, block a new row under the old name.",
     ),
 )
