@@ -87,7 +87,7 @@ class Model(RuleBasedStateMachine):
         elif what == "edit":
             self.author.edit(name, *edit)
         elif what == "pause":
-            self.author.pause(name, None if force else self.world.now + seconds * SECOND)
+            self.author.pause(name, None if force else self.world.now + max(seconds, 1) * SECOND)
         elif what == "resume":
             self.author.resume(name)
         elif what == "delete":
