@@ -1,6 +1,7 @@
 """Imports definitions from a file: shows first what they would change, then writes all of it or nothing.
 
-Only rows of one owner (`managed_by`) are changed. A row of another owner is refused, unless `take_over` is set.
+Each line names the owner of its row (`managed_by`). The row of another owner is refused, unless `take_over` is set.
+Rows that code declares are left out: the beats of that app write them. Groups and named windows have no owner.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tempfile import SpooledTemporaryFile
 from typing import Any, NoReturn, TypeVar
 
 from celery_pgbeat.api.exchange import EMPTY, INSTANTS, Change, Record, differences
+from celery_pgbeat.api.shared_lines import Shared, kind_of, read_shared, shared_of
 from celery_pgbeat.declare import define
 from celery_pgbeat.declare.columns import READERS, read_name
 from celery_pgbeat.declare.definition import record_of
@@ -24,7 +26,9 @@ from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.settings import Settings
 
 CODE = "code:"  # such an owner's rows are written by the beats, from the app's code
+OWNER = "api"  # of a line that names none
 IN_MEMORY = 16 * 1024 * 1024  # bytes of records; more of them wait in a file
+TASK = "periodic task"
 MOST_SHOWN = 20  # faults of a file that are named; the others are counted
 
 Item = TypeVar("Item")
@@ -32,11 +36,16 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One row that is not as the file says: `added`, `changed` or `removed`, with what changes in which column."""
+    """One row that is not as the file says: `added`, `changed` or `removed`, with what changes in which column.
+
+    Attributes:
+        what: `periodic task`, `group` or `window`.
+    """
 
     name: str
     kind: str
     columns: dict[str, Change] = field(default_factory=dict)
+    what: str = TASK
 
 
 class Importer:
@@ -46,14 +55,15 @@ class Importer:
         operators: of the database.
         settings: for the allowed tasks and the shortest interval.
         timezone: the zone in which definitions without one are judged; the app's.
-        managed_by: the owner whose definitions are imported; None if all lines have the same owner.
-        take_over: change rows of other owners too; they become this owner's.
-        prune: remove the owner's rows that are not in the file.
+        managed_by: only the lines and rows of this owner, which lines without an owner get; None for all lines. A line
+            without an owner is then managed by `api`.
+        take_over: change rows of other owners too; they become those of the owner whom the line names.
+        prune: remove the rows that are not in the file, of each owner whom it names.
 
     Attributes:
-        owner: the owner whose rows are changed; if it was not given, known after the first line.
         equal: how many rows are as the file says.
-        left_out: how many lines belong to other owners.
+        left_out: how many lines belong to another owner than the chosen one, or to none.
+        declared_by_code: how many lines are of rows that code declares.
     """
 
     def __init__(
@@ -66,20 +76,26 @@ class Importer:
         take_over: bool = False,
         prune: bool = False,
     ) -> None:
-        self._refuse_code(managed_by)
-        self.owner = managed_by
+        if managed_by is not None and managed_by.startswith(CODE):
+            raise InvalidPeriodicTask(
+                f"{managed_by!r} manages rows from the code of that app, and its beats write them: "
+                "there is nothing to import"
+            )
         self.equal = 0
         self.left_out = 0
+        self.declared_by_code = 0
         self._operators = operators
         self._settings = settings
         self._timezone = timezone
-        self._chosen = managed_by is not None
+        self._chosen = managed_by
         self._take_over = take_over
         self._prune = prune
-        self._lines: dict[str, int] = {}  # by name
+        self._lines: dict[tuple[str, str], int] = {}  # by what a line defines and its name
+        self._owners: dict[str, None] = {}  # of the lines, in their order
         self._faults: list[tuple[int, str]] = []  # with the numbers of the lines
         self._records = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8")  # noqa: SIM115  closed by __exit__
-        self._removed: list[str] = []
+        self._shared: list[Shared] = []
+        self._removed: dict[str, list[str]] = {}  # names by owner
 
     def __enter__(self) -> Importer:
         return self
@@ -99,20 +115,14 @@ class Importer:
             yield from self._compare(dict(batch))
             each(batch[-1][0])
         self._refuse_if_wrong()
+        yield from self._compare_shared()
         if self._prune:
-            if not self._lines:
-                raise InvalidPeriodicTask(
-                    f"the file defines nothing of {self.owner or 'any owner'}: to remove all rows, remove them by name"
-                )
-            for name in self._operators.names_of_owner(str(self.owner)):
-                if name not in self._lines:
-                    self._removed.append(name)
-                    yield Difference(name, "removed")
+            yield from self._compare_rest()
 
     def apply(self, each: Callable[[int], None] = lambda _: None) -> None:
         """Write what `compare` has found, in one transaction.
 
-        `each` is called with the number of rows written so far.
+        `each` is called with the number of periodic tasks written so far.
 
         Raises:
             InvalidPeriodicTask: the database refuses a row, or it has become another owner's since; nothing is written.
@@ -121,17 +131,22 @@ class Importer:
         done = 0
         self._records.seek(0)
         with self._operators.transaction() as connection:
+            if groups := self._shared_json("group"):
+                self._operators.write_groups(groups, connection)
+            if windows := self._shared_json("window"):
+                self._operators.write_windows(windows, connection)
             for texts in _batches(self._records, PAGE):
-                names = [json.loads(text)["name"] for text in texts]
-                self._refuse_others(self._operators.lock_rows(names, connection))
+                owners = {record["name"]: record["managed_by"] for record in map(json.loads, texts)}
+                self._refuse_others(owners, self._operators.lock_rows(list(owners), connection))
                 self._operators.schedule(texts, connection)
                 each(done := done + len(texts))
-            for removed in _batches(self._removed, PAGE):
-                self._operators.remove(removed, str(self.owner), connection)
-                each(done := done + len(removed))
+            for owner, names in self._removed.items():
+                for removed in _batches(names, PAGE):
+                    self._operators.remove(removed, owner, connection)
+                    each(done := done + len(removed))
 
     def _read(self, lines: Iterable[str]) -> Iterator[tuple[int, Record]]:
-        """Iterate over the definitions of this owner, with the numbers of their lines."""
+        """Iterate over the definitions of periodic tasks, with the numbers of their lines; keep groups and windows."""
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -142,26 +157,43 @@ class Importer:
                 continue
             if not isinstance(given, dict):
                 self._faults.append((number, f"{type_of(given)}, not an object with the columns"))
-                continue
-            if self._is_of_owner(given, number):
+            elif kind := kind_of(given):
+                self._read_shared(number, kind, given)
+            elif self._is_wanted(number, given):
                 yield number, given
 
-    def _is_of_owner(self, given: Record, number: int) -> bool:
-        owner = given.pop("managed_by", None) or self.owner or "api"
+    def _read_shared(self, number: int, kind: str, given: Record) -> None:
+        if self._chosen is not None:
+            self.left_out += 1
+            return
+        try:
+            shared = read_shared(kind, given, self._timezone)
+        except (InvalidPeriodicTask, InvalidSchedule) as error:
+            self._faults.append((number, f"{kind} {given[kind]!r}: {error}"))
+            return
+        if self._is_first(number, kind, shared.name):
+            self._shared.append(shared)
+
+    def _is_wanted(self, number: int, given: Record) -> bool:
+        """Fill in the owner of a line, and return whether its row is to be written."""
+        owner = given.get("managed_by") or self._chosen or OWNER
         if not isinstance(owner, str):
             self._faults.append((number, f"managed_by is {owner!r}, not text"))
-            return False
-        if self.owner is None:
-            self._refuse_code(owner)
-            self.owner = owner
-        if owner == self.owner:
+        elif self._chosen not in (None, owner):
+            self.left_out += 1
+        elif owner.startswith(CODE):
+            self.declared_by_code += 1
+        else:
+            given["managed_by"] = owner
+            self._owners[owner] = None
             return True
-        if not self._chosen:
-            raise InvalidPeriodicTask(
-                f"line {number} is managed by {owner!r}, those before by {self.owner!r}: choose one (managed_by)"
-            )
-        self.left_out += 1
         return False
+
+    def _is_first(self, number: int, what: str, name: str) -> bool:
+        first = self._lines.setdefault((what, name), number)
+        if first != number:
+            self._faults.append((number, f"{name!r} has been on line {first} already"))
+        return first == number
 
     def _compare(self, batch: dict[int, Record]) -> Iterator[Difference]:
         names = [given["name"] for given in batch.values() if _is_name(given.get("name"))]
@@ -173,17 +205,46 @@ class Importer:
             except (InvalidPeriodicTask, InvalidSchedule) as error:
                 self._faults.append((number, f"{name!r}: {error}"))
                 continue
-            if (first := self._lines.setdefault(new["name"], number)) != number:
-                self._faults.append((number, f"{name!r} has been on line {first} already"))
+            if self._is_first(number, TASK, new["name"]):
+                yield from self._difference(number, stored.get(new["name"]), new)
+
+    def _compare_shared(self) -> Iterator[Difference]:
+        """Compare groups and windows, and keep those that differ to be written."""
+        if not self._shared:
+            return
+        stored = {(row.kind, row.name): row.columns for row in map(shared_of, self._operators.shared_rows())}
+        differ = []
+        for shared in self._shared:
+            old = stored.get((shared.kind, shared.name))
+            changes = {
+                column: ((old or {}).get(column), value)
+                for column, value in shared.columns.items()
+                if value != (old or {}).get(column)
+            }
+            if not changes:
+                self.equal += 1
                 continue
-            yield from self._difference(number, stored.get(new["name"]), new)
+            differ.append(shared)
+            yield Difference(shared.name, "changed" if old else "added", changes, shared.kind)
+        self._shared = differ
+
+    def _compare_rest(self) -> Iterator[Difference]:
+        """Find the rows that are not in the file, of each owner whom it names."""
+        if not self._owners:
+            raise InvalidPeriodicTask(
+                f"the file defines nothing of {self._chosen or 'any owner'}: to remove all rows, remove them by name"
+            )
+        for owner in self._owners:
+            names = self._operators.names_of_owner(owner)
+            self._removed[owner] = [name for name in names if (TASK, name) not in self._lines]
+            yield from (Difference(name, "removed") for name in self._removed[owner])
 
     def _difference(self, number: int, old: Record | None, new: Record) -> Iterator[Difference]:
         changes = differences(old or EMPTY, new)
         if not changes:
             self.equal += 1
             return
-        if old is not None and old["managed_by"] != self.owner and not self._take_over:
+        if old is not None and old["managed_by"] != new["managed_by"] and not self._take_over:
             self._faults.append((number, _of_another(new["name"], old["managed_by"])))
             return
         self._records.write(json.dumps(as_written(new)) + "\n")
@@ -194,34 +255,32 @@ class Importer:
     def _defined(self, given: Record, stored_timezone: str | None) -> Record:
         """Check a definition and return it as a record; without a zone of its own it keeps the one that is stored."""
         columns = {column: value for column, value in given.items() if value is not None or column not in READERS}
-        name, task, schedule = (columns.pop(column, None) for column in ("name", "task", "schedule"))
+        name, task, schedule, owner = (
+            columns.pop(column, None) for column in ("name", "task", "schedule", "managed_by")
+        )
         zone = columns.get("timezone") or stored_timezone
         for column in INSTANTS & columns.keys():
             columns[column] = _instant(column, columns[column])
         if schedule is not None and not isinstance(schedule, str):
             raise InvalidPeriodicTask(f"schedule is {schedule!r}, not text")
         definition = define(
-            name, task, schedule, columns, self._settings, zone or self._timezone, managed_by=str(self.owner)
+            name, task, schedule, columns, self._settings, zone or self._timezone, managed_by=str(owner)
         )
         # What has no zone gets its app's, from the first beat that plans it.
         return {**definition.record(), "timezone": zone}
+
+    def _shared_json(self, kind: str) -> str | None:
+        rows = [{"name": shared.name, **shared.columns} for shared in self._shared if shared.kind == kind]
+        return json.dumps(rows) if rows else None
 
     def _refuse_if_wrong(self) -> None:
         if self._faults:
             _refuse([f"line {number}: {fault}" for number, fault in sorted(self._faults)])
 
-    def _refuse_others(self, owners: dict[str, str]) -> None:
-        others = [_of_another(name, owner) for name, owner in owners.items() if owner != self.owner]
+    def _refuse_others(self, wanted: dict[str, str], owners: dict[str, str]) -> None:
+        others = [_of_another(name, owner) for name, owner in owners.items() if owner != wanted[name]]
         if others and not self._take_over:
             _refuse(others)
-
-    @staticmethod
-    def _refuse_code(owner: str | None) -> None:
-        if owner is not None and owner.startswith(CODE):
-            raise InvalidPeriodicTask(
-                f"{owner!r} manages rows from the code of that app, and its beats write them: "
-                "there is nothing to import"
-            )
 
 
 def _refuse(faults: list[str]) -> NoReturn:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
+from celery_pgbeat.declare.columns import read_end
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.postgres.api_queries import ApiQueries, Row
 from celery_pgbeat.suggestions import question
@@ -35,19 +36,31 @@ def trigger(
 
 
 def pause(
-    queries: ApiQueries, names: Iterable[str], reason: str | None, until: datetime | None, missing_ok: bool, joined: Any
+    queries: ApiQueries,
+    names: Iterable[str],
+    reason: str | None,
+    until: datetime | timedelta | None,
+    zone: str,
+    missing_ok: bool,
+    connection: Any,
 ) -> list[str]:
     """Pause these periodic tasks; return the names of those that existed.
+
+    Args:
+        zone: in which a naive `until` is read.
 
     Raises:
         InvalidPeriodicTask: `until` is in the past, by the clock of the database.
     """
-    if until is not None and until <= queries.run("clock", joined)[0]["now"]:
+    end = read_end("until", until, zone)
+    now = queries.run("clock", connection)[0]["now"]
+    at = end["until"] or (now + timedelta(seconds=end["seconds"]) if end["seconds"] is not None else None)
+    if at is not None and at <= now:
         raise InvalidPeriodicTask(
-            f"until is {until.isoformat()}, which is in the past. Give a later time, or none: then the pause lasts "
+            f"until is {at.isoformat()}, which is in the past. Give a later time, or none: then the pause lasts "
             "until it is resumed."
         )
-    rows = run_for(queries, "pause_many", names, missing_ok, joined, reason=reason, until=until)
+    rows = run_for(queries, "pause_many", names, missing_ok, connection, reason=reason, **end)
     return [row["name"] for row in rows]
 
 

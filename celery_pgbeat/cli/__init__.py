@@ -29,7 +29,7 @@ COMMANDS = {
     "upcoming": "List what runs next, or the next runs of one periodic task.",
     "explain": "Explain why a periodic task is, or is not, running now.",
     "jobs": "List the jobs, the latest first.",
-    "job": "Show one job in full.",
+    "job": "Show one job in full, or submit it again.",
     "overdue": "List what is late, and why.",
     "add": "Add a periodic task, or change the columns that differ.",
     "edit": "Change some columns of a periodic task.",
@@ -47,7 +47,7 @@ COMMANDS = {
     "backfills": "List the backfills and their progress.",
     "cancel-backfill": "Cancel a backfill; jobs that it has submitted go on.",
     "export": "Print the definitions, one per line.",
-    "import": "Write the definitions of a file into the table.",
+    "import": "Write the definitions of a file into the tables.",
     "nodes": "List the beats and workers.",
     "top": "Watch beats, workers, jobs and late rows.",
     "doctor": "Look for problems, and print how to fix each.",
@@ -57,7 +57,7 @@ COMMANDS = {
 SECTIONS = {
     "Look": ("list", "show", "upcoming", "explain", "jobs", "job", "overdue"),
     "Define": ("add", "edit", "remove", "validate", "export", "import"),
-    "Run": ("trigger", "retry-job", "pause", "resume", "group", "backfill"),
+    "Run": ("trigger", "pause", "resume", "group", "backfill"),
     "Operate": ("health", "doctor", "nodes", "top"),
     "Set up": ("migrate", "sql", "demo"),
 }
@@ -69,6 +69,7 @@ FLAT_NAMES = {
     "resume-group": "group resume",
     "backfills": "backfill list",
     "cancel-backfill": "backfill cancel",
+    "retry-job": "job retry",
 }
 # What people type who know other programs.
 SYNONYMS = {
@@ -97,7 +98,7 @@ EXIT_CODES = "Exit codes: 0 done, 1 failed or refused, 2 wrong usage or settings
 
 settings = {
     "lazy": COMMANDS,
-    "places": {"group": "command_groups:group", "backfill": "command_groups:backfill"},
+    "places": {name: f"command_groups:{name}" for name in ("job", "group", "backfill")},
     "sections": SECTIONS,
     "hidden": FLAT_NAMES,
     "synonyms": SYNONYMS,

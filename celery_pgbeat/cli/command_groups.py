@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.lazy_group import LazyGroup
 
+Completion = Callable[[click.Context, click.Parameter, str], list[Any]]
 
-class BackfillGroup(LazyGroup):
-    """`backfill NAME ...` is `backfill start NAME ...`, the command from before there was a group."""
+
+class DefaultGroup(LazyGroup):
+    """A group with a command that is meant where none is named: `job ID` is `job show ID`.
+
+    Args:
+        default: that command.
+        completes: what completes its first argument.
+    """
+
+    def __init__(self, *args: Any, default: str, completes: Completion | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._default = default
+        self._completes = completes
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the word `start` before a first word that is no command."""
+        """Put the default command before a first word that is no command."""
         at = self._place_of_the_command(ctx, args)
         if at is not None and args[at] not in self._summaries:
-            args = [*args[:at], "start", *args[at:]]
+            args = [*args[:at], self._default, *args[at:]]
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[click.shell_completion.CompletionItem]:
-        """Return the commands, and the names of periodic tasks."""
-        return [*super().shell_complete(ctx, incomplete), *periodic_task_names(ctx, self.params[0], incomplete)]
+        """Return the commands, and what completes the default one."""
+        more = self._completes(ctx, self.params[0], incomplete) if self._completes else []
+        return [*super().shell_complete(ctx, incomplete), *more]
 
     def _place_of_the_command(self, ctx: click.Context, args: list[str]) -> int | None:
         """Return the place of the first word behind our own options; None if there is none, or help is wanted."""
@@ -59,7 +75,9 @@ def group() -> None:
 
 
 @click.group(
-    cls=BackfillGroup,
+    cls=DefaultGroup,
+    default="start",
+    completes=periodic_task_names,
     lazy={
         "start": "Submit the occurrences of a time range.",
         "list": "List the backfills and their progress.",
@@ -72,4 +90,17 @@ def backfill() -> None:
 
     `backfill NAME SINCE UNTIL` is short for `backfill start NAME SINCE UNTIL`. If a periodic task is called start, list
     or cancel, write `backfill start` before its name.
+    """
+
+
+@click.group(
+    cls=DefaultGroup,
+    default="show",
+    lazy={"show": "Show one job in full.", "retry": "Submit a job that has not succeeded again."},
+    places={"show": "job", "retry": "retry_job"},
+)
+def job() -> None:
+    """Show one job, or submit it again.
+
+    `job ID` is short for `job show ID`. `jobs` lists the jobs.
     """

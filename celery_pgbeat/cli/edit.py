@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from celery_pgbeat.api import PeriodicTask
 
 NOTHING = ("", "null")  # what a column is set to its default by
+ELSEWHERE = {  # columns that another command changes
+    "name": "a row keeps its name; `export`, `import` and `remove` give it another",
+    "managed_by": "`add --take-over` changes it",
+    "enabled": "`pause` and `resume` change it",
+    "paused_until": "`pause --until` changes it",
+    "pause_reason": "`pause --reason` changes it",
+    "next_run_at": "`trigger` starts a job now; SQL may set the column",
+}
 SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -83,7 +91,9 @@ def _read_change(change: str) -> tuple[str, Any]:
     if not sign:
         raise click.BadParameter(f"{change!r} is not COLUMN=VALUE", param_hint="COLUMN=VALUE")
     column = DECLARED.get(name)
-    if column is None or name in ("name", "managed_by"):
+    if name in ELSEWHERE:
+        raise click.BadParameter(f"{name} is not changed by edit: {ELSEWHERE[name]}", param_hint=name)
+    if column is None:
         known = [each for each in DECLARED if each not in ("name", "managed_by")]
         raise click.BadParameter(f"there is no column {name!r} to change{did_you_mean(name, known)}", param_hint=name)
     return name, None if value in NOTHING else _reader(column)(column.name, value)

@@ -8,7 +8,7 @@ import click
 
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.filters import with_like, with_managed_by
-from celery_pgbeat.cli.output import text
+from celery_pgbeat.cli.output import print_json, text
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
 
@@ -16,20 +16,30 @@ from celery_pgbeat.cli.target import Target
 @click.command(cls=ApiCommand)
 @with_managed_by
 @with_like
+@click.option("--json-schema", is_flag=True, help="Print the JSON Schema of a line instead; needs no database.")
 @click.option("--json", "_as_json", is_flag=True, help="No effect: each line is JSON anyway.")
-def export(managed_by: str | None, like: str | None, _as_json: bool) -> None:
+def export(managed_by: str | None, like: str | None, json_schema: bool, _as_json: bool) -> None:
     """Print the definitions in name order, each as one line of JSON, for `import` to read.
 
-    The output has no state: no pauses and no next runs. It leaves out columns that have their default. It contains the
-    arguments of sensitive rows. An export blocks no other session; it reads pages of 1,000 rows, one after the other.
+    First come the groups with a limit and the named blackout windows, unless you choose an owner or names. The output
+    has no state: no pauses and no next runs. It leaves out columns that have their default. It contains the arguments
+    of sensitive rows. An export blocks no other session; it reads pages of 1,000 rows, one after the other.
     Exit code 0; 1 if a row has JSON that cannot be read: stderr names that row, and all others are exported.
     """
     from celery_pgbeat.api.exchange import line_of
+    from celery_pgbeat.api.line_schema import line_schema
+    from celery_pgbeat.api.shared_lines import shared_of
     from celery_pgbeat.errors import InvalidPeriodicTask
 
+    if json_schema:
+        print_json(line_schema())
+        return
     failed = False
     progress = Progress("definitions exported", silent=sys.stdout.isatty())
-    for done, row in enumerate(Target.current().operators().all_tasks(managed_by=managed_by, pattern=like), 1):
+    operators = Target.current().operators()
+    for row in operators.shared_rows() if managed_by is None and like is None else ():
+        click.echo(shared_of(row).line)
+    for done, row in enumerate(operators.all_tasks(managed_by=managed_by, pattern=like), 1):
         progress(done)
         try:
             click.echo(line_of(row))

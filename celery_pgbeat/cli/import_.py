@@ -23,20 +23,19 @@ KINDS = ("added", "changed", "removed")
 @click.command("import", cls=ApiCommand)
 @click.argument("file", type=click.File(encoding="utf-8-sig", errors="surrogateescape"))
 @click.option("--dry-run", is_flag=True, help="Show what differs; write nothing.")
-@click.option(
-    "--managed-by", metavar="OWNER", help="Only this owner's lines and rows; default: the owner that all lines name."
-)
-@click.option("--take-over", is_flag=True, help="Change rows of other owners too; they become this owner's.")
-@click.option("--prune", is_flag=True, help="Remove the owner's rows that are not in the file.")
+@click.option("--managed-by", metavar="OWNER", help="Only this owner's lines and rows; lines without an owner get it.")
+@click.option("--take-over", is_flag=True, help="Change rows of other owners too; they become the line's owner's.")
+@click.option("--prune", is_flag=True, help="Remove the rows that are not in FILE, of each owner in it.")
 @with_yes
 @as_json
 def import_(
     file: TextIO, dry_run: bool, managed_by: str | None, take_over: bool, prune: bool, yes: bool, as_json: bool
 ) -> None:
-    """Write the definitions of FILE (- for stdin) into the table. FILE is as `export` prints it.
+    """Write the definitions of FILE (- for stdin) into the tables. FILE is as `export` prints it.
 
     The command first shows what differs, column by column: + new, ~ changed, - removed. Then it writes all of it in one
-    transaction, or nothing. Pauses, next runs and jobs stay. A line without a timezone keeps that of the row.
+    transaction, or nothing. Pauses, next runs and jobs stay. A line without a timezone keeps that of the row. A line
+    without managed_by is managed by api. Rows that code declares are left out: the beats of that app write them.
 
     Exit codes: 0 done, or nothing to do; 1 a line is wrong, or a row has another owner, and nothing was written.
     """
@@ -57,16 +56,19 @@ def import_(
     if as_json:
         print_json(
             {
-                "managed_by": importer.owner,
                 "applied": applied,
                 "equal": importer.equal,
                 "left_out": importer.left_out,
+                "declared_by_code": importer.declared_by_code,
                 "differences": found,
             }
         )
         return
     if importer.left_out:
-        click.echo(f"Left out: {number(importer.left_out, 'line')} of other owners than {importer.owner!r}.", err=True)
+        click.echo(f"Left out: {number(importer.left_out, 'line')} that {managed_by!r} does not own.", err=True)
+    if importer.declared_by_code:
+        lines = number(importer.declared_by_code, "line")
+        click.echo(f"Left out: {lines} of rows that code declares; the beats of its app write them.", err=True)
     click.echo(f"{summary}{'' if applied or not counts else '; nothing was written'}.")
 
 
@@ -81,10 +83,21 @@ def _compare(importer: Importer, file: TextIO, as_json: bool) -> tuple[Counter[s
             kept.append(_as_dict(difference))
         else:
             progress.clear()
-            print_difference(difference.name, difference.kind, difference.columns)
+            print_difference(_name(difference), difference.kind, difference.columns)
     progress.clear()
     return counts, kept
 
 
 def _as_dict(difference: Difference) -> dict[str, Any]:
-    return {"name": difference.name, "kind": difference.kind, "columns": columns_as_dict(difference.columns)}
+    return {
+        "what": difference.what,
+        "name": difference.name,
+        "kind": difference.kind,
+        "columns": columns_as_dict(difference.columns),
+    }
+
+
+def _name(difference: Difference) -> str:
+    from celery_pgbeat.api.shared_lines import COLUMNS
+
+    return f"{difference.what} {difference.name}" if difference.what in COLUMNS else difference.name

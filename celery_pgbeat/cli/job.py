@@ -1,4 +1,4 @@
-"""`job`: one job in full."""
+"""`job show`: one job in full."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from celery_pgbeat.cli.times import duration, from_now, instant, with_utc
 SHOWN = 5  # ids that an error names
 
 
-@click.command(cls=ApiCommand)
+@click.command("show", cls=ApiCommand)
 @click.argument("id", type=IdBeginning(), metavar="ID")
 @with_utc
 @as_json

@@ -1,4 +1,4 @@
-"""`retry-job`: submit a job that has not succeeded again."""
+"""`job retry`: submit a job that has not succeeded again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from celery_pgbeat.cli.waiting import report, with_wait
 ARGUMENTS = {"job": "the arguments of that job", "periodic task": "the arguments that the periodic task has now"}
 
 
-@click.command("retry-job", cls=ApiCommand)
+@click.command("retry", cls=ApiCommand)
 @click.argument("id", metavar="ID", type=click.UUID)
 @click.option("--force", is_flag=True, help="Start it even while another job of its periodic task is not final.")
 @with_wait

@@ -211,8 +211,12 @@ def _run_time(field: str, value: Any) -> timedelta | float:
     return float(share.group(1)) / 100
 
 
-def _windows(field: str, value: Any) -> tuple[str, ...]:
-    """Return the texts of blackout windows; they are parsed once the row's zone is known."""
+def read_windows(field: str, value: Any) -> tuple[str, ...]:
+    """Return the texts of blackout windows; whether they can be parsed is known once there is a zone.
+
+    Raises:
+        InvalidPeriodicTask: they are no texts, too many or too long.
+    """
     texts = (value,) if isinstance(value, str) else value
     if isinstance(texts, bytes) or not isinstance(texts, Sequence):
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}, neither text nor a list of texts")
@@ -235,7 +239,7 @@ SPECIAL: dict[str, Callable[[str, Any], Any]] = {
     "options": read_options,
     "timezone": _timezone,
     "max_run_time": _run_time,
-    "blackout": _windows,
+    "blackout": read_windows,
     "group_name": read_group_name,
 }
 BY_TYPE: dict[Any, Callable[[str, Any], Any]] = {

@@ -144,6 +144,18 @@ class AdminQueries:
         """Declare periodic tasks, each a record as JSON text; return how many were new or differed."""
         return len(self._run("schedule", connection, definitions=f"[{','.join(records)}]", running_first=[]))
 
+    def shared_rows(self) -> list[Row]:
+        """Read the groups with a limit and the named windows, in the order of an export."""
+        return self._run("shared_rows")
+
+    def write_groups(self, groups: str, connection: Any) -> None:
+        """Set the limits of groups, given as a JSON array of objects."""
+        self._run("write_groups", connection, groups=groups)
+
+    def write_windows(self, windows: str, connection: Any) -> None:
+        """Set named windows, given as a JSON array of objects."""
+        self._run("write_windows", connection, windows=windows)
+
     def remove(self, names: Collection[str], managed_by: str, connection: Any) -> list[str]:
         """Remove periodic tasks of this owner; return the names of those that existed."""
         rows = self._run("remove", connection, names=list(names), managed_by=managed_by)

@@ -18,6 +18,8 @@ A text has them as tokens, so that a column is one line in `celery_pgbeat/column
     {free_texts}             the texts without effect, where they differ from `stored`, as rows of a VALUES list
     {short_texts}            a call of not_a_short_text() for each of them
     {column_comments}        a `comment on column` for each column
+    {shown}                  the columns of the view `task`
+    {shown_comments}         a `comment on column` for each of those
 """
 
 from __future__ import annotations
@@ -45,6 +47,10 @@ LISTS: dict[str, list[str]] = {
     "insert_by_author": [column.name for column in ALL if column.author == "insert and update"],
     "update_by_author": [column.name for column in ALL if column.author != "nothing"],
     "select_by_reader": [column.name for column in ALL if not column.hidden],
+    "shown": [
+        *("name", "schedule", "timezone", "next_run_at", "last_run_at", "enabled", "pause_reason", "paused_until"),
+        *("problem", "task", "queue", "group_name", "overlap", "catchup", "managed_by"),
+    ],
 }
 LIST = re.compile(rf"\{{(?:(\w+)\.)?({'|'.join(LISTS)})(?: = (\w+))?\}}")
 
@@ -79,7 +85,8 @@ def _tokens() -> dict[str, str]:
         "{column_checks}": ",\n        ".join(filter(None, map(_check, DECLARED.values()))),
         "{free_texts}": ", ".join(f"({arguments})" for arguments in texts),
         "{short_texts}": ",\n        ".join(f"{{schema}}.not_a_short_text({arguments})" for arguments in texts),
-        "{column_comments}": "\n".join(map(_comment, ALL)),
+        "{column_comments}": "\n".join(_comment("periodic_task", column) for column in ALL),
+        "{shown_comments}": "\n".join(_comment("task", PUBLIC[name]) for name in LISTS["shown"]),
     }
 
 
@@ -119,6 +126,6 @@ def _parameter(column: Column) -> str:
     return f"{column.name} {column.sql_type} default {shown}"
 
 
-def _comment(column: Column) -> str:
+def _comment(relation: str, column: Column) -> str:
     said = column.comment.replace("'", "''")
-    return f"comment on column {{schema}}.periodic_task.{column.name} is\n    '{said}';"
+    return f"comment on column {{schema}}.{relation}.{column.name} is\n    '{said}';"

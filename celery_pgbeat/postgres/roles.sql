@@ -111,8 +111,7 @@ grant update (last_seen_at) on {schema}.node to {worker};
 grant select on {schema}.periodic_task, {schema}.periodic_task_state, {schema}.active_job, {schema}.finished_job,
     {schema}.node, {schema}.stopped_beat, {schema}.blackout, {schema}.task_group, {schema}.declaration,
     {schema}.declaration_in_force, {schema}.alert, {schema}.refused_declaration, {schema}.app, {schema}.backfill,
-    {schema}.job, {schema}.upcoming,
-    {schema}.status, {schema}.overdue to {author};
+    {schema}.job, {schema}.upcoming, {schema}.task, {schema}.status, {schema}.overdue to {author};
 grant insert ({insert_by_author}),
     update ({update_by_author}),
     delete
@@ -138,7 +137,7 @@ grant select (
 grant select on {schema}.periodic_task_state, {schema}.node, {schema}.stopped_beat, {schema}.blackout,
     {schema}.task_group, {schema}.declaration, {schema}.declaration_in_force, {schema}.alert,
     {schema}.refused_declaration, {schema}.app, {schema}.backfill to {reader};
-grant select on {schema}.job, {schema}.upcoming, {schema}.status, {schema}.overdue to {reader};
+grant select on {schema}.job, {schema}.upcoming, {schema}.task, {schema}.status, {schema}.overdue to {reader};
 
 -- A function has the rights of its caller, so all may call it; those that have the rights of the owner follow below.
 do $$

@@ -75,7 +75,7 @@ def _module(module: Any, names: tuple[str, ...] | list[str]) -> Iterator[str]:
 
 def _class(kind: type, instance: str) -> Iterator[str]:
     """Describe a class: how it is made, unless it is what a call returns, its fields, and its own methods."""
-    if "__init__" in vars(kind) and not is_dataclass(kind):
+    if "__init__" in {name for one in _ours(kind) for name in vars(one)} and not is_dataclass(kind):
         yield f"```\n{_signature(kind.__name__, kind.__init__)}\n```\n\n"  # type: ignore[misc]
     yield from _body(kind)
     if is_dataclass(kind):
@@ -90,8 +90,12 @@ def _class(kind: type, instance: str) -> Iterator[str]:
 
 def _members(kind: type) -> dict[str, Any]:
     """Return what the class and its parents in this package have, under public names."""
-    ours = (one for one in reversed(kind.__mro__) if one.__module__.startswith("celery_pgbeat"))
-    return {name: member for one in ours for name, member in vars(one).items() if not name.startswith("_")}
+    return {name: member for one in _ours(kind) for name, member in vars(one).items() if not name.startswith("_")}
+
+
+def _ours(kind: type) -> list[type]:
+    """Return the class and its parents in this package, the parents first."""
+    return [one for one in reversed(kind.__mro__) if one.__module__.startswith("celery_pgbeat")]
 
 
 def _function(function: Callable[..., Any], name: str = "") -> Iterator[str]:

@@ -160,11 +160,11 @@ SHAPES: dict[str, Any] = {
     "backfills": [BACKFILL],
     "cancel-backfill": BACKFILL,
     "import": {
-        "managed_by": maybe(str),
         "applied": bool,
         "equal": int,
         "left_out": int,
-        "differences": [{"name": str, "kind": str, "columns": CHANGES}],
+        "declared_by_code": int,
+        "differences": [{"what": str, "name": str, "kind": str, "columns": CHANGES}],
     },
     "nodes": [NODE],
     "top": {

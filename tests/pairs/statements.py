@@ -169,7 +169,7 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
         "trigger, force": ("trigger", {"name": NAME, "force": True, "args": None, "kwargs": None}),
         "pause": ("pause", {"name": NAME, "reason": None, "until": None, "seconds": None}),
         "resume": ("resume", {"name": NAME}),
-        "pause_many": ("pause_many", {"names": [NAME], "reason": None, "until": None}),
+        "pause_many": ("pause_many", {"names": [NAME], "reason": None, "until": None, "seconds": None}),
         "resume_many": ("resume_many", {"names": [NAME]}),
         "unschedule_many": ("unschedule_many", {"names": [NAME]}),
         "cancel": ("cancel", {"name": NAME, "reason": "its job wished so", "by": "job"}),

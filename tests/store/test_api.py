@@ -525,7 +525,7 @@ def test_nodes_and_health_tell_which_beats_live_and_how_long_a_row_waits(beat: P
 
 
 def test_an_export_has_a_line_for_each_definition_of_every_page(beat: PgBeat, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("celery_pgbeat.api.client.PAGE", 2)
+    monkeypatch.setattr("celery_pgbeat.api.methods.operations.PAGE", 2)
     beat.schedule_many({"name": f"row-{number}", "task": "t", "args": [number]} for number in range(5))
     beat.schedule("other", "t", every("1m"), managed_by="ops", max_run_time="30m")
 

@@ -121,6 +121,11 @@ def examples() -> Iterator[doctest.DocTest]:
         celery_pgbeat.api.backfills,
         celery_pgbeat.api.client,
         celery_pgbeat.api.groups,
+        celery_pgbeat.api.methods.backfills,
+        celery_pgbeat.api.methods.groups,
+        celery_pgbeat.api.methods.jobs,
+        celery_pgbeat.api.methods.operations,
+        celery_pgbeat.api.methods.tasks,
         celery_pgbeat.declare.call,
         celery_pgbeat.declare.timing,
     ):

@@ -97,7 +97,7 @@ def test_every_method_works_on_asyncpg(beat: PgBeat) -> None:
         assert [made] == beat.backfills("x", "running", id=made.id, connection=sync)
         assert "cancelled" == beat.cancel_backfill(made.id, connection=sync).state
         assert ([], 0) == (beat.nodes(connection=sync), beat.health(connection=sync).beats)
-        assert 1 == len(list(beat.export(connection=sync)))
+        assert 1 == len(list(beat.export(like="x", connection=sync)))
         assert beat.unschedule("x", connection=sync)
 
     async def use(session: AsyncSession) -> None:

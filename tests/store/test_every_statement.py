@@ -92,6 +92,8 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("backfill_history", {"after": NOW}),
     ("upcoming", {"after": None}),
     ("pause snooze", {"until": None}),
+    ("write_groups", {"groups": '[{"name": "reports", "max_active": 2}]'}),
+    ("write_windows", {"windows": '[{"name": "night", "windows": ["cron: 0 0 * * * PT5H"]}]'}),
     ("confirm refuse give_back postpone_jobs skip finish_eager", {"jobs": [PENDING]}),
     ("update", {"changes": '{"queue": "other"}'}),
     ("limit_group pause_group resume_group", {"name": "g"}),

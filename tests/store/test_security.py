@@ -186,6 +186,7 @@ ALLOWED = {
         "update pgbeat.periodic_task set timezone = 'UTC' where name = 'nightly'; "
         "select pgbeat.backfill('nightly', date '2026-05-01', date '2026-05-31')",
         "select pgbeat.unschedule('nightly')",
+        "select * from pgbeat.task",
         "select * from pgbeat.job, pgbeat.status, pgbeat.overdue, pgbeat.upcoming, pgbeat.node, pgbeat.backfill",
     ],
     "reader": [

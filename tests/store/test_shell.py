@@ -418,13 +418,87 @@ def test_what_is_exported_is_imported_as_it_was(run: Run, session: Session, tmp_
     ) == lines.read_text().splitlines()[0]
     assert '"end_at": "2100-01-01T00:00:00+00:00"' in done(run("export", "--managed-by", "sql"))
     assert "b" == json.loads(done(run("export", "--like", "b%")))["name"]
-    for owner in ("api", "sql"):
-        assert "0 added, 0 changed, 0 removed" in run("import", str(lines), "--managed-by", owner).stdout
+    assert "0 added, 0 changed, 0 removed" in done(run("import", str(lines)))
     assert before == session.rows("select * from pgbeat.periodic_task order by name")
     session.rows("delete from pgbeat.periodic_task")
-    for owner in ("api", "sql"):
-        run("import", str(lines), "--managed-by", owner)
+    assert "3 added" in done(run("import", str(lines)))
     assert lines.read_text() == done(run("export"))
+
+
+def test_an_export_of_any_owners_with_groups_and_windows_is_imported_into_an_empty_schema(
+    run: Run, session: Session
+) -> None:
+    for owner in ("api", "sql", "ops"):
+        session.insert(f"of {owner}", schedule="every 1h", managed_by=owner, group_name="reports")
+    session.insert("of code", schedule="every 1h", managed_by="code:shop")
+    session.rows("insert into pgbeat.blackout values ('night', array['cron: 0 0 * * * PT5H'], 'Europe/Berlin')")
+    session.rows("update pgbeat.periodic_task set blackout = array['window: night'] where name = 'of api'")
+    done(run("limit-group", "reports", "2"))
+    done(run("pause-group", "reports"))
+    session.rows("insert into pgbeat.task_group (name, paused) values ('only paused', true)")
+    lines = done(run("export"))
+    tables = ("periodic_task", "blackout", "task_group")
+
+    assert "0 added, 0 changed, 0 removed, 5 equal" in run("import", "-", input=lines).stdout
+    for table in tables:
+        session.rows(f"delete from pgbeat.{table}")
+    restored = run("import", "-", input=lines)
+
+    assert [
+        '{"group": "reports", "max_active": 2}',
+        '{"window": "night", "windows": ["cron: 0 0 * * * PT5H"], "timezone": "Europe/Berlin"}',
+    ] == lines.splitlines()[:2]
+    assert "Left out: 1 line of rows that code declares; the beats of its app write them.\n" == restored.stderr
+    assert "+ group reports\n    max_active: 2\n" in restored.stdout
+    assert "+ window night\n" in restored.stdout
+    assert [line for line in lines.splitlines() if "code:shop" not in line] == done(run("export")).splitlines()
+    assert '{"name": "of api"' == done(run("export", "--like", "of a*"))[:17]
+
+
+def test_a_group_or_window_of_a_file_replaces_the_one_in_the_table(run: Run, session: Session) -> None:
+    session.insert("a report", group_name="reports")
+    done(run("limit-group", "reports", "2"))
+    done(run("pause-group", "reports", "--reason", "stocktaking"))
+    session.rows("insert into pgbeat.blackout values ('night', array['cron: 0 0 * * * PT5H'])")
+    changed = '{"group": "reports", "max_active": 5}\n{"window": "night", "windows": [], "timezone": "Asia/Tokyo"}\n'
+
+    shown = run("import", "-", input=changed).stdout
+    left = run("import", "-", "--managed-by", "api", input='{"group": "reports", "max_active": 9}\n')
+
+    assert (
+        "~ group reports\n    max_active: 2 -> 5\n"
+        '~ window night\n    windows: ["cron: 0 0 * * * PT5H"] -> []\n    timezone: nothing -> Asia/Tokyo\n'
+        "0 added, 2 changed, 0 removed, 0 equal.\n"
+    ) == shown
+    assert "Left out: 1 line that 'api' does not own.\n" == left.stderr
+    assert [(5, True, "stocktaking")] == [
+        tuple(row.values()) for row in session.rows("select max_active, paused, pause_reason from pgbeat.task_group")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ('{"group": "g", "max_active": 0}', "group 'g': max_active is 0, not at least 1"),
+        ('{"group": "g", "max_activ": 1}', "no column 'max_activ'. Did you mean 'max_active'?"),
+        ('{"group": 7}', "group 7: group is 7, not text"),
+        ('{"window": "w"}', "window 'w': windows is None, not a list of texts"),
+        ('{"window": "w", "windows": [1]}', "window 'w': windows[0] is 1, not text"),
+        ('{"window": "w", "windows": ["cron: 0 25 * * * PT1H"]}', "hour 25 is not in 0-23"),
+        ('{"window": "w", "windows": ["window: other"]}', "there is no blackout window named 'other'"),
+        ('{"window": "w", "windows": [], "timezone": "Mars"}', "Mars"),
+        ('{"group": "g"}\n{"group": "g"}', "line 2: 'g' has been on line 1 already"),
+        ('{"name": "x", "task": "y", "group": "g"}', "there is no column 'group'. Did you mean 'group_name'?"),
+    ],
+)
+def test_a_wrong_group_or_window_of_a_file_is_refused_with_its_line(
+    run: Run, session: Session, line: str, fault: str
+) -> None:
+    result = run("import", "-", input=line)
+
+    assert (1, True) == (result.exit_code, "nothing is imported:\n  line " in result.stderr)
+    assert fault in result.stderr
+    assert 0 == session.value("select count(*) from pgbeat.task_group")
 
 
 def test_a_row_that_cannot_be_read_is_shown_so_and_hides_no_other(run: Run, session: Session) -> None:
@@ -499,22 +573,35 @@ def test_a_file_with_anything_wrong_changes_nothing_and_all_of_it_is_named(run: 
     assert 1 == session.value("select count(*) from pgbeat.periodic_task")
 
 
-def test_an_import_keeps_to_one_owner(run: Run, session: Session) -> None:
+def test_an_import_leaves_the_rows_of_other_owners_as_they_are(run: Run, session: Session) -> None:
     session.insert("other", schedule="every 1h")
+    session.insert("old", schedule="every 1h", managed_by="ops")
     two = '{"name": "a", "task": "x", "managed_by": "api"}\n{"name": "b", "task": "x", "managed_by": "ops"}\n'
 
-    undecided = run("import", "-", input=two)
     one = run("import", "-", "--managed-by", "ops", "--prune", input=two)
+    refused = run("import", "-", input='{"name": "other", "task": "x", "managed_by": "ops"}\n')
     taken = run("import", "-", "--take-over", input='{"name": "other", "task": "x", "managed_by": "ops"}\n')
-    code = run("import", "-", input='{"name": "c", "task": "x", "managed_by": "code:shop"}\n')
+    code = run("import", "-", "--managed-by", "code:shop", input=two)
     nothing = run("import", "-", "--managed-by", "ops", "--prune", input=two.splitlines()[0])
 
-    assert (1, True) == (undecided.exit_code, "choose one (managed_by)" in undecided.stderr)
-    assert (0, "Left out: 1 line of other owners than 'ops'.\n") == (one.exit_code, one.stderr)
+    assert (0, "Left out: 1 line that 'ops' does not own.\n") == (one.exit_code, one.stderr)
+    assert "- old\n" in one.stdout
+    assert (1, True) == (refused.exit_code, "'other' is managed by 'sql'" in refused.stderr)
     assert (0, True) == (taken.exit_code, "managed_by: sql -> ops" in taken.stdout)
     assert (1, True) == (code.exit_code, "from the code of that app" in code.stderr)
     assert (1, True) == (nothing.exit_code, "the file defines nothing of ops" in nothing.stderr)
     assert ["b", "other"] == [row["name"] for row in session.rows("select name from pgbeat.periodic_task order by 1")]
+
+
+def test_prune_removes_what_is_missing_of_each_owner_in_the_file_and_of_no_other(run: Run, session: Session) -> None:
+    for owner in ("api", "ops", "sql", "code:shop"):
+        session.insert(f"old {owner}", schedule="every 1h", managed_by=owner)
+    two = '{"name": "a", "task": "x"}\n{"name": "b", "task": "x", "managed_by": "ops"}\n'
+
+    run("import", "-", "--prune", input=two + '{"name": "c", "task": "x", "managed_by": "code:shop"}\n')
+
+    left = [row["name"] for row in session.rows("select name from pgbeat.periodic_task order by 1")]
+    assert ["a", "b", "old code:shop", "old sql"] == left
 
 
 def test_a_file_may_begin_with_a_byte_order_mark_but_must_be_text(run: Run, session: Session, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import confirmation, main
-from celery_pgbeat.errors import GroupInUse, UnknownGroup, UnknownPeriodicTask
+from celery_pgbeat.errors import GroupInUse, InvalidPeriodicTask, UnknownGroup, UnknownPeriodicTask
 from celery_pgbeat.postgres.engine import normalise_url
 from tests.harness.session import Session
 
@@ -206,6 +206,11 @@ def test_like_takes_stars_as_well(run: Run, rows: Session) -> None:
 def test_many_are_paused_resumed_triggered_and_removed_in_python(beat: PgBeat, rows: Session) -> None:
     assert ["mail-1", "report-1"] == beat.pause_many(["report-1", "mail-1", "mail-1"], "why", datetime(2100, 1, 1))
     assert datetime(2100, 1, 1, tzinfo=timezone.utc) == beat.get("mail-1").paused_until
+    assert ["mail-1"] == beat.pause_many(["mail-1"], until=timedelta(hours=2))
+    left = rows.value("select paused_until - pgbeat.now() from pgbeat.periodic_task where name = 'mail-1'")
+    assert timedelta(hours=1, minutes=59) < left <= timedelta(hours=2)
+    with pytest.raises(InvalidPeriodicTask, match="which is in the past"):
+        beat.pause_many(["mail-1"], until=timedelta(hours=-2))
     assert ["mail-1"] == beat.resume_many(name for name in ("mail-1",))
     jobs = beat.trigger_many(ALL)
     assert sorted(ALL) == list(jobs)

@@ -1,4 +1,4 @@
-"""`trigger --wait`, `retry-job` and `jobs --follow` on a real database; the test does what beats and workers would."""
+"""`trigger --wait`, `job retry` and `jobs --follow` on a real database; the test does what beats and workers would."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_without_a_beat_a_warning_comes_before_the_wait(
     assert (0, True) == (result.exit_code, result.stderr.startswith("Warning: No beat is alive"))
 
 
-# --- retry-job
+# --- job retry
 
 
 def test_a_retry_says_whose_arguments_the_new_job_has(
@@ -179,11 +179,11 @@ def test_a_retry_says_whose_arguments_the_new_job_has(
     job = beat.trigger("nightly", args=[2])
     ended(session, "failed")
 
-    own = run("retry-job", str(job))
+    own = run("job", "retry", str(job))
     ended(session, "failed")
     session.rows("update pgbeat.finished_job set origin = 'schedule', arguments = null")
     meanwhile(waiting, [lambda: ended(session)])
-    rows = run("retry-job", str(job), "--wait")
+    rows = run("job", "retry", str(job), "--wait")
 
     last, before, _ = (str(found.id) for found in beat.jobs())
     assert f"Retried 'nightly': job {before}, with the arguments of that job\n" == own.stdout
@@ -197,8 +197,8 @@ def test_a_job_that_cannot_be_retried_is_said(run: Run, beat: PgBeat) -> None:
     job = beat.trigger("nightly")
     unknown = "00000000-0000-0000-0000-000000000007"
 
-    going = run("retry-job", str(job))
-    missing = run("retry-job", unknown)
+    going = run("job", "retry", str(job))
+    missing = run("job", "retry", unknown)
 
     assert (1, f"Error: Job {job} of 'nightly' is pending, not final: wait for its end\n") == (
         going.exit_code,
@@ -208,7 +208,7 @@ def test_a_job_that_cannot_be_retried_is_said(run: Run, beat: PgBeat) -> None:
         missing.exit_code,
         missing.stderr,
     )
-    assert 2 == run("retry-job", "x").exit_code
+    assert 2 == run("job", "retry", "x").exit_code
 
 
 # --- jobs --follow

@@ -221,6 +221,8 @@ def test_the_shell_says_that_code_declares_the_row(run: Run, beat: PgBeat) -> No
         ("sensitive=perhaps", "'perhaps' is not true or false"),
         ("max_runs=many", "'many' is not a whole number"),
         ("start_at=soon", "'soon'"),
+        ("enabled=false", "enabled is not changed by edit: `pause` and `resume` change it"),
+        ("managed_by=ops", "managed_by is not changed by edit: `add --take-over` changes it"),
     ],
 )
 def test_what_the_shell_cannot_read_is_a_wrong_usage(run: Run, beat: PgBeat, change: str, message: str) -> None:

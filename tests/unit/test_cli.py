@@ -149,7 +149,8 @@ def test_the_help_loads_no_command() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *(name for name in COMMANDS if name not in ("demo", "group", "backfill")),
+        *(name for name in COMMANDS if name not in ("demo", "job", "group", "backfill")),
+        *(f"job {name}" for name in ("show", "retry")),
         *(f"group {name}" for name in ("list", "limit", "pause", "resume", "remove")),
         *(f"backfill {name}" for name in ("start", "list", "cancel")),
     ],

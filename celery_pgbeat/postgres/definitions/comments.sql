@@ -6,7 +6,7 @@ do $$
 begin
     if pg_has_role((select nspowner from pg_namespace where nspname = {channel}), 'usage') then
         comment on schema {schema} is
-            'celery-pgbeat: periodic tasks for Celery. Write the table periodic_task, read the views job, status, upcoming and overdue, call functions such as pause() and explain(). Do not use what is called internal.';
+            'celery-pgbeat: periodic tasks for Celery. Write the table periodic_task, read the views task, job, status, upcoming and overdue, call functions such as pause() and explain(). Do not use what is called internal.';
     end if;
 end
 $$;
@@ -36,6 +36,10 @@ comment on view {schema}.upcoming is 'When each periodic task is due next; witho
 comment on column {schema}.upcoming.name is 'The name of the periodic task.';
 comment on column {schema}.upcoming.next_run_at is 'When it is due, with jitter and deferral.';
 comment on column {schema}.upcoming.planned_for is 'The occurrence behind it, the job''s scheduled_for; NULL when SQL set next_run_at itself.';
+
+comment on view {schema}.task is
+    'The periodic tasks with the columns that people look at. Write to the table periodic_task; the view status has the state of each.';
+{shown_comments}
 
 comment on view {schema}.status is 'The state of each periodic task.';
 comment on column {schema}.status.name is 'The name of the periodic task.';

@@ -1,4 +1,4 @@
--- The present state, for people: the views `status` and `overdue`, and explain().
+-- The present state, for people: the views `task`, `status` and `overdue`, and explain().
 --
 -- All of it is read from the tables and now() alone: it must be right when every beat is dead. So where a beat would
 -- use a setting, this uses what the row has (the lease of its last mark), else the default.
@@ -460,6 +460,10 @@ $$;
 
 -- The state of each periodic task. Each row looks up its jobs by its own name, so that a page of a million rows is as
 -- fast as one of a hundred. Failures are counted only if the last job did not succeed.
+-- The columns of a periodic task that people look at, without what beats and triggers write for themselves.
+create or replace view {schema}.task as
+select {shown} from {schema}.periodic_task;
+
 create or replace view {schema}.status as
 select stored.name,
     {schema}.state_in_words(stored, active.job) as state,

@@ -1,8 +1,8 @@
--- Pause periodic tasks, until a time or until they are resumed; returns the names of those that existed.
+-- Pause periodic tasks, until a time, for a span of seconds, or until they are resumed; returns the names of those
+-- that existed.
 --
--- All or none. In name order, as everywhere where many rows are written; a row that
--- another transaction has locked is waited for, as pause() does. It writes what pause() writes, in one go: pause() for
--- each row takes six times as long.
+-- All or none. In name order, as everywhere where many rows are written. It waits for a row that another transaction
+-- has locked, as pause() does. It writes what pause() writes, in one go: pause() for each row takes six times as long.
 with held as materialized (
     select name from {schema}.periodic_task
     where name = any (%(names)s::text[])
@@ -13,7 +13,7 @@ update {schema}.periodic_task as stored
 set enabled = false,
     pause_reason = %(reason)s::text,
     paused_by = session_user,
-    paused_until = %(until)s::timestamptz
+    paused_until = coalesce(%(until)s::timestamptz, {schema}.now() + make_interval(secs => %(seconds)s::float8))
 from held
 where stored.name = held.name
 returning stored.name

@@ -1,0 +1,99 @@
+"""The JSON Schema of a line that `export` prints and `import` reads, made from the table of columns. Pure.
+
+It says what an editor or another program can check: names, types, ranges and the known values. What needs a parser, the
+texts of schedules, windows and zones, is checked by `import --dry-run`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from celery_pgbeat.api.shared_lines import COLUMNS
+from celery_pgbeat.columns import DECLARED, Column
+from celery_pgbeat.declare.columns import LARGEST_INT, LONGEST_NAME, READERS
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+NAME = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME}
+COUNT = {"type": "integer", "minimum": 1, "maximum": LARGEST_INT}
+TEXTS = {"type": "array", "items": {"type": "string"}}
+BY_TYPE: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: COUNT,
+    bool: {"type": "boolean"},
+    datetime: {"type": "string", "format": "date-time"},
+    timedelta: {"type": ["string", "number"], "examples": ["1h30m", 5400]},
+    list[str]: TEXTS,
+    list[Any]: {"type": "array"},
+    dict[str, Any]: {"type": "object"},
+}
+SPECIAL: dict[str, dict[str, Any]] = {
+    "name": NAME,
+    "group_name": NAME,
+    "priority": {"type": "integer", "minimum": 0, "maximum": 255},
+    "blackout": {"type": ["string", "array"], "items": TEXTS["items"]},
+}
+
+
+def line_schema() -> dict[str, Any]:
+    """Return the schema, in JSON Schema 2020-12.
+
+    Example:
+        >>> line_schema()["$defs"]["periodic task"]["required"]
+        ['name', 'task']
+    """
+    defined = {
+        "periodic task": _object(
+            {name: _described(column) for name, column in DECLARED.items()},
+            ["name", "task"],
+            "A periodic task. A column that is left out has its default.",
+        ),
+        "group": _object(
+            {"group": NAME, "max_active": _or_null({**COUNT, "description": "How many of its jobs may be under way."})},
+            ["group"],
+            "A group with a limit.",
+        ),
+        "window": _object(
+            {
+                "window": NAME,
+                "windows": {**TEXTS, "description": "Each a schedule that opens the window and an ISO 8601 duration."},
+                "timezone": _or_null({"type": "string", "description": DECLARED["timezone"].says}),
+            },
+            ["window", "windows"],
+            "A named blackout window, to which periodic tasks refer as `window: name`.",
+        ),
+    }
+    return {
+        "$schema": DIALECT,
+        "title": "A line of `celery-pgbeat export`",
+        "oneOf": [{"$ref": f"#/$defs/{kind.replace(' ', '%20')}"} for kind in ("periodic task", *COLUMNS)],
+        "$defs": defined,
+    }
+
+
+def _object(properties: dict[str, Any], required: list[str], description: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": description,
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _described(column: Column) -> dict[str, Any]:
+    of_type = SPECIAL.get(column.name) or BY_TYPE[column.type]
+    if column.choices:
+        of_type = {"enum": list(column.choices)}
+    described = {**of_type, "description": column.help}
+    if column.default is not None and column.name in READERS:
+        described["default"] = column.default
+    return described if column.name in ("name", "task") else _or_null(described)
+
+
+def _or_null(described: dict[str, Any]) -> dict[str, Any]:
+    """Allow null, which is read as if the column were left out."""
+    if "enum" in described:
+        return {**described, "enum": [*described["enum"], None]}
+    types = described["type"]
+    return {**described, "type": [*([types] if isinstance(types, str) else types), "null"]}

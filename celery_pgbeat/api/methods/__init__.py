@@ -1,0 +1,1 @@
+"""The methods of `PgBeat`, a module for each subject."""

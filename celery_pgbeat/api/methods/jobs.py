@@ -1,0 +1,145 @@
+"""Jobs: start one, submit one again, read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
+from uuid import UUID
+
+from celery_pgbeat.api import many
+from celery_pgbeat.api.jobs import read_job_id
+from celery_pgbeat.api.methods.connected import Connected
+from celery_pgbeat.api.rows import Job, RetriedJob, read_row
+from celery_pgbeat.choices import JobState
+from celery_pgbeat.declare.columns import read_choice
+from celery_pgbeat.declare.definition import read_arguments
+from celery_pgbeat.errors import UnknownJob
+
+
+class JobMethods(Connected):
+    """What `PgBeat` does with jobs."""
+
+    def trigger(
+        self,
+        name: str,
+        force: bool = False,
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        connection: Any = None,
+    ) -> UUID:
+        """Start a job of a row now, even of a paused one; return the id of the job, which is the Celery task id.
+
+        A beat sends it as soon as the transaction has committed. The next run does not change.
+
+        Args:
+            name: of the row.
+            force: start it even while another job of the row is not final.
+            args: positional arguments of this job alone; None for those of the row.
+            kwargs: keyword arguments of this job alone; None for those of the row.
+            connection: join this transaction.
+
+        Raises:
+            JobInTheWay: a job of the row is not final, and neither `force` nor `overlap = 'allow'` permits two.
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+            InvalidPeriodicTask: an argument is not JSON, or both are too large together.
+
+        Example:
+            >>> job = beat.trigger("nightly", force=True)
+            >>> job = beat.trigger("nightly", force=True, kwargs={"day": "2026-12-24"})
+        """
+        texts: tuple[str | None, str | None] = (None, None)
+        if args is not None or kwargs is not None:
+            sensitive = self._row("get", name, connection)["sensitive"]
+            positional, keywords = read_arguments(args or (), kwargs or {}, sensitive)
+            texts = (None if args is None else positional, None if kwargs is None else keywords)
+        (row,) = self._queries.run("trigger", connection, name=name, force=force, args=texts[0], kwargs=texts[1])
+        return UUID(str(row["job"]))
+
+    def trigger_many(
+        self, names: Iterable[str], force: bool = False, *, missing_ok: bool = False, connection: Any = None
+    ) -> Mapping[str, UUID | None]:
+        """Start a job of each of many rows now. Return the id of each job by the name of its row.
+
+        A row with a job that is not final is left out: its id is None. Otherwise all jobs are started or none.
+
+        Args:
+            names: of the rows.
+            force: start them even while another job of the row is not final.
+            missing_ok: leave out the names that do not exist, instead of an error.
+            connection: join this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+
+        Example:
+            >>> beat.trigger_many(["nightly"])  # a job of it is not final
+            {'nightly': None}
+        """
+        return many.trigger(self._queries, names, force, missing_ok, connection)
+
+    def retry_job(self, id: UUID | str, force: bool = False, *, connection: Any = None) -> RetriedJob:
+        """Submit a job that has ended without success again, as a new manual job of its row.
+
+        The new job has the arguments of that job where the history has them: of a manual job, and of a lost one that
+        never started. Otherwise it has those that the row has now; `arguments_of` says which. Everything else is as
+        for `trigger`.
+
+        Args:
+            id: of the job.
+            force: start it even while another job of the row is not final.
+            connection: join this transaction.
+
+        Raises:
+            UnknownJob: there is no such job.
+            JobNotRetriable: it is not final, has succeeded, or called another task than the row calls now.
+            JobInTheWay: a job of the row is not final, and neither `force` nor `overlap = 'allow'` permits two.
+            UnknownPeriodicTask: the row was removed.
+
+        Example:
+            >>> [beat.retry_job(job.id).job for job in beat.jobs("nightly", "failed", limit=1)]  # none has failed
+            []
+        """
+        (row,) = self._queries.run("retry_job", connection, id=str(read_job_id(id)), force=force)
+        return RetriedJob(UUID(str(row["job"])), row["periodic_task"], row["arguments_of"])
+
+    def jobs(
+        self, name: str | None = None, state: JobState | None = None, limit: int = 100, *, connection: Any = None
+    ) -> Sequence[Job]:
+        """Read jobs, the latest first.
+
+        Args:
+            name: only jobs of this row.
+            state: only jobs in this state.
+            limit: how many to return at most.
+            connection: read in this transaction.
+
+        Raises:
+            InvalidPeriodicTask: there is no such state; suggests a near one.
+
+        Example:
+            >>> [job.origin for job in beat.jobs("nightly")]
+            ['manual']
+        """
+        if state is not None:
+            read_choice("state", state, get_args(JobState))
+        others = dict.fromkeys(("pattern", "reason", "task", "queue", "since", "until", "before", "before_at"))
+        states = None if state is None else [state]
+        rows = self._queries.run("page_of_jobs", connection, name=name, states=states, limit=limit, **others)
+        return [read_row(Job, row) for row in rows]
+
+    def job(self, id: UUID | str, *, connection: Any = None) -> Job:
+        """Read one job.
+
+        Raises:
+            UnknownJob: there is no such job. Final ones are kept for `pgbeat_retention`.
+
+        Example:
+            >>> beat.job(beat.jobs("nightly", limit=1)[0].id).periodic_task
+            'nightly'
+        """
+        wanted = read_job_id(id)
+        rows = self._queries.run("job", connection, id=str(wanted))
+        if not rows:
+            raise UnknownJob(f"There is no job {wanted}: jobs are kept for pgbeat_retention")
+        return read_row(Job, rows[0])
