@@ -80,8 +80,8 @@ def localised(sentence: Any) -> str:
 
 
 def until_from_now(state: str, now: datetime) -> str:
-    """Return a state that ends at an instant in fewer letters: `paused until …` as `paused for 3 d`."""
-    return UNTIL.sub(lambda found: f"for {span(max(_read(found[1]) - now, timedelta(0)))}", state)
+    """Return a state that ends at an instant in fewer letters: `paused until …` as `paused for 3 d more`."""
+    return UNTIL.sub(lambda found: f"for {span(max(_read(found[1]) - now, timedelta(0)))} more", state)
 
 
 def _read(shown: str) -> datetime:

@@ -80,5 +80,5 @@ def test_short_durations_have_hundredths() -> None:
 def test_a_pause_that_ends_says_in_short_how_long_it_lasts() -> None:
     state = "running, paused until 2026-12-10 03:00:00Z"
 
-    assert "running, paused for 3 d" == until_from_now(state, NOW)
+    assert "running, paused for 3 d more" == until_from_now(state, NOW)
     assert "waiting" == until_from_now("waiting", NOW)
