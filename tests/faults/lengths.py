@@ -9,10 +9,13 @@ import os
 
 import pytest
 
+from tests.harness.cost import slowness
+
 FULL = 60.0  # seconds of a full round, and of a full outage
 SECONDS = float(os.environ.get("PGBEAT_TEST_SECONDS", "6"))  # how long a round under load lasts
 AWAY = float(os.environ.get("PGBEAT_TEST_OUTAGE", "6"))  # how long a server is away
-SLACK = float(os.environ.get("PGBEAT_TEST_SLACK", "4"))  # what bounds of lateness are multiplied by on a slow machine
+SLACK = float(os.environ.get("PGBEAT_TEST_SLACK", "4"))  # what bounds of lateness are multiplied by on a busy machine
+SLOWNESS = min(slowness(), 4.0)  # and, measured once, by how much slower than an ordinary machine this one is
 MARKS = [pytest.mark.slow, pytest.mark.faults, pytest.mark.timeout(900 if SECONDS >= FULL else 180)]
 LEASE = 3  # seconds; of the beats under faults, so that a round sees many of them
 
@@ -24,4 +27,4 @@ def part(full: int, *, least: int = 1) -> int:
 
 def within(seconds: float) -> float:
     """Return a bound of lateness, as this machine can keep it."""
-    return seconds * SLACK
+    return seconds * SLACK * SLOWNESS
