@@ -1,8 +1,8 @@
-"""WHAT NOW: one row and the time -> what to submit, what to record, when next. Pure: no I/O, no clock.
+"""Decides about a row at an instant: what is submitted, what is skipped, when it runs next. Pure: no I/O, no clock.
 
-The store reads rows and carries out decisions; nothing here knows how. The invariant: every occurrence between the
-last one decided and the next run is in exactly one decision, as the job that is sent or as one of the skipped ones,
-which are counted.
+`postgres/` reads the rows, and writes what is decided here. The invariant: every occurrence between the last one
+decided and the next run is in exactly one decision, as the job that is sent or as one of the skipped ones, which are
+counted.
 
 `types.py` has the types, `cached_schedule.py` keeps compiled schedules, `due_times.py` computes when the occurrences of
 a row are due (jitter, windows, bounds), `first.py` plans the first run, `decide.py` decides about a due row,

@@ -1,6 +1,6 @@
 """Which occurrences of a range a backfill submits: those of the current schedule, by their history.
 
-Jitter and blackout windows do not apply: a backfill is for the occurrences of the range, as `trigger` is for now. A
+Jitter and blackout windows do not apply: a backfill is for the occurrences of the range, as `trigger()` is for now. A
 step visits the occurrences in the history that it is given and those that it submits; all others are only counted.
 
 The invariant: each occurrence of the range is decided once, in order; up to `reached` all of them are decided.
@@ -96,12 +96,12 @@ class BackfillRange:
 
     @property
     def begin(self) -> datetime:
-        """The instant after which its occurrences lie."""
+        """The instant after which its occurrences are."""
         return self.due_times.counts_after
 
     @property
     def end(self) -> datetime:
-        """The instant up to which they lie."""
+        """The instant up to which they are, inclusive."""
         assert self.due_times.end_at is not None
         return self.due_times.end_at
 

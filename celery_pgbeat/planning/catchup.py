@@ -1,4 +1,8 @@
-"""Which of the missed occurrences is still sent. Found by halving and counting, not by a walk through millions."""
+"""Which of the missed occurrences is still sent. Found by bisection and counting, not by a walk through millions.
+
+`decide.py` finds out which occurrences are missed. The rules must stay equal to those of `postgres/sql/recover.sql` for
+jobs that were submitted and not sent.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,10 @@ CAUGHT_UP_AT_MOST = 1000  # occurrences that `all` sends after an outage, the ne
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """The occurrences that are late: all from the oldest to the newest, counted."""
+    """The occurrences that are late: all from the oldest to the newest, and their number."""
 
     oldest: datetime
-    since: datetime  # they are counted after this: the oldest, or the definition if SQL set a run before that
+    since: datetime  # `count` is of those after this: the oldest, or the definition if SQL set a run before that
     newest: datetime
     count: int
 
@@ -51,7 +55,7 @@ def _first_of_newest(due_times: DueTimes, oldest: datetime, missed: Missed, limi
     start, newest = max(oldest, missed.since), missed.newest
     if due_times.count(start, newest) < limit:
         return oldest
-    return due_times.turn(start, newest, lambda occurrence: due_times.count(occurrence, newest) >= limit)[1]
+    return due_times.bisect(start, newest, lambda occurrence: due_times.count(occurrence, newest) >= limit)[1]
 
 
 def _first_allowed(due_times: DueTimes, oldest: datetime, newest: datetime) -> datetime | None:

@@ -17,17 +17,20 @@ def decide(row: Due, rules: Rules) -> Decision | Postponed:
     it is due already. Older ones are decided by `catchup`. Nothing starts inside a blackout window, and nothing is sent
     later than the `catchup_window` of the row, if it has one.
 
+    What is too late must stay equal to `postgres/sql/recover.sql`, which decides again about a job that was submitted
+    and not sent.
+
     Raises:
         InvalidSchedule: no run of the row can be planned.
     """
     due_times = due_times_of(row, rules)
     occurrence = occurrence_of(row)
-    # A window may be changed until it closes, so what falls into it is decided then. The same holds for an occurrence
-    # that is decided so late that a window has opened meanwhile.
+    # A window may be changed until it closes, so what falls into it is decided then. So is an occurrence that is
+    # decided so late that a window has opened meanwhile.
     for instant in (row.next_run_at, row.now):
         if (allowed_at := due_times.next_allowed(instant)) > row.now:
             return Postponed(row=row, planned_for=occurrence, next_run_at=allowed_at)
-    by_schedule = row.planned_for is not None  # and not set by SQL
+    by_schedule = row.planned_for is not None  # else SQL has set next_run_at
     starts_at = due_times.with_jitter(occurrence) if by_schedule else row.next_run_at
     if not due_times.defers and due_times.is_blacked_out(starts_at):
         return _dropped_by_window(row, rules, due_times, occurrence)

@@ -51,7 +51,7 @@ class DueTimes:
         return None if self.schedule is None else self.schedule.previous(last + MICROSECOND)
 
     def count(self, after: datetime, until: datetime) -> int:
-        """Return how many occurrences lie in (after, until]."""
+        """Return how many occurrences are in (after, until]."""
         last = until if self.end_at is None else min(until, self.end_at)
         return 0 if self.schedule is None or last <= after else self.schedule.count(after, last)
 
@@ -60,8 +60,8 @@ class DueTimes:
         if not self.jitter:
             return occurrence
         following = self.next_ignoring_bounds(occurrence)
-        room = self.jitter if following is None else min(self.jitter, following - occurrence - MICROSECOND)
-        steps = room // MICROSECOND + 1
+        widest = self.jitter if following is None else min(self.jitter, following - occurrence - MICROSECOND)
+        steps = widest // MICROSECOND + 1
         digest = hashlib.sha256(f"{self.name}\0{occurrence.isoformat()}".encode()).digest()
         return occurrence + int.from_bytes(digest[:8], "big") % steps * MICROSECOND
 
@@ -105,13 +105,13 @@ class DueTimes:
             return oldest
         if self.due_at(newest) < boundary:
             return newest
-        return self.turn(oldest, newest, lambda occurrence: self.due_at(occurrence) < boundary)[0]
+        return self.bisect(oldest, newest, lambda occurrence: self.due_at(occurrence) < boundary)[0]
 
-    def turn(self, low: datetime, high: datetime, holds: Callable[[datetime], bool]) -> tuple[datetime, datetime]:
-        """Return the two neighbouring occurrences between which a condition ends.
+    def bisect(self, low: datetime, high: datetime, is_low: Callable[[datetime], bool]) -> tuple[datetime, datetime]:
+        """Return the two neighbouring occurrences of which the condition is true for the first and false for the other.
 
-        It holds for `low`, not for `high`, and ends once between them. Halving finds the place without a walk through
-        millions of occurrences.
+        It is true for `low`, false for `high`, and changes once between them. Bisection finds the place without a walk
+        through millions of occurrences.
         """
         while (middle := self.last_until(low + (high - low) / 2)) is not None:
             if middle <= low:
@@ -119,7 +119,7 @@ class DueTimes:
                 if step is None or step >= high:
                     break
                 middle = step
-            if holds(middle):
+            if is_low(middle):
                 low = middle
             else:
                 high = middle

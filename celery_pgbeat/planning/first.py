@@ -9,7 +9,7 @@ from .types import LONGEST_PICKUP, MICROSECOND, Planned, Rules, Unplanned
 
 
 def plan(row: Unplanned, rules: Rules) -> Planned:
-    """Plan the first run, see `first_of`. The answer does not depend on the time at which a beat plans the row.
+    """Plan the first run, see `first_of`. The result does not depend on the time at which a beat plans the row.
 
     Raises:
         InvalidSchedule: no run of the row can be planned.
@@ -28,7 +28,7 @@ def plan(row: Unplanned, rules: Rules) -> Planned:
 
 
 def first_of(row: Unplanned, due_times: DueTimes) -> datetime | None:
-    """Return the first occurrence: the next one after the definition, not one in the past, with two exceptions.
+    """Return the first occurrence: the next one after the row was defined, changed or resumed, with two exceptions.
 
     An occurrence that a named window held back when that window was changed is due when the window, as it is now, has
     closed. And if code has changed the times, the newest occurrence of the new times since the last run is due.

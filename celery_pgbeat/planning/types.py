@@ -15,16 +15,16 @@ LONGEST_PICKUP = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the settings say about planning."""
+    """The settings that planning needs."""
 
     timezone: str  # of rows without one: that of the app
     on_time: timedelta  # `catchup` does not apply to an occurrence that is decided within this of its due time
     lease: timedelta  # is added to it when the beat that had marked the row died
-    pickup_deadline: timedelta | None = None  # None: from the gap to the next occurrence
+    pickup_deadline: timedelta | None = None  # None: by the time until the next occurrence
     min_interval: timedelta = timedelta(seconds=1)
 
 
-@dataclass(slots=True)  # not frozen: a beat makes thousands a second, and that would double the price
+@dataclass(slots=True)  # not frozen: a beat makes thousands a second, and freezing would double what that takes
 class PlanningRow:
     """The columns of a periodic task that decide its times."""
 
@@ -42,7 +42,7 @@ class PlanningRow:
     blackout_action: str
     # The named windows that `blackout` refers to: their texts, and their zone (None: that of the row).
     windows: Mapping[str, tuple[Sequence[str], str | None]]
-    # An occurrence that a named window held back when that window was changed: the first to be planned.
+    # An occurrence that a named window deferred when that window was changed: the first to be planned.
     held_back: datetime | None
     revision: int
     planned_from: datetime

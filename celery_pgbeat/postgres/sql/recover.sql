@@ -1,10 +1,13 @@
--- Take over up to %(batch)s jobs that no beat sends: given back, made by trigger, or of a beat whose lease is over.
+-- Take over up to %(batch)s jobs that no beat sends: given back, made by trigger(), or of a beat whose lease is over.
 --
--- What is under way is checked again before it is sent: a job whose row is gone or paused, or whose time has passed, is
--- recorded instead. Manual and backfill jobs are sent all the same, and so is what the broker has had before (sent
--- again, run again). A job that has waited for its turn is late by design: only its catchup_window counts. No job is
--- dropped for a newer occurrence that may itself be skipped in a blackout window.
--- Only the beat can tell whether a window covers this moment, so the windows of such a row are returned with its job.
+-- Each job is checked again before it is sent. If its row was removed or paused, or if it is too late, it is recorded
+-- as skipped instead. Manual and backfill jobs are sent all the same, and so is what the broker has had before (sent
+-- again, run again). A job that has waited, for another job or for a slot, is late by design: only its catchup_window
+-- counts. No job is dropped for a newer occurrence that may itself be skipped in a blackout window. Only the beat can
+-- tell whether a window covers this moment, so the windows of such a row are returned with its job.
+--
+-- What is too late must stay equal to planning/decide.py and planning/catchup.py: `on_time` and `catchup_window` count
+-- from when the job was due, `catchup` decides only about what is not on time, and under `latest` the newest one wins.
 with candidates as materialized (
     select job.id,
         case
@@ -22,7 +25,7 @@ with candidates as materialized (
                         and (task.blackout is null or task.blackout_action = 'defer'))
                 then 'too_late'
         end as reason,
-        job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0 as unasked,
+        job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0 as is_unconditional,
         task.catchup_window,
         task.blackout,
         task.timezone,
@@ -56,16 +59,17 @@ taken as (
         check_at = {schema}.now() + make_interval(secs => %(lease)s)
     from candidates
     where job.id = candidates.id and candidates.reason is null
-    returning job.*, candidates.unasked, candidates.catchup_window, candidates.blackout, candidates.timezone,
-        candidates.windows_used
+    returning job.*, candidates.is_unconditional, candidates.catchup_window, candidates.blackout,
+        candidates.timezone, candidates.windows_used
 )
 select id, periodic_task, scheduled_for, origin, task, queue, message::text,
     {schema}.microseconds(max_run_time) as max_run_time_microseconds, run, null as reason,
-    case when not unasked then coalesce(due_at, scheduled_for) end as due_at,
-    case when not unasked then {schema}.microseconds(catchup_window) end as catchup_window_microseconds,
-    case when not unasked then blackout end as blackout,
+    case when not is_unconditional then coalesce(due_at, scheduled_for) end as due_at,
+    case when not is_unconditional then {schema}.microseconds(catchup_window) end as catchup_window_microseconds,
+    case when not is_unconditional then blackout end as blackout,
     timezone,
-    case when not unasked and windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
+    case when not is_unconditional and windows_used is not null then {schema}.windows_of(windows_used)::text end
+        as windows,
     sends
 from taken
 union all
