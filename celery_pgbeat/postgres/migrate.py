@@ -3,8 +3,8 @@
 A schema that is current costs one plain read. Only where it is behind, a process takes the lock and reads the version
 again: of ten beats that start on an empty database one migrates and nine wait for it.
 
-`migrations/` holds what has data in it: numbered, applied once, never changed again. `definitions/` holds what can be
-made anew at any time (functions, triggers, views, comments), in the order of its `order.txt`. A function that one
+`migrations/` has what contains data (tables): numbered, applied once, never changed again. `definitions/` has what can
+be made anew at any time (functions, triggers, views, comments), in the order of its `order.txt`. A function that one
 statement calls is in the file of that statement, in `sql/` (see statements.py), and counts as a definition too.
 
 Definitions are applied with each migration, and also where the schema is at this package's version but has other
@@ -41,14 +41,15 @@ logger = logging.getLogger(__name__)
 # The oldest package version (as a schema version) that works beside nodes of this schema.
 MIN_COMPATIBLE = 1
 TRIES = 5  # before a lock that cannot be taken is an error
-TURN_WITHIN = 60.0  # seconds to wait for another process that migrates; a beat that waits in vain tries again
+ADVISORY_LOCK_WITHIN = 60.0  # seconds to wait for another process that migrates; after that a beat tries again
 LOGGED_AFTER = 2.0  # seconds of that wait before it is logged
 HOLDER = """
 select activity.pid, activity.usename, activity.application_name
-from pg_locks as held
+from pg_locks as taken
 join pg_stat_activity as activity using (pid)
-where held.locktype = 'advisory' and held.granted and held.classid = 0 and held.objid = %(lock)s and held.objsubid = 1
-    and held.database = (select oid from pg_database where datname = current_database())
+where taken.locktype = 'advisory' and taken.granted
+    and taken.classid = 0 and taken.objid = %(lock)s and taken.objsubid = 1
+    and taken.database = (select oid from pg_database where datname = current_database())
 """
 # `create schema if not exists` needs the right to create a schema even if the schema exists.
 SCHEMA = """
@@ -72,7 +73,7 @@ lock table {schema}.active_job in access exclusive mode;
 
 
 class Version(NamedTuple):
-    """What the schema says of itself; (0, 0, None) if there is none yet."""
+    """The row of `schema_version`; (0, 0, None) if there is no schema yet."""
 
     version: int
     min_compatible: int
@@ -120,7 +121,7 @@ def checksum() -> str:
 
 def current(connection: Connection, schema: str) -> Version:
     """Return the version of the schema in the database, without taking a lock."""
-    # Not to_regclass: after the wait for the lock it may return what it knew before.
+    # Not to_regclass: after the wait for the lock it may still return the result from before.
     found = connection.exec_driver_sql(
         "select exists (select from pg_tables where schemaname = %(schema)s and tablename = 'schema_version')",
         {"schema": checked_schema(schema)},
@@ -195,7 +196,7 @@ def migrate(engine: Engine, schema: str = "pgbeat") -> int:
     return _apply(engine, checked_schema(schema))
 
 
-def _take_turn(connection: Connection, schema: str) -> None:
+def _take_advisory_lock(connection: Connection, schema: str) -> None:
     """Take the advisory lock of migrations, or give up after a while: any session of the database may hold it."""
     lock = {"lock": zlib.crc32(f"celery-pgbeat migrate {schema}".encode())}
     begun = time.monotonic()
@@ -207,26 +208,26 @@ def _take_turn(connection: Connection, schema: str) -> None:
             logger.warning(
                 "Waiting to migrate the schema %r: %s", schema, _holder(connection, lock), extra={"action": "migrate"}
             )
-        if waited >= TURN_WITHIN:
+        if waited >= ADVISORY_LOCK_WITHIN:
             raise DatabaseBusy(
-                f"The schema {schema!r} could not be migrated within {TURN_WITHIN:g} s: {_holder(connection, lock)}. "
-                "Wait until it is done, or end that session with pg_terminate_backend()."
+                f"The schema {schema!r} could not be migrated within {ADVISORY_LOCK_WITHIN:g} s: "
+                f"{_holder(connection, lock)}. Wait until it is done, or end that session with pg_terminate_backend()."
             )
         time.sleep(random.uniform(0.05, 0.15))  # noqa: S311
 
 
 def _holder(connection: Connection, lock: dict[str, int]) -> str:
-    """Return which session holds the lock; the names are whatever its client says."""
-    held = connection.exec_driver_sql(HOLDER, lock).first()
-    if held is None:
+    """Return which session holds the lock; its client may have given any name."""
+    holder = connection.exec_driver_sql(HOLDER, lock).first()
+    if holder is None:
         return "another process has just done so"
-    return f"the session {held.pid} of {held.usename!r} ({held.application_name or 'unnamed'!r}) holds the lock"
+    return f"the session {holder.pid} of {holder.usename!r} ({holder.application_name or 'unnamed'!r}) holds the lock"
 
 
 def _apply(engine: Engine, schema: str) -> int:
     transactional = engine.execution_options(isolation_level="READ COMMITTED")
     with transactional.begin() as connection:
-        _take_turn(connection, schema)
+        _take_advisory_lock(connection, schema)
         known = current(connection, schema)
         found = known.version
         missing = [(number, text) for number, text in migrations() if number > found]

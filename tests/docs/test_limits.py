@@ -54,7 +54,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "one attempt to post": (webhook.TIMEOUT,),
     "rows that the gauges": (gauges.MOST,),
     "jobs whose lateness": (counting.MOST_UNSENT,),
-    "waiting for another process": (migrate.TURN_WITHIN, migrate.LOGGED_AFTER),
+    "waiting for another process": (migrate.ADVISORY_LOCK_WITHIN, migrate.LOGGED_AFTER),
     "waiting for a lock": (2,),
     "spans: leases": (YEAR.days,),
     "run, attempt, sends": (message.LARGEST,),

@@ -121,7 +121,7 @@ def test_a_migration_waits_for_another_one_for_a_while_and_names_its_session(
     database: str, engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "LOGGED_AFTER", 0.1)
-    monkeypatch.setattr(module, "TURN_WITHIN", 0.5)
+    monkeypatch.setattr(module, "ADVISORY_LOCK_WITHIN", 0.5)
     migrate(engine)
     others = Session(database)
     others.rows("set application_name = E'squat\\x1bter'")
