@@ -29,11 +29,15 @@ SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 # Which periodic tasks run at all, as the partial indexes have it: `{is_on}`, or `{is_on task}` for the alias `task`.
 # Not a function: that would need the right to read the whole row, which not all roles have.
 IS_ON = re.compile(r"\{is_on(?: (\w+))?\}")
+# Which jobs past their busy_until nothing can repair, neither another message nor another run: `{is_beyond_repair}`.
+# `judge` gives them up. `submit` does so too, for the job that blocks the occurrence it submits.
+IS_BEYOND_REPAIR = """(state = 'sent' and (resends >= 3 or not %(resending)s or tracking = 'result')
+                or state in ('running', 'retrying') and (on_lost = 'give_up' or stop_request is not null))"""
 FUNCTION, CALL = "\n-- function\n", "\n-- call\n"
 
 
 def checked_schema(schema: str) -> str:
-    """Return the name if it may stand in SQL, else raise InvalidSetting."""
+    """Return the name if SQL may contain it, else raise InvalidSetting."""
     if not SCHEMA_NAME.fullmatch(schema):
         raise InvalidSetting(
             f"pgbeat_schema is {schema!r}: use lower-case letters, digits and underscores, at most 63, no digit first"
@@ -44,11 +48,12 @@ def checked_schema(schema: str) -> str:
 def rendered(text: str, schema: str) -> str:
     """Put the schema into a statement: {schema} as a quoted identifier, {channel} as a string literal.
 
-    `{is_on}` is the condition that a periodic task runs at all. The lists of columns are filled in too, see
-    `column_lists.py`.
+    `{is_on}` is the condition that a periodic task runs at all, `{is_beyond_repair}` that a job past its deadline must
+    be given up. The lists of columns are filled in too, see `column_lists.py`.
     """
     checked_schema(schema)
     text = IS_ON.sub(lambda found: _is_on(f"{found[1]}." if found[1] else ""), with_columns(text))
+    text = text.replace("{is_beyond_repair}", IS_BEYOND_REPAIR)
     return text.replace("{schema}", f'"{schema}"').replace("{channel}", f"'{schema}'")
 
 

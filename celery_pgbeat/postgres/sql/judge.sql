@@ -2,12 +2,14 @@
 --
 -- Never started: sent again under the same id, at most three times. But only if workers announce our tracker (without
 -- it, "never started" means only that no worker has reported), and not if only the result backend is asked. Died while
--- running: on_lost decides.
+-- running: on_lost decides, unless the job has a stop request. `{is_beyond_repair}` (statements.py) has these rules,
+-- for submit.sql too.
 with silent as materialized (
     select id,
         case
-            when state = 'sent' and %(resending)s and tracking <> 'result' and resends < 3 then 'resend'
-            when state in ('running', 'retrying') and on_lost = 'rerun' and stop_request is null then 'rerun'
+            when {is_beyond_repair} then 'lost'
+            when state = 'sent' then 'resend'
+            when state in ('running', 'retrying') then 'rerun'
             else 'lost'
         end as verdict
     from {schema}.active_job
@@ -31,7 +33,7 @@ again as (
     where job.id = silent.id and silent.verdict <> 'lost'
     returning job.id, job.periodic_task, silent.verdict
 ),
-gone as (
+deleted as (
     delete from {schema}.active_job as job
     using silent
     where job.id = silent.id and silent.verdict = 'lost'
@@ -39,8 +41,8 @@ gone as (
 ),
 archived as (
     insert into {schema}.finished_job
-    select final.* from gone cross join lateral {schema}.lost(job) as final
+    select final.* from deleted cross join lateral {schema}.lost(job) as final
 )
 select id, periodic_task, verdict from again
 union all
-select id, periodic_task, 'lost' from gone
+select id, periodic_task, 'lost' from deleted

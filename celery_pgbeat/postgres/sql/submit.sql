@@ -1,33 +1,34 @@
 -- Submit the decided occurrences: write the jobs and move the next runs on, fenced by this very mark.
 --
 -- One statement, in this order of data:
---   marked             the rows that still bear this mark and this next run
---   standing           the jobs in their way
---   fenced             the rows whose jobs in the way stay as they are until this statement has committed
---   lapsed             jobs past busy_until that nothing can mend leave the way
---   resolved           what the overlap policy makes of what is in the way
---   replaced           what a later occurrence replaces leaves,
---   stop_requested     and what runs is asked to end
+--   marked             the rows that still have this mark and this next run
+--   blocking           the jobs that block them: those of the same periodic task
+--   fenced             the rows whose blocking jobs stay as they are until this statement has committed
+--   given_up           blocking jobs past busy_until that nothing can repair: they become lost and block no more
+--   resolved           what the overlap policy does about the jobs that still block
+--   replaced           jobs that do not run and give way to the new one: deleted
+--   stop_requested     jobs that run and are to give way to the new one: they get a stop request
 --   made               the new jobs
---   skipped            what was wanted but found a job in the way
---   skipped_together   what was never wanted
+--   skipped            occurrences that were to get a job, and that another job blocks
+--   skipped_together   occurrences that were to get none
 --   advanced           the rows, with their next runs
 -- A row that another transaction has locked is skipped, and the same beat tries again while its lease lasts. So is a
--- row whose job is being sent at this moment and final with that: it is not in the way. A job whose group has a limit
--- is buffered, and `grant_slots` gives it its slot.
---   What is decided about a row rests on the jobs in its way, so these are locked too. `recover` drops a job because a
--- newer tick is due, and `judge` gives one up: a tick that was skipped for such a job, at the same moment, would leave
--- nothing to run. A key share lock is enough against them: it conflicts with what deletes a job, and neither a start
--- nor a heartbeat waits for it or skips the row. What replaces a job or gives it up must also keep out what changes it,
--- so it takes the stronger lock. A job that has changed since this statement took its snapshot (its ctid shows that)
--- counts as locked by another transaction.
---   `made` reads `lapsed` and `replaced` in full: nothing else orders two data-modifying CTEs. Unordered, the insert
--- runs first, meets the lapsed job in the unique index, and the tick is skipped for nothing.
---   decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row says.
+-- row whose other job is being sent at this moment and is final with that: soon it blocks no more. A job whose group
+-- has a limit is buffered, and `grant_slots` gives it its slot.
+--   The decision about a row depends on the jobs that block it, so these are locked too. `recover` drops a job because
+-- a newer occurrence is due, and `judge` gives one up. If this statement skipped the new occurrence for such a job at
+-- the same moment, neither would run. A key share lock is enough against them: it conflicts with what deletes a job,
+-- and neither a start nor a heartbeat waits for it or skips the row. What replaces a job or gives it up must also keep
+-- out what changes it, so it takes the stronger lock. A job that has changed since this statement took its snapshot
+-- (its ctid shows that) counts as locked by another transaction.
+--   `given_up` has the rules of judge.sql, by `{is_beyond_repair}` (statements.py).
+--   `made` reads `given_up` and `replaced` in full: nothing else orders two data-modifying CTEs. Unordered, the insert
+-- runs first, meets the given-up job in the unique index, and the occurrence is skipped for nothing.
+--   decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row has.
 --   The planner expects one row of each of these steps. So none is joined to another: a thousand rows would be compared
--- with a thousand. Questions go to an index (lateral) or to a hashed list (`in`), and the result comes in parts. For
--- the same reason the mark is compared with a column of `planned`: of rows with a given constant it would again expect
--- one.
+-- with a thousand. Each looks up others by an index (lateral) or in a hashed list (`in`), and the result comes in
+-- parts. For the same reason the mark is compared with a column of `planned`: if it were compared with a constant, the
+-- planner would again expect one row.
 with planned as materialized (
     select *, %(beat)s::text as beat from unnest(
         %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],
@@ -58,14 +59,14 @@ marked as materialized (
     order by stored.name
     for no key update of stored skip locked
 ),
-standing as materialized (
+blocking as materialized (
     select id, periodic_task, ctid::text as version, busy_until < {schema}.now() as is_silent from {schema}.active_job
     where periodic_task = any (array(select name from marked where job is not null and overlap <> 'allow'))
 ),
 locked as materialized (
     select id, ctid::text as version from {schema}.active_job
     where id = any (array(
-        select id from standing
+        select id from blocking
         where not is_silent
             and periodic_task not in (select name from marked where overlap in ('cancel_other', 'terminate_other'))))
     order by id
@@ -74,7 +75,7 @@ locked as materialized (
 locked_to_end as materialized (
     select id, ctid::text as version from {schema}.active_job
     where id = any (array(
-        select id from standing
+        select id from blocking
         where is_silent
             or periodic_task in (select name from marked where overlap in ('cancel_other', 'terminate_other'))))
     order by id
@@ -83,34 +84,33 @@ locked_to_end as materialized (
 fenced as materialized (
     select * from marked
     where name not in (
-        select periodic_task from standing
+        select periodic_task from blocking
         where (id, version) not in (select id, version from locked union all select id, version from locked_to_end))
 ),
-lapsed as (
+given_up as (
     delete from {schema}.active_job as job
     where job.id = any (array(
         select id from {schema}.active_job
         where %(judging)s
             and periodic_task = any (array(select name from fenced where job is not null and overlap <> 'allow'))
             and busy_until < {schema}.now()
-            and (state = 'sent' and (resends >= 3 or not %(resending)s or tracking = 'result')
-                or state in ('running', 'retrying') and (on_lost = 'give_up' or stop_request is not null))
+            and {is_beyond_repair}
         for update skip locked))
     returning job, job.id, job.periodic_task
 ),
 archived as (
     insert into {schema}.finished_job
-    select final.* from lapsed cross join lateral {schema}.lost(job) as final
+    select final.* from given_up cross join lateral {schema}.lost(job) as final
 ),
 resolved as materialized (
-    select fenced.*, standing.jobs as others, standing.first as blocked_by,
+    select fenced.*, remaining.jobs as others, remaining.first as blocked_by,
         case
             when job is null then 'none'
-            when standing.jobs = 0 then 'send'
+            when remaining.jobs = 0 then 'send'
             when overlap in ('cancel_other', 'terminate_other') then 'replace'
             when origin = 'catchup' and (definition).catchup = 'all' then 'wait'
-            when overlap = 'buffer_one' and standing.waiting = 0 then 'wait'
-            when overlap = 'buffer_all' and standing.waiting < %(most_buffered)s then 'wait'
+            when overlap = 'buffer_one' and remaining.waiting = 0 then 'wait'
+            when overlap = 'buffer_all' and remaining.waiting < %(most_buffered)s then 'wait'
             when overlap = 'buffer_all' then 'limit'
             else 'overlap'
         end as action
@@ -120,8 +120,8 @@ resolved as materialized (
             (array_agg(other.id order by other.state = 'buffered', other.created_at))[1] as first
         from {schema}.active_job as other
         where fenced.job is not null and fenced.overlap <> 'allow' and other.periodic_task = fenced.name
-            and other.id not in (select id from lapsed)
-    ) as standing
+            and other.id not in (select id from given_up)
+    ) as remaining
 ),
 replaced as (
     delete from {schema}.active_job as job
@@ -129,7 +129,7 @@ replaced as (
         select id from {schema}.active_job
         where periodic_task = any (array(select name from resolved where action = 'replace'))
             and state <> 'running' and not (tracking = 'result' and state = 'sent')
-            and id not in (select id from lapsed)
+            and id not in (select id from given_up)
         order by id
         for update skip locked))
     returning job, job.periodic_task, job.state, job.origin
@@ -156,7 +156,7 @@ stop_requested as (
         and job.id = any (array(
             select id from {schema}.active_job
             where periodic_task = any (array(select name from resolved where action = 'replace')) and state = 'running'
-                and id not in (select id from lapsed)))
+                and id not in (select id from given_up)))
 ),
 made as (
     insert into {schema}.active_job
@@ -165,13 +165,13 @@ made as (
         select action = 'wait'
             or action = 'replace'
                 and others > (select count(*) from replaced where periodic_task = resolved.name) as waits
-    ) as turn
-    cross join lateral (select case when waits then 'predecessor' when limited then 'slot' end as waits_for) as line
+    ) as predecessor
+    cross join lateral (select case when waits then 'predecessor' when limited then 'slot' end as waits_for) as buffered
     cross join lateral {schema}.new_job(
         definition, job, scheduled_for, job_due_at, origin, overlap <> 'allow' and not waits, waits_for, deadline,
         %(timezone)s, %(full_acts_as)s, %(beat)s, marked_at, (definition).mark_lease) as created
     where action in ('send', 'wait', 'replace')
-        and (select count(*) from lapsed) >= 0
+        and (select count(*) from given_up) >= 0
         and (select count(*) from replaced) >= 0
     on conflict do nothing
     returning id, periodic_task, state
@@ -182,7 +182,7 @@ skipped as (
     select job, name, scheduled_for, origin, 'skipped', case when action = 'limit' then 'limit' else 'overlap' end,
         coalesce(blocked_by, (
             select other.id from {schema}.active_job as other
-            where other.periodic_task = resolved.name and other.id not in (select id from lapsed)
+            where other.periodic_task = resolved.name and other.id not in (select id from given_up)
             order by other.created_at
             limit 1)),
         (definition).task, (definition).queue, {schema}.now(), {schema}.now(), %(beat)s
@@ -232,4 +232,4 @@ from advanced
 union all
 select periodic_task, false, false, blocked_by, null from skipped
 union all
-select periodic_task, false, false, null, id from lapsed
+select periodic_task, false, false, null, id from given_up
