@@ -266,7 +266,7 @@ class PeriodicTask:
         "next_run_at set by SQL lowers it to now.",
     )
     marked_by: str | None = state("The beat that is deciding this row's due occurrence.")
-    marked_at: datetime | None = state("Since when; the mark lapses after the lease.")
+    marked_at: datetime | None = state("Since when; the mark is valid for its lease.")
     managed_by: str = _declared("Who may change the definition: sql, api, code:<app>, …", "", default="sql")
     problem: str | None = state(
         "Why this row cannot be planned; NULL if it can.", "After a change of the definition a beat tries again."

@@ -1,10 +1,10 @@
 -- Backfills: the functions that people call, and what decides whether a backfill may go on.
 
--- From which occurrence on the ordinary schedule still decides; NULL if it decides nothing of the row.
+-- The first occurrence that beats still decide as an ordinary run, with all later ones; NULL if there is none.
 --
--- Of a paused row that is what a resume would leave to it, by the rules of the row's trigger: a run that is still to
--- come (its occurrence may be long past, held back by a blackout window), and what came after the end of a pause that
--- has run out.
+-- For a paused row that is what a resume would leave to them, by the rules of the row trigger (row_trigger.sql): a run
+-- that is still to come (its occurrence may be long past, moved by a blackout window), and what came after the end of a
+-- pause that is over.
 create or replace function {schema}.undecided_from(task {schema}.periodic_task) returns timestamptz
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -23,8 +23,8 @@ as $$
     end
 $$;
 
--- How many jobs a backfill may submit now. Unless overlap is `allow`, it starts nothing beside a job that is not its
--- own. A backfill whose row is gone or has no schedule has room, so that a beat comes and ends it.
+-- How many jobs a backfill may submit now. Unless `overlap` is `allow`, it starts nothing beside a job that is not its
+-- own. A backfill whose row was removed or has no schedule has room, so that a beat marks it and ends it.
 create or replace function {schema}.room_of(backfill {schema}.backfill) returns int
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -42,7 +42,7 @@ as $$
     left join {schema}.periodic_task as stored on stored.name = backfill.periodic_task
 $$;
 
--- The running backfills that a beat may mark: no other beat has, and they have room, or are to be ended.
+-- The running backfills that a beat may mark: no beat has marked them, and they have room, or are to be ended.
 --
 -- The rules are those of room_of(), which it does not call: there may be thousands of backfills at once, and each look
 -- would take a second. It must be inlined, so it sets nothing. Each row is looked up by itself (`limit`), because a
@@ -83,8 +83,9 @@ as $$
     select exists (select from {schema}.backfill where state = 'running' and periodic_task = any (names))
 $$;
 
--- The instant at which the clocks of a zone first show this, as Python reads it: of the two passes of an overlap the
--- first one (Postgres takes the second), in a gap as far after its beginning.
+-- The instant at which the clocks of a zone first show a local time, as Python has it. If the clocks are set back and
+-- show the time twice, that is the first of the two (Postgres takes the second). If they are set forward and never show
+-- it, that is as far after the change as the time is after the first one that is left out.
 create or replace function {schema}.instant_of(reading timestamp, zone text) returns timestamptz
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -137,7 +138,7 @@ begin
 end
 $$;
 
--- Whether a schedule begins where it was set, unless it has an anchor: an interval, and ISO's without a start.
+-- Whether a schedule without an anchor begins when it was set: an interval, or an ISO 8601 schedule without a start.
 create or replace function {schema}.begins_where_set(schedule text) returns boolean
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp

@@ -21,7 +21,7 @@ comment on column {schema}.task_group.name is 'The group, as in the column group
 comment on column {schema}.task_group.max_active is
     'At most this number of jobs of the group are sent, queued, running or retrying at a time; the others are buffered and start in order of scheduled_for. NULL: no limit. A lower limit ends no job.';
 comment on column {schema}.task_group.paused is
-    'True: none of its periodic tasks runs, and a job that waits for a place is skipped when it would start. Occurrences while paused are never caught up.';
+    'True: none of its periodic tasks runs, and a job that waits for a slot is skipped when it would start. Occurrences while paused are never caught up.';
 comment on column {schema}.task_group.pause_reason is 'Why it is paused; cleared when it is resumed.';
 
 comment on table {schema}.blackout is
@@ -88,13 +88,13 @@ comment on column {schema}.job.id is 'The Celery task id.';
 comment on column {schema}.job.periodic_task is 'The name of the periodic task.';
 comment on column {schema}.job.scheduled_for is 'The instant of the occurrence.';
 comment on column {schema}.job.last_scheduled_for is 'The end of the range, if several occurrences were skipped together.';
-comment on column {schema}.job.occurrences is 'How many occurrences the row stands for.';
+comment on column {schema}.job.occurrences is 'How many occurrences the row records.';
 comment on column {schema}.job.origin is 'schedule, catchup, backfill or manual.';
 comment on column {schema}.job.state is
     'pending, sent, running, retrying, buffered; final: succeeded, failed, revoked, expired, lost, skipped, untracked (sent, where tracking is send).';
 comment on column {schema}.job.reason is
     'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, not_sent.';
-comment on column {schema}.job.blocked_by is 'The job that was in the way.';
+comment on column {schema}.job.blocked_by is 'The job that blocked it.';
 comment on column {schema}.job.task is 'The Celery task.';
 comment on column {schema}.job.queue is 'The queue it was sent to; NULL: where the app routes the task.';
 comment on column {schema}.job.created_at is 'When it was decided.';
@@ -124,7 +124,7 @@ comment on column {schema}.node.last_seen_at is 'Its last heartbeat.';
 comment on column {schema}.node.tracking is 'Whether it is a worker that reports the states of jobs.';
 
 comment on table {schema}.stopped_beat is
-    'The beats that stopped cleanly within the last day, and the one that stopped last. Their rows in node are gone.';
+    'The beats that stopped cleanly within the last day, and the one that stopped last. They have no rows in node any more.';
 comment on column {schema}.stopped_beat.id is 'What its id in node was.';
 comment on column {schema}.stopped_beat.hostname is 'The host it ran on.';
 comment on column {schema}.stopped_beat.stopped_at is 'When it stopped.';
@@ -134,11 +134,11 @@ comment on table {schema}.declaration is
 comment on column {schema}.declaration.app is 'Internal: the app, as in managed_by of its rows.';
 comment on column {schema}.declaration.hash is 'Internal: equal for all beats whose code declares the same.';
 comment on column {schema}.declaration.first_seen_at is
-    'Internal: when a beat first had it, and later than that of every other declaration known then. It starts again when the declaration comes back after it was gone.';
+    'Internal: when a beat first had it, and later than that of every other declaration known then. It starts again when the declaration comes back after it was dead.';
 comment on column {schema}.declaration.last_seen_at is 'Internal: the last heartbeat of a beat with it.';
 comment on column {schema}.declaration.listening_since is
-    'Internal: since when its beats have sent heartbeats without a gap: they may count another declaration as gone only for silence after that.';
-comment on column {schema}.declaration.dead_after is 'Internal: the silence after which it counts as gone.';
+    'Internal: since when its beats have sent heartbeats without a break: for them another declaration is dead only by its silence after that.';
+comment on column {schema}.declaration.dead_after is 'Internal: the silence after which it counts as dead.';
 
 comment on table {schema}.declaration_in_force is
     'Internal: which declaration of an app is in force. A beat that writes what code declares locks this row meanwhile.';
@@ -147,7 +147,7 @@ comment on column {schema}.declaration_in_force.hash is 'Internal: the declarati
 comment on column {schema}.declaration_in_force.revision is 'Internal: how often the declaration in force has changed.';
 
 comment on table {schema}.refused_declaration is
-    'What the code of an app declares and its beats refuse, in the declaration that is in force: these run never, or as they were declared before. A row goes when the code is mended and a beat starts with it, and when the last beat stops.';
+    'What the code of an app declares and its beats refuse, in the declaration that is in force: these run never, or as they were declared before. A row is deleted when a beat starts with corrected code, and when the last beat stops.';
 comment on column {schema}.refused_declaration.app is 'The app: what managed_by would be.';
 comment on column {schema}.refused_declaration.name is 'The name in the code; cut if it is longer than 200 characters.';
 comment on column {schema}.refused_declaration.reason is 'Why it is refused, and the way out.';
@@ -160,8 +160,8 @@ comment on column {schema}.app.name is 'The name of the Celery app; an app witho
 comment on column {schema}.app.first_seen_at is 'When a beat of it was first seen, and later than that of every other app known then.';
 comment on column {schema}.app.last_seen_at is 'The last heartbeat of a beat of it.';
 comment on column {schema}.app.listening_since is
-    'Since when its beats have sent heartbeats without a gap: they take over from another app only for silence after that.';
-comment on column {schema}.app.dead_after is 'The silence after which its beats count as gone.';
+    'Since when its beats have sent heartbeats without a break: they take over from another app only after silence since then.';
+comment on column {schema}.app.dead_after is 'The silence after which its beats count as dead.';
 
 comment on table {schema}.backfill is
     'The backfills: ranges of occurrences to be run. backfill() makes one, cancel_backfill() ends one; they are kept for the retention.';
@@ -185,7 +185,7 @@ comment on column {schema}.backfill.created_at is 'When it was made.';
 comment on column {schema}.backfill.created_by is 'The user of the session that made it.';
 comment on column {schema}.backfill.finished_at is 'When the last occurrence was decided, or it was cancelled.';
 comment on column {schema}.backfill.marked_by is 'The beat that decides its next occurrences.';
-comment on column {schema}.backfill.marked_at is 'Since when; the mark lapses after the lease.';
+comment on column {schema}.backfill.marked_at is 'Since when; the mark is valid for its lease.';
 comment on column {schema}.backfill.mark_lease is 'Internal: how long the mark is valid: the lease of the beat that set it.';
 
 comment on table {schema}.schema_version is 'The version of this schema; one row.';
@@ -195,7 +195,7 @@ comment on column {schema}.schema_version.definitions is 'The checksum of the fu
 
 comment on function {schema}.now() is 'The clock of the schema: everything that decides about time reads it.';
 comment on function {schema}.known_options() is 'The apply_async options that a periodic task may have.';
-comment on function {schema}.reserved_headers() is 'The headers that the options of a periodic task may not hold: Celery''s own.';
+comment on function {schema}.reserved_headers() is 'The headers that the options of a periodic task may not contain: Celery''s own.';
 comment on function {schema}.schedule is
     'Declare a periodic task: insert it, or change the columns that differ; returns the row. An omitted argument becomes the default; enabled and the pause columns, next_run_at and the state stay. An equal definition writes nothing. keep_next_run keeps next_run_at even when the schedule changes. To change one column use UPDATE.';
 comment on function {schema}.unschedule(text) is
@@ -211,7 +211,7 @@ comment on function {schema}.pause_group(text, text) is
 comment on function {schema}.resume_group(text) is
     'Resume a paused group; returns it. Occurrences while paused are never caught up. SQLSTATE P0002 for an unknown group.';
 comment on function {schema}.trigger(text, boolean, jsonb, jsonb) is
-    'Start a job now, also of a row that is paused, finished or without a schedule; returns its id. args and kwargs are for this job alone; what is omitted is that of the row. A beat sends it after the caller''s commit, once its group has a place for it; next_run_at stays. If a job of the name is not final, the call fails (SQLSTATE 55006), unless overlap is allow or force is given: then the job is sent beside the other one.';
+    'Start a job now, also of a row that is paused, finished or without a schedule; returns its id. args and kwargs are for this job alone; what is omitted is that of the row. A beat sends it after the caller''s commit, once its group has a free slot; next_run_at stays. If a job of the name is not final, the call fails (SQLSTATE 55006), unless overlap is allow or force is given: then the job is sent beside the other one.';
 comment on function {schema}.retry_job(uuid, boolean) is
     'Submit a job that has ended without success again, as a new manual job of its periodic task; returns the new job, the name, and whose arguments it has: those of the job, where the history has them (of a manual job, and of a lost one that never started), or those that the periodic task has now. All else is as for trigger(). SQLSTATE P0002 for an unknown id; 55000 if the job is not final, has succeeded, or called another task than its periodic task does now; 55006 as for trigger().';
 comment on function {schema}.backfill(text, timestamptz, timestamptz, text, int) is

@@ -1,10 +1,10 @@
 -- Pausing what fails again and again: pause_after_failures.
 --
 -- The end of a job is counted in periodic_task_state, and later a beat pauses the periodic task (pause_failing.sql).
--- Between the two the pause is due, and works already: no submit and no recover passes it. Neither side waits for an
--- author: counting only reads the row, and what an author writes to the row (a resume, for instance) does not touch the
--- count. So a count carries the `failures_from` of the row that it was made for: when that has changed, the count is of
--- the past.
+-- Between the two the pause is due, and has its effect already: no submit makes a job of the row, and recover skips its
+-- unsent jobs. Neither side waits for an author: counting only reads the row, and what an author writes to the row (a
+-- resume, for instance) does not touch the count. So a count has the `failures_from` of the row that it was made for:
+-- when that has changed, the count is out of date.
 
 -- Whether a pause is due: enough jobs of a periodic task have failed in a row, and no beat has paused it yet.
 create or replace function {schema}.pause_is_due(name text, failures_from timestamptz, pause_after_failures int)

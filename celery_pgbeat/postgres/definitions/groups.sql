@@ -8,7 +8,7 @@ as $$
         and exists (select from {schema}.task_group where name = group_name and max_active is not null)
 $$;
 
--- Whether a group is paused, as far as is committed. A pause and a row that joins the group at the same moment can miss
+-- Whether a group is paused, by what is committed. A pause and a row that joins the group at the same moment can miss
 -- each other; `sync_group_pauses` repairs that.
 create or replace function {schema}.is_paused(group_name text) returns boolean
 language sql stable
@@ -131,8 +131,8 @@ begin
 end
 $$;
 
--- Pause all periodic tasks of a group. A job that waits for a slot is skipped when its turn comes. Messages already at
--- the broker still run.
+-- Pause all periodic tasks of a group. A job that waits for a slot is skipped when it would be sent. Messages already
+-- at the broker still run.
 create or replace function {schema}.pause_group(name text, reason text default null) returns {schema}.task_group
 language plpgsql
 set search_path = pg_catalog, pg_temp

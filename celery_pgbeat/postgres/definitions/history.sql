@@ -1,6 +1,6 @@
 -- The view `job`, and the days of the history.
 
--- Until when a waiting job is busy: as long as those in its way, or, for a slot, as the first of those that have one.
+-- Until when a buffered job counts as busy: as long as the jobs of its row, or, for a slot, as the first that has one.
 --
 -- A function, because otherwise Postgres would estimate a query for each row of the view, so expensive that it
 -- compiles.
@@ -47,9 +47,9 @@ select name, next_run_at, planned_for
 from {schema}.periodic_task
 where {is_on} and next_run_at is not null;
 
--- The end of a job is the turn of the next one that waits. It wakes a beat if it frees a slot that a job waits for, or
+-- The end of a job releases the next one that waits for it. It wakes a beat if it frees a slot that a job waits for, or
 -- makes room for a backfill. Which plan is kept here must not depend on which statement had its plan made first, nor on
--- the settings of the statement that ended the jobs: few or many have ended, each is looked up by index.
+-- the settings of the statement that ended the jobs: whether few or many have ended, each is looked up by index.
 create or replace function {schema}.active_job_gone() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -59,7 +59,7 @@ set plan_cache_mode = auto
 as $$
 declare
     names constant text[] := array(
-        select ended.periodic_task from (select distinct periodic_task from gone) as ended
+        select ended.periodic_task from (select distinct periodic_task from deleted) as ended
         where exists (
             select from {schema}.active_job as waiting
             where waiting.periodic_task = ended.periodic_task and waiting.waits_for = 'predecessor'
@@ -69,12 +69,12 @@ begin
         perform {schema}.release_buffered(names);
     end if;
     if exists (
-        select from gone
+        select from deleted
         where slot is not null and exists (
             select from {schema}.active_job as waiting
-            where waiting.waits_for = 'slot' and waiting.group_name = gone.group_name
+            where waiting.waits_for = 'slot' and waiting.group_name = deleted.group_name
             offset 0))
-        or {schema}.is_backfilled(array(select periodic_task from gone))
+        or {schema}.is_backfilled(array(select periodic_task from deleted))
     then
         perform pg_notify({channel}, '');
     end if;
@@ -85,12 +85,12 @@ $$;
 drop trigger if exists active_job_gone on {schema}.active_job;
 create trigger active_job_gone
     after delete on {schema}.active_job
-    referencing old table as gone
+    referencing old table as deleted
     for each statement execute function {schema}.active_job_gone();
 
 -- Make the missing partitions of today and of the coming days; returns how many, NULL if another session does it at
--- this moment (or holds the lock of that name). Rows of a day that are in the default partition move out of it first,
--- in the same transaction. A lock that cannot be taken within 200 ms is an error: the caller tries again later.
+-- this moment (or has taken this advisory lock). Rows of a day that are in the default partition move out of it first,
+-- in the same transaction. A table lock that cannot be taken within 200 ms is an error: the caller tries again later.
 create or replace function {schema}.make_days(days_ahead int default 14) returns int
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

@@ -90,7 +90,7 @@ comment on function {schema}.validate_group is
 
 -- The functions of triggers.
 comment on function {schema}.periodic_task_written is
-    'Internal: the trigger of periodic_task; validates a write, takes the mark off and decides what a beat has to plan again.';
+    'Internal: the row trigger of periodic_task; validates a write, takes the mark off and decides what a beat has to plan again.';
 comment on function {schema}.blackout_written is
     'Internal: the trigger before a write to blackout; validates it, and refuses to remove or rename a window that is in use.';
 comment on function {schema}.replan_users_of_window is
@@ -104,7 +104,7 @@ comment on function {schema}.active_job_gone is
 comment on function {schema}.windows_used_by is
     'Internal: returns the named windows that a blackout refers to; periodic_task_written() calls it.';
 comment on function {schema}.last_run_before_change is
-    'Internal: returns the instant from which occurrences count after code has changed the times of a row; periodic_task_written() calls it.';
+    'Internal: returns the instant after which occurrences count when code has changed the times of a row; periodic_task_written() calls it.';
 comment on function {schema}.regroup_members is
     'Internal: pauses or resumes the rows of a group, and returns how many; task_group_changed() calls it.';
 
@@ -168,7 +168,7 @@ comment on function {schema}.room_of is
 comment on function {schema}.backfills_with_room is
     'Internal: returns the running backfills that a beat may mark; look() and the statement mark_backfill of beats call it.';
 comment on function {schema}.instant_of is
-    'Internal: returns the instant at which the clocks of a zone first show a reading; day_of_range() and end_of_range() call it.';
+    'Internal: returns the instant at which the clocks of a zone first show a local time; day_of_range() and end_of_range() call it.';
 comment on function {schema}.begins_where_set is
     'Internal: returns whether a schedule has no occurrence from before it was set, unless the row has an anchor; backfill() calls it.';
 comment on function {schema}.own_zone is
@@ -251,7 +251,7 @@ comment on column {schema}.active_job.task is 'Internal: the Celery task.';
 comment on column {schema}.active_job.queue is 'Internal: the queue; NULL: where the app routes the task.';
 comment on column {schema}.active_job.message is 'Internal: the arguments and options that its message is made from.';
 comment on column {schema}.active_job.on_lost is 'Internal: on_lost of the periodic task when the job was made.';
-comment on column {schema}.active_job.tracking is 'Internal: who reports its end: full, result or send.';
+comment on column {schema}.active_job.tracking is 'Internal: what reports its end: full (the workers), result (the result backend) or send (nothing).';
 comment on column {schema}.active_job.min_gap is 'Internal: min_gap of the periodic task when the job was made.';
 comment on column {schema}.active_job.max_run_time is 'Internal: max_run_time of the periodic task when the job was made.';
 comment on column {schema}.active_job.pause_after_failures is
@@ -273,7 +273,7 @@ comment on column {schema}.active_job.resends is 'Internal: how often it was sen
 comment on column {schema}.active_job.refusals is 'Internal: how many attempts to send its message have failed.';
 comment on column {schema}.active_job.token is 'Internal: the start that the row belongs to.';
 comment on column {schema}.active_job.marked_by is 'Internal: the beat that sends it.';
-comment on column {schema}.active_job.marked_at is 'Internal: since when; the mark lapses after the lease.';
+comment on column {schema}.active_job.marked_at is 'Internal: since when; the mark is valid for its lease.';
 comment on column {schema}.active_job.mark_lease is
     'Internal: how long the mark is valid: the lease of the beat that set it.';
 comment on column {schema}.active_job.beat is 'Internal: the beat that sent it last.';
@@ -297,12 +297,12 @@ comment on column {schema}.finished_job.periodic_task is 'Internal: the name of 
 comment on column {schema}.finished_job.scheduled_for is 'Internal: the instant of the occurrence.';
 comment on column {schema}.finished_job.last_scheduled_for is
     'Internal: the end of the range, if several occurrences were skipped together.';
-comment on column {schema}.finished_job.occurrences is 'Internal: how many occurrences the row stands for.';
+comment on column {schema}.finished_job.occurrences is 'Internal: how many occurrences the row records.';
 comment on column {schema}.finished_job.origin is 'Internal: schedule, catchup, backfill or manual.';
 comment on column {schema}.finished_job.state is
     'Internal: succeeded, failed, revoked, expired, lost, skipped or untracked.';
 comment on column {schema}.finished_job.reason is 'Internal: why it was skipped.';
-comment on column {schema}.finished_job.blocked_by is 'Internal: the job that was in the way.';
+comment on column {schema}.finished_job.blocked_by is 'Internal: the job that blocked it.';
 comment on column {schema}.finished_job.task is 'Internal: the Celery task.';
 comment on column {schema}.finished_job.queue is 'Internal: the queue; NULL: where the app routes the task.';
 comment on column {schema}.finished_job.restart_data is

@@ -1,6 +1,6 @@
 -- A job when it is made and when it ends: the one place that knows all columns of `active_job` and `finished_job`.
 --
--- Postgres puts the body of the first two in the place of a call (inlines it), as long as that stands in FROM, the
+-- Postgres puts the body of the first two in the place of a call (inlines it), as long as the call is in FROM, the
 -- function is one select and sets nothing, and no argument is volatile. So neither costs a plan of its own.
 
 -- The new job of a periodic task. With `waits_for` it is buffered, without it is to be sent: by the beat that has
@@ -54,9 +54,9 @@ as $$
         new_job.backfill
 $$;
 
--- The row of the history for a job that has ended in this state. What is given takes the place of what the job's row
--- has; its error is that of an earlier attempt, so the history has only one that is given. A manual job may have
--- arguments of its own: they are kept for a retry.
+-- The row of the history for a job that has ended in this state. An argument that is given replaces what the job's row
+-- has. The row's `error` is that of an earlier attempt, so the history gets only an error that is given. A manual job
+-- may have arguments of its own: they are kept for a retry.
 create or replace function {schema}.archived(
     job {schema}.active_job,
     state text,
@@ -97,7 +97,7 @@ as $$
     where job.started_at is null
 $$;
 
--- The row of the history for a job that is given up because nothing was heard of it.
+-- The row of the history for a job that is given up because nothing was reported of it before its deadline.
 create or replace function {schema}.lost(job {schema}.active_job) returns setof {schema}.finished_job
 language sql stable rows 1
 as $$

@@ -4,13 +4,13 @@
 -- name means the column.
 --
 -- Postgres looks up functions and operators of a body in pg_catalog alone (search_path): a better match that another
--- user has put into a schema of the caller's search_path would run with the caller's rights. This holds for every
--- function here that a statement, a view or a trigger calls; the functions that these call inherit it.
+-- user has put into a schema of the caller's search_path would run with the caller's rights. Every function here that a
+-- statement, a view or a trigger calls sets the search_path; the functions that these call inherit it.
 
--- The name that is one slip away from an unknown one: a letter too many, too few, wrong, or two of them swapped. Each
--- possible slip is one probe of the primary key, so a million rows cost no more than ten. The cost of the slips grows
--- with the square of the name's length. A periodic task's name has at most 200 characters: no name is similar to a
--- longer one.
+-- The name that differs from an unknown one by one typing error: a letter too many, too few, wrong, or two of them
+-- swapped. Each name that may have been meant is one probe of the primary key, so a million rows cost no more than ten.
+-- Their number grows with the length of the unknown name, the cost of making them with its square. A periodic task's
+-- name has at most 200 characters: no name is similar to a longer one.
 create or replace function {schema}.similar_name(name text) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -20,7 +20,7 @@ as $$
         from generate_series(0, char_length(similar_name.name)) as at
         where char_length(similar_name.name) <= 200
     ),
-    slip as (
+    meant as (
         select head || substr(tail, 2) as name from cut
         union
         select head || substr(tail, 2, 1) || left(tail, 1) || substr(tail, 3) from cut
@@ -32,7 +32,7 @@ as $$
             'abcdefghijklmnopqrstuvwxyz0123456789_-.: ABCDEFGHIJKLMNOPQRSTUVWXYZ', '') as letter
     )
     select task.name from {schema}.periodic_task as task
-    where task.name = any (array(select slip.name from slip))
+    where task.name = any (array(select meant.name from meant))
     order by task.name
     limit 1
 $$;
@@ -110,7 +110,7 @@ declare
     declared {schema}.periodic_task;
     wrong constant text := {schema}.not_a_priority(schedule.priority);
 begin
-    if wrong is not null then  -- the column would not even hold it
+    if wrong is not null then  -- else the type of the column would refuse it, with another error
         raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
     loop
@@ -211,7 +211,7 @@ $$;
 -- caught up.
 --
 -- The same for a row that is not paused but was decided up to a time in the future, by a clock that was ahead: it is
--- paused first. The row's trigger decides whether it was; a pause that was not needed does no harm.
+-- paused first. The row trigger decides whether it was; a pause that was not needed does no harm.
 --
 -- A notice says if nothing was paused, and if something else keeps the row from running.
 create or replace function {schema}.resume(name text) returns {schema}.periodic_task
@@ -255,7 +255,7 @@ $$;
 -- Taking the mark off comes first. It locks the row and is the fence: a submit that is under way for this row changes
 -- nothing, and the next one does not wait but skips the row until the caller's transaction has ended. It has the rights
 -- of the owner, so that a caller needs no right to write jobs, whose messages are not validated. If its group has a
--- limit the job waits for a place: a place taken here would be blocked for others until the caller commits.
+-- limit the job waits for a slot: a slot taken here would be blocked for others until the caller commits.
 create or replace function {schema}.trigger(
     name text, force boolean default false, args jsonb default null, kwargs jsonb default null
 ) returns uuid
@@ -309,7 +309,7 @@ begin
         on conflict do nothing
         returning id into job;
         exit when found;
-        -- A lost job was started by its worker since we looked, and took the place: it is in the way now.
+        -- A worker has started a lost job of this name since we looked: that job blocks this one now.
     end loop;
     perform pg_notify({channel}, '');
     return job;
@@ -322,8 +322,8 @@ revoke execute on function {schema}.trigger(text, boolean, jsonb, jsonb) from pu
 --
 -- `arguments_of` says whose arguments it has: those of the job, where the history has them (of a manual job, and of a
 -- lost one that never started), or those that the row has now. All else is as for trigger(), which this calls with the
--- caller's rights. A job that is not final is refused. A state in which a job waits for a person would be taken here:
--- such a job could run again itself, under its own id.
+-- caller's rights. A job that is not final is refused. If there is ever a state in which a failed job waits for a
+-- person, this function should accept it: such a job could run again itself, under its own id.
 create or replace function {schema}.retry_job(
     id uuid, force boolean default false, out job uuid, out periodic_task text, out arguments_of text
 )

@@ -31,10 +31,10 @@ as $$
          order by created_at desc limit 1))
 $$;
 
--- Every write except the beats' own comes through here. The trigger validates it, takes the mark off (so that a submit
--- that was under way changes nothing), and decides what has to be planned again. The beats' own writes are recognised
--- by what only they do: a submit moves last_run_at and takes its mark off, a plan and a postponement move
--- planned_revision. The WHEN clause of the trigger lets them pass without a call.
+-- The row trigger of periodic_task: it runs for every write except the beats' own. It validates the row, takes the mark
+-- off (so that a submit that was under way changes nothing), and decides what has to be planned again. The beats' own
+-- writes are recognised by what only they do: a submit moves last_run_at and takes its mark off, a plan and a
+-- postponement move planned_revision. For them the WHEN clause of the trigger is false, and nothing is called.
 --
 -- Beats never decide an occurrence twice; a person may have them do so. If the clock was ahead for a while, a row is
 -- decided up to an instant in the future. Then a resume, a change of the times and a next_run_at that SQL sets start
@@ -55,7 +55,7 @@ declare
     run_set boolean;
     judged_from timestamptz;
     counts_from timestamptz := now;
-    in_the_way uuid;
+    blocking uuid;
 begin
     if tg_op = 'INSERT' then
         perform {schema}.validate_state(new, null);
@@ -113,9 +113,9 @@ begin
     end if;
 
     if new.name <> old.name then
-        select id into in_the_way from {schema}.active_job where periodic_task = old.name limit 1;
+        select id into blocking from {schema}.active_job where periodic_task = old.name limit 1;
         if found then
-            raise exception 'job % of % is not final', in_the_way, quote_literal(old.name)
+            raise exception 'job % of % is not final', blocking, quote_literal(old.name)
                 using errcode = '55006',
                 hint = 'Rename the periodic task when the job is final: a job knows its row by the name.';
         end if;

@@ -1,10 +1,11 @@
 -- Spans of time as they leave Postgres: a whole number, which no setting of a server, a database or a role changes.
 --
 -- The text of an interval changes with IntervalStyle, and that of a double precision with extra_float_digits. A driver
--- that does not ask reads some of them wrongly and says nothing.
+-- that does not check these settings reads some of the texts wrongly, without an error.
 
 -- How many microseconds a span has, as Postgres compares spans: a day has 24 hours, a month 30 days, a year 12 months.
--- All steps are whole numbers far below 2^53, so none is rounded. Their types leave no room for another operator.
+-- All steps are whole numbers far below 2^53, so none is rounded. Their types are written out, so that no operator of
+-- another schema fits better.
 create or replace function {schema}.microseconds(span interval) returns bigint
 language sql immutable parallel safe
 as $$

@@ -121,7 +121,7 @@ as $$
 #variable_conflict use_column
 begin
     return (
-        select greatest(job.started_at, held_up)
+        select greatest(job.started_at, delayed)
         from least(
             (
                 select scheduled_for from {schema}.finished_job
@@ -133,13 +133,13 @@ begin
                 where periodic_task = job.periodic_task and waits_for = 'predecessor' and id <> job.id
                 order by scheduled_for
                 limit 1
-            )) as held_up
-        where held_up is not null
+            )) as delayed
+        where delayed is not null
     );
 end
 $$;
 
--- Where a job runs, since when, what it holds up and what will end it.
+-- Where a job runs, since when, since when it has delayed its own runs, and what will end it.
 create or replace function {schema}.run_in_words(job {schema}.active_job) returns text
 language plpgsql stable
 as $$
@@ -154,8 +154,8 @@ begin
             || coalesce(', in the way of its own runs since ' || {schema}.shown(in_the_way_since), '')
             || case
                 when job.busy_until < {schema}.now()
-                then ', silent past ' || {schema}.shown(job.busy_until) || ': a beat ' || fate
-                when not lives then ': a beat ' || fate || ' if nothing is heard of it until '
+                then ', silent past ' || {schema}.shown(job.busy_until) || ': a beat ' || action
+                when not lives then ': a beat ' || action || ' if nothing is heard of it until '
                     || {schema}.shown(job.busy_until)
                 when job.max_run_time is not null then ', with a max_run_time of ' || job.max_run_time
                 when in_the_way_since is not null then ': without max_run_time it ends by itself or never'
@@ -166,7 +166,7 @@ begin
                 exists (select from {schema}.node where id = job.worker and {schema}.is_recent(last_seen_at)) as lives,
                 case
                     when job.on_lost = 'rerun' and job.stop_request is null then 'runs it again' else 'gives it up'
-                end as fate,
+                end as action,
                 {schema}.in_the_way_since(job) as in_the_way_since
         ) as known
     );
@@ -566,7 +566,7 @@ cross join lateral (
     cross join lateral (
         select case
             when job.state = 'pending' then job.busy_until - job.pickup_deadline
-            -- In a group that is full it waits as it should; where there is room no beat has let it in.
+            -- If its group has no free slot, it waits as it should. If there is one, no beat has given it to a job.
             when job.waits_for = 'slot' and job.group_name in (select {schema}.groups_with_room()) then job.created_at
             when job.state = 'buffered' then null
             when job.busy_until < {schema}.now() - {schema}.patience(job.mark_lease) then job.busy_until

@@ -1,9 +1,9 @@
 -- What SQL can see for sure to be wrong is refused at once, with SQLSTATE 22023.
 --
--- The rules and the words are those of celery_pgbeat/schedules, which judges the row again when it is planned. SQL
--- refuses a part of what Python refuses, and never more: what it does not know for sure it lets pass, and a beat
--- writes the reason into `problem`. No backslashes in here: what they mean in a literal is a session setting. And few
--- patterns: Postgres keeps 32 compiled ones a session, and beyond that each match costs ten times as much. Small
+-- The rules and the words are those of celery_pgbeat/schedules, which checks the row again when it is planned. SQL
+-- refuses a part of what Python refuses, and never more: what it does not know for sure it accepts, and a beat writes
+-- the reason into `problem`. No backslashes in here: what they mean in a literal is a session setting. And few regular
+-- expressions: Postgres keeps 32 compiled ones a session, and beyond that each match costs ten times as much. Small
 -- letters by the collation C: in Turkish, that of I is another one.
 
 -- The `apply_async` options that a row may carry; Python checks against the same list.
@@ -16,8 +16,8 @@ as $$
         'retry_policy', 'routing_key', 'serializer', 'shadow', 'soft_time_limit', 'time_limit', 'timeout']
 $$;
 
--- The headers that a row's options may not hold: Celery's own, which it would let the row's overrule (`task` would call
--- another task, `id` make another job), and ours. Python checks against the same list.
+-- The headers that a row's options may not contain: Celery's own, because those of a row would replace them (`task`
+-- would call another task, `id` make another job), and ours. Python checks against the same list.
 create or replace function {schema}.reserved_headers() returns text[]
 language sql immutable parallel safe
 as $$
@@ -30,8 +30,8 @@ as $$
         'soft_time_limit', 'stamped_headers', 'stamps', 'task', 'taskset', 'time_limit', 'timelimit', 'update', 'utc']
 $$;
 
--- A text with what no line of a log and no terminal should get escaped as Python's repr does: control characters, marks
--- that turn the direction of writing, and what has no width.
+-- A text in which what no log line and no terminal should get is escaped, as Python's repr does: control characters,
+-- marks that turn the direction of writing, and characters without a width.
 create or replace function {schema}.escaped(given text) returns text
 language sql immutable parallel safe
 as $$
@@ -122,7 +122,7 @@ begin
         end if;
         first_day := least(first_day, substring(day from '^[0-9]+')::int);
         if substring(day from '-([0-9]+)')::int < first_day then
-            return;  -- 30-2 runs over the month's end
+            return;  -- 30-2 goes over the month's end
         end if;
     end loop;
     foreach month in array string_to_array(lower(months collate "C"), ',') loop
@@ -391,7 +391,7 @@ begin
                 if element ~ '/0+([.]0+)?$' then
                     perform {schema}.refuse(given, 'a step of 0 in ' || fields[i]);
                 end if;
-                continue when fields[i] = 'year';  -- of two digits or four: Python's to judge
+                continue when fields[i] = 'year';  -- of two digits or four: left to Python
                 foreach bound in array string_to_array(split_part(element, '/', 1), '..') loop
                     perform {schema}.validate_number(given, fields[i], bound);
                 end loop;
@@ -429,7 +429,7 @@ as $$
         given, ' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13) || chr(28) || chr(29) || chr(30) || chr(31))
 $$;
 
--- What stands before the first colon, in small letters; NULL where there is none.
+-- What is before the first colon, in small letters; NULL where there is none.
 create or replace function {schema}.prefix_of(given text) returns text
 language sql immutable parallel safe
 as $$
@@ -444,7 +444,7 @@ as $$
         {schema}.prefix_of(translate(given, ';', ':')) in ('rrule', 'dtstart', 'exdate', 'rdate', 'exrule'), false)
 $$;
 
--- Tell the kind of a schedule without a prefix by its text; NULL where it is none that we know.
+-- The kind of a schedule without a prefix, by its text; NULL where it is none that we know.
 create or replace function {schema}.kind_of(body text) returns text
 language plpgsql immutable parallel safe
 as $$
@@ -468,7 +468,7 @@ begin
 end
 $$;
 
--- A schedule of any kind; `given` is the whole text that it stands in, which a refusal shows.
+-- A schedule of any kind; `given` is the whole text that it is a part of, which a refusal shows.
 create or replace function {schema}.validate_schedule_in(given text, schedule text) returns void
 language plpgsql
 as $$
@@ -492,7 +492,7 @@ begin
             given, {schema}.quoted(substring(schedule from '[^' || chr(1) || '-' || chr(127) || ']'))
                       || ' is not an ASCII character');
     elsif body ~ '[^ -~]' then
-        return;  -- tabs and line breaks: Python's to judge
+        return;  -- tabs and line breaks: left to Python
     end if;
     if lower(split_part(body, ' ', 1) collate "C") in ('every', '@every') then
         body := ltrim(substr(body, strpos(body, ' ')));
@@ -530,7 +530,7 @@ begin
 end
 $$;
 
--- The windows of one text, with `;` between them. A recurrence set stands alone.
+-- The windows of one text, with `;` between them. A recurrence set is the only one in its text.
 create or replace function {schema}.windows_in(given text) returns text[]
 language sql immutable parallel safe
 as $$
@@ -610,7 +610,7 @@ begin
                 perform {schema}.refuse(given, 'there is no blackout window named ''''');
             elsif name is not null and field = 'windows' then
                 perform {schema}.refuse(given, 'a named window holds windows, not the names of others');
-            elsif name is null and body !~ '[^ -~]' then  -- with tabs and line breaks: Python's to judge
+            elsif name is null and body !~ '[^ -~]' then  -- with tabs and line breaks: left to Python
                 written_out := written_out + 1;
                 perform {schema}.validate_window(given, body);
             end if;
@@ -623,7 +623,7 @@ begin
 end
 $$;
 
--- Whether a text is a date, or a date and a time, in ISO 8601. Which of them there are, Python says: the beat.
+-- Whether a text is a date, or a date and a time, in ISO 8601. Whether there is such a date, a beat checks in Python.
 create or replace function {schema}.is_date_time(given text) returns boolean
 language sql immutable
 as $$
@@ -631,8 +631,8 @@ as $$
         '([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.]([0-9]{3}|[0-9]{6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$')
 $$;
 
--- Refuse a text with a control character: it would forge lines of logs, and a terminal would obey it. Where letters are
--- no code points, only those of ASCII are known.
+-- Refuse a text with a control character: it would forge lines of logs, and a terminal would obey it. If the encoding
+-- of the database is not UTF-8, only the control characters of ASCII are known.
 create or replace function {schema}.refuse_control(field text, value text) returns void
 language plpgsql
 as $$
@@ -651,8 +651,8 @@ begin
 end
 $$;
 
--- Refuse the names under which brokers, kombu and Celery keep what is theirs: a queue of Redis is a key, and one in
--- place of theirs ends each worker that meets it.
+-- Refuse the names under which brokers, kombu and Celery keep data of their own: a queue of Redis is a key, and a queue
+-- under one of their keys ends each worker that reads it.
 create or replace function {schema}.refuse_route(field text, value text) returns void
 language plpgsql
 as $$
@@ -669,7 +669,7 @@ begin
 end
 $$;
 
--- Why JSON is such as not each process on its way can read; NULL where it is not. See plain_json.py.
+-- Why a JSON value cannot be read by every process that gets it; NULL where it can. See plain_json.py.
 create or replace function {schema}.not_plain_json(field text, given jsonb) returns text
 language sql stable parallel safe
 as $$
@@ -682,7 +682,7 @@ as $$
     where octet_length(given::text) > 100
 $$;
 
--- The options: known ones only, each with a value of its kind. NULL is what the app says.
+-- The options: known ones only, each with a value of its kind. NULL means the app's own value.
 create or replace function {schema}.validate_options(options jsonb) returns void
 language plpgsql
 as $$
@@ -863,7 +863,7 @@ begin
 end
 $$;
 
--- The whole definition of a periodic task. Called by the row's trigger, so it speaks before the CHECKs do.
+-- The whole definition of a periodic task. Called by the row trigger, so its errors come before those of the CHECKs.
 create or replace function {schema}.validate_periodic_task(task {schema}.periodic_task) returns void
 language plpgsql
 as $$
