@@ -1,4 +1,4 @@
--- Read the present state: what is under way, what was made and ended of late, how long it took, what is late.
+-- Read the present state: what is under way, what was made and ended recently, how long it took, what is late.
 --
 -- What was made within the last `seconds` is read by the index on created_at.
 with recent as materialized (
@@ -10,12 +10,12 @@ late as (
     where {is_on} and next_run_at < {schema}.now() and next_run_at < {schema}.now() - {schema}.patience(mark_lease)
     limit 1000
 ),
-stands as (
+by_state as (
     select state, count(*) as number from {schema}.active_job group by state
 )
 select
     {schema}.now() as now,
-    coalesce((select json_object_agg(state, number) from stands), '{}')::text as under_way,
+    coalesce((select json_object_agg(state, number) from by_state), '{}')::text as under_way,
     count(*) as made,
     count(*) filter (where started_at is not null) as started,
     count(*) filter (where state = 'succeeded') as succeeded,

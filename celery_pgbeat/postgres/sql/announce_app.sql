@@ -1,15 +1,15 @@
--- Record that a beat of this app lives; return the other apps whose beats live, and whether each came first.
+-- Record that a beat of this app is alive; return the other apps whose beats are, and whether each came first.
 --
--- The app that was first seen first has the schema. Another one sends nothing while that has living beats; once these
--- have been silent for their `dead_after`, it takes over: so an app may be renamed. Only silence that this app's own
--- beats have listened to counts. The order never runs backwards, whatever the clock does.
+-- The app that was first seen first has the schema. Another one sends nothing while that app has living beats. When
+-- these have been silent for their `dead_after`, the other app takes over: so an app may be renamed. Silence counts
+-- only while this app's own beats were active. A later app is always first seen later, whatever the clock does.
 with others as materialized (
     select name, first_seen_at, last_seen_at, dead_after from {schema}.app where name <> %(app)s
 ),
 forgotten as (
     delete from {schema}.app where name <> %(app)s and last_seen_at < {schema}.now() - interval '1 day'
 ),
-said as (
+announced as (
     insert into {schema}.app as known (name, first_seen_at, last_seen_at, listening_since, dead_after)
     select %(app)s,
         greatest({schema}.now(), (select max(first_seen_at) + interval '1 microsecond' from others)),
@@ -25,11 +25,12 @@ said as (
         dead_after = excluded.dead_after
     returning first_seen_at, listening_since
 )
-select others.name, others.last_seen_at, (others.first_seen_at, others.name) < (said.first_seen_at, %(app)s) as is_first
-from others cross join said
+select others.name, others.last_seen_at,
+    (others.first_seen_at, others.name) < (announced.first_seen_at, %(app)s) as is_first
+from others cross join announced
 where greatest(
-        -- One of the future is from before the clock was set back.
+        -- An instant in the future is from before the clock was set back.
         case when others.last_seen_at <= {schema}.now() + others.dead_after then others.last_seen_at end,
-        said.listening_since
+        announced.listening_since
     ) >= {schema}.now() - others.dead_after
 order by others.first_seen_at, others.name

@@ -1,14 +1,14 @@
--- Record that a beat with this declaration lives, and put it in force unless a later one has a living beat.
+-- Record that a beat with this declaration is alive, and put it in force unless a later one has a living beat.
 --
--- Later is what was first seen later. A declaration is gone when no beat has renewed it for its `dead_after`. Only time
--- during which another beat was active counts: a beat may find a later declaration gone only if it has itself been
--- active for as long. A declaration that was gone while others were active, and comes with a beat that starts, counts
--- as first seen now: a roll-back, or the next roll-forward. The order never runs backwards, whatever the clock does. If
--- no beat is announced at all, only the declaration of this call lives.
+-- Later is what was first seen later. A declaration is dead when no beat has renewed it for its `dead_after`. Only time
+-- during which another beat was active counts: for a beat, a later declaration is dead only if the beat itself has been
+-- active for as long. A declaration that was dead while others were active, and comes back with a beat that starts,
+-- counts as first seen now: a roll-back, or the next roll-forward. A later declaration is always first seen later,
+-- whatever the clock does. If no beat is announced at all, only the declaration of this call is alive.
 --
 -- Of two beats that announce at the same moment one wins. A beat that has read another revision than the one that it
 -- has locked changes nothing. Nor does one that finds the row locked by a transaction that is writing what code
--- declares. Both come again.
+-- declares. Both try again with their next heartbeat.
 with before as materialized (
     select hash, revision from {schema}.declaration_in_force where app = %(manager)s
 ),
@@ -17,7 +17,7 @@ others as materialized (
     from {schema}.declaration
     where app = %(manager)s and hash <> %(hash)s
 ),
-said as (
+announced as (
     insert into {schema}.declaration as known (app, hash, first_seen_at, last_seen_at, listening_since, dead_after)
     select %(manager)s, %(hash)s,
         greatest({schema}.now(), (select max(first_seen_at) + interval '1 microsecond' from others)),
@@ -40,25 +40,25 @@ said as (
 ),
 later as materialized (
     select others.hash
-    from others cross join said
-    where (others.first_seen_at, others.hash) > (said.first_seen_at, %(hash)s)
-        -- One of the future is from before the clock was set back.
+    from others cross join announced
+    where (others.first_seen_at, others.hash) > (announced.first_seen_at, %(hash)s)
+        -- An instant in the future is from before the clock was set back.
         and greatest(
-            case when last_seen_at <= {schema}.now() + dead_after then last_seen_at end, said.listening_since
+            case when last_seen_at <= {schema}.now() + dead_after then last_seen_at end, announced.listening_since
         ) >= {schema}.now() - dead_after
         and exists (select from {schema}.node where role = 'beat')
 ),
-free as materialized (
+unlocked as materialized (
     select hash, revision
     from {schema}.declaration_in_force
     where app = %(manager)s and hash <> %(hash)s
     for no key update skip locked
 ),
-taken as (
+put_in_force as (
     update {schema}.declaration_in_force as in_force
     set hash = %(hash)s, revision = in_force.revision + 1
-    from free
-    join before on before.revision = free.revision
+    from unlocked
+    join before on before.revision = unlocked.revision
     where in_force.app = %(manager)s and not exists (select from later)
     returning in_force.revision
 ),
@@ -71,7 +71,7 @@ first as (
 )
 select
     coalesce(
-        (select revision from taken),
+        (select revision from put_in_force),
         (select revision from first),
         (select revision from before where hash = %(hash)s)
     ) as revision,

@@ -1,7 +1,7 @@
 -- Read which occurrences after an instant have had a job, the oldest first, and whether each has failed.
 --
 -- It reads up to %(most)s jobs of the history. So it also returns the last occurrence up to which all are known (NULL:
--- no more are left). What was skipped was no job, and what a person has triggered was no occurrence.
+-- no more are left). A skipped occurrence has had no job, and a job that a person has triggered is for no occurrence.
 with finished as materialized (
     select scheduled_for, state from {schema}.finished_job
     where periodic_task = %(periodic_task)s and scheduled_for > %(after)s and scheduled_for <= %(until)s

@@ -1,4 +1,4 @@
--- Read the jobs that may have changed since a look a moment ago: those not final now or then, and the new ones.
+-- Read the jobs that may have changed since the last read: those not final now or then, and the new ones.
 --
 -- The history is read by its indexes only: of final jobs those that were made since then, and those of the ids.
 with looked_at as (

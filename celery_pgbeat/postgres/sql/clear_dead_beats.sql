@@ -1,7 +1,7 @@
 -- Clear what dead beats left: their marks and their unsent jobs. Never called for a beat that may be alive.
 --
--- A row that another transaction locks is skipped: a starting beat does not wait, and the lease ends. The same holds
--- for jobs of a beat whose lease is longer than ours.
+-- A row that another transaction locks is skipped, because a starting beat does not wait: its mark counts until the
+-- lease is over. So do the marks on jobs of a beat whose lease is longer than ours.
 with unmarked as (
     update {schema}.periodic_task
     set marked_by = null, marked_at = null

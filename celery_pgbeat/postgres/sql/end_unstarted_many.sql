@@ -21,48 +21,48 @@ as $$
 begin
     return query
     -- Two copies of one message may both have been dropped: one of them ends the job.
-    with told as materialized (
+    with reported as materialized (
         select * from unnest(
             end_unstarted_many.jobs, end_unstarted_many.runs, end_unstarted_many.attempts, end_unstarted_many.workers,
             end_unstarted_many.states, end_unstarted_many.reasons, end_unstarted_many.errors, end_unstarted_many.tasks)
-            with ordinality as told (id, run, attempt, worker, state, reason, error, task, place)
+            with ordinality as reported (id, run, attempt, worker, state, reason, error, task, place)
     ),
-    held as materialized (
-        select told.*
+    locked as materialized (
+        select reported.*
         from {schema}.active_job as job
-        join told on told.id = job.id
-        where job.id = any (end_unstarted_many.jobs) and job.run = told.run and job.attempt <= told.attempt
-            and job.state in ('pending', 'sent', 'retrying') and (told.task is null or job.task = told.task)
+        join reported on reported.id = job.id
+        where job.id = any (end_unstarted_many.jobs) and job.run = reported.run and job.attempt <= reported.attempt
+            and job.state in ('pending', 'sent', 'retrying') and (reported.task is null or job.task = reported.task)
         order by job.id
         for update of job skip locked
     ),
-    gone as (
+    deleted as (
         delete from {schema}.active_job as job
-        using held
-        where job.id = any (end_unstarted_many.jobs) and job.id = held.id
-        returning job, held.*
+        using locked
+        where job.id = any (end_unstarted_many.jobs) and job.id = locked.id
+        returning job, locked.*
     ),
     -- Those with pause_after_failures: name by name, as in every count, and in the order of the worker's reports.
     counted as materialized (
         select {schema}.count_end(name, id, state)
         from (
-            select (job).periodic_task as name, id, state from gone
+            select (job).periodic_task as name, id, state from deleted
             where (job).pause_after_failures is not null and (job).origin <> 'backfill'
             order by name, place
         ) as ended
     ),
     finished as (
         insert into {schema}.finished_job
-        select final.* from gone
+        select final.* from deleted
         cross join lateral {schema}.archived(job, state, reason, error, attempt, worker => worker) as final
         where (select count(*) from counted) >= 0
     )
     select job.id
     from {schema}.active_job as job
-    join told on told.id = job.id
-    where job.id = any (end_unstarted_many.jobs) and job.run = told.run and job.attempt <= told.attempt
-        and job.state in ('pending', 'sent', 'retrying') and (told.task is null or job.task = told.task)
-        and job.id not in (select id from held);
+    join reported on reported.id = job.id
+    where job.id = any (end_unstarted_many.jobs) and job.run = reported.run and job.attempt <= reported.attempt
+        and job.state in ('pending', 'sent', 'retrying') and (reported.task is null or job.task = reported.task)
+        and job.id not in (select id from locked);
 end
 $$;
 -- call

@@ -1,17 +1,17 @@
 -- Finish a job: it leaves the active table in its final state, which frees its periodic task.
 --
--- Only the start with this token may do so; a row that a failover set back has no token yet. A job that was asked to
--- end and failed is revoked: that is why it failed, as far as the worker can tell.
--- Where failures in a row pause the periodic task, the end is counted. All others pass that condition without a call,
--- because what is planned with each statement costs more than what is done.
-with gone as (
+-- Only the start with this token may do so; a row that a failover set back has no token yet. A job with a stop request
+-- that failed is revoked: the request is why it failed, as far as the worker can tell. If failures in a row pause the
+-- periodic task, count_end() counts the end; all other jobs pass that condition without a call. The count is not a part
+-- of this statement, because all parts are planned each time, and that costs more than running them.
+with deleted as (
     delete from {schema}.active_job as job
     where id = %(job)s and run = %(run)s
         and (token = %(token)s or token is null and attempt <= %(attempt)s)
     returning job, stop_request is not null and %(state)s::text = 'failed' as is_revoked
 )
 insert into {schema}.finished_job
-select final.* from gone
+select final.* from deleted
 cross join lateral {schema}.archived(
     job, case when is_revoked then 'revoked' else %(state)s::text end,
     error => coalesce('asked to ' || (job).stop_request || ': ', '') || %(error)s::text,

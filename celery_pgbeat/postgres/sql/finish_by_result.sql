@@ -1,24 +1,24 @@
 -- Finish jobs that no worker reports, each in the final state that the result backend has.
-with told as (
-    select * from unnest(%(jobs)s::uuid[], %(states)s::text[]) with ordinality as told (id, state, place)
+with reported as (
+    select * from unnest(%(jobs)s::uuid[], %(states)s::text[]) with ordinality as reported (id, state, place)
 ),
-gone as (
+deleted as (
     delete from {schema}.active_job as job
-    using told
-    where job.id = told.id and job.id = any (%(jobs)s::uuid[]) and job.tracking = 'result' and job.state = 'sent'
-    returning job, told.*
+    using reported
+    where job.id = reported.id and job.id = any (%(jobs)s::uuid[]) and job.tracking = 'result' and job.state = 'sent'
+    returning job, reported.*
 ),
 -- As finish_many.sql does.
 counted as materialized (
     select {schema}.count_end(name, id, state)
     from (
-        select (job).periodic_task as name, id, state from gone
+        select (job).periodic_task as name, id, state from deleted
         where (job).pause_after_failures is not null and (job).origin <> 'backfill'
         order by name, place
     ) as ended
 )
 insert into {schema}.finished_job
-select final.* from gone
+select final.* from deleted
 cross join lateral {schema}.archived(job, state) as final
 where (select count(*) from counted) >= 0
 returning id

@@ -21,32 +21,32 @@ as $$
 #variable_conflict use_column
 begin
     return query
-    with told as materialized (
+    with reported as materialized (
         select * from unnest(
             finish_many.jobs, finish_many.runs, finish_many.attempts, finish_many.tokens, finish_many.workers,
             finish_many.states, finish_many.errors)
-            with ordinality as told (id, run, attempt, token, worker, state, error, place)
+            with ordinality as reported (id, run, attempt, token, worker, state, error, place)
     ),
-    held as materialized (
-        select told.*
+    locked as materialized (
+        select reported.*
         from {schema}.active_job as job
-        join told on told.id = job.id
-        where job.id = any (finish_many.jobs) and job.run = told.run
-            and (job.token = told.token or job.token is null and job.attempt <= told.attempt)
+        join reported on reported.id = job.id
+        where job.id = any (finish_many.jobs) and job.run = reported.run
+            and (job.token = reported.token or job.token is null and job.attempt <= reported.attempt)
         order by job.id
         for update of job skip locked
     ),
-    gone as (
+    deleted as (
         delete from {schema}.active_job as job
-        using held
-        where job.id = any (finish_many.jobs) and job.id = held.id
-        returning job, held.*
+        using locked
+        where job.id = any (finish_many.jobs) and job.id = locked.id
+        returning job, locked.*
     ),
     -- Those with pause_after_failures: name by name, as in every count, and in the order of the worker's reports.
     counted as materialized (
         select {schema}.count_end(name, id, state)
         from (
-            select (job).periodic_task as name, id, state from gone
+            select (job).periodic_task as name, id, state from deleted
             where (job).pause_after_failures is not null and (job).origin <> 'backfill'
                 and ((job).stop_request is null or state = 'succeeded')
             order by name, place
@@ -54,7 +54,7 @@ begin
     ),
     finished as (
         insert into {schema}.finished_job
-        select final.* from gone
+        select final.* from deleted
         cross join lateral {schema}.archived(
             job, case when state = 'failed' and (job).stop_request is not null then 'revoked' else state end,
             error => coalesce('asked to ' || (job).stop_request || ': ', '') || error,
@@ -63,10 +63,10 @@ begin
     )
     select job.id
     from {schema}.active_job as job
-    join told on told.id = job.id
-    where job.id = any (finish_many.jobs) and job.run = told.run
-        and (job.token = told.token or job.token is null and job.attempt <= told.attempt)
-        and job.id not in (select id from held);
+    join reported on reported.id = job.id
+    where job.id = any (finish_many.jobs) and job.run = reported.run
+        and (job.token = reported.token or job.token is null and job.attempt <= reported.attempt)
+        and job.id not in (select id from locked);
 end
 $$;
 -- call

@@ -4,12 +4,12 @@
 with forgotten as (
     delete from {schema}.node where last_seen_at < {schema}.now() - interval '1 day'
 ),
-past as (
+forgotten_beats as (
     delete from {schema}.stopped_beat
     where stopped_at < {schema}.now() - interval '1 day'
         and stopped_at < (select max(stopped_at) from {schema}.stopped_beat)
 ),
-outdated as (
+forgotten_declarations as (
     delete from {schema}.declaration as old
     where last_seen_at < {schema}.now() - interval '1 day'
         and exists (

@@ -1,22 +1,22 @@
 -- Give the free slots of groups to up to %(batch)s jobs that wait for one; returns how many got one.
 --
--- In the order of their instants. The row of a group is locked first, and what is under way is counted after that, in a
--- statement of its own that sees what the last holder of the lock has done. A group whose row another transaction locks
--- is skipped. The slots have numbers, and a unique index has the last word on them.
+-- In the order of their scheduled_for. The row of a group is locked first. What is under way is counted after that, in
+-- a statement of its own, which sees what the transaction that had the lock before has committed. A group whose row
+-- another transaction locks is skipped. The slots have numbers, and a unique index allows each of them once.
 -- function
 create or replace function {schema}.grant_slots(most int default 1000) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    room constant text[] := array(select {schema}.groups_with_room());
+    open_groups constant text[] := array(select {schema}.groups_with_room());
     limited text[];
     granted int := 0;
     freed int;
 begin
     limited := array(
         select name from {schema}.task_group
-        where name = any (room) and max_active is not null
+        where name = any (open_groups) and max_active is not null
         order by name
         for no key update skip locked);
     if limited <> '{}' then
@@ -34,7 +34,7 @@ begin
                 ) as under_way
                 cross join lateral (
                     select waiting.id,
-                        row_number() over (order by waiting.scheduled_for, waiting.created_at, waiting.id) as turn
+                        row_number() over (order by waiting.scheduled_for, waiting.created_at, waiting.id) as number
                     from (
                         select id, scheduled_for, created_at from {schema}.active_job
                         where waits_for = 'slot' and group_name = known.name
@@ -45,17 +45,17 @@ begin
                 ) as head
                 -- Among as many numbers as there will be jobs, there is one for each.
                 join lateral (
-                    select slot, row_number() over (order by slot) as turn
+                    select slot, row_number() over (order by slot) as number
                     from generate_series(1, least(known.max_active, under_way.taken + most)::int) as slot
                     where not exists (
                         select from {schema}.active_job as other
                         where other.group_name = known.name and other.slot = slot.slot)
-                ) as place on place.turn = head.turn
+                ) as place on place.number = head.number
             ) as given
             where job.id = given.id;
             get diagnostics granted = row_count;
         exception when unique_violation then
-            null;  -- A lost job has turned up at this very moment and taken a slot: the next look counts it.
+            null;  -- A worker has started a lost job at this very moment, which took a slot: the next look counts it.
         end;
     end if;
 
@@ -66,7 +66,7 @@ begin
         select waiting.id
         from {schema}.active_job as waiting
         where waiting.waits_for = 'slot' and waiting.group_name = any (array(
-            select name from unnest(room) as name where not {schema}.is_limited(name)))
+            select name from unnest(open_groups) as name where not {schema}.is_limited(name)))
         order by waiting.scheduled_for, waiting.created_at
         limit most
         for no key update skip locked));

@@ -1,4 +1,4 @@
--- List the groups that a periodic task names, or that have a limit or a pause, with what is under way and waits.
+-- List the groups that a periodic task names, or that have a limit or a pause, and count their jobs.
 --
 -- What is counted is read from indexes alone, each once.
 with members as (
@@ -11,7 +11,7 @@ under_way as (
     where slot is not null
     group by group_name
 ),
-held_up as (
+queued as (
     select group_name as name, count(*) as waiting from {schema}.active_job
     where waits_for = 'slot'
     group by group_name
@@ -19,9 +19,9 @@ held_up as (
 select name, known.max_active, coalesce(known.paused, false) as paused, known.pause_reason,
     coalesce(members.tasks, 0) as tasks,
     coalesce(under_way.active, 0) as active,
-    coalesce(held_up.waiting, 0) as waiting
+    coalesce(queued.waiting, 0) as waiting
 from members
 full join {schema}.task_group as known using (name)
 left join under_way using (name)
-left join held_up using (name)
+left join queued using (name)
 order by name

@@ -1,6 +1,6 @@
--- Tell how the beats are doing, of one host or of all: which live, when one was last seen, since when a row has waited.
+-- Read the state of the beats, of one host or all: how many are alive, when one was last seen, since when a row waits.
 --
--- A row waits while it is due and no beat believes in it: unmarked, or with a mark that has lapsed.
+-- A row waits while it is due and has no valid mark: it is unmarked, or the lease of its mark is over.
 select
     {schema}.now() as now,
     (

@@ -2,7 +2,7 @@
 --
 -- `declared` keeps what code declared, so that the next difference is code's own and not an operator's. Beats that
 -- start together insert in the same order: one does it, the others find nothing to do. Nothing is written unless this
--- declaration is in force; the lock on the row that says so keeps it in force meanwhile.
+-- declaration is in force, and the lock keeps it so until the commit.
 with fence as materialized (
     select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
 )

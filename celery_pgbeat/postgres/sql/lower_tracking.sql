@@ -1,14 +1,14 @@
 -- Stop waiting for reports that no worker sends: jobs at the broker are tracked as `full` acts here.
 --
--- Under `send` our knowledge of them has ended, so they are final.
-with ended as (
+-- Under `send` nothing more is reported of them, so they are final.
+with deleted as (
     delete from {schema}.active_job as job
     where %(acts_as)s = 'send' and tracking = 'full' and state = 'sent'
     returning job
 ),
-kept as (
+archived as (
     insert into {schema}.finished_job
-    select final.* from ended cross join lateral {schema}.archived(job, 'untracked') as final
+    select final.* from deleted cross join lateral {schema}.archived(job, 'untracked') as final
 ),
 moved as (
     update {schema}.active_job
@@ -16,4 +16,4 @@ moved as (
     where %(acts_as)s = 'result' and tracking = 'full' and state = 'sent'
     returning id
 )
-select (select count(*) from ended) + (select count(*) from moved) as jobs
+select (select count(*) from deleted) + (select count(*) from moved) as jobs

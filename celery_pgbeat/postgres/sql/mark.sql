@@ -1,19 +1,19 @@
 -- Mark up to %(batch)s due periodic tasks for this beat, those due longest first.
 --
 -- While there is a backlog (more rows are due than a batch takes), %(fresh)s of them are those due last. So a row that
--- has only just come due need not wait until the backlog is gone, nor need a beat that fell a little behind.
+-- has only just come due, or is only a little late, need not wait until the backlog is gone.
 --
 -- Rows that another beat is marking at this moment are skipped, not waited for. A row that it has marked just now,
 -- after this statement took its snapshot, is not marked again: to lock it, Postgres checks the conditions on its new
 -- version. `is_marked` (definitions/marks.sql) tells whether a mark counts. `no key update`: a plain `for update` hides
 -- a row while another transaction inserts one that refers to it. The commit does not wait for the disk: where a crash
 -- of Postgres loses a mark, the submit of the beat that made it finds no mark and writes nothing, and the next beat
--- decides the same. `created_at` is what the ids of the row's jobs begin with: what a person has decided anew gets
--- other ids.
+-- decides the same. `created_at` is what the ids of the row's jobs begin with. It changes when a person has occurrences
+-- decided anew, so their jobs get other ids.
 --
 -- A function, because that keeps its plan: planning such a statement anew takes as long as marking ten rows. A plan
--- that was made while the table was small must serve when it has grown, so it may only use indexes. That is also why it
--- says `= any (array(...))` and not `in (...)`: at 1,000 of 100,000 rows the planner scans the whole table for the
+-- that was made while the table was small must serve when it has grown, so it may only use indexes. For the same reason
+-- it has `= any (array(...))` and not `in (...)`: at 1,000 of 100,000 rows the planner scans the whole table for the
 -- latter.
 -- function
 create or replace function {schema}.mark(

@@ -1,7 +1,8 @@
 -- Mark one running backfill that has room for a job, or is to be ended, and read what decides its occurrences.
 --
 -- The oldest first, but not those that this beat has just left because their row was locked. A backfill that another
--- beat is marking is skipped. What that beat has committed is seen by the conditions on the mark, under the lock.
+-- beat is marking is skipped. If that beat has just committed its mark, Postgres sees it: to lock the row, it checks
+-- the conditions on the row's new version.
 with marked as (
     update {schema}.backfill as backfill
     set marked_by = %(beat)s, marked_at = {schema}.now(), mark_lease = make_interval(secs => %(lease)s)

@@ -1,5 +1,5 @@
 -- List the beats and workers that were seen lately, with what each is doing at this moment: counted for all at once.
-with held as (
+with under_way as (
     select case state when 'running' then worker else marked_by end as node, count(*) as jobs
     from {schema}.active_job
     where state in ('running', 'pending')
@@ -9,7 +9,7 @@ select
     id, role, hostname, pid, version, started_at, last_seen_at, tracking,
     {schema}.now() as now,
     last_seen_at > {schema}.now() - make_interval(secs => %(dead_after)s) as alive,
-    coalesce(held.jobs, 0) as jobs
+    coalesce(under_way.jobs, 0) as jobs
 from {schema}.node
-left join held on held.node = node.id
+left join under_way on under_way.node = node.id
 order by role, hostname, started_at, id

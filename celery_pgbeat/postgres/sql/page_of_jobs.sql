@@ -1,7 +1,7 @@
 -- Read a page of jobs, the latest first, by whatever an operator looks for.
 --
 -- The page follows the index on created_at (or on the name and created_at) day by day and ends when it is full. A state
--- that only one of the two tables may hold excludes the other by its constraint. `before` names the last job of the
+-- that only one of the two tables may have excludes the other by its constraint. `before` names the last job of the
 -- page before; a job keeps its place when it becomes final.
 select * from {schema}.job
 where (%(name)s::text is null or periodic_task = %(name)s::text)

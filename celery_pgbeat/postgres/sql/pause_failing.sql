@@ -1,9 +1,9 @@
 -- Pause up to %(batch)s periodic tasks whose jobs have failed too often in a row; returns each with the reason.
 --
 -- Without a reason it returns those for which a pause was due and is not any more: resumed since, paused by a person,
--- changed or gone. A row that another transaction locks is skipped, and its pause stays due: no submit passes it
--- meanwhile.
-with held as materialized (
+-- changed or removed. A row that another transaction locks is skipped, and its pause stays due: no submit makes a job
+-- of it meanwhile.
+with failing as materialized (
     select state.name,
         state.failures_in_row || case when state.failures_in_row = 1 then ' failed job' else ' failed jobs in a row' end
             || ', the last at ' || {schema}.shown(state.last_failed_at) || ': ' || state.last_failed_job as reason
@@ -27,15 +27,15 @@ outdated as materialized (
 ),
 paused as (
     update {schema}.periodic_task as task
-    set enabled = false, pause_reason = held.reason, paused_by = 'pgbeat', paused_until = null
-    from held
-    where task.name = held.name and task.name = any (array(select name from held))
+    set enabled = false, pause_reason = failing.reason, paused_by = 'pgbeat', paused_until = null
+    from failing
+    where task.name = failing.name and task.name = any (array(select name from failing))
 ),
-settled as (
+cleared as (
     update {schema}.periodic_task_state
     set pause_due = false
-    where name = any (array(select name from held) || array(select name from outdated))
+    where name = any (array(select name from failing) || array(select name from outdated))
 )
-select name, reason from held
+select name, reason from failing
 union all
-select name, null from outdated where name not in (select name from held)
+select name, null from outdated where name not in (select name from failing)

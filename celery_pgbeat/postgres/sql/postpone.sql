@@ -1,7 +1,7 @@
--- Postpone due periodic tasks whose time has come inside a blackout window: nothing is decided, they come again later.
+-- Postpone due periodic tasks that a blackout window covers now: nothing is decided, they are due again later.
 --
--- Fenced by this very mark, as a submit is. It plans the row again, so it changes planned_revision, which lets it pass
--- the row's trigger.
+-- Fenced by this very mark, as a submit is. It plans the row again, so it changes planned_revision: then the row
+-- trigger does not run.
 with postponed as (
     select *, %(beat)s::text as beat from unnest(
         %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[], %(next_run_ats)s::timestamptz[],

@@ -1,4 +1,4 @@
--- Raise alerts for what is overdue, dead beats and refused declarations, once in the cluster; end what is over.
+-- Raise alerts for what is overdue, dead beats and refused declarations, once in the cluster; end those that are over.
 --
 -- The primary key decides which of two beats raises it. Both insert in the order of the names, so they never wait for
 -- each other in a circle. What another beat is ending is skipped.
@@ -15,7 +15,7 @@ with ended as materialized (
     order by kind, name
     for update skip locked
 ),
-over as (
+deleted as (
     delete from {schema}.alert
     using ended
     where alert.kind = ended.kind and alert.name = ended.name
@@ -55,4 +55,4 @@ select true as raised, kind, name, due_at, {schema}.microseconds({schema}.now() 
     reason
 from raised cross join notified
 union all
-select false, kind, name, due_at, {schema}.microseconds({schema}.now() - due_at), reason from over
+select false, kind, name, due_at, {schema}.microseconds({schema}.now() - due_at), reason from deleted

@@ -1,4 +1,4 @@
--- Read how things stand in the whole cluster, for the gauges; what may be millions is counted up to %(most)s.
+-- Read the gauges of the whole cluster; what may be millions is counted up to %(most)s.
 select
     (
         select count(*) from (

@@ -1,8 +1,8 @@
--- Set `check_at` of up to %(batch)s jobs that were to be looked at by now and are in time: to their deadline.
+-- Set `check_at` to the deadline, for up to %(batch)s jobs whose `check_at` has passed and that are in time.
 --
--- That is the end of the lease of what is being sent, and the busy_until of all others. Most jobs end before that
--- instant and are never seen here. What is late stays as it is, for recover and judge.
-with passed as materialized (
+-- The deadline of a job that is being sent is the end of its lease, that of all others is busy_until. Most jobs end
+-- before that instant and are never seen here. What is late stays as it is, for recover and judge.
+with in_time as materialized (
     select id from {schema}.active_job
     where check_at > '-infinity' and check_at <= {schema}.now()
         and case
@@ -20,6 +20,6 @@ set check_at = case
         then least(job.marked_at, {schema}.now()) + coalesce(job.mark_lease, make_interval(secs => %(lease)s))
         else job.busy_until
     end
-from passed
-where job.id = passed.id
+from in_time
+where job.id = in_time.id
 returning job.id

@@ -1,7 +1,7 @@
 -- Find the unsent jobs that were marked before the clock was set back.
 --
--- They are to be sent now, and the instant at which they are looked at would not come for long.
--- Reads all jobs that are not final, which a beat does when it starts and when it sees the clock go back.
+-- They are to be sent now, but their `check_at` is still to come, perhaps in hours. This reads all jobs that are not
+-- final, so a beat runs it only when it starts and when it sees that the clock was set back.
 update {schema}.active_job as job
 set check_at = '-infinity'
 where job.id = any (array(

@@ -1,15 +1,15 @@
 -- Record what code declares and its beats refuse, in place of what was recorded of that app before.
 --
 -- Nothing is written unless this declaration is in force, and the lock keeps it so until the commit. What was recorded
--- of another app goes too if none of its beats lives: it was renamed. Beats that start together write in the order of
--- the names: one does it, the other finds nothing to do.
+-- of another app is deleted too if none of its beats is alive: it was renamed. Beats that start together write in the
+-- order of the names: one does it, the other finds nothing to do.
 with fence as materialized (
     select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
 ),
 given as materialized (
     select name, reason from unnest(%(names)s::text[], %(reasons)s::text[]) as given (name, reason)
 ),
-mended as materialized (
+outdated as materialized (
     select app, name from {schema}.refused_declaration as refused
     where exists (select from fence)
         and case
@@ -23,8 +23,8 @@ mended as materialized (
 ),
 cleared as (
     delete from {schema}.refused_declaration as refused
-    using mended
-    where refused.app = mended.app and refused.name = mended.name
+    using outdated
+    where refused.app = outdated.app and refused.name = outdated.name
 )
 insert into {schema}.refused_declaration as known (app, name, reason, hash)
 select %(manager)s, name, reason, %(hash)s

@@ -9,7 +9,7 @@ counted as (
     where job.id = refused.id and job.state = 'pending' and job.marked_by = %(beat)s and job.refusals < 2
     returning job.id
 ),
-gone as (
+deleted as (
     delete from {schema}.active_job as job
     using refused
     where job.id = refused.id and job.state = 'pending' and job.marked_by = %(beat)s and job.refusals >= 2
@@ -17,9 +17,9 @@ gone as (
 ),
 archived as (
     insert into {schema}.finished_job
-    select final.* from gone
+    select final.* from deleted
     cross join lateral {schema}.archived(job, 'lost', error => 'unsendable: ' || reason_given) as final
 )
 select id, false as lost from counted
 union all
-select id, true from gone
+select id, true from deleted

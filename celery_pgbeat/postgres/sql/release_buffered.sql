@@ -1,7 +1,7 @@
--- Release the buffered jobs whose turn it is; without a list, of all periodic tasks.
+-- Release the buffered jobs that no other job of their row blocks any more; without a list, of all periodic tasks.
 --
--- The end of a job releases the next one by itself (the trigger `active_job_gone`). This is for the first in line, and
--- for a job that was buffered at the very moment at which the one before it ended.
+-- The end of a job releases the next one by itself (the table trigger `active_job_gone`). This is for the first one
+-- that waits, and for a job that was buffered at the very moment at which the one before it ended.
 -- function
 -- The periodic tasks for which jobs wait, by one probe of the index for each.
 create or replace function {schema}.waited_for() returns text[]
@@ -21,7 +21,7 @@ as $$
     select array_agg(periodic_task) from waited_for where periodic_task is not null
 $$;
 
--- What becomes of a job whose turn has come: it is to be sent at once, or waits for a slot in its group.
+-- What a released job becomes: it is to be sent at once, or waits for a slot in its group.
 create or replace function {schema}.released(group_name text, pickup_deadline interval) returns table (
     state text, waits_for text, slot int, busy_until timestamptz, check_at timestamptz
 )
@@ -36,9 +36,9 @@ as $$
 $$;
 
 -- Release the first buffered job of each of these periodic tasks for which no other job is under way; returns how many.
--- Where the overlap has become `allow` meanwhile, all of them. Where its group has a limit, it waits for a slot next.
--- A plan that is kept may be older than the data, so each step looks up ids or names in an index and nothing is joined.
--- No index serves `is not distinct from`, so Postgres does not look up by it what it can look up by id.
+-- If `overlap` has become `allow` meanwhile, all of them. If its group has a limit, a job waits for a slot next. A plan
+-- that is kept may be older than the data, so each step looks up ids or names in an index and nothing is joined. No
+-- index serves `is not distinct from`, so Postgres does not look up by it what it can look up by id.
 create or replace function {schema}.release_of(names text[]) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -94,8 +94,9 @@ begin
 end
 $$;
 
--- Where a lost job has turned up at this very moment and taken a place, its own end is the next turn: then each name is
--- released by itself.
+-- If a worker starts a lost job at this very moment, that job may become the exclusive one of its name first, and the
+-- unique index refuses the release. Then each name is released by itself; where the index refuses again, the end of the
+-- lost job releases the next one.
 create or replace function {schema}.release_buffered(names text[] default null) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -1,7 +1,7 @@
 -- Write down why marked periodic tasks cannot be planned; they are not due again before their definition changes.
 --
--- A row that another transaction locks is skipped: it is reported when its mark has lapsed, unless its definition has
--- changed by then. If the schema is newer than this package, no row is reported: when the mark has lapsed, a newer beat
+-- A row that another transaction locks is skipped: it is reported when its lease is over, unless its definition has
+-- changed by then. If the schema is newer than this package, no row is reported: when the lease is over, a newer beat
 -- may understand the row.
 with reported as (
     select * from unnest(%(names)s::text[], %(marked_ats)s::timestamptz[], %(problems)s::text[])

@@ -1,8 +1,8 @@
 -- Record that a running job's message went back to the broker: it waits again.
 --
 -- With `resend` it is unknown whether the message comes back in time to be started: a beat sends another, and of the
--- two copies one starts. A job that was asked to end is revoked instead, and the guard drops its message.
-with held as materialized (
+-- two copies one starts. A job with a stop request is revoked instead, and the guard drops its message.
+with locked as materialized (
     select id, stop_request from {schema}.active_job
     where id = %(job)s and run = %(run)s and attempt = %(attempt)s and token = %(token)s
     for no key update
@@ -17,19 +17,19 @@ requeued as (
             when %(resend)s then '-infinity'
             else least(nullif(job.check_at, '-infinity'), {schema}.now() + pickup_deadline)
         end
-    from held
-    where job.id = held.id and held.stop_request is null
+    from locked
+    where job.id = locked.id and locked.stop_request is null
     returning job.id
 ),
-gone as (
+deleted as (
     delete from {schema}.active_job as job
-    using held
-    where job.id = held.id and held.stop_request is not null
+    using locked
+    where job.id = locked.id and locked.stop_request is not null
     returning job
 ),
 revoked as (
     insert into {schema}.finished_job
-    select final.* from gone
+    select final.* from deleted
     cross join lateral {schema}.archived(
         job, 'revoked', error => 'asked to ' || (job).stop_request || ': ' || %(error)s::text) as final
     returning id

@@ -3,7 +3,7 @@
 -- All or none. In name order, as everywhere where many rows are written; a row that another transaction has locked is
 -- waited for, as resume() does. Rows that are paused are resumed in one go: resume() for each row takes six times as
 -- long. What resume() does to rows that were decided ahead, it does here too.
-with held as materialized (
+with locked as materialized (
     select name, enabled, group_paused,
         coalesce(greatest(last_run_at, planned_from) > {schema}.now(), false) as is_ahead
     from {schema}.periodic_task
@@ -14,15 +14,15 @@ with held as materialized (
 resumed as (
     update {schema}.periodic_task as stored
     set enabled = true
-    from held
-    where stored.name = held.name and not held.enabled
+    from locked
+    where stored.name = locked.name and not locked.enabled
     returning stored.name, stored.group_paused
 )
 select name, group_paused from resumed
 union all
-select name, group_paused from held where enabled and not is_ahead
+select name, group_paused from locked where enabled and not is_ahead
 union all
 select again.name, again.group_paused
-from held
-cross join lateral {schema}.resume(held.name) as again
-where held.enabled and held.is_ahead
+from locked
+cross join lateral {schema}.resume(locked.name) as again
+where locked.enabled and locked.is_ahead

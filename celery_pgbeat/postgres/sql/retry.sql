@@ -1,7 +1,7 @@
--- Record that a job will be retried: it stays in the way until the next attempt ends.
+-- Record that a job will be retried: it is not final, and blocks its row, until the next attempt ends.
 --
--- One that was asked to end is revoked instead, and the guard drops the message of its next attempt.
-with held as materialized (
+-- A job with a stop request is revoked instead, and the guard drops the message of its next attempt.
+with locked as materialized (
     select id, stop_request from {schema}.active_job
     where id = %(job)s and run = %(run)s and (token = %(token)s or token is null and attempt <= %(attempt)s)
     for no key update
@@ -15,19 +15,19 @@ retried as (
         busy_until = {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline,
         check_at = least(
             nullif(job.check_at, '-infinity'), {schema}.now() + make_interval(secs => %(delay)s) + pickup_deadline)
-    from held
-    where job.id = held.id and held.stop_request is null
+    from locked
+    where job.id = locked.id and locked.stop_request is null
     returning job.id
 ),
-gone as (
+deleted as (
     delete from {schema}.active_job as job
-    using held
-    where job.id = held.id and held.stop_request is not null
+    using locked
+    where job.id = locked.id and locked.stop_request is not null
     returning job
 ),
 revoked as (
     insert into {schema}.finished_job
-    select final.* from gone
+    select final.* from deleted
     cross join lateral {schema}.archived(
         job, 'revoked', error => 'asked to ' || (job).stop_request || ': ' || %(error)s::text,
         attempt => %(attempt)s) as final

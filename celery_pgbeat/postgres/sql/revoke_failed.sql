@@ -1,6 +1,6 @@
--- Replace `failed` by `revoked`: a terminated child reports a failure before its parent can speak.
+-- Replace `failed` by `revoked`: a terminated child reports a failure before its parent can report.
 --
--- If that was counted as its periodic task's latest failure, the count takes it back.
+-- If that was counted as the latest failure of its periodic task, the count goes back by one.
 with replaced as (
     update {schema}.finished_job
     set state = 'revoked', error = %(error)s

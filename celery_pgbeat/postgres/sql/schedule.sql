@@ -2,9 +2,9 @@
 --
 -- In name order, so that two such statements never wait for each other in a circle. An equal definition locks and
 -- writes nothing: a mark on its row stays, its next run stays, no beat is woken. Without a timezone the app's zone
--- counts: the one that a beat filled in stays, and is equal, as for the function `schedule`. Of the columns outside the
--- definition only the next run is set, of a new row. One insert, and not calls of the function `schedule`: those would
--- look for each name by a plan that was made while the table was empty.
+-- counts: the one that a beat filled in stays, and is equal, as for the function schedule(). Of the columns outside the
+-- definition only the next run is set, of a new row. One insert, and not calls of schedule(): those would look for each
+-- name by a plan that was made while the table was empty.
 insert into {schema}.periodic_task as stored (name, timezone, {definition}, managed_by, next_run_at)
 select
     name, timezone, {definition}, managed_by,

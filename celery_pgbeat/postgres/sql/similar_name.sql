@@ -1,2 +1,2 @@
--- Find the name that is one slip away from an unknown one.
+-- Find the name that differs from an unknown one by one typing error.
 select {schema}.similar_name(%(name)s) as name

@@ -1,11 +1,11 @@
 -- Start a job, if this copy of its message is the one that may: the guard's one decision.
 --
--- It may with an equal run, and one of these: an attempt higher than the row's (Celery publishes a retry before anybody
--- can write `retrying`), an equal attempt that does not run, or this very start's own token (the answer to the first
--- try may have been lost). Everything else is a second copy. A job that was asked to end makes no further attempt. A
--- message of another task than the job's is none of its copies. Workers of older packages do not name the task. A job
--- with a min_gap is for start_spaced.sql. As in the confirm, the only column that is in an index is `check_at`. It
--- changes only where the job has waited for longer than the lease.
+-- It may with an equal run, and one of these: an attempt higher than the row's (Celery publishes a retry before we can
+-- write `retrying`), an equal attempt that does not run, or this very start's own token (the result of the first try
+-- may have been lost). Everything else is a second copy. A job with a stop request makes no further attempt. A message
+-- of another task than the job's is not one of its copies. Workers of older packages do not name the task. A job with a
+-- min_gap is for start_spaced.sql. As in confirm.sql, the only column that is in an index is `check_at`. It changes
+-- only where the job has waited for longer than the lease.
 --
 -- A function, because that keeps its plan, and a task waits for the result. A plan that was made while the table was
 -- small must serve when it has grown, so it may only use indexes.

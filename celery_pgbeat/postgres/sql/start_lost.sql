@@ -3,15 +3,14 @@
 -- In one statement it takes the place of the job that waits, which is recorded as superseded: a queue that is hours
 -- behind must not starve a schedule. A manual or backfill job is never superseded, and then this one stays lost. So
 -- does one that would start within its min_gap, as in start_spaced.sql. If its group has a limit, it takes the slot of
--- the job that waits, else a free one; if there is none, it stays lost.
--- A job that is made or started at the same moment violates the unique index, and nothing has happened: the caller
--- tries again. (`on conflict do nothing` would delete the lost job and put nothing in its place.)
--- It is exclusive now, whatever it was made as (a forced one was not): nothing else is under way, and a tick that is
--- submitted at the same moment must meet it.
--- The waiting job is locked before the last start is read, as in start_spaced.sql, so the two never wait for each other
--- in a circle. An author may have triggered a job in a transaction that is open for minutes, and the unique index would
--- wait for its end. So it waits hardly longer than a statement takes.
-with patience as materialized (
+-- the job that waits, else a free one; if there is none, it stays lost. A job that is made or started at the same
+-- moment violates the unique index, and nothing has happened: the caller tries again. (`on conflict do nothing` would
+-- delete the lost job and put nothing in its place.) It is exclusive now, whatever it was made as (a forced one was
+-- not): nothing else is under way, and an occurrence that is submitted at the same moment must find it. The waiting job
+-- is locked before the last start is read, as in start_spaced.sql, so the two never wait for each other in a circle. An
+-- author may have triggered a job in a transaction that is open for minutes, and the unique index would wait for its
+-- end. So a lock_timeout, hardly longer than a statement takes, ends that wait.
+with lock_timeout as materialized (
     select set_config('lock_timeout', '200ms', true) as limited
 ),
 late as materialized (
@@ -19,7 +18,7 @@ late as materialized (
         (select created_at from {schema}.periodic_task where name = job.periodic_task) as row_created_at,
         (job.restart_data ->> 'min_gap')::interval as min_gap, job.restart_data ->> 'group_name' as group_name
     from {schema}.finished_job as job
-    cross join patience
+    cross join lock_timeout
     where job.id = %(job)s and job.state = 'lost' and job.started_at is null and job.restart_data is not null
         and job.run = %(run)s and job.attempt = %(attempt)s
         and (%(task)s::text is null or job.task = %(task)s)

@@ -3,11 +3,11 @@
 -- Which copy may start is decided as in start.sql. Only the first start of a job that no person asked for can be too
 -- early; it is recorded as skipped. Each start is remembered in one row for each name, and the lock of that row decides
 -- between two starts of the same moment: the second one sees what the first has written. A start that is repeated with
--- its own token is not measured against itself. A last start that is further ahead than the gap comes from a clock that
--- was set back, and does not count. Nor does one of an earlier row of that name, which has been removed since. The row
--- is only read, so an author's open transaction does not block a start.
+-- its own token is not measured against itself. A last start that is further in the future than min_gap comes from a
+-- clock that was set back, and does not count. Nor does one of an earlier row of that name, which has been removed
+-- since. The row is only read, so an author's open transaction does not block a start.
 with candidate as materialized (
-    select id, periodic_task, min_gap, token is not distinct from %(token)s as heard,
+    select id, periodic_task, min_gap, token is not distinct from %(token)s as is_repeated,
         %(attempt)s = 0 and run = 0 and started_at is null and origin not in ('manual', 'backfill') as first
     from {schema}.active_job
     where id = %(job)s and run = %(run)s and min_gap is not null
@@ -21,7 +21,7 @@ remembered as (
     insert into {schema}.periodic_task_state as known (name, last_started_at, row_created_at)
     select periodic_task, {schema}.now(), (
         select created_at from {schema}.periodic_task where name = candidate.periodic_task)
-    from candidate where not heard
+    from candidate where not is_repeated
     on conflict (name) do update
     set last_started_at = excluded.last_started_at, row_created_at = excluded.row_created_at
     where known.last_started_at is null or known.row_created_at <> excluded.row_created_at or exists (
@@ -44,20 +44,20 @@ started as (
         busy_until = {schema}.now() + make_interval(secs => %(dead_after)s),
         check_at = least(nullif(check_at, '-infinity'), {schema}.now() + make_interval(secs => %(dead_after)s))
     from candidate
-    where job.id = candidate.id and (candidate.heard or exists (select from remembered))
+    where job.id = candidate.id and (candidate.is_repeated or exists (select from remembered))
     returning job.id, job.periodic_task, job.min_gap
 ),
-gone as (
+deleted as (
     delete from {schema}.active_job as job
     using candidate
-    where job.id = candidate.id and not candidate.heard and not exists (select from remembered)
+    where job.id = candidate.id and not candidate.is_repeated and not exists (select from remembered)
     returning job, job.id, job.periodic_task, job.min_gap
 ),
 recorded as (
     insert into {schema}.finished_job
-    select final.* from gone
+    select final.* from deleted
     cross join lateral {schema}.archived(job, 'skipped', 'min_gap', worker => %(worker)s) as final
 )
 select id, periodic_task, {schema}.microseconds(min_gap) as min_gap_microseconds, true as started from started
 union all
-select id, periodic_task, {schema}.microseconds(min_gap), false from gone
+select id, periodic_task, {schema}.microseconds(min_gap), false from deleted

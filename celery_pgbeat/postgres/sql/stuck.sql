@@ -1,7 +1,7 @@
 -- Read what is stuck: rows that no beat decides, jobs that no beat sends or judges, rows that cannot be planned.
 --
--- Everything has `patience` seconds beyond the time at which a beat should have dealt with it. Each kind comes with how
--- many there are, one of them, and since when.
+-- Something is stuck when the time at which a beat should have dealt with it is more than `patience` seconds ago. Each
+-- kind comes with how many there are, one of them, and since when.
 with late as (
     select name, next_run_at, marked_by, marked_at, lazy from {schema}.periodic_task
     where {is_on} and next_run_at < {schema}.now() - make_interval(secs => %(patience)s)

@@ -3,12 +3,13 @@
 -- It takes the mark off the backfill and returns one of these:
 --   submitted  done
 --   waiting    done, and the jobs wait for slots in their group
---   held       nothing was done: another transaction locks the periodic task, has changed it, or has taken the place
+--   held       nothing was done: another transaction locks the periodic task, has changed it, or has made a job first
 --   lost       nothing was done: the mark is not this one any more
--- It locks the periodic task and takes that mark off before it looks what else is under way: each statement of a
--- function sees what was committed before it. So it sees what another transaction has submitted of this name, or else
--- that one finds its own mark taken off; and of two backfills one makes the job that an occurrence lacks. The index
--- that is the overlap rule has one of the backfill's jobs too: a lost job that turns up at this moment meets it there.
+-- It locks the periodic task and takes off the mark of that row before it looks what else is under way: each statement
+-- of a function sees what was committed before it. So it sees what another transaction has submitted of this name, or
+-- else that transaction finds its own mark taken off. And of two backfills one makes the job that an occurrence lacks.
+-- One of the backfill's jobs is exclusive, so it is in the unique index that is the overlap rule: if a worker starts a
+-- lost job at this moment, that job meets it there.
 -- function
 create or replace function {schema}.submit_backfill(
     backfill uuid,
@@ -47,8 +48,8 @@ begin
         update {schema}.periodic_task as stored
         set marked_by = null, marked_at = null
         where stored.name = any (array(
-            select name from {schema}.periodic_task as held
-            where held.name = filling.periodic_task and held.revision = submit_backfill.revision
+            select name from {schema}.periodic_task as unchanged
+            where unchanged.name = filling.periodic_task and unchanged.revision = submit_backfill.revision
             for no key update skip locked))
         returning stored.* into definition;
         is_free := found
@@ -110,4 +111,4 @@ $$;
 select {schema}.submit_backfill(
     %(backfill)s::uuid, %(beat)s, %(marked_at)s::timestamptz, %(revision)s::bigint, %(jobs)s::uuid[],
     %(scheduled_fors)s::timestamptz[], %(reached)s::timestamptz, %(next_at)s::timestamptz, %(total)s::bigint,
-    %(skipped)s::bigint, make_interval(secs => %(pickup_deadline)s), %(timezone)s, %(full_acts_as)s) as verdict
+    %(skipped)s::bigint, make_interval(secs => %(pickup_deadline)s), %(timezone)s, %(full_acts_as)s) as outcome

@@ -1,14 +1,14 @@
--- Submit the decided occurrences that nothing stands in the way of: nearly all of them, nearly always.
+-- Submit the decided occurrences that no other job blocks: nearly all of them, nearly always.
 --
 -- What `submit` does in many steps for any row, in the few steps that such a row takes. A row that this leaves as it is
--- (a job is in the way or came in between, its group has a limit, or another transaction locks the row) is left to
+-- (another job blocks it or came in between, its group has a limit, or another transaction locks the row) is left to
 -- `submit`. The fence, the order of locks and the result are the same.
 --
 -- A function, because that keeps its plan: planning this anew took as long as submitting ten rows. The plan knows
 -- neither the table's size nor the batch's, and must serve any: rows are found by index, and what was decided is joined
 -- to them by hash, never a thousand compared with a thousand. It is kept from the first time on, for one row as well.
--- An `exists` with `offset 0` is asked of each row: made while the tables are small, it would read all jobs into a
--- hash.
+-- An `exists` with `offset 0` looks up each row by itself. Without it, a plan that was made while the tables were small
+-- would read all jobs into a hash.
 -- function
 create or replace function {schema}.submit_free(
     beat text, timezone text, full_acts_as text,

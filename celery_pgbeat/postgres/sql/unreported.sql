@@ -1,6 +1,6 @@
--- Read the jobs whose end no worker reports, and that are in the way of others, or are past busy_until.
+-- Read the jobs whose end no worker reports, and that block others, or are past busy_until.
 --
--- In the way of these periodic tasks, or of what waits for a slot in their group.
+-- They block these periodic tasks, or what waits for a slot in their group.
 select id from {schema}.active_job as job
 where tracking = 'result' and state = 'sent'
     and (periodic_task = any (%(names)s::text[]) or busy_until < {schema}.now()

@@ -2,8 +2,8 @@
 --
 -- What an operator has changed meanwhile stays until code changes that very column. A column that did not exist when
 -- the row was last declared counts as declared with its default. A row that another transaction has locked is skipped;
--- `find_differences` returns it. Nothing is written unless this declaration is in force; the lock on the row that says
--- so keeps it in force meanwhile.
+-- `find_differences` returns it. Nothing is written unless this declaration is in force, and the lock keeps it so until
+-- the commit.
 with fence as materialized (
     select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
 ),
