@@ -21,8 +21,8 @@ from celery import current_app, signals
 def install(app: Any, *, main: bool = True) -> None:
     """Guard and track an app's tasks in this process; the handlers of Celery's signals call it.
 
-    `main` says that this is the worker's main process, the one that receives messages. Calling it again
-    guards the tasks that were registered since.
+    `main`: this is the worker's main process, the one that receives messages. Calling it again guards the tasks that
+    were registered since.
 
     Raises:
         InvalidSetting: a `pgbeat_*` setting is wrong.

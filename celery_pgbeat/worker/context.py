@@ -154,7 +154,7 @@ class WorkerContext:
             self._report_pipe = None
 
     def put(self, report: Report) -> None:
-        """Queue a report of the main process; never waits."""
+        """Queue a report in this process; never waits."""
         self.connection.report_thread.put(report)
 
     def report(self, report: Report) -> None:
@@ -179,7 +179,7 @@ class WorkerContext:
                 self.put(report)
 
     def _send(self, report: Finish | Retry) -> bool:
-        """Send a report to the main process; False in the main process, or if the pipe does not take it."""
+        """Send a report to the main process through the pipe; False in the main process, or if that is not possible."""
         return not self.is_main and self._report_pipe is not None and self._report_pipe.send(report)
 
 

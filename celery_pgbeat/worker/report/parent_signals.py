@@ -44,7 +44,7 @@ def on_received(sender: Any, request: Any, **_: Any) -> None:
 def requeue_first(
     context: WorkerContext, start: Start, reject: Callable[..., Any], consumer: Any
 ) -> Callable[..., Any]:
-    """Return a `reject` that gives a message back to the broker only after the job's row says so.
+    """Return a `reject` that gives a message back to the broker only after that is written in the job's row.
 
     Celery sends no signal when it requeues the message of a lost child. If the message came back before the row is
     written, the guard would find the job running, and drop the message as a second copy.
@@ -91,7 +91,7 @@ def on_revoked(sender: Any, request: Any, terminated: bool, signum: Any, expired
     start = assigned_start(vars(request), copy)
     if not terminated or start is None:
         context.put(Unstarted(copy, "expired" if expired else "revoked", str(context.node)))
-    elif not context.is_ending(start):  # else `stop_requests.py` reports it, once its process is gone
+    elif not context.is_ending(start):  # else `stop_requests.py` reports it, once its process has exited
         context.put(Killed(start, "revoked", f"terminated by signal {signum}"))
 
 

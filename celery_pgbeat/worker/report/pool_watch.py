@@ -1,8 +1,8 @@
-"""Detects that a pool process has died where Celery has not noticed.
+"""Detects that a pool process has died if Celery has not noticed.
 
 Celery's event loop learns of a child's death when a pipe closes, and then checks once for a process to reap. The kernel
 closes the pipe first: on a busy machine Celery checks too early, finds nothing, and checks again when another child
-dies, or after 5 s. Until then the job counts as running, and the worker must not heartbeat for it.
+dies, or after 5 s. Until then Celery counts the job as running, and the worker must not send a heartbeat for it.
 
 So the main process checks itself, once a second and only while it runs jobs, and makes Celery check again when a child
 is dead. Celery decides what becomes of the job, as always: it may send its message back.

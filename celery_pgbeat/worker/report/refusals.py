@@ -1,10 +1,10 @@
-"""What a worker does when Postgres is there and refuses a report, and what it writes to the log about it.
+"""What a worker does if Postgres is in reach and refuses a report, and what it logs about that.
 
 A schema that is older than the worker, a missing right or a damaged page is repaired sooner or later: such a report is
 kept and tried again. A value that Postgres can never take does not change: such a report is dropped at once.
 
-The number and the age of kept reports are limited, so that a worker cannot grow without end. The log gets a line a
-minute, not one for each report, and the line names the way out.
+The number and the age of kept reports are limited, so that the memory of a worker cannot grow without end. The log gets
+one line a minute, not one for each report, and the line names the way out.
 """
 
 from __future__ import annotations

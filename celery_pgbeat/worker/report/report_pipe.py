@@ -4,7 +4,7 @@ If the pool process wrote the end into Postgres itself, each job would cost a co
 wait for it. The main process collects the ends of all its children and writes them together. A message in the pipe
 outlives its writer: a child may be killed a moment later.
 
-A child never waits: if a message does not fit into the pipe (the main process is stopped, or gone), `send` returns
+A child never waits: if a message does not fit into the pipe (the main process is stopped, or has ended), `send` returns
 False.
 
 Invariant: a message is written by one system call of at most PIPE_BUF bytes, so messages never mix.
@@ -26,7 +26,7 @@ from celery_pgbeat.worker.report.reports import Retry
 
 LONGEST = select.PIPE_BUF  # bytes of a message
 AT_ONCE = 1 << 16  # bytes read at once: a full pipe
-PAUSE = 0.01  # seconds between two notifications: while messages keep coming, one notification stands for many
+PAUSE = 0.01  # seconds between two notifications: while messages keep coming, one notification is for many
 
 
 class ReportPipe:
@@ -43,9 +43,9 @@ class ReportPipe:
         self._is_closed = False
 
     def send(self, report: Finish | Retry) -> bool:
-        """Send the main process how a start ended; False if the message could not be sent."""
+        """Send a report to the main process; False if it could not be sent."""
         if self._reader is not None and self._owner != os.getpid():
-            # Without this, a write would succeed after the main process, the only reader, is gone.
+            # Without this, a write would succeed after the main process, the only reader, has ended.
             self._close_reader()
         message = _encoded(report)
         if len(message) > LONGEST:

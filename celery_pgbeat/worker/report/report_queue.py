@@ -3,7 +3,7 @@
 Reports of one kind that follow each other are written in one statement, if there is one for many. A report that cannot
 be written now delays no report of another job; a later report of its job waits for it:
 
-- Another transaction has locked its row: it is written again once the lock may be gone.
+- Another transaction has locked its row: it is tried again a moment later.
 - Postgres refuses the statement itself (an older schema, a missing right): all reports of that kind are kept until the
   next try, and are not tried one by one meanwhile.
 - Postgres refuses this one (`refusals.py`): it is kept. If one report in a batch may be the reason, the batches get
@@ -49,7 +49,7 @@ class ReportQueue:
         self._locked: dict[Report, None] = {}
         self._kept: OrderedDict[Report, None] = OrderedDict()
         self._kept_since: dict[Report, float] = {}  # also of those that are being tried again
-        self._held_jobs: set[UUID] = set()  # the jobs of the locked and the kept reports
+        self._blocked_jobs: set[UUID] = set()  # the jobs of the locked and the kept reports
         self._refused_kinds: set[type] = set()
         self._batch_size = AT_ONCE
         self._pause = 0.0
@@ -108,7 +108,7 @@ class ReportQueue:
             self._kept.clear()
             self._refused_kinds.clear()
         if has_locked or has_kept:
-            self._held_jobs = {job_of(report) for report in (*self._locked, *self._kept)}
+            self._blocked_jobs = {job_of(report) for report in (*self._locked, *self._kept)}
             self.add_first(due)
             self._flush_at = now
 
@@ -142,8 +142,8 @@ class ReportQueue:
         job = job_of(report)
         return (
             type(report) in self._refused_kinds
-            or job in self._held_jobs
-            or (self._first is not None and job in self._first._held_jobs)
+            or job in self._blocked_jobs
+            or (self._first is not None and job in self._first._blocked_jobs)
         )
 
     def _write(self, batch: list[Report], queries: WorkerQueries) -> None:
@@ -159,7 +159,7 @@ class ReportQueue:
             if job_of(report) in locked:
                 self._fresh.pop(report)
                 self._locked[report] = None
-                self._held_jobs.add(job_of(report))
+                self._blocked_jobs.add(job_of(report))
                 self._locked_until = monotonic() + LOCKED_PAUSE
             elif self._remove(report):
                 self._pause = 0.0
@@ -191,7 +191,7 @@ class ReportQueue:
         del self._fresh[report]
         self._kept[report] = None
         self._kept_since.setdefault(report, now)
-        self._held_jobs.add(job_of(report))
+        self._blocked_jobs.add(job_of(report))
 
     def _drop(self, reports: list[Report]) -> None:
         """Drop kept reports, which are too many or too old."""

@@ -7,8 +7,8 @@ the thread tries again with growing pauses for as long as the process lives.
 Duties come first: before each statement the thread checks whether one of them is due. However many reports wait, the
 heartbeat is written in time; else a job that runs well would count as lost.
 
-In each turn the thread empties its queue, then the pipe, and writes finishes before other reports: the package's
-docstring has the rule of order that this keeps.
+In each pass of its loop the thread empties its queue, then the pipe, and writes finishes before other reports. The
+docstring of the package has the rule about the order of reports that needs this.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from celery_pgbeat.worker.report.reports import Report, Retry
 
 FLUSH_EVERY = 0.02  # seconds between two writes of finishes: a finish in a busy worker is late by at most this
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between two tries while Postgres is away
-TURN = 0.2  # seconds of writing after which the thread reads its queue again
+WRITE_FOR = 0.2  # seconds of writing after which the thread reads its queue again
 LAST_LOOK = 0.05  # seconds between two looks at the queue while the thread is stopping and has reports to write
 RETRY_DUTY_AFTER = 1.0  # seconds, at most, until a duty that failed runs again
 
@@ -62,7 +62,7 @@ class ReportThread:
         self._queries = queries
         self._duties = dict.fromkeys(duties, monotonic())  # when each of them is due
         self._report_pipe = report_pipe
-        # SimpleQueue alone may be put to by a signal handler that interrupts another put.
+        # Only for a SimpleQueue may a signal handler call `put` while it interrupts another `put`.
         self._queue: queue.SimpleQueue[Report | Wake] = queue.SimpleQueue()
         self._refusals = Refusals(lambda: self._finishes.kept + self._others.kept)
         self._finishes = ReportQueue(self._refusals, flush_every=FLUSH_EVERY)
@@ -79,7 +79,7 @@ class ReportThread:
         self.start()
 
     def unwritten(self) -> list[Start]:
-        """Return the starts that have ended and still count as running; only duties may call it, in this thread."""
+        """Return the starts whose finish is not written yet; only duties may call it, in this thread."""
         return [report.start for report in self._finishes.unwritten() if isinstance(report, Finish)]
 
     def start(self) -> None:
@@ -120,7 +120,7 @@ class ReportThread:
     def _is_over(self) -> bool:
         if self._give_up_at is None:
             return False
-        # Not before STOP has come out of the queue: until then a report may still be before it.
+        # Not before STOP was read from the queue: until then there may be a report before it.
         return (self._is_ending and not self._count()) or monotonic() >= self._give_up_at
 
     def _count(self) -> int:
@@ -156,7 +156,7 @@ class ReportThread:
         for report in reports:
             if isinstance(report, Finish):
                 self._finishes.add(report)
-        # Before the reports that wait: one of them may say that the process has died.
+        # Before the reports that wait: one of them may be that the process has died.
         self._others.add_first([report for report in reports if isinstance(report, Retry)])
 
     def _time_left(self) -> float | None:
@@ -171,8 +171,8 @@ class ReportThread:
         return min(due, default=None)
 
     def _deliver(self) -> None:
-        """Write what is due, for one turn; before each statement run the duties that are due."""
-        until = monotonic() + TURN
+        """Write what is due, for `WRITE_FOR` seconds; before each statement run the duties that are due."""
+        until = monotonic() + WRITE_FOR
         self._run_duties()
         while self._write_some() and monotonic() < until:
             self._run_duties()

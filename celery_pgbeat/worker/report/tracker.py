@@ -60,9 +60,9 @@ def on_postrun(sender: Any, state: str | None = None, retval: Any = None, **_: A
 def outcome(task: Any, start: Start, state: str | None, retval: Any, hiding: bool = False) -> Report | None:
     """Translate the tracer's final state into a report; None if there is nothing to report.
 
-    `Ignore` raised by the task itself (`Task.replace` does so) means: done. A rejected message comes back only
-    if it was not acknowledged early. Without a state this child is being killed: its main process knows why.
-    With `hiding` only the class of an error is reported, because its text may quote an argument.
+    If the task itself raises `Ignore` (`Task.replace` does so), it has succeeded. A rejected message comes back only if
+    it was not acknowledged early. Without a state this child is being killed, and its main process knows why. With
+    `hiding` only the class of an error is reported, because its text may quote an argument.
     """
     if state in (states.SUCCESS, states.IGNORED):
         return Finish(start, "succeeded")
@@ -91,7 +91,7 @@ def unwound(start: Start, hiding: bool = False) -> Report:
 
 
 def delay_of(when: Any, app: Any) -> timedelta:
-    """Return how long a retry waits: Celery gives seconds or an instant, and a naive one is UTC to it."""
+    """Return how long a retry waits: Celery gives seconds or an instant, and takes a naive one as UTC."""
     if isinstance(when, str):
         when = datetime.fromisoformat(when)
     if isinstance(when, datetime):

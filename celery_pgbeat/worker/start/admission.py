@@ -35,7 +35,7 @@ class Admission:
 
 
 def admission_of(request: Any) -> Admission | None:
-    """Return what is kept on a request; None if the guard has not seen it, or there is no request."""
+    """Return the admission on a request; None if the guard has not seen it, or there is no request."""
     found = None if request is None else vars(request).get(ATTRIBUTE)
     return found if isinstance(found, Admission) else None
 

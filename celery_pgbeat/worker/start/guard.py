@@ -1,9 +1,9 @@
 """Lets each job start once.
 
 A job is one row in Postgres and usually one message at the broker. A second message with the same task id is made by a
-beat that died between publish and confirm, a broker that redelivers, a pickup deadline that passed, an operator who
-requeues. So the messages do not decide. Before the body of a task runs, the process that has a copy of the message asks
-the row, with one conditional UPDATE (`start.sql`), which succeeds for one of them.
+beat that died between publish and confirm, a broker that redelivers, a pickup deadline that passed, or an operator that
+requeues. So the messages do not decide. Before the body of a task runs, the process that has a copy of the message
+tries one conditional UPDATE of the row (`start.sql`), which succeeds for one of the copies.
 
 `docs/architecture.md` draws the states of a job and names the statement of every transition.
 
@@ -17,10 +17,10 @@ What the row compares
 - `token`: random for each start, made in the main process. If the connection is lost after the commit, the start is
   repeated with the same token and succeeds again. And each later report of a start (finish, retry, heartbeat) changes
   the row only while the row has its token.
-- `stop_request`: a job with one (`stop_requests.py`) makes no further attempt. If it fails, retries or its message goes
-  back, it is revoked; if it succeeds all the same, it has succeeded; if its process dies, it is lost.
-- `min_gap`: a row with one is started by a statement of its own (`start_spaced.sql`), which reads the last start of the
-  name and drops a first attempt that comes too early. It costs all other rows nothing.
+- `stop_request`: a job with one (`stop_requests.py`) makes no further attempt. If it fails or retries, or if its
+  message goes back, it is revoked. If it succeeds all the same, it is `succeeded`. If its process dies, it is lost.
+- `min_gap`: a job with one is started by a statement of its own (`start_spaced.sql`), which reads the last start of the
+  name and drops a first attempt that comes too early. It costs all other jobs nothing.
 
 Where the guard runs
 --------------------
@@ -104,7 +104,7 @@ class StartResult(enum.Enum):
 
 
 def guard(task: Any, context: WorkerContext) -> None:
-    """Put a guard before a task that has none."""
+    """Install a guard on a task that has none."""
     if GUARD in vars(task):
         return
     setattr(task, GUARD, Guard(context, track_started=bool(task.track_started)))
@@ -138,7 +138,7 @@ def _guard_class(cls: Any) -> None:
         # The class may be shared with tasks that are not guarded, of another app for instance.
         guard = vars(self).get(GUARD)
         request = self.request_stack.top
-        # A before_start that calls its parent's gets here twice; the first call counts.
+        # If a before_start calls that of its parent class, this runs twice; the first call counts.
         if guard is not None and request is not None and admission_of(request) is None:
             guard.admit(self, request)
         return own.__get__(self, type(self))(task_id, args, kwargs)
@@ -155,7 +155,7 @@ class Guard:
         self._track_started = track_started
 
     def admit(self, task: Any, request: Any) -> None:
-        """Return if the task's body may run, else raise Ignore; keep on the request whether it is a job's start."""
+        """Return if the task's body may run, else raise Ignore; note on the request whether it is a job's start."""
         fields = vars(request)
         copy = None if request.is_eager else copy_of(fields)
         admission = admit(request)
@@ -212,9 +212,9 @@ class Guard:
         raise Ignore("celery-pgbeat: not an allowed task")
 
     def _start_without_token(self, fields: Mapping[str, Any], copy: MessageCopy) -> tuple[Start, timedelta]:
-        """Make a start that the main process does not know, and so sends no heartbeat for.
+        """Make a start that the main process does not know, so that it sends no heartbeat for it.
 
-        So a missing heartbeat means nothing: the start counts as alive for as long as it may run.
+        For such a start a missing heartbeat means nothing: it counts as alive for as long as it may run.
         """
         hard_limit = (fields.get("timelimit") or (None, None))[0]
         silence = _span(hard_limit) + timedelta(seconds=30) if hard_limit else WITHOUT_HEARTBEAT
@@ -249,7 +249,7 @@ class Guard:
 
 
 def start_job(queries: WorkerQueries, start: Start, silence: timedelta) -> StartResult:
-    """Ask the row whether this start may run.
+    """Start a job if its row allows it; return what the row decided.
 
     Raises:
         DatabaseUnavailable: Postgres is out of reach; try again with the same start, even if it was committed.

@@ -22,7 +22,7 @@ from celery_pgbeat.safe_text import in_short
 
 HEADER = "pgbeat"
 PROPERTIES = "properties"
-LARGEST = 2_000_000_000  # of runs and of attempts: what the tables hold
+LARGEST = 2_000_000_000  # of runs and of attempts: the most that the tables accept
 
 logger = logging.getLogger(__name__)
 

@@ -107,7 +107,7 @@ class Running:
 
 
 class StopSignal:
-    """Handles the signal in a pool process, which runs one task at a time, in its main thread."""
+    """Handles the stop signal in a pool process, which runs one task at a time, in its main thread."""
 
     def __init__(self) -> None:
         self._running: Running | None = None
@@ -143,6 +143,6 @@ class StopSignal:
 
 
 def send_stop_signal(process: int) -> None:
-    """Have a pool process read the row of its job."""
+    """Make a pool process read the row of the job that it runs."""
     with suppress(ProcessLookupError):
         os.kill(process, SIGNAL)

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Termination:
-    """A start whose process was told to end, and is not known to have exited."""
+    """A start whose process got a signal to end, and is not known to have exited."""
 
     start: Start
     process: int
@@ -79,7 +79,7 @@ class StopRequests:
             self._terminations.pop(termination.start, None)
 
     def is_ending(self, start: Start) -> bool:
-        """Whether the process of a start was told to end, so that its end is reported from here."""
+        """Whether the process of a start got a signal to end, so that its end is reported from here."""
         return start in self._terminations
 
     def _carry_out(self, request: StopRequest, start: Start, received: Any) -> None:
