@@ -60,7 +60,7 @@ class LastingThread:
         self._thread = threading.Thread(target=self._main, name=self._name, daemon=True)
         self._thread.start()
 
-    def mend(self) -> bool:
+    def restart_if_ended(self) -> bool:
         """If it has ended too early, log that and start it again; return whether it was started."""
         if not self.has_ended_early:
             return False
@@ -88,5 +88,5 @@ class LastingThread:
         try:
             self._run()
             self._returned = True
-        except BaseException as error:  # noqa: BLE001  `mend` logs it
+        except BaseException as error:  # noqa: BLE001  `restart_if_ended` logs it
             self._error = error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from datetime import datetime, timedelta, timezone
 
-STEP = timedelta(seconds=2)  # if the two clocks differ by more between two looks, one of them was set
+STEP = timedelta(seconds=2)  # if one clock goes on by this much more than the other between two looks, one was set
 _BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -21,13 +21,13 @@ def boottime() -> float:
 class DatabaseClock:
     """The database's time, and how long this beat has been in contact with the database without a break.
 
-    After an outage of the database, or a step of its clock, every worker looks dead. So the beat judges workers only
-    after it has been in contact for `dead_after`.
+    After an outage of the database, or a step of its clock, every worker looks dead. So the beat judges jobs, and finds
+    nodes dead, only after it has been in contact for `dead_after`.
     """
 
     def __init__(self, dead_after: timedelta) -> None:
         self._dead_after = dead_after
-        self._longest_gap = dead_after / 3
+        self._longest_silence = dead_after / 3
         self._since: float | None = None
         self._last: tuple[float, datetime] | None = None
 
@@ -36,9 +36,9 @@ class DatabaseClock:
         mine = boottime()
         set_back = False
         if self._last is not None:
-            gap = timedelta(seconds=mine - self._last[0])
-            set_back = gap - (now - self._last[1]) > STEP
-            if gap > self._longest_gap or abs((now - self._last[1]) - gap) > STEP:
+            elapsed = timedelta(seconds=mine - self._last[0])
+            set_back = elapsed - (now - self._last[1]) > STEP
+            if elapsed > self._longest_silence or abs((now - self._last[1]) - elapsed) > STEP:
                 self._since = None
         if self._since is None:
             self._since = mine
@@ -51,7 +51,7 @@ class DatabaseClock:
 
     @property
     def may_judge(self) -> bool:
-        """Whether this beat has been in contact for long enough to judge silent nodes."""
+        """Whether this beat has been in contact for long enough to judge silent jobs, and to find silent nodes dead."""
         since = self._since  # read once: another thread may note an outage meanwhile
         return since is not None and boottime() - since >= self._dead_after.total_seconds()
 

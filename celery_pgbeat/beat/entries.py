@@ -1,8 +1,8 @@
 """The rows as Celery's entries: the value of `Scheduler.schedule`, for monitors, health checks and `beat_init`
 handlers.
 
-Rows are read when an entry is asked for, and only up to a limit. The tick never uses this: a million rows must cost it
-nothing. Writing an entry declares it, as `beat_schedule` does: the beat then brings the row to what its code declares.
+Rows are read when an entry is asked for, and only up to a limit. A turn of the beat never uses this: a million rows
+must cost it nothing. Writing an entry declares it, as `beat_schedule` does: the beat then writes it to the row.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _arguments(args: str, kwargs: str) -> tuple[Any, Any]:
 
 
 def entry_of_given(name: str, given: Any, app: Celery, kind: type[ScheduleEntry] = ScheduleEntry) -> ScheduleEntry:
-    """Return what was declared as an entry of Celery's, as far as it can be one.
+    """Return what was declared as an entry of Celery's, with the fields that such an entry can have.
 
     A wrong value is logged when the beat reads the entry, as it is for an entry in `beat_schedule`.
     """
@@ -157,7 +157,7 @@ def entry_of_given(name: str, given: Any, app: Celery, kind: type[ScheduleEntry]
 
 
 def _described(when: Any, name: str, app: Celery) -> BaseSchedule:
-    """Return the schedule of Celery's that comes nearest to one of ours."""
+    """Return the Celery schedule that is nearest to one of ours."""
     try:
         timing = timing_of(when, app_timezone(app))
     except PgBeatError:
@@ -166,7 +166,7 @@ def _described(when: Any, name: str, app: Celery) -> BaseSchedule:
 
 
 def _declarable(entries: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the entries, unless one only shows a row: its schedule may only come near to the row's.
+    """Return the entries, unless one only shows a row: its schedule may be only an approximation of the row's.
 
     Raises:
         InvalidPeriodicTask: one was read from a row; names it.

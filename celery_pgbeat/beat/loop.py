@@ -1,5 +1,9 @@
 """The thread that does a beat's work: it opens, makes the turns, waits between them, and gives everything back.
 
+A *turn* is one pass of this loop: the upkeep that is due, then one batch of what else there is to do. A *tick* is what
+a beat does with one due occurrence (`decide/dispatcher.py`): one turn has many ticks, or none. The method `tick()` of
+Celery's scheduler makes one turn.
+
 Celery's thread asks for a turn and waits for its end. The delivery has a second thread; its errors are raised in the
 next turn. All other threads only end a wait. No error leaves this thread: it is logged, and a pause that grows follows.
 
@@ -90,7 +94,7 @@ class BeatLoop:
         if self._thread.has_ended_early:
             # What the old thread was asked, and what it answered last, does not concern the new one.
             self._asked, self._answered = threading.Semaphore(0), threading.Semaphore(0)
-            self._thread.mend()
+            self._thread.restart_if_ended()
         self._asked.release()
         while not self._answered.acquire(timeout=ALIVE_CHECKED_AFTER):
             if not self._thread.is_alive:
@@ -149,7 +153,7 @@ class BeatLoop:
         self.wiring.database.close()
 
     def _turn(self) -> None:
-        self.wiring.instruments.mend()
+        self.wiring.instruments.restart_if_ended()
         beat = self._beat
         if beat is None:
             self._open()
@@ -184,7 +188,7 @@ class BeatLoop:
         self._log_start(beat.queries.beat)
 
     def _log_start(self, beat: str) -> None:
-        """Log who this beat is and where it works; its whole id, which tables and other lines bear, at DEBUG."""
+        """Log who this beat is and where it works; its whole id, as in tables and in other log lines, at DEBUG."""
         node = NodeId.parse(beat)
         shown = beat if node is None else node.shown
         logger.info(
@@ -201,7 +205,7 @@ class BeatLoop:
     def _check_app(self, beat: Beat) -> None:
         """Check with each heartbeat that the schema still serves this app; if not, take this beat off the list once.
 
-        Jobs that it is sending go out while its lease holds; its marks lapse.
+        Jobs that it is sending are sent while its lease lasts; its marks count until their lease is over.
         """
         try:
             self.wiring.one_app.check()
@@ -213,8 +217,8 @@ class BeatLoop:
         self._is_off_the_list = False
 
     def _sync_code(self) -> None:
-        """Bring the rows to what the code declares; try again after a poll if another transaction locks a row."""
-        if not self.wiring.code.settled and boottime() >= self._sync_at:
+        """Write to the rows what the code declares; try again after a poll if another transaction locks a row."""
+        if not self.wiring.code.is_in_sync and boottime() >= self._sync_at:
             self.wiring.code.sync()
             self._sync_at = boottime() + self._settings.poll.total_seconds()
 
@@ -252,7 +256,7 @@ class BeatLoop:
             self._report(self._explained(error))
 
     def _explained(self, error: BaseException) -> BaseException:
-        """Return the error that says what a driver's error means for this beat; any other as it is."""
+        """Return an error that explains a driver's error for this beat; any other error as it is."""
         if isinstance(error, Exception):
             error = self.wiring.database.translated(error)
         return refused_right(error) or error

@@ -9,7 +9,7 @@ from celery.schedules import BaseSchedule, schedstate
 
 from celery_pgbeat.schedules import Schedule
 
-AGAIN = timedelta(days=1)  # the estimate for a row that never runs: monitors look again in a day
+AGAIN = timedelta(days=1)  # the estimate for a row that never runs: monitors read it again in a day
 
 
 class RowSchedule(BaseSchedule):

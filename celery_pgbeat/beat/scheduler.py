@@ -1,8 +1,8 @@
-"""The class that `celery beat` loads: Celery's Scheduler contract on the outside, our tick on the inside.
+"""The class that `celery beat` loads: it has the interface of Celery's Scheduler, and our own loop does the work.
 
 A thread of the scheduler's own (`loop.py`) talks to Postgres. Celery's thread only asks for a turn and waits for it.
-Celery calls `close()` from its signal handler in the middle of whatever `tick()` is doing. Here that is a wait, so
-nothing is entered twice, and the turn under way may finish its batch before everything is given back.
+Celery calls `close()` from its signal handler in the middle of whatever `tick()` is doing. Here `tick()` only waits, so
+no code runs twice at once, and the turn under way may finish its batch before everything is given back.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Scheduler(beat.Scheduler):
         """Do nothing: Celery's own entry is declared with the others, by Celery's rule."""
 
     def reserve(self, entry: Any) -> Any:
-        """Return the entry as it is after a run. The row does not change: only a tick moves its next run."""
+        """Return the entry as it is after a run. The row does not change: only a submit moves its next run."""
         return next(entry)
 
     def _maybe_entry(self, name: str, entry: Any) -> Any:

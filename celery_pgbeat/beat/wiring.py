@@ -40,7 +40,7 @@ from celery_pgbeat.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The parts that bear the name of one process."""
+    """The parts that have the id of one process."""
 
     queries: BeatQueries
     tracking: Tracking
@@ -107,7 +107,7 @@ class Wiring:
         look_every: float = LOOK_EVERY,
         stopwatch: Callable[[], float] = boottime,
     ) -> Beat:
-        """Make the parts that bear the name of this process: after any fork.
+        """Make the parts that have the id of this process: after any fork.
 
         Args:
             queries: in place of the beat's own.

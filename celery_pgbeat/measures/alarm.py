@@ -101,11 +101,11 @@ class Alarm:
             self._webhook.start()
         self._thread.start()
 
-    def mend(self) -> None:
+    def restart_if_ended(self) -> None:
         """Start again each thread that has ended too early."""
-        self._thread.mend()
+        self._thread.restart_if_ended()
         if self._webhook is not None:
-            self._webhook.mend()
+            self._webhook.restart_if_ended()
 
     def stop(self) -> None:
         """Stop checking."""

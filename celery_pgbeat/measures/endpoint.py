@@ -90,9 +90,9 @@ class Endpoint:
         self._server, thread = start_http_server(port, host, registry)
         self._thread = LastingThread(self._server.serve_forever, "pgbeat-metrics", thread)
 
-    def mend(self) -> None:
+    def restart_if_ended(self) -> None:
         """Serve again if the thread has ended too early."""
-        self._thread.mend()
+        self._thread.restart_if_ended()
 
     def close(self) -> None:
         """Stop serving."""

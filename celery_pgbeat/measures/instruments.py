@@ -122,11 +122,11 @@ class Instruments:
         if self._tally is not None:
             self._tally.turned(broker_up=broker_up)
 
-    def mend(self) -> None:
+    def restart_if_ended(self) -> None:
         """Start again each of their threads that has ended too early."""
         for part in (self._alarm, self._endpoint):
             if part is not None:
-                part.mend()
+                part.restart_if_ended()
 
     def stop(self) -> None:
         """Stop what was started; an alert that is being posted gets a moment to arrive."""

@@ -50,9 +50,9 @@ class Webhook:
         """Start to post."""
         self._thread.start()
 
-    def mend(self) -> None:
+    def restart_if_ended(self) -> None:
         """Start the thread again if it has ended too early."""
-        self._thread.mend()
+        self._thread.restart_if_ended()
 
     def post(self, message: Mapping[str, Any]) -> None:
         """Queue a message to be posted; returns at once."""

@@ -1,7 +1,7 @@
-"""The only room that speaks SQL. It knows no Celery.
+"""The only package that contains SQL. It imports no Celery.
 
-One statement a file in `sql/`, named by its verb; the listing is everything that we ever say to Postgres
-while we work. `migrations/` builds what the statements speak to. Invariant: every statement commits by
-itself (autocommit), so that no lock of ours ever outlives its round trip and no transaction of ours waits for
-Python, for a broker or for another process.
+`sql/` has one statement in each file, named by its verb; the listing is everything that beats, workers and callers run.
+`migrations/` and `definitions/` make the schema that the statements need. Invariant: every statement commits by itself
+(autocommit). So no lock of ours outlives its round trip, and no transaction of ours waits for Python, for a broker or
+for another process.
 """

@@ -122,7 +122,7 @@ class AdminQueries:
         return self._run("refused_declarations", pattern=pattern, managed_by=managed_by, limit=limit)
 
     def apps(self) -> list[Row]:
-        """Read the apps whose beats live, the one that has the schema first."""
+        """Read the apps whose beats are alive, the one that has the schema first."""
         return self._run("apps")
 
     @contextmanager

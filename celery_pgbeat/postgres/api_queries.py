@@ -80,7 +80,7 @@ class ApiQueries:
         return self.run("update", connection, name=name, changes=json.dumps(as_written(changes)))
 
     def unschedule(self, name: str, connection: Any = None) -> bool:
-        """Remove a periodic task; tell whether there was one."""
+        """Remove a periodic task; return whether there was one."""
         return bool(self.run("unschedule", connection, name=name)[0]["removed"])
 
     def trigger_many(self, names: Collection[str], force: bool, connection: Any = None) -> list[Row]:
@@ -95,7 +95,7 @@ class ApiQueries:
         return found
 
     def unknown(self, name: str, connection: Any = None) -> str:
-        """Say that there is no periodic task of this name, and why, or which one may have been meant."""
+        """Return a sentence: there is no periodic task of this name, and why, or which one may have been meant."""
         return str(self.run("unknown", connection, name=name)[0]["sentence"])
 
     def run(self, name: str, /, connection: Any = None, **parameters: Any) -> list[Row]:
@@ -135,10 +135,10 @@ class ApiQueries:
         code = sqlstate(origin)
         if code is None:
             return None
-        said = _said(origin)
-        message, hint = said.message or str(origin), said.hint
+        fields = _fields_of(origin)
+        message, hint = fields.message or str(origin), fields.hint
         if code in MEANINGS:
-            return MEANINGS_OF_TABLE.get((code, said.table), MEANINGS[code])(message)
+            return MEANINGS_OF_TABLE.get((code, fields.table), MEANINGS[code])(message)
         if code == "55006":
             return JobInTheWay(f"{message}: wait for its end, or send one beside it with force")
         if code == "22023" or code.startswith("23"):
@@ -151,21 +151,21 @@ class ApiQueries:
         return None
 
 
-class Said(NamedTuple):
-    """What Postgres said of an error; None where it said nothing."""
+class ErrorFields(NamedTuple):
+    """The fields of an error of Postgres; None for a field that it does not have."""
 
     message: str | None
     hint: str | None
     table: str | None
 
 
-def _said(origin: Any) -> Said:
-    """Return what Postgres said, of a driver's error: in `diag`, or under asyncpg in the error that it was made of."""
-    said = getattr(origin, "diag", None)
-    if said is not None:
-        return Said(said.message_primary, said.message_hint, said.table_name)
+def _fields_of(origin: Any) -> ErrorFields:
+    """Return the fields of a driver's error: they are in `diag`, or with asyncpg in the error that caused it."""
+    diagnostics = getattr(origin, "diag", None)
+    if diagnostics is not None:
+        return ErrorFields(diagnostics.message_primary, diagnostics.message_hint, diagnostics.table_name)
     own = origin.__cause__
-    return Said(getattr(own, "message", None), getattr(own, "hint", None), getattr(own, "table_name", None))
+    return ErrorFields(getattr(own, "message", None), getattr(own, "hint", None), getattr(own, "table_name", None))
 
 
 @contextmanager

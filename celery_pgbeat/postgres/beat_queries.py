@@ -40,7 +40,7 @@ from celery_pgbeat.postgres.migrate import latest
 
 __all__ = ["BeatQueries", "Confirmed", "Judged", "PendingWork", "Recovered", "Submitted", "as_history"]
 
-MOST_BUFFERED = 1000  # jobs of one periodic task that wait for their turn under `buffer_all`
+MOST_BUFFERED = 1000  # jobs of one periodic task that wait for another one under `buffer_all`
 HISTORY_PAGE = 2000  # jobs of the history that one step of a backfill looks at
 
 
@@ -106,7 +106,7 @@ class BeatQueries:
     def submit_free(
         self, decisions: Sequence[Decision], default_timezone: str, full_acts_as: str = "full"
     ) -> list[Submitted]:
-        """Submit the decided occurrences that nothing stands in the way of; `submit` takes the others."""
+        """Submit the decided occurrences that no other job blocks; `submit` takes the others."""
         rows = self._run(
             "submit_free",
             direct=True,
@@ -140,7 +140,7 @@ class BeatQueries:
             **_columns(decisions),
         )
         answers: dict[str, Submitted] = {}
-        # First the rows that were submitted, then the jobs in the way, then those that gave way.
+        # First the rows that were submitted, then the jobs that block an occurrence, then those that were given up.
         for name, made, waits, blocked_by, lost in rows:
             known = answers.get(name) or Submitted(name, made, waits, None, None)
             answers[name] = replace(
@@ -162,7 +162,7 @@ class BeatQueries:
         return [row[0] for row in rows]
 
     def release_buffered(self, names: Iterable[str] | None = None) -> int:
-        """Release the buffered jobs whose turn it is, of these periodic tasks or of all; returns how many."""
+        """Release the buffered jobs that no other job blocks, of these periodic tasks or of all; returns how many."""
         (row,) = self._run("release_buffered", names=None if names is None else list(names))
         return int(row[0])
 
@@ -172,7 +172,7 @@ class BeatQueries:
         return int(row[0])
 
     def sync_group_pauses(self) -> list[str]:
-        """Bring rows in line with their groups, where one joined its group as that was paused."""
+        """Pause or resume rows that joined their group at the moment at which it was paused or resumed."""
         return [row[0] for row in self._run("sync_group_pauses")]
 
     def still_marked(self, names: Sequence[str]) -> set[str]:
@@ -185,8 +185,10 @@ class BeatQueries:
         rows = self._run(
             "confirm", direct=True, beat=self.beat, jobs=[job for job, _ in sent], delays=json.dumps(delays)
         )
-        found = [(cast(uuid.UUID, as_uuid(job)), held) for job, held in rows]
-        return Confirmed({job for job, held in found if not held}, {job for job, held in found if held})
+        found = [(cast(uuid.UUID, as_uuid(job)), is_locked) for job, is_locked in rows]
+        return Confirmed(
+            {job for job, is_locked in found if not is_locked}, {job for job, is_locked in found if is_locked}
+        )
 
     def give_back(self, jobs: Iterable[uuid.UUID] | None = None, late: bool = False) -> int:
         """Give unsent jobs back, so that any other beat sends them at once; without a list, all that it has marked.
@@ -215,9 +217,9 @@ class BeatQueries:
             for record in records(rows)
         ]
 
-    def postpone_jobs(self, held: Sequence[tuple[uuid.UUID, datetime]]) -> int:
+    def postpone_jobs(self, postponed: Sequence[tuple[uuid.UUID, datetime]]) -> int:
         """Postpone jobs that this beat has taken over and may not send yet, each until an instant."""
-        jobs, untils = [str(job) for job, _ in held], [until for _, until in held]
+        jobs, untils = [str(job) for job, _ in postponed], [until for _, until in postponed]
         return len(self._run("postpone_jobs", beat=self.beat, jobs=jobs, untils=untils))
 
     def mark_backfill(
@@ -225,7 +227,7 @@ class BeatQueries:
     ) -> BackfillRow | None:
         """Mark one running backfill that has room for a job, or is to be ended, and read what decides its occurrences.
 
-        `but` names those that are left to later turns.
+        `but` names those that are left for a later turn of the beat.
         """
         rows = self._run(
             "mark_backfill",
@@ -256,7 +258,8 @@ class BeatQueries:
         """Submit one step of a backfill: its jobs and how far it has come, fenced by this very mark.
 
         Returns `submitted`, `waiting` (likewise; its jobs wait for slots in their group), `held` (nothing was done:
-        another transaction locks the row, or has taken the place) or `lost` (the mark is not this one any more).
+        another transaction locks the row, has changed it, or has made a job first) or `lost` (nothing was done: the
+        mark is not this one any more).
         """
         (row,) = self._run(
             "submit_backfill",
@@ -289,7 +292,7 @@ class BeatQueries:
         return bool(rows)
 
     def recheck(self, batch: int) -> int:
-        """Set `check_at` of up to `batch` jobs that are in time to their deadline."""
+        """Set `check_at` to the deadline, for up to `batch` jobs whose `check_at` has passed and that are in time."""
         return len(self._run("recheck", batch=batch, lease=self.lease))
 
     def recheck_future_marks(self) -> int:
@@ -302,7 +305,7 @@ class BeatQueries:
         return [Judged(cast(uuid.UUID, as_uuid(row[0])), row[1], row[2]) for row in rows]
 
     def unreported(self, batch: int, names: Sequence[str] = ()) -> list[uuid.UUID]:
-        """Read the jobs whose end no worker reports, and that are in the way of others, or are past busy_until."""
+        """Read the jobs whose end no worker reports, and that block others, or are past busy_until."""
         return [cast(uuid.UUID, as_uuid(row[0])) for row in self._run("unreported", batch=batch, names=list(names))]
 
     def lower_tracking(self, acts_as: str) -> int:
@@ -310,9 +313,9 @@ class BeatQueries:
         (row,) = self._run("lower_tracking", acts_as=acts_as)
         return int(row[0])
 
-    def finish_by_result(self, told: Sequence[tuple[uuid.UUID, str]]) -> int:
+    def finish_by_result(self, found: Sequence[tuple[uuid.UUID, str]]) -> int:
         """Finish jobs that no worker reports, each in the final state that the result backend has."""
-        jobs, states = [str(job) for job, _ in told], [state for _, state in told]
+        jobs, states = [str(job) for job, _ in found], [state for _, state in found]
         return len(self._run("finish_by_result", jobs=jobs, states=states))
 
     def finish_eager(self, ended: Sequence[tuple[uuid.UUID, str, str | None]]) -> int:
@@ -338,7 +341,7 @@ class BeatQueries:
         return [cast(uuid.UUID, as_uuid(row[0])) for row in rows if row[1]]
 
     def skip(self, jobs: Sequence[uuid.UUID], reason: str) -> int:
-        """Record held jobs as skipped for this reason: they are never sent."""
+        """Record as skipped, for this reason, jobs that this beat has marked: they are never sent."""
         return len(self._run("skip", beat=self.beat, jobs=[str(job) for job in jobs], reason=reason))
 
     def resume_due(self, batch: int = 1000) -> list[str]:

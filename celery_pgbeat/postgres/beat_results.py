@@ -37,9 +37,9 @@ class PendingWork:
     next_run_at: datetime | None
     unplanned: bool
     unsent: bool
-    admissible: bool
+    slots_to_grant: bool
     unreported: bool
-    lapsed: bool
+    past_deadline: bool
     in_time: bool
     resumes: bool
     failing: bool
@@ -52,7 +52,7 @@ class Submitted:
 
     Attributes:
         made: a job was created.
-        waits: it is buffered, and sent when its turn comes.
+        waits: it is buffered, and sent when no other job blocks it any more.
         blocked_by: the job that prevented it.
         lost: an expired job that was given up first.
     """
@@ -102,7 +102,7 @@ class Confirmed:
     """The jobs that are `sent` now, and those whose rows another transaction locks: confirm these again."""
 
     jobs: set[uuid.UUID]
-    held: set[uuid.UUID]
+    locked: set[uuid.UUID]
 
 
 def as_history(rows: Sequence[Any]) -> History:

@@ -1,7 +1,8 @@
 """The statements that sync the code of one app: one method for each, with the same name.
 
-Every statement that writes is fenced: it writes only while this very declaration is in force, and locks the row that
-says so until it has committed. So of two versions of the code one writes at a time, and never the older one.
+Every statement that writes is fenced: it writes only while this very declaration is in force, and locks the row of
+`declaration_in_force` until it has committed. So of two versions of the code one writes at a time, and never the older
+one.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from celery_pgbeat.postgres.spans import as_written
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """Where a declaration stands: in force since this `revision`, `overruled` by a later one, or neither as yet."""
+class DeclarationStatus:
+    """The status of a declaration: in force since this `revision`, `overruled` by a later one, or neither as yet."""
 
     revision: int | None
     overruled: bool
@@ -38,12 +39,12 @@ class CodeSyncQueries:
         self._queries = ApiQueries(schema, lambda: database)
         self._manager = manager
 
-    def announce_declaration(self, declared_hash: str, dead_after: timedelta, starting: bool) -> Claim:
-        """Record that a beat with this declaration lives, and put it in force unless a later one has a living beat."""
+    def announce_declaration(self, declared_hash: str, dead_after: timedelta, starting: bool) -> DeclarationStatus:
+        """Record that a beat with this declaration is alive; put it in force unless a later one has a living beat."""
         (row,) = self._run(
             "announce_declaration", declared_hash, dead_after=dead_after.total_seconds(), starting=starting
         )
-        return Claim(row["revision"], row["overruled"])
+        return DeclarationStatus(row["revision"], row["overruled"])
 
     def insert_declared(
         self, declared_hash: str, definitions: Iterable[Record], running_first: Collection[str] = ()

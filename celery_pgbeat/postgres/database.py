@@ -13,7 +13,7 @@ from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
 from celery_pgbeat.postgres.engine import create_engine, masked
 from celery_pgbeat.postgres.statements import checked_schema, statement
 
-# SQLSTATE classes and codes after which the same statement may well succeed a little later, elsewhere:
+# SQLSTATE classes and codes after which the same statement may succeed a little later, on a new connection:
 # connection trouble, too many connections, out of disk or memory, shut-down, starting up, read-only standby.
 PASSING = ("08", "53", "57P", "25006")
 # Postgres ended the statement in favour of another one: serialisation failure, deadlock, lock or statement time-out.
@@ -64,8 +64,8 @@ class Database:
         With `connection` the statement joins that connection's transaction; without, it commits by itself.
 
         `direct` is for what runs for every job: it goes past SQLAlchemy, whose part in a statement costs a process as
-        much as all the rest of it. Its rows are the driver's own tuples. Where it fails it is run once more, the
-        ordinary way, if it is `repeatable`: if a second run changes nothing and returns the same.
+        much as all the rest of it. Its rows are the driver's own tuples. If it fails, and is `repeatable` (a second
+        run changes nothing and returns the same), it is run once more, through SQLAlchemy.
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach or cannot write now; trying again later is right.
@@ -90,7 +90,7 @@ class Database:
             raise self.translated(error) from error
 
     def _run_direct(self, sql: str, parameters: dict[str, Any], repeatable: bool) -> Sequence[Row[Any]]:
-        """Run a statement past SQLAlchemy; if it fails, raise as SQLAlchemy does, or run it the ordinary way."""
+        """Run a statement past SQLAlchemy; if it fails, raise as SQLAlchemy does, or run it through SQLAlchemy."""
         try:
             connection = self.engine.raw_connection()
         except (self._driver_error, TimeoutError):  # nothing has been run yet
@@ -104,7 +104,7 @@ class Database:
             if repeatable or broken:
                 connection.invalidate()
             if broken:
-                self.close()  # the other connections are older, and will be no better
+                self.close()  # the other connections are older, and are probably broken too
             if not repeatable:
                 raise self.translated(self._wrapped(error, broken)) from error
         except BaseException:  # a time limit that strikes in the middle: what this connection is doing is unknown
@@ -127,7 +127,7 @@ class Database:
         )
 
     def translated(self, error: Exception) -> Exception:
-        """Return DatabaseUnavailable in place of an error that may pass by itself, else the error."""
+        """Return DatabaseUnavailable in place of an error that may be over soon by itself, else the error."""
         if isinstance(error, DatabaseUnavailable):
             return error
         origin = getattr(error, "orig", None)
@@ -151,8 +151,8 @@ def reason(error: BaseException | None) -> str:
 
     Without the statement, which Postgres adds to an error in a function.
     """
-    told = getattr(getattr(error, "diag", None), "message_primary", None)
-    line = " ".join(str(told or error).split())
+    message = getattr(getattr(error, "diag", None), "message_primary", None)
+    line = " ".join(str(message or error).split())
     return line if line.endswith((".", "!", "?")) else f"{line}."
 
 

@@ -17,7 +17,7 @@ from celery_pgbeat.plain_json import read_json
 DRIVERS = ("psycopg2", "psycopg")
 
 # libpq waits forever by default. A beat that is cut off without a reset must notice it before its lease ends.
-PATIENCE: dict[str, Any] = {
+TIMEOUTS: dict[str, Any] = {
     "connect_timeout": 5,  # seconds; a host that drops packets is given up after this
     "keepalives_idle": 5,  # seconds of silence before the first probe
     "keepalives_interval": 2,  # seconds between probes
@@ -35,7 +35,7 @@ def normalise_url(url: str) -> URL:
     SQLAlchemy's own default is; a URL that names its driver keeps it.
 
     Raises:
-        InvalidSetting: it is no Postgres URL. The message never repeats the URL: it may hold a password.
+        InvalidSetting: it is no Postgres URL. The message never repeats the URL: it may contain a password.
         MissingDriver: the driver is not installed.
 
     Example:
@@ -69,7 +69,7 @@ def create_engine(url: str) -> Engine:
     may depend on one: spans come as numbers (spans.py), and instants as psycopg2 has Postgres write them, or in binary.
     """
     parsed = normalise_url(url)
-    arguments = dict(PATIENCE)
+    arguments = dict(TIMEOUTS)
     if parsed.get_driver_name() == "psycopg":
         arguments["prepare_threshold"] = None  # prepared statements do not survive PgBouncer's transaction mode
         arguments["cursor_factory"] = _binary_cursor()

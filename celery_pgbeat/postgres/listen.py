@@ -30,7 +30,7 @@ from celery_pgbeat.postgres.engine import create_engine
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5  # seconds before a lost listening connection is made anew
-DEBOUNCE = 0.05  # seconds between two notifications that end a wait: ten thousand edits are not ten thousand turns
+DEBOUNCE = 0.05  # seconds between two notifications that end a wait: ten thousand edits must not cause as many turns
 DRAINED_WITHIN = 0.1  # seconds that reading notifications may take at a time; some 10 MB
 FLOOD_PAUSE = 2.0  # seconds without a listening connection after a flood; polling finds what is due meanwhile
 FLOOD_LOGGED_EVERY = 60.0  # seconds between two lines about floods
@@ -86,7 +86,7 @@ class Wakeup:
         return select.select([self._inner], [], [], rest)[0] if rest > 0 else []
 
     def pause(self, seconds: float) -> None:
-        """Close the listening connection; the first `wait` after so many seconds makes another one."""
+        """Close the listening connection; the first `wait` after this number of seconds makes another one."""
         self._disconnect()
         self._retry_at = max(self._retry_at, time.monotonic() + seconds)
 

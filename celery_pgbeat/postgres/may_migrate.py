@@ -1,7 +1,7 @@
 """Whether this user may migrate the schema; if not, an error with the very grant, before anything is locked.
 
-A user who may write the tables may also lock them. Without this check one who may not alter them would stop all other
-sessions for a moment with each attempt.
+A user who may write the tables may also lock them. Without this check, each attempt of a user who may not alter them
+would stop all other sessions for a moment.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def role_names(schema: str) -> dict[str, str]:
     """Return the name of each role; it begins with the schema's name.
 
     Raises:
-        InvalidSetting: the schema's name cannot stand in SQL, or is too long for that.
+        InvalidSetting: the schema's name cannot be used in SQL, or is too long for that.
 
     Example:
         >>> role_names("pgbeat")["author"]
@@ -35,7 +35,7 @@ def roles_script(schema: str) -> str:
     """Return the SQL that makes the roles of an existing schema, and grants each what it needs and no more.
 
     Raises:
-        InvalidSetting: the schema's name cannot stand in SQL, or is too long.
+        InvalidSetting: the schema's name cannot be used in SQL, or is too long.
     """
     text = (resources.files("celery_pgbeat.postgres") / "roles.sql").read_text(encoding="utf-8")
     names = role_names(schema)

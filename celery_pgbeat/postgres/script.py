@@ -20,7 +20,7 @@ def parts(schema: str, version: int = 0) -> Iterator[Part]:
     """Yield what brings a schema at this version to the version of this package, in order.
 
     Raises:
-        InvalidSetting: the schema's name cannot stand in SQL.
+        InvalidSetting: the schema's name cannot be used in SQL.
     """
     known = latest()
     yield Part("locks", rendered(LOCK, schema).strip()) if version else Part("schema", rendered(SCHEMA, schema).strip())

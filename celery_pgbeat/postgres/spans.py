@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 UNIT = "_microseconds"  # the end of such a column's name
-MOST_SECONDS = 2**31 - 1  # the longest span that Postgres 13 and 14 read from a bare number
+MOST_SECONDS = 2**31 - 1  # the longest span that Postgres 13 and 14 read from a number without a unit
 
 
 def span_of(microseconds: int | None) -> timedelta | None:

@@ -65,7 +65,7 @@ class Unstarted:
 class JobState:
     """What is known of a job: its state, in which run and attempt, at which worker, and whether it is final.
 
-    `spaced`: it has a min_gap, so that `start_spaced` decides about its start. `stop_request`: cancel or terminate.
+    `spaced`: it has a min_gap, so `start_spaced` decides about its start. `stop_request`: cancel or terminate.
     """
 
     state: str
@@ -129,10 +129,10 @@ class WorkerQueries:
             try:
                 return self._changed("start_lost", **_named(start), task=start.task, dead_after=dead_after)
             except IntegrityError:
-                # A job of the name was made or started at this very moment: the next try sees it.
+                # Another transaction made or started a job of this name at this very moment: the next try sees it.
                 continue
             except DatabaseBusy:
-                # A transaction that is still open makes a job of this name: that one takes the place.
+                # A transaction that is still open makes a job of this name: that job runs, and this one stays lost.
                 return False
         return False
 
@@ -165,11 +165,11 @@ class WorkerQueries:
         return {job for (job,) in rows}
 
     def revoke_failed(self, start: Start, error: str) -> bool:
-        """Replace `failed` by `revoked`: a terminated child reports a failure before its parent can speak."""
+        """Replace `failed` by `revoked`: a terminated child reports a failure before its parent can report."""
         return self._changed("revoke_failed", job=start.job, run=start.run, attempt=start.attempt, error=error)
 
     def retry(self, start: Start, delay: timedelta, error: str) -> bool:
-        """Record that a job will be retried: it stays in the way until the next attempt ends."""
+        """Record that a job will be retried: it is not final, and blocks its row, until the next attempt ends."""
         return self._changed("retry", **_fenced(start), delay=delay.total_seconds(), error=error)
 
     def requeue(self, start: Start, error: str, resend: bool = False) -> bool:
@@ -180,7 +180,7 @@ class WorkerQueries:
         return self._changed("requeue", **_fenced(start), error=error, resend=resend)
 
     def give_up_start(self, start: Start, error: str) -> bool:
-        """Give up a start whose process died: the job is lost, or left to its silence where it may run again.
+        """Give up a start whose process died: the job is lost, or stays until its deadline if it may run again.
 
         Returns whether the job is lost.
         """
@@ -209,7 +209,7 @@ class WorkerQueries:
         return {job for (job,) in rows}
 
     def heartbeat(self, worker: str, starts: Sequence[Start], dead_after: timedelta) -> list[uuid.UUID]:
-        """Report that a worker lives and that these starts still run; a row that a failover set back runs again.
+        """Report that a worker is alive and that these starts still run; restore rows that a failover set back.
 
         Returns the jobs whose rows agree.
         """
@@ -225,11 +225,11 @@ class WorkerQueries:
         return [row.id for row in rows]
 
     def stop_requests(self, worker: str) -> list[StopRequest]:
-        """Read which of the jobs that a worker runs are asked to end, each by the token of its start."""
+        """Read the stop requests of the jobs that a worker runs, each by the token of its start."""
         return [StopRequest(row.token, row.stop_request) for row in self.database.run("stop_requests", worker=worker)]
 
     def stop_request_of(self, start: Start) -> StopRequest | None:
-        """Read what a start is asked to do with its job: cancel, terminate, or nothing."""
+        """Read the stop request of a start: cancel, terminate, or none."""
         rows = self.database.run("stop_request_of", **_fenced(start))
         return StopRequest(start.token, rows[0].stop_request) if rows and rows[0].stop_request is not None else None
 
@@ -246,7 +246,7 @@ class WorkerQueries:
         )
 
     def apps(self) -> list[str]:
-        """Read the apps whose beats live, the one that has the schema first."""
+        """Read the apps whose beats are alive, the one that has the schema first."""
         return [row[0] for row in self.database.run("apps")]
 
     def remove_worker(self, node: NodeId) -> None:

@@ -463,7 +463,9 @@ class Model(RuleBasedStateMachine):
     def _left(self, beat: Beat) -> list[str]:
         view = beat.store.look()
         return [
-            what for what in ("due", "unplanned", "unsent", "admissible", "failing", "resumes") if getattr(view, what)
+            what
+            for what in ("due", "unplanned", "unsent", "slots_to_grant", "failing", "resumes")
+            if getattr(view, what)
         ]
 
     def _held(self) -> list[Any]:

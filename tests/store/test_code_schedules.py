@@ -176,7 +176,7 @@ def test_starting_again_with_equal_code_writes_nothing(database: Database) -> No
     before = rows(database)
 
     for _ in range(3):
-        assert deploy(code(), database).settled
+        assert deploy(code(), database).is_in_sync
 
     assert before == rows(database)
     assert all(row.marked_by == "beat-a" and row.next_run_at == FAR for row in before.values())
@@ -346,7 +346,7 @@ def test_rows_of_others_are_never_touched_and_that_is_said_once(
     deploy(shop(), database)
 
     assert before == rows(database)
-    assert code.settled
+    assert code.is_in_sync
     assert caplog.text.count("'a' is declared in code, but its row is managed by 'sql'") == 1
 
 
@@ -375,7 +375,7 @@ def test_one_bad_entry_is_refused_alone_with_the_way_out(database: Database, cap
     )
 
     assert set(rows(database)) == {"good"}
-    assert code.settled
+    assert code.is_in_sync
     said = {record.args[0]: str(record.args[1]) for record in caplog.records if record.levelno == ERRORS}  # type: ignore[index]
     assert set(said) == {"custom", "object", "fast", "typo", "clock", "secret"}
     assert "decides in Python when it is due" in said["custom"]
@@ -586,12 +586,12 @@ def test_a_locked_row_is_skipped_and_logged_as_behind(database: Database) -> Non
 
     changed.sync()
 
-    assert not changed.settled
+    assert not changed.is_in_sync
     assert ([], [1]) == (rows(database)["a"].args, rows(database)["b"].args)
     holder.rollback()
     holder.close()
     changed.sync()
-    assert changed.settled
+    assert changed.is_in_sync
     assert rows(database)["a"].args == [1]
 
 

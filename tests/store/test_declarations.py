@@ -130,7 +130,7 @@ def test_of_two_versions_the_one_that_came_last_is_in_force_and_the_other_change
     another = site.start("another", V1)
 
     assert before == site.rows
-    assert [True, True, True] == [one.settled, two.settled, another.settled]
+    assert [True, True, True] == [one.is_in_sync, two.is_in_sync, another.is_in_sync]
     assert 2 == caplog.text.count("Another declaration of code:shop is in force")
 
 
@@ -180,8 +180,8 @@ def test_a_resumed_row_that_code_declares_no_more_stays_resumed_until_code_has_d
     site.start("two", V2)
     site.database.execute("select pgbeat.resume('old')")
 
-    assert site.start("two", V2).settled
-    assert site.start("three", {**V2, "more": entry()}).settled
+    assert site.start("two", V2).is_in_sync
+    assert site.start("three", {**V2, "more": entry()}).is_in_sync
     assert [] == site.shown["old"]
 
     site.start("four", {**V2, "old": entry()})
@@ -264,7 +264,7 @@ def test_a_beat_that_was_frozen_comes_into_force_again_when_it_wakes(rolled_out:
     frozen.sync()
 
     assert SHOWN_2 == site.shown
-    assert frozen.settled
+    assert frozen.is_in_sync
 
 
 @pytest.mark.parametrize("step", [timedelta(hours=-1), timedelta(hours=1)])
@@ -317,14 +317,14 @@ def test_a_beat_says_with_each_sign_of_life_that_it_has_its_declaration(
     at = 1000.0
     monkeypatch.setattr(code_schedules, "boottime", lambda: at)
     code = site.start("one", V1)
-    assert code.settled
+    assert code.is_in_sync
 
     at += HEARTBEAT.total_seconds()
 
-    assert not code.settled
+    assert not code.is_in_sync
     site.clock.advance(HEARTBEAT)
     code.sync()
-    assert code.settled
+    assert code.is_in_sync
     seen = site.database.execute("select pgbeat.now() - last_seen_at from pgbeat.declaration")[0][0]
     assert seen < SECOND
 
@@ -334,14 +334,14 @@ def test_what_broke_off_in_the_middle_is_not_settled(rolled_out: Site, monkeypat
     site.kill("two")
     site.live(DEAD_AFTER - SECOND)
     one = site._codes["one"]
-    assert one.settled
+    assert one.is_in_sync
     site.clock.advance(HEARTBEAT)
     with monkeypatch.context() as broken:
         broken.setattr(CodeSyncQueries, "resume_declared", Mock(side_effect=DatabaseUnavailable("away")))
         with pytest.raises(DatabaseUnavailable):
             site.beat()
 
-    assert not one.settled
+    assert not one.is_in_sync
     site.beat()
     assert SHOWN_1_AGAIN == site.shown
 
@@ -417,11 +417,11 @@ def test_a_claim_during_a_write_of_the_declaration_in_force_does_not_wait_and_is
 
     later = site.start("three", V1 | {"three": entry()})
 
-    assert not later.settled
+    assert not later.is_in_sync
     assert "three" not in site.rows
     writing.commit()
     later.sync()
-    assert later.settled
+    assert later.is_in_sync
     assert [] == site.shown["three"]
 
 

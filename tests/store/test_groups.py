@@ -72,7 +72,7 @@ def test_a_group_without_a_limit_keeps_no_job_waiting(store: BeatQueries, sessio
 
     assert (True, False) == (answer.made, answer.waits)
     assert {"a": ("pending", 0)} == places(store)
-    assert not store.look().admissible
+    assert not store.look().slots_to_grant
 
 
 def test_where_there_is_a_limit_the_short_submit_leaves_the_row_to_the_other(
@@ -87,7 +87,7 @@ def test_where_there_is_a_limit_the_short_submit_leaves_the_row_to_the_other(
 
     assert (True, True) == (answer.made, answer.waits)
     assert {"a": ("buffered", None)} == places(store)
-    assert store.look().admissible
+    assert store.look().slots_to_grant
 
 
 def test_only_so_many_get_a_place_and_the_oldest_first(store: BeatQueries, session: Session) -> None:
@@ -97,7 +97,7 @@ def test_only_so_many_get_a_place_and_the_oldest_first(store: BeatQueries, sessi
     assert 2 == store.grant_slots(10)
     assert {"a": ("pending", 1), "b": ("pending", 2), "c": ("buffered", None)} == places(store)
     assert 0 == store.grant_slots(10)
-    assert not store.look().admissible
+    assert not store.look().slots_to_grant
     assert ["a", "b"] == [job.periodic_task for job in store.recover(10, DAY)]
 
 
@@ -107,7 +107,7 @@ def test_the_end_of_a_job_wakes_a_beat_and_frees_its_place(store: BeatQueries, s
     store.grant_slots(10)
 
     assert session.notified_by(lambda: end(session, "a"))
-    assert store.look().admissible
+    assert store.look().slots_to_grant
     assert 1 == store.grant_slots(10)
     assert {"b": ("pending", 1)} == places(store)
 

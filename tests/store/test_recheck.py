@@ -93,7 +93,7 @@ def test_a_job_that_has_begun_is_moved_on_when_the_lease_is_over(store: BeatQuer
     clock.advance(LEASE)
     view = store.look()
 
-    assert (view.in_time, view.lapsed, view.unsent) == (True, False, False)
+    assert (view.in_time, view.past_deadline, view.unsent) == (True, False, False)
     assert 1 == store.recheck(10)
     assert NOON + HOUR == row(store, job)["check_at"] == row(store, job)["busy_until"]
     assert not store.look().in_time
@@ -106,10 +106,10 @@ def test_a_start_that_is_silent_is_found_though_its_job_had_waited_long(store: B
     started(store, job)
 
     clock.advance(SILENCE)
-    assert not store.look().lapsed
+    assert not store.look().past_deadline
     clock.advance(SECOND)
 
-    assert store.look().lapsed
+    assert store.look().past_deadline
     assert [job] == [verdict.id for verdict in store.judge(10, resending=True)]
 
 
@@ -180,7 +180,7 @@ def test_a_job_that_was_to_be_sent_and_has_gone_on_is_looked_at_again(
 
     assert NOON < row(store, job)["check_at"] <= row(store, job)["busy_until"]
     clock.advance(2 * HOUR)
-    assert store.look().lapsed
+    assert store.look().past_deadline
 
 
 def test_a_row_that_says_nothing_of_it_is_looked_at_at_once(store: BeatQueries) -> None:
@@ -209,7 +209,7 @@ def test_what_is_late_is_not_moved_on(store: BeatQueries) -> None:
 
     view = store.look()
 
-    assert (view.in_time, view.lapsed) == (False, True)
+    assert (view.in_time, view.past_deadline) == (False, True)
     assert 0 == store.recheck(10)
 
 

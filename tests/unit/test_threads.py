@@ -44,7 +44,7 @@ def test_a_thread_that_raises_is_logged_with_its_error_and_started_again(
     assert thread.join(10)
     assert thread.has_ended_early
 
-    assert thread.mend()
+    assert thread.restart_if_ended()
     assert thread.is_alive
     (record,) = caplog.records
     assert f"The thread pgbeat-work ended without being asked to: {error!r}. It is started again." == record.message
@@ -57,13 +57,13 @@ def test_a_thread_that_raises_is_logged_with_its_error_and_started_again(
 def test_a_thread_that_returns_has_ended_as_it_was_asked_to(
     work: Work, thread: LastingThread, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert not thread.mend()  # it was never started
+    assert not thread.restart_if_ended()  # it was never started
     thread.start()
-    assert not thread.mend()
+    assert not thread.restart_if_ended()
     work.go.release()
     assert thread.join(10)
 
-    assert not thread.mend()
+    assert not thread.restart_if_ended()
     assert [] == caplog.records
 
 
@@ -76,11 +76,11 @@ def test_a_thread_that_ends_at_once_is_logged_once_and_pauses_before_it_starts_a
     work.go.release()
     assert thread.join(10)
 
-    assert not thread.mend()
-    assert not thread.mend()
+    assert not thread.restart_if_ended()
+    assert not thread.restart_if_ended()
     assert 1 == len(caplog.records)
     monkeypatch.setattr(threads, "PAUSE", 0.0)
-    assert thread.mend()
+    assert thread.restart_if_ended()
     assert 1 == len(caplog.records)
     work.go.release()
     assert thread.join(10)

@@ -2,8 +2,8 @@
 
 A step is four statements, each of which commits: mark the backfill, read which occurrences have had a job, submit
 (the jobs and how far the backfill has come, in one statement), and the delivery's confirm. A kill after the mark leaves
-a mark that lapses, and the next beat decides the same occurrences under the same ids. A kill after the submit leaves
-pending jobs, as it does in a tick.
+the mark: when its lease is over, the next beat decides the same occurrences under the same ids. A kill after the submit
+leaves pending jobs, as it does in a tick.
 
 A step is bounded, so the ticks do not wait for it. The next turn makes the next step.
 """
@@ -40,7 +40,7 @@ class Backfiller:
     _rules: Rules
 
     def __post_init__(self) -> None:
-        self._left: set[UUID] = set()  # backfills whose rows were locked: those behind them come first
+        self._left: set[UUID] = set()  # backfills whose rows were locked: all others come first
 
     def turn(self, lazy_names: list[str]) -> bool:
         """Make one step of one backfill; return whether there may be more to do at once."""
@@ -72,16 +72,16 @@ class Backfiller:
         try:
             step = span.step(row.reached, history, row.room, row.undecided_from)
             total = span.total(row, step)
-            patience = pickup_after(span.due_times, step.jobs[-1] if step.jobs else None, self._rules)
+            pickup_deadline = pickup_after(span.due_times, step.jobs[-1] if step.jobs else None, self._rules)
         except Exception as error:  # noqa: BLE001  likewise
             return self._end(row, problem_of(error))
         jobs = [span.job_id(row.backfill, occurrence) for occurrence in step.jobs]
         acts_as = self._tracking.full_acts_as()
-        answer = self._queries.submit_backfill(row, step, jobs, total, patience, acts_as)
-        if answer not in ("submitted", "waiting"):
+        outcome = self._queries.submit_backfill(row, step, jobs, total, pickup_deadline, acts_as)
+        if outcome not in ("submitted", "waiting"):
             return False
         _log(row, step)
-        if answer == "waiting":  # for places in their group
+        if outcome == "waiting":  # for slots in their group
             return True
         orders = [order_of_backfill(row, job, occurrence) for job, occurrence in zip(jobs, step.jobs, strict=True)]
         self._delivery.deliver(orders, lease_ends)

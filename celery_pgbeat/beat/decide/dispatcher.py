@@ -7,7 +7,7 @@ due ──► │ mark      update … skip locked … returning      (one state
         ┌─────────────────────────── one statement, commits ───────────────────────┐
         │ submit    job rows + advance + unmark, fenced by this very mark          │
         └──────────────────────────────────────────────────────────────────────────┘
-             publish   to the broker, outside any transaction, while the lease holds
+             publish   to the broker, outside any transaction, while the lease lasts
         ┌──────────────────────────────────────────────────────────────────────────┐
         │ confirm   job: pending → sent                                            │
         └──────────────────────────────────────────────────────────────────────────┘
@@ -22,8 +22,8 @@ A beat may be killed or stopped between any two of these:
     after publish   The same, but now there are two messages with one id: the worker's guard starts one of them.
     after confirm   Nothing is left to repair.
 
-The one invariant: what a stalled beat does late changes nothing. Its submit finds another mark, its confirm finds
-another owner, and it reads its own clock before it publishes: the lease runs from *before* the mark was sent.
+The one invariant: what a stalled beat does late changes nothing. Its submit and its confirm find another mark than its
+own, or none. And it reads its own clock before it publishes: the lease begins *before* the mark is sent to Postgres.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 FRESH_SHARE = 4  # while there is a backlog, a quarter of each batch is reserved for the newest due rows
 SMALLEST_BATCH = 10
 FIRST_BATCH = 250  # of rows that are due together; doubled while there are more, so that beats that wake share them
-LEASE_SHARE = 3  # a batch is as large as can be delivered in a third of its lease: it may wait for another one
+LEASE_SHARE = 3  # a batch is as large as can be delivered in a third of its lease: it may wait for the one before it
 AGAIN = 0.05  # seconds until locked rows are tried again, doubled up to the poll
 VERDICTS = {  # what is logged of a job that was silent for too long: the level, the action, the text
     "lost": (logging.WARNING, "lose", "Lost job %s of %r: it was silent for too long"),
@@ -69,8 +69,8 @@ PROBED_WITHIN = 0.25  # seconds that a turn waits for a probe of the broker; to 
 DECIDED_WITHIN = 0.5  # seconds; a row that takes long to decide delays the other due rows by this, not by a batch
 LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
 
-# When a step is needed, by the pending work that the look has found, and the step, which returns whether it made
-# progress. Progress may have made the next thing due, so the beat looks again at once.
+# Whether a step is needed, by the pending work that the look has found; and the step, which returns whether it made
+# progress. Progress may have made something else due, so the beat looks again at once.
 Step = tuple[Callable[[PendingWork], bool], Callable[[], bool]]
 
 
@@ -101,24 +101,24 @@ class Dispatcher:
     _stopwatch: Callable[[], float] = boottime
 
     def __post_init__(self) -> None:
-        self._stuck = 0.0  # seconds of the last pause without progress
-        self._ahead = True  # whether there may be jobs that were marked before the clock was set back
+        self._stuck_pause = 0.0  # seconds of the last pause without progress
+        self._has_future_marks = True  # whether there may be jobs that were marked before the clock was set back
         self._unreported = False  # whether there are jobs whose end only the result backend knows
         self._ask_at = 0.0  # by the boot-time clock: until then the result backend is not asked about all jobs
         self._look_at = 0.0  # by the boot-time clock: until then due rows are marked without a look
         self._batch = self._settings.batch
         self._share = FIRST_BATCH
-        self._backlog = False  # more is due than a batch holds
+        self._backlog = False  # whether more is due than one batch takes
         self._steps: Sequence[Step] = (
             (lambda _: True, self._delivery.confirm_again),
             (lambda work: work.failing, self._pause_failing),
             (lambda work: work.resumes, lambda: self._planner.resume(self._batch)),
             (lambda work: work.unplanned, lambda: self._planner.plan(self._batch)),
             (lambda work: work.in_time, lambda: self._queries.recheck(self._batch) > 0),
-            (lambda _: self._ahead, self._recheck_ahead),
-            (lambda work: work.lapsed and self._clock.may_judge, self._judge),
+            (lambda _: self._has_future_marks, self._recheck_future_marks),
+            (lambda work: work.past_deadline and self._clock.may_judge, self._judge),
             (lambda work: work.unreported and boottime() >= self._ask_at, self._finish_by_result),
-            (lambda work: work.admissible, lambda: self._queries.grant_slots(self._batch) > 0),
+            (lambda work: work.slots_to_grant, lambda: self._queries.grant_slots(self._batch) > 0),
         )
         self._steps_with_broker: Sequence[Step] = (
             (lambda _: self._submitter.has_retries, self._submitter.submit_again),
@@ -162,7 +162,7 @@ class Dispatcher:
         work = self._queries.look(self._code.lazy_names)
         self._observer.looked()
         if self._clock.saw(work.now):
-            self._ahead = True
+            self._has_future_marks = True
         self._unreported = work.unreported
         return work
 
@@ -173,13 +173,13 @@ class Dispatcher:
         other rows late.
         """
         if progress:
-            self._stuck = 0.0
+            self._stuck_pause = 0.0
             return 0.0
         rest = self._settings.poll.total_seconds()
-        is_left = work.due or work.unplanned or work.admissible or work.failing or work.backfills
+        is_left = work.due or work.unplanned or work.slots_to_grant or work.failing or work.backfills
         if is_left or self._submitter.has_retries or self._delivery.is_unfinished:
-            self._stuck = min(max(self._stuck * 2, AGAIN), rest)
-            rest = self._stuck
+            self._stuck_pause = min(max(self._stuck_pause * 2, AGAIN), rest)
+            rest = self._stuck_pause
         # While a batch waits nothing can be marked; the delivery wakes this thread when it has begun that batch.
         if work.next_run_at is not None and not self._delivery.is_full:
             rest = min(rest, (work.next_run_at - self._clock.database_time).total_seconds())
@@ -249,7 +249,7 @@ class Dispatcher:
         return decisions, postponed, bad
 
     def _unmark(self, undecided: Sequence[Due]) -> None:
-        """Unmark rows that there was no time for; the next batch is smaller, and a part of it is what came due last."""
+        """Unmark rows that there was no time for; the next batch is smaller, with a share for the newest due rows."""
         if undecided:
             self._queries.unmark([row.name for row in undecided])
             self._share, self._backlog = SMALLEST_BATCH, True
@@ -262,10 +262,10 @@ class Dispatcher:
                 logger.warning("Paused %r: %s", name, reason, extra={"action": "pause"})
         return bool(found)
 
-    def _recheck_ahead(self) -> bool:
+    def _recheck_future_marks(self) -> bool:
         """Find jobs that were marked before the database's clock was set back; return whether there were any."""
         found = self._queries.recheck_future_marks()
-        self._ahead = False
+        self._has_future_marks = False
         return found > 0
 
     def _finish_by_result(self) -> bool:

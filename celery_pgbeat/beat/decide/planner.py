@@ -35,7 +35,7 @@ class Planner:
         self._rules = rules
         self._clock = clock
         self._planned_up_to = ""
-        self._left: set[str] = set()  # rows that this beat cannot plan, and leaves to newer beats
+        self._left: set[str] = set()  # rows that this beat cannot plan and leaves to newer beats
 
     def resume(self, batch: int) -> bool:
         """Resume rows whose pause is over; return whether there were any."""

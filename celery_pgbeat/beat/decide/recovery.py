@@ -1,6 +1,6 @@
 """Takes over pending jobs that no beat is sending, and sends them under the same ids.
 
-They were given back, triggered, or left by a beat that died between its submit and its confirm.
+They were given back, made by trigger(), or left by a beat that died between its submit and its confirm.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Recovery:
         began = time.time_ns()
         recovered = self._queries.recover(batch, self._settings.on_time, lazy_names)
         self._observer.recovered(recovered, began)
-        kept = self._hold_back(recovered)
+        not_now = self._hold_back(recovered)
         orders: list[Order] = []
         forbidden: list[uuid.UUID] = []
         for job in recovered:
-            if job.id in kept:
+            if job.id in not_now:
                 continue
             if job.reason is not None:
                 logger.info(
@@ -78,7 +78,7 @@ class Recovery:
 
     def _hold_back(self, recovered: Sequence[Recovered]) -> set[uuid.UUID]:
         """Hold back jobs that would start inside a blackout window; return these, and those with invalid windows."""
-        held: list[tuple[uuid.UUID, datetime]] = []
+        postponed: list[tuple[uuid.UUID, datetime]] = []
         bad: list[tuple[uuid.UUID, str]] = []
         now = self._clock.database_time
         for job in recovered:
@@ -93,7 +93,7 @@ class Recovery:
             if free is None:
                 bad.append((job.id, "the blackout windows never leave a free moment from here on"))
             elif free > now:
-                held.append((job.id, free))
+                postponed.append((job.id, free))
                 logger.info(
                     "Held %r for %s back to %s, out of a blackout window",
                     job.periodic_task,
@@ -101,9 +101,9 @@ class Recovery:
                     free.isoformat(),
                     extra={"action": "hold"},
                 )
-        held_back, refused = [job for job, _ in held], [job for job, _ in bad]
-        if held:
-            self._queries.postpone_jobs(held)
+        held_back, refused = [job for job, _ in postponed], [job for job, _ in bad]
+        if postponed:
+            self._queries.postpone_jobs(postponed)
             self._observer.settled(held_back)
         if bad:
             self._observer.refused(refused, len(self._queries.refuse(bad)))

@@ -1,8 +1,8 @@
 """Submits decisions, and hands the jobs that this makes to the delivery.
 
-Most occurrences find no other job in their way and take the short statement. What that leaves untouched takes the long
-one, which knows every overlap policy. If another transaction locks a row, or Postgres is too busy, the decisions are
-kept and submitted again in later turns, until their lease is over.
+Most occurrences are not blocked by another job: the short statement (`submit_free.sql`) submits them. What it leaves
+untouched takes the long one (`submit.sql`), which has every overlap policy. If another transaction locks a row, or
+Postgres is too busy, the decisions are kept and submitted again in later turns, until their lease is over.
 """
 
 from __future__ import annotations
@@ -99,49 +99,49 @@ class Submitter:
 
     def _submit(self, statement: Submit, decisions: list[Decision], lease_ends: float) -> list[Decision]:
         """Submit by one statement and deliver the jobs; return the decisions that it left untouched."""
-        answers: list[Submitted] = []
+        submitted: list[Submitted] = []
         try:
-            with self._observer.submitting(decisions, answers):
-                answers += statement(decisions)
+            with self._observer.submitting(decisions, submitted):
+                submitted += statement(decisions)
         except DatabaseBusy:
             middle = (len(decisions) + 1) // 2
             halves = (decisions[:middle], decisions[middle:])
             self._retries += [PendingRetry(half, lease_ends) for half in halves if half]
             raise
-        by_name = {answer.name: answer for answer in answers}
+        by_name = {one.name: one for one in submitted}
         orders: list[Order] = []
         for decision in decisions:
-            answer = by_name.get(decision.row.name)
-            if answer is None:
+            one = by_name.get(decision.row.name)
+            if one is None:
                 continue
-            _log(decision, answer)
+            _log(decision, one)
             job, scheduled_for = decision.job, decision.scheduled_for
-            if answer.made and not answer.waits and job is not None and scheduled_for is not None:
+            if one.made and not one.waits and job is not None and scheduled_for is not None:
                 orders.append(order_of_decision(decision, job, scheduled_for, self._rules.timezone))
         self._delivery.deliver(orders, lease_ends)
-        waiting = [answer.name for answer in answers if answer.waits]
+        waiting = [one.name for one in submitted if one.waits]
         if waiting:
             self._queries.release_buffered(waiting)
         return [decision for decision in decisions if decision.row.name not in by_name]
 
     def _keep_marked(self, decisions: list[Decision], lease_ends: float) -> None:
-        """Keep the decisions whose rows another transaction locked, but not those that have lost their mark."""
+        """Keep the decisions whose rows another transaction locked, but not those whose rows have lost their mark."""
         still = self._queries.still_marked([decision.row.name for decision in decisions])
         kept = [decision for decision in decisions if decision.row.name in still]
         if kept:
             self._retries.append(PendingRetry(kept, lease_ends))
 
 
-def _log(decision: Decision, answer: Submitted) -> None:
+def _log(decision: Decision, submitted: Submitted) -> None:
     name = decision.row.name
-    if answer.lost is not None:
-        logger.warning("Lost job %s of %r: it was silent for too long", answer.lost, name, extra={"action": "lose"})
-    if decision.job is not None and not answer.made and decision.scheduled_for is not None:
+    if submitted.lost is not None:
+        logger.warning("Lost job %s of %r: it was silent for too long", submitted.lost, name, extra={"action": "lose"})
+    if decision.job is not None and not submitted.made and decision.scheduled_for is not None:
         logger.info(
             "Skipped %r for %s: job %s is not final",
             name,
             decision.scheduled_for.isoformat(),
-            answer.blocked_by,
+            submitted.blocked_by,
             extra={"action": "skip"},
         )
     if decision.skipped is not None:

@@ -1,7 +1,7 @@
 """The beat's own connection to the broker: made with time-outs, probed while the broker is away.
 
-A broker that hangs accepts a connection and then does not answer until the time-outs end. So another thread probes it,
-and a turn waits for the probe only for a moment.
+A broker that hangs accepts a connection and then does not answer before the time-outs end. So another thread probes it,
+and a turn of the beat waits for the probe only for a moment.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CAUTION: dict[str, dict[str, Any]] = {
 
 
 class Sender(Protocol):
-    """What publishing needs of Celery's scheduler, whose methods other code may have wrapped: so they are called."""
+    """What publishing needs of Celery's scheduler. It calls these methods, because other code may have wrapped them."""
 
     app: Any
     Producer: Any
@@ -72,7 +72,7 @@ class Broker:
         self.driver = ""
 
     def is_ready_within(self, seconds: float) -> bool:
-        """Return whether the broker is there; if it was away, probe it when that is due, and wait only so long."""
+        """Return whether the broker is there; if it was away, probe it when that is due, and wait at most so long."""
         if self._is_connected():
             return True
         if boottime() < self._probe_at:
@@ -116,7 +116,7 @@ class Broker:
             # The first probe follows at once: a restarted broker breaks old connections and takes new ones.
             self._probe_at = boottime() + self._pause
             self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
-            self._drop(lambda connection: connection.collect())  # no farewell, which AMQP would wait for
+            self._drop(lambda connection: connection.collect())  # not `close`: AMQP would wait for an answer to that
 
     def renew(self) -> None:
         """Connect again: a refusal may have closed the connection or its channel, as in AMQP."""

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Unconfirmed:
-    """Jobs that are sent, each with the seconds until it may start, and whose rows were locked at their confirm."""
+    """Jobs that are sent, and whose rows were locked at their confirm; each with the seconds until it may start."""
 
     sent: list[tuple[uuid.UUID, float]]
     lease_ends: float
@@ -81,7 +81,7 @@ class Delivery:
         return True
 
     def deliver(self, orders: Sequence[Order], lease_ends: float) -> None:
-        """Make the jobs, publish them while the lease holds, and confirm."""
+        """Make the jobs, publish them while the lease lasts, and confirm."""
         jobs = self._made(orders)
         began = boottime()
         for first in range(0, len(jobs), BATCH):
@@ -90,11 +90,11 @@ class Delivery:
                 self._confirm(published.sent, lease_ends)
             self._refuse(published.refused)
             self._record(published)
-            done = len(published.sent) + len(published.settled)
+            done = len(published.sent) + len(published.without_message)
             self._seconds_each = (boottime() - began) / (first + max(1, done))
             if published.unsent:
                 unsent = [*published.unsent, *(job.id for job in jobs[first + BATCH :])]
-                # If the lease is over, this beat may have marked some of them anew: that mark's batch will send them.
+                # If the lease is over, this beat may have marked some of them anew: they are sent under that mark.
                 self._queries.give_back(unsent, late=boottime() >= lease_ends)
                 self._observer.settled(unsent)
                 return
@@ -136,11 +136,11 @@ class Delivery:
         return [job for job in jobs if job.id not in dropped]
 
     def _confirm(self, sent: list[tuple[uuid.UUID, float]], lease_ends: float) -> None:
-        held: set[uuid.UUID] = set()
-        with self._observer.confirming(sent, held):
-            held |= self._queries.confirm(sent).held
-        if held:
-            self._unconfirmed.append(Unconfirmed([(job, delay) for job, delay in sent if job in held], lease_ends))
+        locked: set[uuid.UUID] = set()
+        with self._observer.confirming(sent, locked):
+            locked |= self._queries.confirm(sent).locked
+        if locked:
+            self._unconfirmed.append(Unconfirmed([(job, delay) for job, delay in sent if job in locked], lease_ends))
 
     def _skip(self, jobs: Sequence[OutgoingJob], reason: str) -> None:
         ids = [job.id for job in jobs]

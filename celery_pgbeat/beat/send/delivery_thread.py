@@ -2,11 +2,11 @@
 
 One batch is under way and one may wait. Nothing is marked while a batch waits: if this beat is killed, jobs that are
 submitted and not sent wait for the end of their lease, and the lease of a batch that waits is soon over. Batches are
-sent in the order in which they were submitted, each while its own lease holds.
+sent in the order in which they were submitted, each while its own lease lasts.
 
-The thread that makes the turns waits for a place only for a moment. A broker that hangs keeps the batch under way for
-many seconds, and the turns write the beat's heartbeat: they go on without a place, and this thread ends their wait when
-there is one.
+There is a *place* for another batch when none waits. The thread that makes the beat's turns waits for a place only for
+a moment: a broker that hangs may delay the batch under way for many seconds, and the turns write the beat's heartbeat.
+They go on without a place, and this thread ends their wait when there is one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.orders import Order
 from celery_pgbeat.threads import LastingThread
 
-MOMENT = 0.1  # seconds that a turn waits for a place: usually the batch before is begun by then
+MOMENT = 0.1  # seconds that a turn waits for a place: usually the batch that waited has been begun by then
 
 
 @dataclass(eq=False, repr=False)
@@ -67,7 +67,7 @@ class DeliveryThread(Delivery):
         return self._begun.is_set()  # the batch may have been begun in between, without a wake-up
 
     def deliver(self, orders: Sequence[Order], lease_ends: float) -> None:
-        """Put a batch behind those that are not delivered yet."""
+        """Queue a batch behind those that are not delivered yet."""
         if not orders:
             return
         if not self._thread.is_started:
@@ -78,12 +78,12 @@ class DeliveryThread(Delivery):
     def check(self) -> None:
         """Raise the first error since the last check; start the thread again if it has ended.
 
-        A batch that was under way then is left as by a killed beat: any beat sends it when its lease is over.
+        A batch that was under way then stays as after the kill of a beat: any beat sends it when its lease is over.
         """
         if self._thread.has_ended_early:
             if self._batches.empty():
                 self._begun.set()
-            self._thread.mend()
+            self._thread.restart_if_ended()
         error, self._error = self._error, None
         if error is not None:
             raise error

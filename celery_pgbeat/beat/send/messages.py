@@ -1,6 +1,6 @@
 """From a job to the arguments of Celery's own `apply_async`.
 
-The job has everything that its message needs, so an edit of the periodic task after the submit changes nothing.
+The job has everything that its message needs, so an edit of the periodic task after the submit does not change it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class OutgoingJob:
     Attributes:
         options: read from the order's JSON.
         send_by: the end of its row's `catchup_window`; it is not sent later than that.
-        sends: how often a beat has set out to send it, this time included.
+        sends: how often a beat has begun to send it, this time included.
         trace: headers by which the worker's span joins this job's trace.
     """
 
@@ -125,7 +125,7 @@ def options_of(job: OutgoingJob, now: datetime) -> dict[str, Any]:
     """Return the options for `apply_async`; spans become instants by the database's clock.
 
     Celery's own headers are left out: one of them could call another task than the one that was allowed. For the
-    arguments of a sensitive row Celery shows our mask, whatever the row's own options say.
+    arguments of a sensitive row Celery shows our mask, whatever the row's own options are.
     """
     options = dict(job.options)
     options["task_id"] = str(job.id)

@@ -1,6 +1,6 @@
-"""What a decision, a recovered job or a step of a backfill wants sent: plain data, from which the delivery makes a job.
+"""Orders: the jobs that a decision, a recovery or a step of a backfill has sent, as plain data.
 
-A row may hold what no message can. So the texts are read in the delivery, where an error refuses that one job.
+A row may contain what cannot become a message. So the delivery reads the texts, and an error refuses that one job.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.planning import BackfillRow, Decision, Due
 from celery_pgbeat.postgres.beat_queries import Recovered
 
-LONGEST_WINDOW = timedelta(days=36_500)  # a datetime cannot hold the end of a longer one
+LONGEST_WINDOW = timedelta(days=36_500)  # the end of a longer one may be later than any datetime
 
 
 class Order(NamedTuple):  # a frozen dataclass takes longer to make, and a beat makes thousands a second
@@ -25,8 +25,8 @@ class Order(NamedTuple):  # a frozen dataclass takes longer to make, and a beat 
         checked: whether the texts were checked when the job was decided.
         due_at: None where nothing limits how late it may be sent.
         catchup_window: how much later than `due_at` it may be sent; None for any time.
-        sends: how often a beat has set out to send it, this time included.
-        message: what the row of a recovered job holds in place of arguments, options, priority, schedule and time zone.
+        sends: how often a beat has begun to send it, this time included.
+        message: of a recovered job, in place of arguments, options, priority, schedule and time zone.
     """
 
     id: uuid.UUID
@@ -52,7 +52,7 @@ class Order(NamedTuple):  # a frozen dataclass takes longer to make, and a beat 
 
 
 def order_of_decision(decision: Decision, job: uuid.UUID, scheduled_for: datetime, default_timezone: str) -> Order:
-    """Return what a submitted decision wants sent."""
+    """Return the order for the job of a submitted decision."""
     row = decision.row
     timezone, due_at = row.timezone or default_timezone, decision.due_at or scheduled_for
     return _order_of_row(
@@ -61,12 +61,12 @@ def order_of_decision(decision: Decision, job: uuid.UUID, scheduled_for: datetim
 
 
 def order_of_backfill(row: BackfillRow, job: uuid.UUID, scheduled_for: datetime) -> Order:
-    """Return what a submitted step of a backfill wants sent for one of its occurrences."""
+    """Return the order for one job of a submitted step of a backfill."""
     return _order_of_row(row, job, scheduled_for, "backfill", row.timezone)
 
 
 def order_of_recovered(job: Recovered) -> Order:
-    """Return what a job wants sent that this beat has taken over."""
+    """Return the order for a job that this beat has taken over."""
     return Order(
         id=job.id,
         periodic_task=job.periodic_task,

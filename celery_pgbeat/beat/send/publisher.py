@@ -41,17 +41,17 @@ celery_logger = logging.getLogger("celery.beat")
 BATCH = 250  # messages written at once, and between two confirms: what a kill can double
 LOGGED_SINGLY = 10  # messages written at once that still get one log line each
 SUSPECTS = 10_000  # that are remembered
-COMMANDS = 100 * BATCH  # of a batch of kombu's, which would be written before its end if it had more
+COMMANDS = 100 * BATCH  # in a batch of kombu's; if there were more, kombu would write some before the batch ends
 
 
 @dataclass(slots=True)
 class Published:
-    """What became of a batch.
+    """What the publisher has done with each job of a batch.
 
     Attributes:
         sent: the broker took the message; with the seconds until each may start.
         refused: there can be no such message, or the broker refuses it.
-        unsent: not sent, or not known.
+        unsent: not sent, or not known whether it was.
         not_sent: the task's own `apply_async` sent nothing.
         ended: the task ran in the beat itself (`task_always_eager`).
     """
@@ -67,7 +67,7 @@ class Published:
         self.refused.append(Refusal(job.id, job.periodic_task, error, job.sensitive, what))
 
     @property
-    def settled(self) -> set[uuid.UUID]:
+    def without_message(self) -> set[uuid.UUID]:
         """The jobs that need no message any more."""
         return {
             *(refusal.job for refusal in self.refused),
@@ -94,11 +94,11 @@ class Publisher:
 
     def __post_init__(self) -> None:
         self._together = True  # until Redis refuses a part of a batch
-        self._suspects: dict[uuid.UUID, int] = {}  # 1: was among those that broke the connection; 2: it did, alone
-        self._sent_since = False
+        self._suspects: dict[uuid.UUID, int] = {}  # 1: was in a batch that failed; 2: its own sending has failed
+        self._sent_since = False  # whether a message was sent since the connection was lost
 
     def publish(self, jobs: Sequence[OutgoingJob], lease_ends: float) -> Published:
-        """Publish up to `BATCH` jobs while the lease holds and no stop is asked for; keep none of them for later."""
+        """Publish up to `BATCH` jobs while the lease lasts and no stop is asked for; keep none of them for later."""
         published = Published()
         if self._broker.producer is None or not jobs:
             published.unsent.extend(job.id for job in jobs)
@@ -145,7 +145,7 @@ class Publisher:
         _log_sending(batch.jobs)
         try:
             batch.send()
-        except Exception as error:  # noqa: BLE001  whatever it is, `taken` has what is known
+        except Exception as error:  # noqa: BLE001  after any error, `taken` has what is known
             self._lose(error, batch.jobs)
         for job, delay, taken in zip(batch.jobs, batch.delays, batch.taken, strict=True):
             if taken:
@@ -177,7 +177,7 @@ class Publisher:
             self._lose(cause, jobs)
         published.sent.extend((entry.job.id, entry.delay) for entry in sent)
         self._sent_since = self._sent_since or bool(sent)
-        known = {entry.job.id for entry in sent} | published.settled
+        known = {entry.job.id for entry in sent} | published.without_message
         published.unsent.extend(job.id for job in jobs if job.id not in known)
 
     def _made(self, jobs: Sequence[OutgoingJob], published: Published) -> list[JobEntry]:
@@ -269,16 +269,15 @@ class Publisher:
             del self._suspects[next(iter(self._suspects))]
 
     def _is_culprit(self, job: OutgoingJob) -> bool:
-        """Return whether the error is the message's own: a task's `apply_async` may raise a connection error too.
+        """Return whether this message causes the connection error: a task's `apply_async` may raise one too.
 
-        It is, if this message alone met an error before, others have been sent since (that is why it goes last), and it
-        meets one again.
+        It does, if its own sending has failed before, and others have been sent since (that is why it goes last).
         """
         return self._suspects.get(job.id) == 2 and self._sent_since
 
 
 def _loggable(error: BaseException, jobs: Sequence[OutgoingJob]) -> BaseException | str:
-    """Return what may be logged of an error in sending these: Redis' own may quote the command, with the messages."""
+    """Return what may be logged of an error in sending these: one of Redis may quote the command, with the messages."""
     return error_text(error, sensitive=True) if any(job.sensitive for job in jobs) else error
 
 

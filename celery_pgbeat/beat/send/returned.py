@@ -62,8 +62,8 @@ def watched(entry: JobEntry) -> Iterator[None]:
 def is_sent(entry: JobEntry) -> bool:
     """Return whether a message of this job was sent, by what `apply_async` returned.
 
-    If a wrapper of the scheduler did not pass the result on, the job counts as sent. So does a job that a beat has set
-    out to send before: the message that `apply_async` found in the queue may be its own.
+    If a wrapper of the scheduler did not pass the result on, the job counts as sent. So does a job that a beat has
+    begun to send before: the message that `apply_async` found in the queue may be its own.
     """
     its_own = _is_its_own(entry) and not isinstance(entry.returned, EagerResult)
     return not entry.has_returned or entry.is_published or its_own or entry.job.sends > 1

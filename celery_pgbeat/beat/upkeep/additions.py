@@ -1,7 +1,7 @@
 """What the beat's own process declares through Celery's `Scheduler`: `add`, `update_from_dict`, `schedule[...] =`.
 
-It counts as a part of `beat_schedule`, which does not change itself. A change makes a new state and never alters the
-one that another thread may be reading.
+It counts as a part of `beat_schedule`, which itself stays as it is. A change makes a new `Added` and never alters one
+that another thread may be reading.
 """
 
 from __future__ import annotations

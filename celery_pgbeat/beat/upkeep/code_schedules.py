@@ -1,4 +1,4 @@
-"""Brings the rows to what the app's code declares, by difference, so that operators can edit them too.
+"""Writes to the rows what the app's code declares, by difference, so that operators can edit them too.
 
 Each row keeps what code declared last. Only what *code* has changed since is written: an operator's pause or edit stays
 until code changes that same column, and a beat that starts again with equal code writes nothing. A row that code no
@@ -26,7 +26,7 @@ from celery_pgbeat.beat.upkeep.declared import Arguments, Declared, read_declare
 from celery_pgbeat.declare import define
 from celery_pgbeat.declare.columns import LONGEST_NAME
 from celery_pgbeat.errors import InvalidPeriodicTask
-from celery_pgbeat.postgres.code_sync_queries import Claim, CodeSyncQueries
+from celery_pgbeat.postgres.code_sync_queries import CodeSyncQueries, DeclarationStatus
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.settings import Settings
@@ -84,15 +84,15 @@ class CodeSchedules:
         self._overruled = False
         self._overruled_since = 0.0
         self._compared = False  # whether this declaration was compared with the one in force
-        self._synced: int | None = None  # the revision in force when the rows were brought to it
+        self._synced: int | None = None  # the revision in force when the rows were written
         self._waits = False  # whether there is nothing to do until the next heartbeat
-        self._claim_at = 0.0
+        self._announce_at = 0.0
         self._others: frozenset[str] = frozenset()  # lazy rows that are not as this code declares them
 
     @property
-    def settled(self) -> bool:
+    def is_in_sync(self) -> bool:
         """Whether the rows are as declared, and the next heartbeat is not due yet."""
-        return self._waits and boottime() < self._claim_at and self.declared.added is self.additions.current
+        return self._waits and boottime() < self._announce_at and self.declared.added is self.additions.current
 
     @property
     def names(self) -> list[str]:
@@ -109,34 +109,34 @@ class CodeSchedules:
         return None if name in self._others else self.declared.lazy.get(name)
 
     def sync(self) -> None:
-        """Record that this declaration has a living beat; if it has come into force, bring the rows to it.
+        """Record that this declaration has a living beat; if it has come into force, write it to the rows.
 
-        If that could not be finished, `settled` stays False: call this again. It is also False when the next heartbeat
-        is due.
+        If that could not be finished, `is_in_sync` stays False: call this again. It is also False when the next
+        heartbeat is due.
 
         Raises:
             DatabaseUnavailable: Postgres is out of reach.
         """
         if self.declared.added is not self.additions.current:
             self._read_again()
-        claim = self._declarations.announce_declaration(self.declared.hash, self._settings.dead_after, self._starting)
+        status = self._declarations.announce_declaration(self.declared.hash, self._settings.dead_after, self._starting)
         self._starting = False
-        self._claim_at = boottime() + self._settings.heartbeat_every.total_seconds()
-        self._log_change(claim)
-        if claim.revision is None:
+        self._announce_at = boottime() + self._settings.heartbeat_every.total_seconds()
+        self._log_change(status)
+        if status.revision is None:
             self._synced = None
             self._others = self._changed_by_others()
-            self._waits = claim.overruled
+            self._waits = status.overruled
             self._warn_of_random_times()
-        elif claim.revision != self._synced:
+        elif status.revision != self._synced:
             self._waits = False
             self._write()
             self._waits = self._review()
-            self._synced = claim.revision if self._waits else None
+            self._synced = status.revision if self._waits else None
             self._others = frozenset()
 
     def _write(self) -> None:
-        """Bring the rows to what the code declares; each statement checks that it is still in force."""
+        """Write to the rows what the code declares; each statement checks that this is still in force."""
         code, statements = self.declared, self._declarations
         new = self._all_or_each(lambda records: statements.insert_declared(code.hash, records, code.running_first))
         self._log("Declared %s", new, "declare")
@@ -145,8 +145,8 @@ class CodeSchedules:
                 logger.info("Changed %r as the code did: %s", name, ", ".join(columns), extra={"action": "update"})
         back = statements.resume_declared(code.hash, list(code.records))
         self._log("Resumed %s, which the code declares again", back, "resume")
-        gone = statements.pause_undeclared(code.hash, code.names, f"no longer declared by {self._manager}")
-        self._log(UNDECLARED, gone, "pause", logging.WARNING)
+        undeclared = statements.pause_undeclared(code.hash, code.names, f"no longer declared by {self._manager}")
+        self._log(UNDECLARED, undeclared, "pause", logging.WARNING)
         statements.record_refused(code.hash, self._refused())
 
     def _changed_by_others(self) -> frozenset[str]:
@@ -157,10 +157,10 @@ class CodeSchedules:
             return frozenset()
         return frozenset(self._declarations.find_differences(records, code.names)) & code.lazy.keys()
 
-    def _log_change(self, claim: Claim) -> None:
+    def _log_change(self, status: DeclarationStatus) -> None:
         """Log that another declaration has come into force instead of this one, or this one again."""
-        in_force = claim.revision is not None
-        if in_force != self._overruled or not (in_force or claim.overruled):
+        in_force = status.revision is not None
+        if in_force != self._overruled or not (in_force or status.overruled):
             return
         self._overruled = not in_force
         self._overruled_since = boottime()
@@ -212,7 +212,7 @@ class CodeSchedules:
             )
 
     def _refused(self) -> dict[str, str]:
-        """Return what is refused, with the reasons, as far as the table has room for it."""
+        """Return what is refused, with the reasons, cut to what the table may have."""
         refused = list(self.declared.refused.items())[:RECORDED_AT_MOST]
         return {_stored(name, LONGEST_NAME): _stored(why(error), LONGEST_REASON) for name, error in refused}
 

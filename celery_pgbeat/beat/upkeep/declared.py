@@ -101,7 +101,7 @@ def hash_of(code: Declared) -> str:
 
 
 def _entries(app: Any, added: Added) -> Iterator[tuple[str, Callable[[], Entry]]]:
-    """Yield what the code declares: a name for messages, and what reads it. Each may be wrong alone."""
+    """Yield what the code declares: a name for messages, and a function that reads it, which may raise any error."""
     schedule = dict(added.to(app.conf.beat_schedule or {}))
     for name, given in schedule.items():
         yield name, partial(entry_of, name, given)

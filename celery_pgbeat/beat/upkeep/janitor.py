@@ -19,8 +19,8 @@ from celery_pgbeat.settings import Settings
 logger = logging.getLogger(__name__)
 
 DAYS_EVERY = 3600.0  # seconds between two looks at the days of the history
-AGAIN_AFTER = 60.0  # seconds, if the lock was not granted within its 200 ms, or another session holds it
-LEFT_TOO_OFTEN = 5  # attempts in a row that found the lock held, before a warning; making the days takes moments
+AGAIN_AFTER = 60.0  # seconds, if a table lock was not granted within 200 ms, or another session has the advisory lock
+LEFT_TOO_OFTEN = 5  # attempts in a row that found the lock taken, before a warning; making the days takes moments
 
 
 @dataclass(eq=False, repr=False)
@@ -35,7 +35,7 @@ class Janitor:
     def __post_init__(self) -> None:
         self._announce_at = 0.0
         self._days_at = 0.0
-        self._left_to_others = 0  # attempts in a row that found the lock of make_days() held
+        self._left_to_others = 0  # attempts in a row that found the lock of make_days() taken
 
     def start(self) -> None:
         """Announce this beat, and release at once what dead beats of this host have left, but nothing of a live one."""

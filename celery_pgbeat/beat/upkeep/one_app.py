@@ -1,11 +1,11 @@
-"""One schema serves one app: beats of a second one send nothing while beats of the first live.
+"""One schema serves one app: beats of a second app send nothing while beats of the first are alive.
 
 Beats of two apps in one schema would send each other's tasks, each to its own broker, where no worker knows them. So
 the app that came first has the schema. When its beats have been silent for `pgbeat_dead_after`, those of the other take
 over: an app may be renamed, also in a rolling deploy, and nothing is lost. When they come back, the others stop again.
 
 An app is its name, `app.main`: beats of several versions or deployments of one name are one app. An app without a name,
-or called `__main__`, could be any, so it is let in.
+or called `__main__`, could be any app, so this check is left out for it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 TAKEN = (
     "The schema {schema!r} serves the app {first!r}, and this beat is of the app {ours!r}: it sends nothing while "
     "beats of {first!r} live. Give it a schema of its own: pgbeat_schema = {ours!r}. If the app was renamed, stop its "
-    "beats of the old name: this one takes over {patience:g} s after the last of them."
+    "beats of the old name: this one takes over {dead_after:g} s after the last of them."
 )
 TAKEN_OVER = (
     "The beats of the app %r, which the schema %r served, are gone: beats of the app %r take over all its rows. If "
@@ -54,10 +54,10 @@ class OneApp:
         self._check_at = 0.0
 
     def check(self) -> None:
-        """Record that a beat of this app lives, unless that was done a moment ago.
+        """Record that a beat of this app is alive, unless that was done a moment ago.
 
         Raises:
-            SchemaTaken: the schema serves another app, whose beats live.
+            SchemaTaken: the schema serves another app, whose beats are alive.
             DatabaseUnavailable: Postgres is out of reach.
         """
         if self._name is None or boottime() < self._check_at:
@@ -71,7 +71,7 @@ class OneApp:
                     schema=self._settings.schema,
                     first=first,
                     ours=self._name,
-                    patience=self._settings.dead_after.total_seconds(),
+                    dead_after=self._settings.dead_after.total_seconds(),
                 )
             )
         self._check_at = boottime() + self._settings.heartbeat_every.total_seconds()

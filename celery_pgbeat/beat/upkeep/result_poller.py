@@ -1,7 +1,8 @@
 """For jobs on which no worker reports: pings the workers, and reads final states from the result backend.
 
-Each has a thread of its own, so a broker or a backend that hangs does not delay the beat. The invariant: a turn waits
-at most `LONGEST_WAIT`, and never so long that the heartbeat is late. What has not arrived by then is not used.
+Each has a thread of its own, so a broker or a backend that hangs does not delay the beat. The invariant: a turn of the
+beat waits at most `LONGEST_WAIT`, and never so long that the heartbeat is late. What has not arrived by then is not
+used.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FinalStates = list[tuple[uuid.UUID, str]]
 
 
 class ResultPoller:
-    """Finds out about jobs what no worker reports."""
+    """Finds out what no worker reports about jobs."""
 
     def __init__(self, app: Any, wait: float = LONGEST_WAIT) -> None:
         self._app = app

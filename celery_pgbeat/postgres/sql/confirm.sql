@@ -1,10 +1,10 @@
 -- Confirm that the broker took these jobs' messages: pending -> sent.
 --
--- A worker may be faster: a job that already runs keeps its state. A job that another beat has taken over is that
--- beat's to confirm. Where no worker reports (tracking = send) our knowledge ends here, so the job is final. A row that
--- another transaction locks at this moment is skipped, and returned as `held`: another beat's recover locks a row
--- before it sees that its mark is new. The only column that is in an index is `check_at`. It changes only where the new
--- deadline comes before it, or where the job was to be sent again.
+-- A worker may be faster: a job that already runs keeps its state. If another beat has taken a job over, that beat
+-- confirms it. If no worker reports (tracking = send), nothing more is known of the job after this, so it is final. A
+-- row that another transaction locks at this moment is skipped, and returned with `held` true: another beat's recover
+-- locks a row before it sees that its mark is new. The only column that is in an index is `check_at`. It changes only
+-- where the new deadline comes before it, or where the job was to be sent again.
 --
 -- A function, because that keeps its plan. A plan that was made while the table was small must serve when it has grown,
 -- so it may only use indexes, and there are no joins: a thousand jobs would be compared with a thousand.
@@ -18,23 +18,23 @@ as $$
 #variable_conflict use_column
 begin
     return query
-    with found as materialized (
+    with locked as materialized (
         select id, tracking, state from {schema}.active_job
         where id = any (confirm.jobs) and marked_by = confirm.beat
         order by id
         for no key update skip locked
     ),
-    held as materialized (
-        select id, tracking from found where state = 'pending'
+    unconfirmed as materialized (
+        select id, tracking from locked where state = 'pending'
     ),
-    ended as (
+    deleted as (
         delete from {schema}.active_job as job
-        where id = any (array(select id from held where tracking = 'send'))
+        where id = any (array(select id from unconfirmed where tracking = 'send'))
         returning job
     ),
-    kept as (
+    archived as (
         insert into {schema}.finished_job
-        select final.* from ended
+        select final.* from deleted
         cross join lateral {schema}.archived(job, 'untracked', sent_at => {schema}.now()) as final
     ),
     confirmed as (
@@ -47,18 +47,18 @@ begin
                 + make_interval(secs => coalesce((confirm.delays ->> id::text)::float8, 0))),
             marked_by = null,
             marked_at = null
-        where id = any (array(select id from held where tracking <> 'send'))
+        where id = any (array(select id from unconfirmed where tracking <> 'send'))
         returning id
     )
     select id, false as held from confirmed
     union all
     select id, true from (
         select id, state from {schema}.active_job
-        where (select count(*) from found) < cardinality(confirm.jobs)
-            and id = any (confirm.jobs) and marked_by = confirm.beat and id not in (select id from found)
+        where (select count(*) from locked) < cardinality(confirm.jobs)
+            and id = any (confirm.jobs) and marked_by = confirm.beat and id not in (select id from locked)
         offset 0) as other
     where state = 'pending';
 end
 $$;
 -- call
-select id, held from {schema}.confirm(%(jobs)s::uuid[], %(delays)s::jsonb, %(beat)s)
+select id, held as is_locked from {schema}.confirm(%(jobs)s::uuid[], %(delays)s::jsonb, %(beat)s)

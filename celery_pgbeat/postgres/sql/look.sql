@@ -1,11 +1,14 @@
 -- Look, without a lock or a write, whether there is anything to do, and when the next row will be due.
 --
--- The one statement of an idle beat: poll, recover and judge share it. Each branch is one probe of an index. Rows that
--- a living beat has marked do not count, or every beat would look again and again because of them. Jobs are looked at
--- when their `check_at` has passed: what is late then is `unsent` or `lapsed`, the rest is `in_time`.
+-- The one statement of an idle beat: poll, recover and judge share it. Each branch is one probe of an index. Rows with
+-- a valid mark do not count, or every beat would look again and again because of them. Jobs are looked at when their
+-- `check_at` has passed: what is late then is `unsent` or `past_deadline`, the rest is `in_time`. There are
+-- `slots_to_grant` when a job waits for a slot in a group that has a free one.
 --
 -- A function, because that keeps its plan: planning such a statement anew took ten times as long as the look itself. A
--- plan that was made while the tables were small must serve when they have grown, so it may only use indexes.
+-- plan that was made while the tables were small must serve when they have grown, so it may only use indexes. As
+-- `create or replace` cannot rename what a function returns, two columns have other names there: `admissible` is
+-- `slots_to_grant`, `lapsed` is `past_deadline`.
 -- function
 create or replace function {schema}.look(lease double precision, lazy_names text[]) returns table (
     now timestamptz,
@@ -94,4 +97,6 @@ begin
 end
 $$;
 -- call
-select * from {schema}.look(%(lease)s, %(lazy_names)s::text[])
+select now, due, next_run_at, unplanned, unsent, admissible as slots_to_grant, unreported, lapsed as past_deadline,
+    in_time, resumes, failing, backfills
+from {schema}.look(%(lease)s, %(lazy_names)s::text[])

@@ -45,7 +45,7 @@ class Gate:
         self.told.append(("confirm", [job for job, _ in sent], False))
         if self.error is not None:
             raise self.error
-        return SimpleNamespace(held=set())
+        return SimpleNamespace(locked=set())
 
     def skip(self, jobs: Sequence[uuid.UUID], reason: str) -> None:
         self.told.append((reason, list(jobs), False))

@@ -33,7 +33,7 @@ class Table:
         self.failing = False
         self.paused: list[list[tuple[str, str | None]]] = []
         self.now = NOW
-        self.in_time = self.lapsed = False
+        self.in_time = self.past_deadline = False
         self.rechecks: list[str] = []
 
     def look(self, _lazy_names: Sequence[str]) -> PendingWork:
@@ -43,9 +43,9 @@ class Table:
             next_run_at=None,
             unplanned=False,
             unsent=False,
-            admissible=False,
+            slots_to_grant=False,
             unreported=False,
-            lapsed=self.lapsed,
+            past_deadline=self.past_deadline,
             in_time=self.in_time,
             resumes=False,
             failing=self.failing,
@@ -192,7 +192,7 @@ def test_jobs_marked_in_the_future_are_searched_at_the_start_and_when_the_clock_
 
 
 def test_lapsed_jobs_cause_no_busy_loop_while_a_beat_may_not_judge_yet(beat: Dispatcher, table: Table) -> None:
-    table.lapsed = True
+    table.past_deadline = True
 
     assert [1.0, 1.0] == [beat.turn(), beat.turn()]
 

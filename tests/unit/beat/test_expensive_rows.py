@@ -49,7 +49,16 @@ class Table:
 
     def look(self, _lazy_names: Sequence[str]) -> PendingWork:
         is_there = {"due": True, "unplanned": bool(self.unplanned_names)}
-        absent = ("unsent", "admissible", "unreported", "lapsed", "in_time", "resumes", "failing", "backfills")
+        absent = (
+            "unsent",
+            "slots_to_grant",
+            "unreported",
+            "past_deadline",
+            "in_time",
+            "resumes",
+            "failing",
+            "backfills",
+        )
         return PendingWork(now=NOW, next_run_at=None, **is_there, **dict.fromkeys(absent, False))
 
     def recheck_future_marks(self) -> int:

@@ -43,7 +43,7 @@ _METHODS = {
 }
 _CONTENT = (spec.Basic.CLASS_ID, 0)
 _END = b"\xce"  # of a frame
-_AROUND = 8  # bytes of a frame beside its content
+_AROUND = 8  # bytes of a frame around its content
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class AmqpTemplate:
     def render(self, fields: MessageFields) -> bytes:
         """Fill in the placeholders."""
         body = fields.body.encode(self.encoding) if isinstance(fields.body, str) else fields.body
-        gaps = {
+        values = {
             b"id": _text(fields.id),
             b"periodic_task": _text(fields.periodic_task),
             b"scheduled_for": _text(fields.scheduled_for),
@@ -74,14 +74,14 @@ class AmqpTemplate:
             b"expiration": _short(fields.expiration or ""),
         }
         if fields.trace:
-            gaps.update(
+            values.update(
                 (placeholder(place).encode(), _text(value)) for place, value in enumerate(fields.trace.values())
             )
-        ours = self.ours % gaps
-        gaps[b"pgbeat"] = pack(">cI", b"F", len(ours)) + ours
-        headers = self.headers % gaps
+        ours = self.ours % values
+        values[b"pgbeat"] = pack(">cI", b"F", len(ours)) + ours
+        headers = self.headers % values
         start = pack(">HHQ", *_CONTENT, len(body))
-        content = b"".join((start, self.before, pack(">I", len(headers)), headers, self.after % gaps))
+        content = b"".join((start, self.before, pack(">I", len(headers)), headers, self.after % values))
         if max(len(content), len(body)) > self.frame_max - _AROUND:
             raise NotRenderable("it is larger than a frame")
         frames = self.method + _frame(2, self.channel, content)

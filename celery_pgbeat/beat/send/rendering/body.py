@@ -16,7 +16,7 @@ from celery_pgbeat.beat.send.messages import OutgoingJob, arguments_of, delay_of
 from celery_pgbeat.beat.send.rendering.capture import NotRenderable
 from celery_pgbeat.beat.send.rendering.message_fields import MessageFields, ReprLimits
 
-# A row has the same arguments at each of its ticks. All of this takes some megabytes at most.
+# A row has the same arguments for each of its occurrences. All of this takes some megabytes at most.
 REMEMBERED = 4096  # texts
 REMEMBERED_UP_TO = 1000  # characters of each
 

@@ -20,9 +20,9 @@ from kombu.messaging import Producer
 from celery_pgbeat.beat.send.messages import OutgoingJob
 
 OUR_SCHEDULER = "celery_pgbeat.beat.scheduler"
-# Celery calls the result backend for each message. For these it need not: Redis' would subscribe to a result that a
-# beat never reads, and end that when the result object is gone. (RPC's declares the queue for the answers: it is
-# needed.)
+# Celery calls the result backend for each message. For these backends the call is not needed: Redis' backend would
+# subscribe to a result that a beat never reads, and unsubscribe when the result object is freed. (The RPC backend
+# declares the queue for the results: its call is needed.)
 IDLE_BACKENDS = frozenset({"celery.backends.base", "celery.backends.redis"})
 
 BEFORE = ("before_task_publish",)
@@ -114,8 +114,8 @@ def is_listened_to(task: str, names: Iterable[str] = BEFORE + AFTER) -> bool:
 def split_by_batchable(scheduler: Any, jobs: Iterable[OutgoingJob]) -> tuple[list[OutgoingJob], list[OutgoingJob]]:
     """Split jobs into those that may be written in a batch, a moment after Celery has sent them, and the others.
 
-    They may be if no function on the path is wrapped, no handler is called after a message was sent, and the row does
-    not ask for retries.
+    A job may be written in a batch if no function on the path is wrapped, no signal handler runs after a message was
+    sent, and its row has not set `retry`.
     """
     batchable: list[OutgoingJob] = []
     others: list[OutgoingJob] = []

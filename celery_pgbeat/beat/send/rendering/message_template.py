@@ -117,7 +117,7 @@ def _body(task: Any, captured: CapturedMessage, path: SendPath, job: OutgoingJob
 
 
 def _with_expiration(fields: MessageFields, captured: CapturedMessage, clocks: Clocks, app: Any) -> MessageFields:
-    """Take the expiration, which counts from the moment of sending, from the captured message, if it can be that."""
+    """Take the expiration, which counts from the moment of sending, from the captured message, if it is possible."""
     if fields.expiration is None:
         return fields
     expiration, longest = int(captured.options["expiration"] * 1000), int(fields.expiration)

@@ -39,7 +39,7 @@ _METHODS = {
     "_put": _REDIS,
     "_q_for_pri": _REDIS,
 }
-# With one of these redis-py writes a command again if it has not got its answer.
+# With one of these, redis-py writes a command again if it has not received the answer.
 _REPLAYING = ("retry_on_timeout", "retry_on_error", "retry")
 
 
@@ -55,7 +55,7 @@ class RedisTemplate:
     def render(self, fields: MessageFields) -> str:
         """Fill in the placeholders."""
         body, _ = self.channel.encode_body(fields.body, self.channel.body_encoding)
-        return self.text % _gaps(fields, body, next(self.delivery_tags))
+        return self.text % _values_of(fields, body, next(self.delivery_tags))
 
 
 class RedisWriter:
@@ -82,14 +82,14 @@ class RedisWriter:
         key, text = self._pushed(captured)
         message = json.loads(text)
         headers, properties = message["headers"], message["properties"]
-        _cut(headers, headers_in(headers, fields))
+        _put_sentinels(headers, headers_in(headers, fields))
         if isinstance(ours := headers.get("pgbeat"), dict):
-            _cut(ours, fields_in(ours, OUR_HEADER, fields))
-        _cut(properties, {**fields_in(properties, PROPERTIES, fields), "delivery_tag": "delivery_tag"})
-        _cut(message, {"body": "body"})
+            _put_sentinels(ours, fields_in(ours, OUR_HEADER, fields))
+        _put_sentinels(properties, {**fields_in(properties, PROPERTIES, fields), "delivery_tag": "delivery_tag"})
+        _put_sentinels(message, {"body": "body"})
         text = dumps(message).replace("%", "%%")
         for field in (*MessageFields._fields, *map(placeholder, range(len(fields.trace or ()))), "delivery_tag"):
-            text = text.replace(quoted(_gap(field)), f"%({field})s")
+            text = text.replace(quoted(_sentinel(field)), f"%({field})s")
         return RedisTemplate(key, text, self.channel, self._delivery_tags)
 
     def differs(self, template: Any, captured: CapturedMessage, fields: MessageFields) -> bool:
@@ -97,7 +97,7 @@ class RedisWriter:
         key, text = self._pushed(captured)
         body, _ = self.channel.encode_body(fields.body, self.channel.body_encoding)
         tag = json.loads(text)["properties"]["delivery_tag"]
-        return bool((key, text) != (template.place, template.text % _gaps(fields, body, tag)))
+        return bool((key, text) != (template.place, template.text % _values_of(fields, body, tag)))
 
     def write(self, place: str, messages: Sequence[str], taken: list[bool | None]) -> None:
         """Push a batch."""
@@ -115,7 +115,7 @@ class RedisWriter:
         return pushed[0]
 
 
-class _Catcher:
+class _CatchingClient:
     def __init__(self, pushed: list[tuple[str, str]]) -> None:
         self._pushed = pushed
 
@@ -131,10 +131,10 @@ def _catching(channel: Any, pushed: list[tuple[str, str]]) -> Iterator[None]:
     """Make the channel, which no other thread uses, push to a list for a moment."""
 
     @contextmanager
-    def catcher(_client: Any = None) -> Iterator[_Catcher]:
-        yield _Catcher(pushed)
+    def client(_client: Any = None) -> Iterator[_CatchingClient]:
+        yield _CatchingClient(pushed)
 
-    channel.conn_or_acquire = catcher
+    channel.conn_or_acquire = client
     try:
         yield
     finally:
@@ -150,17 +150,18 @@ def _random_uuids() -> Iterator[str]:
             yield f"{part[:8]}-{part[8:12]}-4{part[13:16]}-a{part[17:20]}-{part[20:]}"
 
 
-def _gap(field: str) -> str:
+def _sentinel(field: str) -> str:
+    """Return a text that no message contains, to find the place of a field in the JSON text."""
     return f"\0{field}\0"
 
 
-def _cut(table: dict[str, Any], places: Mapping[str, str]) -> None:
-    table.update({key: _gap(field) for key, field in places.items()})
+def _put_sentinels(table: dict[str, Any], places: Mapping[str, str]) -> None:
+    table.update({key: _sentinel(field) for key, field in places.items()})
 
 
-def _gaps(fields: MessageFields, body: str, delivery_tag: str) -> dict[str, str]:
+def _values_of(fields: MessageFields, body: str, delivery_tag: str) -> dict[str, str]:
     identity = f'"{fields.id}"'
-    gaps = {
+    values = {
         "id": identity,
         "periodic_task": quoted(fields.periodic_task),
         "scheduled_for": quoted(fields.scheduled_for),
@@ -173,5 +174,5 @@ def _gaps(fields: MessageFields, body: str, delivery_tag: str) -> dict[str, str]
         "delivery_tag": f'"{delivery_tag}"',
     }
     if fields.trace:
-        gaps.update((placeholder(place), quoted(value)) for place, value in enumerate(fields.trace.values()))
-    return gaps
+        values.update((placeholder(place), quoted(value)) for place, value in enumerate(fields.trace.values()))
+    return values

@@ -1,4 +1,4 @@
-"""Makes batches for the broker from jobs; returns the jobs that cannot be rendered exactly, to go Celery's own way."""
+"""Makes batches for the broker from jobs; returns the jobs that cannot be rendered exactly, for Celery to send."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Renderer:
         self._connected = (producer, _writer_for(producer.connection))
 
     def render(self, jobs: Sequence[OutgoingJob], now: datetime) -> tuple[list[MessageBatch], list[OutgoingJob]]:
-        """Return what to write, and the jobs that go Celery's own way.
+        """Return what to write, and the jobs that Celery has to send.
 
         Raises:
             Exception: the connection is lost, or the broker refuses a queue.
@@ -107,7 +107,7 @@ class Renderer:
                 continue
             try:
                 message = template.render(job, clocks)
-            except Exception:  # noqa: BLE001  Celery's own way will raise it again
+            except Exception:  # noqa: BLE001  Celery will raise it again
                 plain.append(job)
                 continue
             place = template.template.place
