@@ -127,5 +127,5 @@ def _parameter(column: Column) -> str:
 
 
 def _comment(relation: str, column: Column) -> str:
-    said = column.comment.replace("'", "''")
-    return f"comment on column {{schema}}.{relation}.{column.name} is\n    '{said}';"
+    text = column.comment.replace("'", "''")
+    return f"comment on column {{schema}}.{relation}.{column.name} is\n    '{text}';"

@@ -458,12 +458,12 @@ as $$
     ) as known
 $$;
 
--- The state of each periodic task. Each row looks up its jobs by its own name, so that a page of a million rows is as
--- fast as one of a hundred. Failures are counted only if the last job did not succeed.
 -- The columns of a periodic task that people look at, without what beats and triggers write for themselves.
 create or replace view {schema}.task as
 select {shown} from {schema}.periodic_task;
 
+-- The state of each periodic task. Each row looks up its jobs by its own name, so that a page of a million rows is as
+-- fast as one of a hundred. Failures are counted only if the last job did not succeed.
 create or replace view {schema}.status as
 select stored.name,
     {schema}.state_in_words(stored, active.job) as state,

@@ -3,7 +3,7 @@
 --
 -- All or none. In name order, as everywhere where many rows are written. It waits for a row that another transaction
 -- has locked, as pause() does. It writes what pause() writes, in one go: pause() for each row takes six times as long.
-with held as materialized (
+with locked as materialized (
     select name from {schema}.periodic_task
     where name = any (%(names)s::text[])
     order by name
@@ -14,6 +14,6 @@ set enabled = false,
     pause_reason = %(reason)s::text,
     paused_by = session_user,
     paused_until = coalesce(%(until)s::timestamptz, {schema}.now() + make_interval(secs => %(seconds)s::float8))
-from held
-where stored.name = held.name
+from locked
+where stored.name = locked.name
 returning stored.name
