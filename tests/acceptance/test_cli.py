@@ -138,8 +138,11 @@ def test_what_is_followed_ends_cleanly_at_ctrl_c(migrated_database: str) -> None
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  it only sets a signal
     )
     try:
-        reads = "select 1 from pg_stat_activity where datname = current_database() and query like 'with looked_at%%'"
-        eventually(lambda: sql(migrated_database, reads), 30, "it reads the jobs")
+        has_read = (
+            "select 1 from pg_stat_activity where datname = current_database() and query like 'with looked_at%%' "
+            "and state = 'idle'"
+        )
+        eventually(lambda: sql(migrated_database, has_read), 30, "it has read the jobs that are there already")
         sql(migrated_database, "select pgbeat.trigger('nightly')")
         assert follow.stdout is not None
         line = json.loads(follow.stdout.readline())
