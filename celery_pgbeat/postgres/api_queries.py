@@ -131,7 +131,9 @@ class ApiQueries:
 
     def _refusal(self, error: Exception) -> Exception | None:
         """Return our own error for a SQLSTATE, None where we have none."""
-        origin = getattr(error, "orig", None) or error
+        origin: Any = getattr(error, "orig", None) or error
+        if sqlstate(origin) is None:
+            origin = error.__cause__  # Django's connection raises errors of its own for the driver's
         code = sqlstate(origin)
         if code is None:
             return None

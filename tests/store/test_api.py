@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import fields
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -34,6 +35,7 @@ from celery_pgbeat.errors import (
     InvalidSetting,
     JobInTheWay,
     SchemaMissing,
+    UnknownJob,
     UnknownPeriodicTask,
 )
 from celery_pgbeat.postgres.engine import normalise_url
@@ -593,6 +595,32 @@ def test_a_declaration_joins_the_transaction_of_the_caller(beat: PgBeat, theirs:
     beat.schedule("x", "t", every("5m"), connection=theirs)
     theirs.commit()
     assert ["x"] == [row.name for row in beat.list()]
+
+
+class WrappingCursor(psycopg2.extensions.cursor):
+    """Raises an error of its own for one of the driver, as the cursors of Django do."""
+
+    def execute(self, query: Any, vars: Any = None) -> None:
+        try:
+            super().execute(query, vars)
+        except psycopg2.Error as error:
+            raise RuntimeError("of a framework") from error
+
+
+def test_what_postgres_refuses_is_our_error_on_the_connection_of_a_framework(
+    beat: PgBeat, migrated_database: str
+) -> None:
+    with closing(psycopg2.connect(plain_url(migrated_database), cursor_factory=WrappingCursor)) as connection:
+        with pytest.raises(UnknownPeriodicTask, match="'nightly'"):
+            beat.trigger("nightly", connection=connection)
+        connection.rollback()
+        with pytest.raises(UnknownJob, match="There is no job"):
+            beat.retry_job(UUID(int=7), connection=connection)
+        connection.rollback()
+        beat.schedule("x", "t", connection=connection)
+        beat.trigger("x", connection=connection)
+        with pytest.raises(JobInTheWay, match="'x' is not final"):
+            beat.trigger("x", connection=connection)
 
 
 def test_every_method_joins_the_transaction_of_the_caller(beat: PgBeat, theirs: Any) -> None:
