@@ -57,8 +57,8 @@ class Importer:
         timezone: the zone in which definitions without one are judged; the app's.
         managed_by: only the lines and rows of this owner, which lines without an owner get; None for all lines. A line
             without an owner is then managed by `api`.
-        take_over: change rows of other owners too; they become those of the owner whom the line names.
-        prune: remove the rows that are not in the file, of each owner whom it names.
+        take_over: change rows of other owners too; each gets the owner that its line names.
+        prune: of each owner that the file names, remove the rows that are not in the file.
 
     Attributes:
         equal: how many rows are as the file says.
@@ -229,7 +229,7 @@ class Importer:
         self._shared = differ
 
     def _compare_rest(self) -> Iterator[Difference]:
-        """Find the rows that are not in the file, of each owner whom it names."""
+        """Of each owner that the file names, find the rows that are not in the file."""
         if not self._owners:
             raise InvalidPeriodicTask(
                 f"the file defines nothing of {self._chosen or 'any owner'}: to remove all rows, remove them by name"

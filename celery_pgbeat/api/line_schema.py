@@ -1,7 +1,7 @@
 """The JSON Schema of a line that `export` prints and `import` reads, made from the table of columns. Pure.
 
-It says what an editor or another program can check: names, types, ranges and the known values. What needs a parser, the
-texts of schedules, windows and zones, is checked by `import --dry-run`.
+An editor or another program can check names, types, ranges and the known values with it. `import --dry-run` checks the
+texts of schedules, windows and zones too, because that needs a parser.
 """
 
 from __future__ import annotations

@@ -53,12 +53,12 @@ def pause(
         InvalidPeriodicTask: `until` is in the past, by the clock of the database.
     """
     end = read_end("until", until, zone)
-    now = queries.run("clock", connection)[0]["now"]
-    at = end["until"] or (now + timedelta(seconds=end["seconds"]) if end["seconds"] is not None else None)
-    if at is not None and at <= now:
+    at, seconds = end["until"], end["seconds"]
+    if (seconds is not None and seconds <= 0) or (at is not None and at <= queries.run("clock", connection)[0]["now"]):
+        given = until if at is None else at.isoformat()
         raise InvalidPeriodicTask(
-            f"until is {at.isoformat()}, which is in the past. Give a later time, or none: then the pause lasts "
-            "until it is resumed."
+            f"until is {given}, which is in the past. Give a later time, or none: then the pause lasts until it is "
+            "resumed."
         )
     rows = run_for(queries, "pause_many", names, missing_ok, connection, reason=reason, **end)
     return [row["name"] for row in rows]

@@ -29,7 +29,7 @@ class Shared:
     Attributes:
         kind: `group` or `window`.
         name: unique among those of its kind.
-        columns: what it says, as JSON values.
+        columns: its other columns, as JSON values.
     """
 
     kind: str
@@ -54,7 +54,7 @@ def kind_of(given: Mapping[str, Any]) -> str | None:
 
 
 def read_shared(kind: str, given: Mapping[str, Any], timezone: str) -> Shared:
-    """Check the object in a line and return what it says.
+    """Check the object in a line, and return the group or the window that it defines.
 
     Args:
         kind: `group` or `window`.

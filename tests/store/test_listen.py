@@ -55,6 +55,35 @@ def test_a_beat_that_begins_to_listen_does_not_wait_for_earlier_notifications(mi
     wakeup.database.close()
 
 
+def listeners(session: Session) -> int:
+    query = "select count(*) from pg_stat_activity where datname = current_database() and query like 'listen%'"
+    return int(session.value(query))
+
+
+def test_a_listener_takes_no_connection_that_statements_use(migrated_database: str, session: Session) -> None:
+    wakeup = Wakeup(Database(migrated_database))
+    wakeup.database.execute("select 1")
+    (before,) = wakeup.database.execute("select pg_backend_pid()")
+
+    assert wakeup.wait(0)
+    assert [before] == wakeup.database.execute("select pg_backend_pid()")
+    assert 1 == listeners(session)
+    wakeup.close()
+    wakeup.database.close()
+
+
+def test_a_paused_listener_has_no_connection_until_the_pause_is_over(wakeup: Wakeup, session: Session) -> None:
+    assert 1 == listeners(session)
+    wakeup.pause(3600)
+    eventually(lambda: listeners(session) == 0, 5, "its connection is closed")
+    assert not wakeup.wait(0.05)
+    assert 0 == listeners(session)
+
+    wakeup._retry_at = 0.0  # the pause is over
+    assert wakeup.wait(0)
+    assert 1 == listeners(session)
+
+
 def test_another_thread_ends_the_wait(wakeup: Wakeup) -> None:
     threading.Timer(0.1, wakeup.notify).start()
     assert waited(wakeup, 5) < 1

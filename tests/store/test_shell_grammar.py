@@ -209,8 +209,9 @@ def test_many_are_paused_resumed_triggered_and_removed_in_python(beat: PgBeat, r
     assert ["mail-1"] == beat.pause_many(["mail-1"], until=timedelta(hours=2))
     left = rows.value("select paused_until - pgbeat.now() from pgbeat.periodic_task where name = 'mail-1'")
     assert timedelta(hours=1, minutes=59) < left <= timedelta(hours=2)
-    with pytest.raises(InvalidPeriodicTask, match="which is in the past"):
-        beat.pause_many(["mail-1"], until=timedelta(hours=-2))
+    for past in (timedelta(0), timedelta(hours=-2), timedelta.min, datetime(2020, 1, 1)):
+        with pytest.raises(InvalidPeriodicTask, match="which is in the past"):
+            beat.pause_many(["mail-1"], until=past)
     assert ["mail-1"] == beat.resume_many(name for name in ("mail-1",))
     jobs = beat.trigger_many(ALL)
     assert sorted(ALL) == list(jobs)

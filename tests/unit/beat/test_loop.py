@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 from celery_pgbeat.beat.loop import BeatLoop
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.beat.wiring import Wiring
-from celery_pgbeat.errors import DatabaseBusy
+from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
 
@@ -117,6 +117,21 @@ def test_an_outage_is_logged_in_whole_sentences(loop: BeatLoop, turns: Turns, ca
     loop._guarded(loop._turn)
     (line,) = caplog.messages
     assert line.endswith(" is not usable: connection refused. Nothing is sent meanwhile.")
+
+
+def test_a_beat_without_postgres_closes_its_connections_for_the_pause(
+    loop: BeatLoop, turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused: list[float] = []
+    closed: list[bool] = []
+    monkeypatch.setattr(loop.wiring.wakeup, "pause", paused.append)
+    monkeypatch.setattr(loop.wiring.database, "close", lambda: closed.append(True))
+    turns.faults = [DatabaseUnavailable("too many connections"), DatabaseBusy("a lock"), RuntimeError("a defect")]
+
+    for _ in range(3):
+        loop._guarded(loop._turn)
+
+    assert (3, [waits[0]], [True]) == (len(waits), paused, closed)
 
 
 def test_a_statement_that_postgres_ended_is_not_logged_as_an_outage(
