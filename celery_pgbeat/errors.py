@@ -38,7 +38,7 @@ class InvalidPeriodicTask(PgBeatError, ValueError):
 
 
 class InvalidSetting(PgBeatError, ValueError):
-    """A `pgbeat_*` setting (or its environment variable) has a value that cannot be used."""
+    """A `pgbeat_*` setting (or its environment variable), or Celery's `timezone`, has a value that cannot be used."""
 
 
 class MissingDriver(PgBeatError, ImportError):

@@ -18,6 +18,7 @@ class Batch:
         self._defined: dict[str, dict[str, Any]] = {}
         self.keeping_next_run: list[str] = []
         self.running_first: list[str] = []
+        self.taking_over: list[str] = []
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -30,6 +31,7 @@ class Batch:
         name, task, schedule = rest.pop("name", None), rest.pop("task", None), rest.pop("schedule", None)
         managed_by = rest.pop("managed_by", "api")
         keep_next_run, run_on_start = rest.pop("keep_next_run", False), rest.pop("run_on_start", False)
+        take_over = rest.pop("take_over", False)
         try:
             definition = self._define(name, task, schedule, rest, managed_by)
             if definition.name in self._defined:
@@ -42,6 +44,8 @@ class Batch:
             self.keeping_next_run.append(definition.name)
         if run_on_start:
             self.running_first.append(definition.name)
+        if take_over:
+            self.taking_over.append(definition.name)
 
     def refuse_if_wrong(self) -> None:
         """If a definition is wrong, raise InvalidPeriodicTask, which names each wrong one and why."""

@@ -138,7 +138,7 @@ class Importer:
             for texts in _batches(self._records, PAGE):
                 owners = {record["name"]: record["managed_by"] for record in map(json.loads, texts)}
                 self._refuse_others(owners, self._operators.lock_rows(list(owners), connection))
-                self._operators.schedule(texts, connection)
+                self._operators.schedule(texts, owners if self._take_over else (), connection)
                 each(done := done + len(texts))
             for owner, names in self._removed.items():
                 for removed in _batches(names, PAGE):

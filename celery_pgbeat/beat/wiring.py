@@ -28,6 +28,7 @@ from celery_pgbeat.beat.upkeep.janitor import Janitor
 from celery_pgbeat.beat.upkeep.one_app import OneApp
 from celery_pgbeat.beat.upkeep.result_poller import ResultPoller
 from celery_pgbeat.beat.upkeep.tracking import Tracking
+from celery_pgbeat.declare import app_timezone
 from celery_pgbeat.measures.instruments import Instruments
 from celery_pgbeat.measures.observer import Observer
 from celery_pgbeat.node import NodeId
@@ -76,7 +77,7 @@ class Wiring:
         app = sender.app
         self.settings = settings
         self.rules = Rules(
-            timezone=str(app.timezone),
+            timezone=app_timezone(app),
             on_time=settings.on_time,
             lease=settings.lease,
             pickup_deadline=settings.pickup_deadline,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -13,29 +12,16 @@ from celery_pgbeat.cli.differences import columns_as_dict, print_difference
 from celery_pgbeat.cli.failure import ApiCommand, Failure
 from celery_pgbeat.cli.instants import read_coming_instant
 from celery_pgbeat.cli.json_values import JSON_KINDS, json_value
+from celery_pgbeat.cli.known_tasks import tasks_of, warn_of_unknown
 from celery_pgbeat.cli.next_run import next_run_of, print_filled_in, print_next_run
 from celery_pgbeat.cli.no_beat import warn_without_beat
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict
 from celery_pgbeat.cli.target import Target
-from celery_pgbeat.cli.warning import warn
 from celery_pgbeat.columns import Column
 from celery_pgbeat.declare.columns import GIVEN
 from celery_pgbeat.redaction import ARGUMENTS, MASK
-from celery_pgbeat.suggestions import did_you_mean
 
 COMPLETIONS = {"timezone": zone_names, "group_name": group_names}
-
-
-def tasks_of(app: Any) -> Collection[str]:
-    """Return the names of the tasks that an app knows when all its modules are imported; none without an app."""
-    if app is None:
-        return ()
-    try:
-        app.loader.import_default_modules()
-        return list(app.tasks)
-    except Exception as error:  # noqa: BLE001  a user's module may raise anything; the row does not need it
-        warn(f"The tasks of the app cannot be imported, so the call is not checked: {type(error).__name__}: {error}")
-        return ()
 
 
 def _option(column: Column) -> click.Option:
@@ -122,7 +108,14 @@ def add(
         raise Failure(f"{name!r} is managed by {old['managed_by']!r}: change it there, or add --take-over")
     given = {column: value for column, value in columns.items() if value is not None}
     row = beat.schedule(
-        name, task, schedule, keep_next_run=keep_next_run, run_on_start=run_on_start, managed_by=managed_by, **given
+        name,
+        task,
+        schedule,
+        keep_next_run=keep_next_run,
+        run_on_start=run_on_start,
+        managed_by=managed_by,
+        take_over=take_over,
+        **given,
     )
     changes = {} if old is None else differences(record_of(old), record_of(operators.definitions_of([name])[name]))
     done = "created" if old is None else "changed" if changes else "unchanged"
@@ -138,7 +131,5 @@ def add(
     if done != "unchanged":
         print_filled_in(row, given)
         print_next_run(row)
-    if known and task not in known:
-        guess = did_you_mean(task, known) or "."
-        warn(f"The app knows no task {task!r}, and a worker that does not either drops the job{guess}")
+    warn_of_unknown([task], known)
     warn_without_beat(beat)

@@ -6,7 +6,7 @@ import click
 
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand
-from celery_pgbeat.cli.output import as_json, print_result, text
+from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import localised, with_utc
 
@@ -18,4 +18,4 @@ from celery_pgbeat.cli.times import localised, with_utc
 def explain(name: str, as_json: bool) -> None:
     """Explain in one sentence why a periodic task is, or is not, running now."""
     sentence = Target.current().beat().explain(name)
-    print_result({"name": name, "explanation": sentence}, text(localised(sentence)), as_json)
+    print_result({"name": name, "explanation": sentence}, localised(sentence), as_json)

@@ -6,11 +6,12 @@ If one place of a text is wrong, two more lines point at it.
 from __future__ import annotations
 
 import os
+import sys
 from typing import IO, Any
 
 import click
 
-from celery_pgbeat.cli.output import text
+from celery_pgbeat.cli.output import lines_of, text
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.target_options import target_options
 from celery_pgbeat.errors import DatabaseUnavailable, InvalidSchedule, InvalidSetting, PgBeatError
@@ -25,9 +26,11 @@ class Failure(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message to stderr; its line breaks are ours, the rest may come from a row."""
-        message = "\n".join(map(one_line, self.format_message().split("\n")))
+        stream = file or sys.stderr
+        sentence, *places = map(one_line, self.format_message().split("\n"))
+        message = "\n".join([*lines_of(f"Error: {sentence}", stream), *places])
         colour = False if os.environ.get("NO_COLOR") else None
-        click.echo(f"{click.style('Error', fg='red')}: {message}", file=file, err=file is None, color=colour)
+        click.echo(message.replace("Error", click.style("Error", fg="red"), 1), file=stream, color=colour)
 
 
 class WrongSettings(Failure):

@@ -141,7 +141,7 @@ def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) ->
     lag = timedelta(0) if seen.waiting_since is None else seen.now - seen.waiting_since
     overdue = "no run is overdue" if lag <= allowed_lag else f"a run has been due for {_seconds(lag)}"
     return [
-        Check("beats", seen.beats > 0, _beats(seen, hostname)),
+        Check("beats", seen.beats > 0, Target.current().as_typed(_beats(seen, hostname))),
         Check("lag", lag <= allowed_lag, f"{overdue} (limit: {_seconds(allowed_lag)})"),
     ]
 

@@ -10,6 +10,7 @@ import click
 from celery_pgbeat.cli.confirmation import confirm, with_yes
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
 from celery_pgbeat.cli.failure import ApiCommand
+from celery_pgbeat.cli.known_tasks import tasks_of, warn_of_unknown
 from celery_pgbeat.cli.output import as_json, number, print_json
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
@@ -45,7 +46,7 @@ def import_(
     with Importer(
         target.operators(), target.beat().settings, target.timezone, managed_by, take_over=take_over, prune=prune
     ) as importer:
-        counts, found = _compare(importer, file, as_json)
+        counts, found = _compare(importer, file, target.app, as_json)
         summary = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS) + f", {importer.equal} equal"
         applied = bool(counts) and not dry_run
         if applied:
@@ -72,19 +73,24 @@ def import_(
     click.echo(f"{summary}{'' if applied or not counts else '; nothing was written'}.")
 
 
-def _compare(importer: Importer, file: TextIO, as_json: bool) -> tuple[Counter[str], list[dict[str, Any]]]:
-    """Count the differences by kind, and print each; for JSON, collect them instead."""
+def _compare(importer: Importer, file: TextIO, app: Any, as_json: bool) -> tuple[Counter[str], list[dict[str, Any]]]:
+    """Count the differences by kind, and print each (for JSON, collect them); warn of tasks that the app lacks."""
     counts: Counter[str] = Counter()
     kept: list[dict[str, Any]] = []
+    tasks: set[str] = set()
     progress = Progress("lines read")
     for difference in importer.compare(file, progress):
         counts[difference.kind] += 1
+        tasks |= {
+            new for column, (_, new) in difference.columns.items() if column == "task" and difference.kind != "removed"
+        }
         if as_json:
             kept.append(_as_dict(difference))
         else:
             progress.clear()
             print_difference(_name(difference), difference.kind, difference.columns)
     progress.clear()
+    warn_of_unknown(tasks, tasks_of(app) if tasks else ())
     return counts, kept
 
 

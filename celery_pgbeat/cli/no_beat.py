@@ -11,7 +11,7 @@ from celery_pgbeat.errors import PgBeatError
 if TYPE_CHECKING:
     from celery_pgbeat.api import PgBeat
 
-NO_BEAT = "No beat is alive: nothing is sent until one starts. Start it: celery -A app beat"
+NO_BEAT = "No beat is alive: nothing is sent until one starts. Start it: `celery -A app beat`"
 
 
 def warn_without_beat(beat: PgBeat) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -14,6 +16,9 @@ from celery_pgbeat.cli.table import EMPTY, GAP, terminal_width, wrapped
 from celery_pgbeat.cli.times import instant
 from celery_pgbeat.redaction import ARGUMENTS, MASK
 from celery_pgbeat.safe_text import json_lines, one_line
+
+COMMAND = re.compile(r"`[^`]*`")
+NO_BREAK = "\xa0"  # where a line is not broken
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
@@ -28,12 +33,47 @@ def json_line(value: Any) -> str:
     return json_lines(value, default=_plain)
 
 
+def say(message: str, *, label: str = "", colour: str | None = None, indent: int = 0, err: bool = False) -> None:
+    """Print a sentence; on a terminal as lines that fit. A command between backticks is not broken.
+
+    Args:
+        message: the sentence; parts of it may come from a row.
+        label: what it begins with, before a colon.
+        colour: of the label.
+        indent: how many spaces stand before it.
+        err: print to stderr.
+    """
+    begin = f"{label}: " if label else ""
+    lines = lines_of(begin + text(message), sys.stderr if err else sys.stdout, indent)
+    shown = "\n".join(" " * indent + line for line in lines)
+    click.echo(shown.replace(label, click.style(label, fg=colour), 1) if label else shown, err=err)
+
+
+def lines_of(sentence: str, stream: IO[Any], indent: int = 0) -> list[str]:
+    """Return a sentence as lines that fit a terminal; one line if the stream is none."""
+    width = terminal_width(stream)
+    if width is None:
+        return [sentence]
+    together = COMMAND.sub(lambda command: command[0].replace(" ", NO_BREAK), sentence)
+    return [line.replace(NO_BREAK, " ") for line in wrapped(together, width - indent)]
+
+
+def ended(sentence: str) -> str:
+    """Return a sentence with its full stop; a question has its own mark.
+
+    Example:
+        >>> ended("Nothing differs"), ended("Did you mean 'overlap'?")
+        ('Nothing differs.', "Did you mean 'overlap'?")
+    """
+    return sentence if sentence.endswith((".", "?")) else f"{sentence}."
+
+
 def print_result(value: Any, sentence: str, as_json: bool) -> None:
     """Print what a command did: the value as JSON, or the sentence."""
     if as_json:
         print_json(value)
     else:
-        click.echo(sentence)
+        say(sentence)
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
@@ -71,6 +111,10 @@ def text(value: Any) -> str:
         return EMPTY
     if isinstance(value, datetime):
         return instant(value)
+    if isinstance(value, timedelta):
+        from celery_pgbeat.schedules.durations import spoken
+
+        return spoken(value) or "0s"
     shown = json.dumps(value, default=_plain, ensure_ascii=False) if isinstance(value, (list, dict)) else str(value)
     return one_line(shown)
 

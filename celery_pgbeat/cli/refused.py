@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import click
-
-from celery_pgbeat.cli.output import text
+from celery_pgbeat.cli.output import say
 
 STATE = "refused"
 
@@ -16,7 +14,7 @@ def print_refused(refused: Iterable[dict[str, Any]]) -> None:
     """Print a line for each to stderr, so that a program that reads the table does not see it."""
     for one in refused:
         what = f"{one['name']!r} in {one['app']}: {one['reason']}"
-        click.echo(f"{click.style('Refused', fg='red')}: {text(what)}", err=True)
+        say(what, label="Refused", colour="red", err=True)
 
 
 def as_row(refused: dict[str, Any]) -> dict[str, Any]:

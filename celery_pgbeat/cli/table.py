@@ -17,7 +17,7 @@ import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import click
 
@@ -80,9 +80,9 @@ def print_table(columns: Sequence[Column], rows: Sequence[Any]) -> None:
             click.echo(line.styled)
 
 
-def terminal_width() -> int | None:
-    """Return how wide the terminal is (COLUMNS, if that is set); None if stdout is not a terminal."""
-    if not sys.stdout.isatty():
+def terminal_width(stream: IO[Any] | None = None) -> int | None:
+    """Return how wide the terminal is (COLUMNS, if that is set); None if the stream, or stdout, is not a terminal."""
+    if not (stream or sys.stdout).isatty():
         return None
     return max(shutil.get_terminal_size().columns, NARROWEST)
 

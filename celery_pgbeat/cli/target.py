@@ -87,7 +87,13 @@ class Target:
         return AdminQueries(self.beat().database)
 
     def as_typed(self, message: str) -> str:
-        """Return the message with each `celery-pgbeat ...` in it as it has to be typed: with the options given here."""
+        """Return the message with each command in it as it has to be typed here.
+
+        A `celery-pgbeat ...` gets the options given here, a `celery -A app ...` the name of the app.
+        """
+        app = self._app_name()
+        if app is not None:
+            message = message.replace("`celery -A app ", f"`celery -A {quote(app)} ")
         return message.replace("`celery-pgbeat ", f"`{self._program()} ")
 
     def _program(self) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import click
-
-from celery_pgbeat.cli.output import text
+from celery_pgbeat.cli.output import say
+from celery_pgbeat.cli.target import Target
 
 
 def warn(message: str) -> None:
     """Print a warning; parts of the message may come from a row."""
-    click.echo(f"{click.style('Warning', fg='yellow')}: {text(message)}", err=True)
+    say(Target.current().as_typed(message), label="Warning", colour="yellow", err=True)

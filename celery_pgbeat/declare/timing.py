@@ -9,10 +9,11 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any, overload
 
 from celery_pgbeat.declare.cron_fields import CronField, crontab_text, is_field
-from celery_pgbeat.errors import InvalidSchedule
+from celery_pgbeat.errors import InvalidSchedule, InvalidSetting
 from celery_pgbeat.safe_text import in_short, type_of
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.durations import spoken
+from celery_pgbeat.schedules.wallclock.zones import zone_named
 
 # Celery's `relative` intervals are counted from here: midnight on the wall clock of the row's zone. It is a Monday, so
 # that weeks begin on Mondays; and recent, because a zone may have had another offset in 1970.
@@ -211,9 +212,22 @@ def app_timezone(app: Any) -> str:
     """Return the IANA name of a Celery app's time zone.
 
     Raises:
-        InvalidSchedule: the app runs in a zone without a name.
+        InvalidSetting: Celery's setting `timezone` names no zone, or a zone without a name.
+
+    Example:
+        >>> from celery import Celery
+        >>> app_timezone(Celery(set_as_current=False))
+        'UTC'
     """
-    return zone_name(app.timezone)
+    named = app.conf.timezone
+    try:
+        if named and isinstance(named, str):
+            zone_named(named)  # its refusal suggests a similar name, zoneinfo's does not
+        return zone_name(app.timezone)
+    except InvalidSchedule as error:
+        raise InvalidSetting(f"Celery's setting timezone: {error}") from None
+    except (LookupError, ValueError, OSError) as error:
+        raise InvalidSetting(f"Celery's setting timezone: {named!r}: {error.args[0]}") from None
 
 
 def zone_name(zone: tzinfo) -> str:

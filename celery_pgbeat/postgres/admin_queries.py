@@ -140,9 +140,11 @@ class AdminQueries:
         """Lock the periodic tasks of these names until the transaction ends; return the `managed_by` of each."""
         return {row["name"]: row["managed_by"] for row in self._run("lock_rows", connection, names=list(names))}
 
-    def schedule(self, records: Iterable[str], connection: Any) -> int:
+    def schedule(self, records: Iterable[str], taking_over: Collection[str], connection: Any) -> int:
         """Declare periodic tasks, each a record as JSON text; return how many were new or differed."""
-        return len(self._run("schedule", connection, definitions=f"[{','.join(records)}]", running_first=[]))
+        definitions = f"[{','.join(records)}]"
+        parameters = {"definitions": definitions, "running_first": [], "taking_over": list(taking_over)}
+        return len(self._run("schedule", connection, **parameters))
 
     def shared_rows(self) -> list[Row]:
         """Read the groups with a limit and the named windows, in the order of an export."""

@@ -55,12 +55,14 @@ class ApiQueries:
         definitions: Iterable[Record],
         keeping_next_run: Collection[str] = (),
         running_first: Collection[str] = (),
+        taking_over: Collection[str] = (),
         connection: Any = None,
     ) -> list[Row]:
         """Declare periodic tasks, all or none; return the rows that were new or differed."""
         arguments = {
             "definitions": json.dumps([as_written(definition) for definition in definitions]),
             "running_first": list(running_first),
+            "taking_over": list(taking_over),
         }
         if not keeping_next_run:
             return self.run("schedule", connection, **arguments)

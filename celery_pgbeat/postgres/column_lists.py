@@ -37,6 +37,7 @@ WIDTH = 110  # characters of a line
 ALL = (*PUBLIC.values(), *INTERNAL)
 OWN_RULES = ("name", "timezone", "managed_by")
 PARAMETERS = [name for name in DECLARED if name not in ("name", "task", "schedule", "managed_by")]
+OF_THE_CALL = ("keep_next_run", "take_over")  # parameters of the function schedule() that are no columns
 FREE_TEXTS = [column for column in DECLARED.values() if column.is_free_text]
 
 LISTS: dict[str, list[str]] = {
@@ -81,7 +82,7 @@ def _tokens() -> dict[str, str]:
     return {
         "{task_columns}": _joined(_read(column) for column in PUBLIC.values()),
         "{parameters}": ",\n    ".join(_parameter(DECLARED[name]) for name in PARAMETERS),
-        "{parameter_names}": _texts(["name", "task", "schedule", *PARAMETERS, "managed_by", "keep_next_run"]),
+        "{parameter_names}": _texts(["name", "task", "schedule", *PARAMETERS, "managed_by", *OF_THE_CALL]),
         "{column_checks}": ",\n        ".join(filter(None, map(_check, DECLARED.values()))),
         "{free_texts}": ", ".join(f"({arguments})" for arguments in texts),
         "{short_texts}": ",\n        ".join(f"{{schema}}.not_a_short_text({arguments})" for arguments in texts),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -62,6 +62,8 @@ class PgBeatTest(Assertions):
         now: what the clock shows at first, see `at`; None for the real time.
         finishing: whether each job succeeds as soon as it is sent. If not, it blocks the next ones until `finish` is
             called, or, if `start` is not called either, until it is given up.
+        only: names of rows that the code declares; its other rows are paused. A clock that moves over months is slow
+            with a row that runs each minute.
         schema: its name, if your own SQL contains one (`pgbeat`); it must not exist. None for a unique name.
 
     Attributes:
@@ -70,6 +72,7 @@ class PgBeatTest(Assertions):
 
     Raises:
         InvalidPeriodicTask: a declaration in code is wrong: a beat would refuse it, log it and go on.
+        LookupError: the code declares no row of a name in `only`.
         ServerUnavailable: without `url`: no Postgres is installed.
         DatabaseUnavailable: Postgres is out of reach.
         ValueError: a schema of the given name exists already.
@@ -89,6 +92,7 @@ class PgBeatTest(Assertions):
         now: datetime | str | None = None,
         *,
         finishing: bool = True,
+        only: Collection[str] | None = None,
         schema: str | None = None,
     ) -> None:
         self.app = app_of(source)
@@ -96,6 +100,7 @@ class PgBeatTest(Assertions):
         self._schema = schema
         self._begin = datetime.now(timezone.utc) if now is None else instant_of(now)
         self._finishing = finishing
+        self._only = only
         self._cleanup = ExitStack()
         self._sent: list[Sent] = []
         self._refused: list[Refused] = []
@@ -156,6 +161,8 @@ class PgBeatTest(Assertions):
             broker=NullBroker(self._sender),
         )
         wiring.code.sync()
+        if self._only is not None:
+            self._pause_others(wiring.code.names, self._only)
         queries = BeatQueries(self._place.database, BEAT, self._settings.lease)
         # Looks in each turn: real time decides nothing here.
         beat = wiring.open(queries, observer=self._recorder, inline=True, look_every=0.0)
@@ -314,6 +321,13 @@ class PgBeatTest(Assertions):
     def jobs(self, name: str | None = None) -> Sequence[Job]:
         """All jobs, of one row or of all, the latest first."""
         return self.beat.jobs(name, limit=MOST_JOBS)
+
+    def _pause_others(self, declared: Sequence[str], only: Collection[str]) -> None:
+        unknown = sorted(set(only) - set(declared))
+        if unknown:
+            absent, there = (", ".join(map(repr, names)) for names in (unknown, sorted(declared)))
+            raise LookupError(f"only: the code declares no {absent}, but {there}")
+        self.beat.pause_many(set(declared) - set(only), reason="not in `only`, the rows of this test")
 
     def _turn_until_rest(self) -> None:
         for _ in range(MOST_TURNS):

@@ -69,12 +69,25 @@ def test_the_banner_shows_a_wrong_setting_instead_of_raising() -> None:
     assert "pgbeat_url is not set" in Scheduler(app_of(), lazy=True).info
 
 
-def test_a_wrong_setting_ends_the_start_and_is_named_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"pgbeat_batch": 0}, "pgbeat_batch is 0; it must be from 1 to 10000"),
+        (
+            {"timezone": "Europe/Berln"},
+            "Celery's setting timezone: 'Europe/Berln': there is no time zone of that name; did you mean "
+            "'Europe/Berlin'?",
+        ),
+    ],
+)
+def test_a_wrong_setting_ends_the_start_and_is_named_in_one_line(
+    caplog: pytest.LogCaptureFixture, setting: dict[str, Any], said: str
+) -> None:
     with pytest.raises(SystemExit) as ended:
-        Scheduler(app_of(pgbeat_url=NOWHERE, pgbeat_batch=0))
+        Scheduler(app_of(pgbeat_url=NOWHERE, **setting))
 
     assert 1 == ended.value.code
-    assert ["The beat cannot start: pgbeat_batch is 0; it must be from 1 to 10000"] == caplog.messages
+    assert [f"The beat cannot start: {said}"] == caplog.messages
 
 
 def test_a_beat_without_a_url_names_what_is_set_in_its_place_and_shows_no_traceback(tmp_path: Path) -> None:

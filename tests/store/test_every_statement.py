@@ -30,7 +30,7 @@ BACKFILL = "00000000-0000-0000-0000-000000000001"
 NOW = "2026-12-07 12:00+00"
 _TOLD: tuple[tuple[str, Any], ...] = (
     ("name periodic_task", "row-7"),
-    ("names lazy_names running_first", ["row-7"]),
+    ("names lazy_names running_first taking_over", ["row-7"]),
     ("patterns", ["row-7%"]),
     ("begin", "row-7"),
     ("job id token lowest highest", JOB),

@@ -145,7 +145,7 @@ def test_the_arguments_bear_the_names_of_columns(session: Session) -> None:
         "select attname from pg_attribute where attrelid = 'pgbeat.periodic_task'::regclass and attnum > 0"
     )
 
-    assert set(names) - {row["attname"] for row in columns} == {"keep_next_run"}
+    assert set(names) - {row["attname"] for row in columns} == {"keep_next_run", "take_over"}
 
 
 @pytest.mark.parametrize("definition", ["name => 'a', task => 'app.probe', schedule => 'every 1h'", EVERYTHING])

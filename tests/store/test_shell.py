@@ -944,3 +944,24 @@ def test_one_frame_shows_beats_rates_and_what_is_late(run: Run, well: Session) -
     assert "1 late, the first for 9" in shown
     assert "OVERDUE\nNAME  LATE BY  MARKED BY\nlate  9" in shown
     assert 0.7 == pytest.approx(answer(run("top", "--json"))["made_per_second"], abs=0.3)
+
+
+def test_import_warns_of_tasks_that_the_app_does_not_know(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "knowing_shop.py").write_text(
+        "from celery import Celery\n"
+        "app = Celery('shop', broker='memory://', set_as_current=False)\n"
+        "@app.task(name='shop.report')\n"
+        "def report(): ...\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    lines = '{"name": "a", "task": "shop.report"}\n{"name": "b", "task": "shop.reprot"}\n'
+
+    done = run("-A", "knowing_shop", "import", "-", input=lines)
+
+    assert (0, "2 added, 0 changed, 0 removed, 0 equal.") == (done.exit_code, done.stdout.splitlines()[-1])
+    assert done.stderr == (
+        "Warning: The app knows no task 'shop.reprot', and a worker that does not either drops the job. Did you mean "
+        "'shop.report'?\n"
+    )

@@ -291,6 +291,28 @@ def test_when_no_beat_runs_catch_up_decides_afterwards(make: Make) -> None:
     assert (4, at("2026-03-28 13:00 Europe/Berlin")) == (skipped.occurrences, skipped.scheduled_for)
 
 
+def test_only_the_rows_of_the_test_run_and_new_code_changes_nothing_about_that(make: Make) -> None:
+    app = shop({"nightly": entry("0 3 * * *"), "often": entry("every 1m")})
+
+    with make(app, only=["nightly"]) as kit:
+        assert ["nightly"] == [sent.periodic_task for sent in kit.advance("1d")]
+        kit.sync()
+        assert ["nightly"] == [sent.periodic_task for sent in kit.advance("1d")]
+        assert "not in `only`, the rows of this test" == kit.beat.get("often").pause_reason
+
+
+def test_a_name_in_only_that_the_code_does_not_declare_is_an_error(make: Make, database: Database) -> None:
+    before = schemas(database)
+
+    with (
+        pytest.raises(LookupError, match=r"^only: the code declares no 'nihgtly', but 'nightly'$"),
+        make(nightly(), only=["nihgtly"]),
+    ):
+        pass
+
+    assert before == schemas(database)
+
+
 def test_a_pause_that_ends_is_noticed_while_time_passes(make: Make) -> None:
     with make(shop({"hourly": entry("0 * * * *")})) as kit:
         kit.beat.pause("hourly", until=at("2026-03-28 15:30 Europe/Berlin"))

@@ -286,7 +286,7 @@ def test_one_row_is_shown_with_its_state_first_and_without_what_nobody_has_set(r
         "next run      2026-12-07 03:00:00Z (in 4 min)\n"
         "last job      none yet\n"
         'args          [{"__type__": "datetime", "__value__": "2026-12-07T03:00:00+00:00"}]\n'
-        "max_run_time  0:30:00\n"
+        "max_run_time  30m\n"
         "managed_by    sql\n"
         "created_at    2026-12-07 03:00:00Z\n"
         "updated_at    2026-12-07 03:00:00Z\n"

@@ -116,6 +116,12 @@ def test_a_beat_that_is_not_ours_is_a_warning() -> None:
     assert [] == list(app.scheduler(shop(beat_scheduler="pgbeat")))
 
 
+def test_an_app_whose_beats_cannot_start_is_an_error() -> None:
+    (found,) = app.scheduler(shop(beat_scheduler="pgbeat", timezone="Europe/Berln"))
+
+    assert (ERROR, True) == (found.severity, found.what.startswith("No beat of this app can start: Celery's setting"))
+
+
 def test_tasks_that_nobody_knows_or_that_may_not_be_sent_are_errors() -> None:
     here = shop("memory://")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from celery_pgbeat.cli.output import lines_of
 from celery_pgbeat.cli.table import MOST_BENEATH, Column, Table, columns_of, cut, lay_out, wrapped
 
 WIDTHS = (40, 80, 100, 120, 200)
@@ -36,6 +38,14 @@ def row(name: str = "nightly", **cells: str) -> dict[str, str]:
 
 def lines(table: Table) -> list[str]:
     return [table.heading.plain, *(line.plain for of_row in table.rows for line in of_row)]
+
+
+class Terminal(io.StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        """Return that it is one."""
+        return True
 
 
 def shown(rows: Sequence[dict[str, str]], width: int | None = None, columns: Sequence[Column] = ALL) -> list[str]:
@@ -132,3 +142,18 @@ def test_a_cut_text_takes_as_many_columns_as_there_are(text: str, width: int, ex
 @given(LETTERS, st.integers(4, 60))
 def test_a_wrapped_text_fits(text: str, width: int) -> None:
     assert all(columns_of(line) <= width for line in wrapped(f"{text} {text}", width))
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_sentence_fits_the_terminal_and_breaks_no_command(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    sentence = (
+        "Nothing is sent: start a beat with `celery -A shop beat` on one node, or better on two or three of them."
+    )
+    monkeypatch.setenv("COLUMNS", str(width))
+
+    lines = lines_of(sentence, Terminal(), indent=4)
+
+    assert max(map(len, lines)) <= width - 4
+    assert sentence == " ".join(lines)
+    assert 1 == sum("`celery -A shop beat`" in line for line in lines)
+    assert [sentence] == lines_of(sentence, io.StringIO())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -24,7 +25,7 @@ from celery_pgbeat.declare.call import plain
 from celery_pgbeat.declare.columns import READERS
 from celery_pgbeat.declare.entry import entry_of
 from celery_pgbeat.declare.signature import check_call
-from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
+from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, InvalidSetting
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.settings import Settings
 from tests.harness.values import nested
@@ -99,6 +100,22 @@ def test_a_crontab_of_a_fixed_offset_is_refused_because_it_knows_no_daylight_sav
 
     with pytest.raises(InvalidSchedule, match=r"UTC\+02:00.*no time zone with an IANA name"):
         timing_of(fixed)
+
+
+@pytest.mark.parametrize(
+    ("zone", "said"),
+    [
+        ("Europe/Berln", "'Europe/Berln': there is no time zone of that name; did you mean 'Europe/Berlin'?"),
+        ("+02:00", "'+02:00': there is no time zone of that name; an offset is not a time zone"),
+        (timezone(timedelta(hours=1)), "'UTC+01:00': no time zone with an IANA name"),
+    ],
+)
+def test_a_zone_of_the_app_that_is_none_is_refused_with_the_name_of_the_setting(zone: Any, said: str) -> None:
+    app = Celery(set_as_current=False)
+    app.conf.timezone = zone
+
+    with pytest.raises(InvalidSetting, match="^Celery's setting timezone: " + re.escape(said)):
+        app_timezone(app)
 
 
 RELATIVE = [  # what Celery 5.7 says for a last run at that instant, where it and the grid agree

@@ -95,6 +95,7 @@ class PeriodicTaskMethods(Connected):
         keep_next_run: bool = False,
         run_on_start: bool = False,
         managed_by: str = "api",
+        take_over: bool = False,
         connection: Any = None,
         **columns: Unpack[Columns],
     ) -> PeriodicTask:
@@ -112,12 +113,14 @@ class PeriodicTaskMethods(Connected):
             keep_next_run: keep the next run even when the schedule changes.
             run_on_start: run the row at once when it is new.
             managed_by: the owner of the row.
+            take_over: take a row that code declares from the code, which no longer changes it; without this such a row
+                is refused.
             connection: join this transaction; a SQLAlchemy connection or session, or one of psycopg's. On asyncpg it is
                 the synchronous session inside `await session.run_sync(...)`.
             **columns: see `Columns`.
 
         Raises:
-            InvalidPeriodicTask: a column is wrong; names it and its value.
+            InvalidPeriodicTask: a column is wrong (names it and its value), or code declares the row.
             InvalidSchedule: the schedule or the zone is wrong; names the field and the value.
             DatabaseUnavailable: Postgres is out of reach.
 
@@ -130,6 +133,7 @@ class PeriodicTaskMethods(Connected):
             [definition.record()],
             keeping_next_run=[definition.name] if keep_next_run else [],
             running_first=[definition.name] if run_on_start else [],
+            taking_over=[definition.name] if take_over else [],
             connection=connection,
         )
         return read_row(PeriodicTask, rows[0]) if rows else self.get(definition.name, connection=connection)
@@ -179,7 +183,9 @@ class PeriodicTaskMethods(Connected):
         for definition in definitions:
             batch.add(definition)
         batch.refuse_if_wrong()
-        self._queries.schedule(batch.records, batch.keeping_next_run, batch.running_first, connection)
+        self._queries.schedule(
+            batch.records, batch.keeping_next_run, batch.running_first, batch.taking_over, connection
+        )
 
     def unschedule(self, name: str, *, connection: Any = None) -> bool:
         """Remove a row; return whether it existed. Messages already at the broker still run.

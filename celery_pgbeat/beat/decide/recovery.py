@@ -46,6 +46,7 @@ class Recovery:
         self._observer.recovered(recovered, began)
         not_now = self._hold_back(recovered)
         orders: list[Order] = []
+        sends: list[int] = []
         forbidden: list[uuid.UUID] = []
         for job in recovered:
             if job.id in not_now:
@@ -62,10 +63,11 @@ class Recovery:
                 forbidden.append(job.id)
             else:
                 orders.append(order_of_recovered(job))
+                sends.append(job.sends)
         if forbidden:
             self._observer.skipped(forbidden, "not_allowed", self._queries.skip(forbidden, "not_allowed"))
         if orders:
-            logger.info("Recovered %d unsent jobs", len(orders), extra={"action": "recover"})
+            _log_taken(sends)
             self._delivery.deliver(orders, lease_ends)
         return bool(recovered)
 
@@ -108,3 +110,12 @@ class Recovery:
         if bad:
             self._observer.refused(refused, len(self._queries.refuse(bad)))
         return {*held_back, *refused}
+
+
+def _log_taken(sends: Sequence[int]) -> None:
+    """Log how many jobs are sent for the first time, and how many a beat had begun to send before."""
+    first = sends.count(1)
+    if first:
+        logger.info("Took %d jobs that waited, or were triggered", first, extra={"action": "take"})
+    if len(sends) > first:
+        logger.info("Recovered %d unsent jobs", len(sends) - first, extra={"action": "recover"})

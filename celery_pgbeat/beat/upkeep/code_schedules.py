@@ -22,7 +22,7 @@ from typing import Any
 from celery_pgbeat.app_name import manager_of
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.upkeep.additions import Additions
-from celery_pgbeat.beat.upkeep.declared import Arguments, Declared, read_declared, why
+from celery_pgbeat.beat.upkeep.declared import Arguments, Declared, gift_to_code, read_declared, why
 from celery_pgbeat.declare import define
 from celery_pgbeat.declare.columns import LONGEST_NAME
 from celery_pgbeat.errors import InvalidPeriodicTask
@@ -42,10 +42,10 @@ UNDECLARED = (
 )
 
 OVERRULED = (
-    "Another declaration of %s is in force, that of a beat which started later; this one (%s) changes no row while "
-    "such a beat is alive"
+    "Another declaration of %s is in force, one that came later. This one (%s) changes no row until no beat has had "
+    "the other for %g s"
 )
-IN_FORCE_AGAIN = "The declaration of %s that this beat has (%s) is in force again"
+IN_FORCE_AGAIN = "The declaration of %s that this beat has (%s) is in force again, for the other had no beat for %g s"
 SHOWN_OF_HASH = 12  # digits in a log line
 
 TIMES = {"schedule", "timezone", "anchor", "start_at", "end_at", "jitter"}
@@ -165,7 +165,8 @@ class CodeSchedules:
         self._overruled = not in_force
         self._overruled_since = boottime()
         message = IN_FORCE_AGAIN if in_force else OVERRULED
-        logger.info(message, self._manager, self.declared.hash[:SHOWN_OF_HASH], extra={"action": "announce"})
+        shown, dead_after = self.declared.hash[:SHOWN_OF_HASH], self._settings.dead_after.total_seconds()
+        logger.info(message, self._manager, shown, dead_after, extra={"action": "announce"})
 
     def _warn_of_random_times(self) -> None:
         """Warn once if another declaration differs only in times, and both have had beats for long."""
@@ -254,12 +255,10 @@ class CodeSchedules:
             code.lazy.pop(name, None)
             logger.warning(
                 "%r is declared in code, but its row is managed by %r and stays as it is. Rename one of them, or give "
-                "the row to the code: update %s.periodic_task set managed_by = '%s' where name = '%s'",
+                "the row to the code and restart the beats: %s",
                 name,
                 manager,
-                self._settings.schema,
-                self._manager,
-                name.replace("'", "''"),
+                gift_to_code(self._settings.schema, name, self._manager),
                 extra={"action": "review"},
             )
         return self._manager not in left.values()

@@ -91,6 +91,17 @@ def why(error: Exception) -> str:
     return str(error) if isinstance(error, (InvalidPeriodicTask, InvalidSchedule)) else repr(error)
 
 
+def gift_to_code(schema: str, name: str, manager: str) -> str:
+    """Return the statement that gives a row to the code of an app.
+
+    Example:
+        >>> gift_to_code("pgbeat", "nightly", "code:shop")
+        "update pgbeat.periodic_task set managed_by = 'code:shop' where name = 'nightly'"
+    """
+    owner, named = (text.replace("'", "''") for text in (manager, name))
+    return f"update {schema}.periodic_task set managed_by = '{owner}' where name = '{named}'"  # noqa: S608  shown, not run
+
+
 def hash_of(code: Declared) -> str:
     """Return a hash that is equal for two beats whose code declares the same, whatever process, order or Python it is.
 

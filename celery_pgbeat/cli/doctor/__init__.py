@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand, said_by_postgres
-from celery_pgbeat.cli.output import as_json, print_json, text
+from celery_pgbeat.cli.output import as_json, print_json, say, text
 from celery_pgbeat.cli.target import Target
-
-if TYPE_CHECKING:
-    from celery_pgbeat.cli.doctor.finding import Finding
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -30,7 +27,7 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     Exit codes: 0 only notes, or nothing; 1 errors or warnings; 3 the database is out of reach.
     """
     target = Target.current()
-    examination = Examination()
+    examination = Examination(target.as_typed)
     for check, look in _checks(target):
         examination.make(check, look)
     if as_json:
@@ -41,9 +38,14 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
 
 
 class Examination:
-    """The checks that were made, what they found, and the checks that could not be made."""
+    """The checks that were made, what they found, and the checks that could not be made.
 
-    def __init__(self) -> None:
+    Args:
+        as_typed: returns a text with its commands as they have to be typed here.
+    """
+
+    def __init__(self, as_typed: Callable[[str], str] = str) -> None:
+        self._as_typed = as_typed
         self._findings: list[tuple[str, Any]] = []
         self._done: list[str] = []
         self._skipped: dict[str, str] = {}
@@ -65,7 +67,7 @@ class Examination:
             self._skipped[check] = "fix the schema first"
             return
         try:
-            self._findings += [(check, finding) for finding in look()]
+            self._findings += [(check, replace(found, mend=self._as_typed(found.mend))) for found in look()]
         except DatabaseUnavailable:
             raise
         except Exception as error:
@@ -93,13 +95,12 @@ class Examination:
         """Print the findings, the worst first."""
         order = list(COLOURS)
         for _, finding in sorted(self._findings, key=lambda found: order.index(found[1].severity)):
-            severity = click.style(finding.severity, fg=COLOURS[finding.severity], bold=True)
-            click.echo(f"{severity}: {text(finding.what)}")
-            click.echo(f"    {text(finding.mend)}")
+            say(finding.what, label=finding.severity, colour=COLOURS[finding.severity])
+            say(finding.mend, indent=4)
         for check, why in self._skipped.items():
-            click.echo(f"Not checked: {check}: {why}", err=True)
+            say(f"Not checked: {check}: {why}", err=True)
         if not self._findings:
-            click.echo("No problems found.")
+            say("No problems found.")
 
 
 def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str]]:
@@ -108,7 +109,7 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
 
     operators, settings, celery = target.operators(), target.beat().settings, target.app
     checks: list[tuple[str, Callable[[], Iterable[Any]] | str]] = [
-        ("schema", lambda: _as_typed(target, schema.version(operators))),
+        ("schema", lambda: schema.version(operators)),
         ("grants", lambda: schema.grants(operators)),
         ("search path", lambda: schema.search_path(operators)),
         ("clock", lambda: clocks.node_clock(operators)),
@@ -125,6 +126,7 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         return [*checks, *((check, "no app was named (-A)") for check in APP_CHECKS)]
     return [
         *checks,
+        ("app rows", lambda: code.of_other_owners(operators, settings, celery)),
         ("app scheduler", lambda: app.scheduler(celery)),
         ("app broker", lambda: app.broker(operators, celery)),
         ("app tasks", lambda: app.tasks(operators, settings, celery)),
@@ -133,8 +135,4 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
     ]
 
 
-def _as_typed(target: Target, findings: Iterable[Finding]) -> Iterator[Finding]:
-    return (replace(finding, mend=target.as_typed(finding.mend)) for finding in findings)
-
-
-APP_CHECKS = ("app scheduler", "app broker", "app tasks", "app calls", "app workers")
+APP_CHECKS = ("app rows", "app scheduler", "app broker", "app tasks", "app calls", "app workers")

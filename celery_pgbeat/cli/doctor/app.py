@@ -9,7 +9,9 @@ from typing import Any
 from celery_pgbeat.beat.send.broker import CAUTION, CONNECT_TIMEOUT
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
 from celery_pgbeat.cli.output import number
+from celery_pgbeat.declare import app_timezone
 from celery_pgbeat.declare.signature import mismatch
+from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.redaction import MASK
 from celery_pgbeat.settings import Settings
@@ -117,7 +119,11 @@ def broker(operators: AdminQueries, app: Any) -> Iterator[Finding]:
 
 
 def scheduler(app: Any) -> Iterator[Finding]:
-    """Check that the app's beats are ours."""
+    """Check that the app's beats are ours, and can start."""
+    try:
+        app_timezone(app)
+    except InvalidSetting as error:
+        yield Finding(ERROR, f"No beat of this app can start: {error}", "Correct the setting, and start the beats.")
     configured = app.conf.beat_scheduler
     if configured not in ("pgbeat", "celery_pgbeat.beat.scheduler:Scheduler"):
         yield Finding(

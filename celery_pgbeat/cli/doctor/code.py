@@ -1,4 +1,4 @@
-"""What code declares and beats refuse, and whether the schema serves one app."""
+"""What code declares and beats refuse or leave to another owner, and whether the schema serves one app."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from celery_pgbeat.app_name import app_name, manager_of
+from celery_pgbeat.beat.upkeep.declared import Declared, gift_to_code, read_declared, why
 from celery_pgbeat.cli.doctor.finding import ERROR, WARNING, Finding
-from celery_pgbeat.cli.output import number
+from celery_pgbeat.cli.output import ended, number
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.settings import Settings
 
@@ -18,11 +19,12 @@ def refused(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[F
     """Look for declarations that beats have refused, and for those of this app that they would refuse."""
     found = {(row["app"], row["name"]): row["reason"] for row in operators.refused_declarations()}
     if app is not None:
-        found = {**found, **_refused_here(settings, app)}
+        errors = _declared(settings, app).refused
+        found = {**found, **{(manager_of(app), name): why(error) for name, error in errors.items()}}
     for (manager, name), reason in list(found.items())[:MOST_SHOWN]:
         yield Finding(
             ERROR,
-            f"{manager} declares {name!r}, and its beats refuse that: {reason.rstrip('.')}.",
+            f"{manager} declares {name!r}, and its beats refuse that: {ended(reason)}",
             "Mend it in the code, and restart the beats: until then it never runs, or as it was declared before.",
         )
     if len(found) > MOST_SHOWN:
@@ -30,6 +32,26 @@ def refused(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[F
             ERROR,
             f"Beats refuse {number(len(found) - MOST_SHOWN, 'more declaration')} in code.",
             "Fix those above first: celery-pgbeat list shows all of them.",
+        )
+
+
+def of_other_owners(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Finding]:
+    """Look for rows that this app declares and another owner manages."""
+    ours, schema = manager_of(app), operators.database.schema
+    rows = operators.definitions_of(list(_declared(settings, app).records))
+    found = [(name, row["managed_by"]) for name, row in sorted(rows.items()) if row["managed_by"] != ours]
+    for name, owner in found[:MOST_SHOWN]:
+        yield Finding(
+            WARNING,
+            f"{ours} declares {name!r}, but the row is managed by {owner!r}: what the code says of it has no effect.",
+            f"Remove it from the code; or give the row to the code and restart the beats: "
+            f"{gift_to_code(schema, name, ours)}",
+        )
+    if len(found) > MOST_SHOWN:
+        yield Finding(
+            WARNING,
+            f"{number(len(found) - MOST_SHOWN, 'more row')} that {ours} declares are managed by others.",
+            "Deal with those above first: celery-pgbeat list --json shows who manages each row.",
         )
 
 
@@ -54,10 +76,6 @@ def apps(operators: AdminQueries, app: Any) -> Iterator[Finding]:
         )
 
 
-def _refused_here(settings: Settings, app: Any) -> dict[tuple[str, str], str]:
-    """Return what beats of this app would refuse, with the reasons."""
-    from celery_pgbeat.beat.upkeep.declared import read_declared, why
-
+def _declared(settings: Settings, app: Any) -> Declared:
     app.loader.import_default_modules()
-    errors = read_declared(app, settings).refused
-    return {(manager_of(app), name): why(error) for name, error in errors.items()}
+    return read_declared(app, settings)

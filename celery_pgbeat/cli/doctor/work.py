@@ -25,7 +25,7 @@ def nodes(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             ERROR,
             f"No beat has sent a heartbeat within {settings.dead_after.total_seconds():g} s: nothing is sent.",
-            "Start one, or better two: celery -A app beat",
+            "Start one, or better two: `celery -A app beat`",
         )
     if not any(node["tracking"] for node in workers):
         yield Finding(

@@ -15,6 +15,8 @@ comment on function {schema}.prefix_of is
     'Internal: returns what is before the first colon of a schedule or window, in small letters; is_recurrence_set() and window_referred_to() call it.';
 comment on function {schema}.shown is
     'Internal: returns an instant as text, in UTC; the functions and views that write sentences call it.';
+comment on function {schema}.ended is
+    'Internal: returns a sentence with its full stop, unless it is a question; explain() calls it.';
 
 -- Validation, called by the triggers of the tables.
 comment on function {schema}.refuse is
@@ -189,6 +191,8 @@ comment on function {schema}.unknown_in_words is
     'Internal: returns the sentence that there is no such periodic task, with the reason or the name that was probably meant; refuse_unknown() and the Python API call it.';
 comment on function {schema}.refuse_unknown is
     'Internal: raises SQLSTATE P0002 for an unknown periodic task, with the name that was probably meant; the public functions call it.';
+comment on function {schema}.refuse_rows_of_code is
+    'Internal: raises an error if the code of an app declares one of these periodic tasks for another owner; schedule() and the Python API call it.';
 comment on function {schema}.refuse_unknown_group is
     'Internal: raises SQLSTATE P0002 for an unknown group; pause_group() and resume_group() call it.';
 

@@ -73,6 +73,33 @@ begin
 end
 $$;
 
+-- Refuse to declare periodic tasks that the code of an app declares: its beats would leave such a row alone from then
+-- on.
+create or replace function {schema}.refuse_rows_of_code(names text[], owners text[]) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    theirs record;
+begin
+    select name, managed_by, count(*) over () as count into theirs
+    from {schema}.periodic_task as stored
+    join unnest(names, owners) as given (name, owner) using (name)
+    where stored.name = any (names) and managed_by <> owner
+        and starts_with(managed_by, 'code:') and declared is not null and not declared ? 'withdrawn'
+    order by name
+    limit 1;
+    if found then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('%s is declared in code, by %s', {schema}.quoted(theirs.name), theirs.managed_by)
+                || case when theirs.count > 1 then format(', and so are %s more', theirs.count - 1) else '' end,
+            hint = 'Change it in the code, or single columns with update; with take_over the row becomes yours, and '
+                'the code no longer changes it';
+    end if;
+end
+$$;
+
 -- A function schedule() with other parameters than the one below would stay beside it, and a call could mean both.
 do $$
 declare
@@ -93,13 +120,15 @@ $$;
 -- An omitted argument becomes the default; columns outside the definition stay: enabled and the pause columns,
 -- next_run_at, the state. Without a timezone the app's zone counts: the one that a beat filled in stays, and is equal.
 -- `keep_next_run` keeps next_run_at even when the schedule changes (a row without a next run is planned all the same).
+-- A row that code declares is refused, unless `take_over` is set: it then belongs to `managed_by`.
 create or replace function {schema}.schedule(
     name text,
     task text,
     schedule text default null,
     {parameters},
     managed_by text default 'sql',
-    keep_next_run boolean default false
+    keep_next_run boolean default false,
+    take_over boolean default false
 ) returns {schema}.periodic_task
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -122,6 +151,9 @@ begin
                 is distinct from (schedule.timezone, {schedule.definition}, schedule.managed_by)
         for no key update;
         if found then
+            if schedule.take_over is not true then
+                perform {schema}.refuse_rows_of_code(array[schedule.name], array[schedule.managed_by]);
+            end if;
             update {schema}.periodic_task as stored
             set timezone = case
                     when schedule.timezone is null and declared_timezone is null then timezone

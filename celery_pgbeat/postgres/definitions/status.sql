@@ -380,6 +380,11 @@ as $$
     where refused.name = refusals_in_words.name
 $$;
 
+-- A sentence with its full stop; a question has its own mark.
+create or replace function {schema}.ended(sentence text) returns text
+language sql immutable parallel safe
+as $$ select sentence || case when right(sentence, 1) in ('.', '?') then '' else '.' end $$;
+
 -- One sentence: why a periodic task is, or is not, running now. It acts for the owner, so that its caller needs no
 -- right to read arguments.
 create or replace function {schema}.explain(name text) returns text
@@ -396,7 +401,7 @@ declare
 begin
     select * into task from {schema}.periodic_task as stored where stored.name = explain.name;
     if not found and refusals is not null then
-        return {schema}.quoted(explain.name) || ' is not running, and has no row: ' || rtrim(refusals, '.') || '.';
+        return {schema}.ended({schema}.quoted(explain.name) || ' is not running, and has no row: ' || refusals);
     elsif not found then
         perform {schema}.refuse_unknown(explain.name);
     end if;
@@ -406,7 +411,7 @@ begin
     order by active.state = 'running' desc, active.state = 'buffered', active.created_at
     limit 1;
     select count(*) - 1 into others from {schema}.active_job as active where active.periodic_task = task.name;
-    return {schema}.quoted(task.name)
+    return {schema}.ended({schema}.quoted(task.name)
         || case when job.state = 'running' then ' is running: ' else ' is not running: ' end
         || concat_ws('; ',
             {schema}.job_in_words(job, nodes.no_tracker),
@@ -415,8 +420,7 @@ begin
             {schema}.backfills_in_words(task.name),
             case when job.id is null then {schema}.last_in_words(task.name) end,
             case when job.id is not null or {schema}.waits_for_a_beat(task) then nodes.no_beat end,
-            'the row stays as it was declared before: ' || rtrim(refusals, '.'))
-        || '.';
+            'the row stays as it was declared before: ' || refusals));
 end
 $$;
 
