@@ -413,7 +413,7 @@ def test_the_coming_runs_of_one_row_are_shown_with_what_moved_them(run: Callable
         "description  at 03:00 (Europe/Berlin)\n"
         "timezone     Europe/Berlin\n"
         "max_runs     3\n"
-        "jitter       0:05:00\n"
+        "jitter       5m\n"
         "run_count    1\n"
         "\n"
         "Europe/Berlin                  UTC                   MOVED FROM                     NOTE\n"
