@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.decide.backfiller import Backfiller
 from celery_pgbeat.beat.decide.dispatcher import LOOK_EVERY, Dispatcher
+from celery_pgbeat.beat.decide.judge import Judge
 from celery_pgbeat.beat.decide.planner import Planner
 from celery_pgbeat.beat.decide.recovery import Recovery
 from celery_pgbeat.beat.decide.submitter import Submitter
@@ -134,6 +135,7 @@ class Wiring:
             Submitter(queries, delivery, tracking, clock, rules, observer),
             Recovery(queries, delivery, clock, settings, rules, observer),
             Backfiller(queries, delivery, tracking, settings, rules),
+            Judge(queries, tracking, observer),
             tracking,
             clock,
             settings,

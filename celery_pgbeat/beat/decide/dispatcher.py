@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.decide.backfiller import Backfiller
+from celery_pgbeat.beat.decide.judge import Judge
 from celery_pgbeat.beat.decide.planner import Planner
 from celery_pgbeat.beat.decide.recovery import Recovery
 from celery_pgbeat.beat.decide.submitter import Submitter
@@ -60,11 +61,6 @@ SMALLEST_BATCH = 10
 FIRST_BATCH = 250  # of rows that are due together; doubled while there are more, so that beats that wake share them
 LEASE_SHARE = 3  # a batch is as large as can be delivered in a third of its lease: it may wait for the one before it
 AGAIN = 0.05  # seconds until locked rows are tried again, doubled up to the poll
-VERDICTS = {  # what is logged of a job that was silent for too long: the level, the action, the text
-    "lost": (logging.WARNING, "lose", "Lost job %s of %r: it was silent for too long"),
-    "rerun": (logging.WARNING, "rerun", "Job %s of %r runs again: it was silent for too long, and on_lost is 'rerun'"),
-    "resend": (logging.INFO, "resend", "Job %s of %r is sent again: no worker started it within its pickup deadline"),
-}
 PROBED_WITHIN = 0.25  # seconds that a turn waits for a probe of the broker; to connect takes less, if it answers
 DECIDED_WITHIN = 0.5  # seconds; a row that takes long to decide delays the other due rows by this, not by a batch
 LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
@@ -90,6 +86,7 @@ class Dispatcher:
     _submitter: Submitter
     _recovery: Recovery
     _backfiller: Backfiller
+    _judge: Judge
     _tracking: Tracking
     _clock: DatabaseClock
     _settings: Settings
@@ -116,7 +113,10 @@ class Dispatcher:
             (lambda work: work.unplanned, lambda: self._planner.plan(self._batch)),
             (lambda work: work.in_time, lambda: self._queries.recheck(self._batch) > 0),
             (lambda _: self._has_future_marks, self._recheck_future_marks),
-            (lambda work: work.past_deadline and self._clock.may_judge, self._judge),
+            (
+                lambda work: work.past_deadline and self._clock.may_judge,
+                lambda: self._judge.judge(self._batch, self._unreported),
+            ),
             (lambda work: work.unreported and boottime() >= self._ask_at, self._finish_by_result),
             (lambda work: work.slots_to_grant, lambda: self._queries.grant_slots(self._batch) > 0),
         )
@@ -273,17 +273,6 @@ class Dispatcher:
         self._ask_at = boottime() + self._settings.poll.total_seconds()
         self._tracking.finish_by_result(self._batch)
         return False  # it asks again only after a poll
-
-    def _judge(self) -> bool:
-        """Decide about silent jobs; return whether there were any."""
-        if self._unreported:
-            self._tracking.finish_by_result(self._batch)
-        judged = self._queries.judge(self._batch, self._tracking.workers_track)
-        self._observer.judged(judged)
-        for job in judged:
-            level, action, text = VERDICTS[job.verdict]
-            logger.log(level, text, job.id, job.periodic_task, extra={"action": action})
-        return bool(judged)
 
 
 def _run(steps: Sequence[Step], work: PendingWork) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
@@ -15,7 +13,7 @@ from celery_pgbeat.beat.decide.dispatcher import FIRST_BATCH, SMALLEST_BATCH, Di
 from celery_pgbeat.beat.wiring import Beat
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.planning import Decision, Due
-from celery_pgbeat.postgres.beat_queries import Judged, PendingWork, Submitted
+from celery_pgbeat.postgres.beat_queries import PendingWork, Submitted
 from celery_pgbeat.settings import Settings
 from tests.unit.beat.parts import opened
 from tests.unit.planning import rows
@@ -195,21 +193,3 @@ def test_lapsed_jobs_cause_no_busy_loop_while_a_beat_may_not_judge_yet(beat: Dis
     table.past_deadline = True
 
     assert [1.0, 1.0] == [beat.turn(), beat.turn()]
-
-
-def test_each_verdict_about_a_silent_job_has_its_own_log_line(
-    beat: Dispatcher, table: Table, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    caplog.set_level(logging.INFO, logger="celery_pgbeat.beat.decide.dispatcher")
-    job = uuid.uuid4()
-    verdicts = [Judged(job, "row", verdict) for verdict in ("lost", "rerun", "resend")]
-    monkeypatch.setattr(table, "judge", lambda *_: verdicts, raising=False)
-
-    assert beat._judge()
-
-    said = [(record.levelname, vars(record)["action"], record.message) for record in caplog.records]
-    assert [
-        ("WARNING", "lose", f"Lost job {job} of 'row': it was silent for too long"),
-        ("WARNING", "rerun", f"Job {job} of 'row' runs again: it was silent for too long, and on_lost is 'rerun'"),
-        ("INFO", "resend", f"Job {job} of 'row' is sent again: no worker started it within its pickup deadline"),
-    ] == said
