@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, OnLost, Overlap, Tracking
+from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, OnError, OnLost, Overlap, Tracking
 from celery_pgbeat.redaction import ARGUMENTS, MASK
 
 YEAR = timedelta(days=366)  # the longest one; the '1 year' of Postgres, which has 360, is within it
@@ -243,6 +243,12 @@ class PeriodicTask:
         "What happens to a job whose worker dies",
         choices={"give_up": "the job is lost: at most once", "rerun": "it runs again: at least once"},
         default="give_up",
+    )
+    on_error: OnError = job(
+        "What happens to a job that has failed",
+        "A failure is that of the last attempt: Celery's retries come first. Only under tracking full.",
+        choices={"fail": "it ends", "ask": "it waits in state error until retry_job or fail_job, and blocks its row"},
+        default="fail",
     )
     tracking: Tracking = job(
         "Who reports the end of a job",

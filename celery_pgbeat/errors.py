@@ -77,6 +77,10 @@ class JobNotRetriable(PgBeatError, RuntimeError):
     """The job is not final, has succeeded, or called another task than its periodic task calls now."""
 
 
+class NoDecisionNeeded(PgBeatError, RuntimeError):
+    """That job does not wait for a decision: it is not in state `error`."""
+
+
 class UnknownBackfill(PgBeatError, LookupError):
     """There is no backfill with that id. Ended ones are kept for `pgbeat_retention`."""
 

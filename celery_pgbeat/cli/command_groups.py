@@ -96,11 +96,15 @@ def backfill() -> None:
 @click.group(
     cls=DefaultGroup,
     default="show",
-    lazy={"show": "Show one job in full.", "retry": "Submit a job that has not succeeded again."},
-    places={"show": "job", "retry": "retry_job"},
+    lazy={
+        "show": "Show one job in full.",
+        "retry": "Run a job that has failed again.",
+        "fail": "Give up a failed job that waits for a decision.",
+    },
+    places={"show": "job", "retry": "retry_job", "fail": "fail_job"},
 )
 def job() -> None:
-    """Show one job, or submit it again.
+    """Show one job, run it again, or decide about it.
 
     `job ID` is short for `job show ID`. `jobs` lists the jobs.
     """

@@ -61,7 +61,12 @@ COLUMNS = (
 @with_managed_by
 @with_group_name
 @click.option("--enabled/--paused", default=None, help="Only enabled rows, or only paused ones.")
-@click.option("--with-problem", is_flag=True, default=None, help="Only rows that cannot be planned.")
+@click.option(
+    "--with-problem",
+    is_flag=True,
+    default=None,
+    help="Only rows that cannot be planned, or whose failed job waits for a decision.",
+)
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many to show at most.")
 @click.option("--after", metavar="NAME", default="", help="Only names later than this: the next page.")
 @with_utc

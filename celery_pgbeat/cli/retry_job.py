@@ -1,4 +1,4 @@
-"""`job retry`: submit a job that has not succeeded again."""
+"""`job retry`: run a job that has not succeeded again."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ ARGUMENTS = {"job": "the arguments of that job", "periodic task": "the arguments
 @with_wait
 @as_json
 def retry_job(id: UUID, force: bool, wait: bool, timeout: timedelta | None, as_json: bool) -> None:
-    """Submit a job that ended without success again, as a new manual job of its periodic task.
+    """Run a job that has failed again.
 
-    The new job has the arguments of that job where the history has them: of a manual job, and of a lost one that never
-    started. Otherwise it has those that the periodic task has now; the output says which.
+    A job in state error (on_error = 'ask') runs again itself, under its own id. A job that ended without success is
+    submitted again, as a new manual job of its periodic task. That one has the arguments of the job where the history
+    has them: of a manual job, and of a lost one that never started. Otherwise it has those that the periodic task has
+    now; the output says which.
 
-    Exit codes: 0 submitted; 1 there is no such job, or it is refused: it is not final, has succeeded, or another job is
-    in the way. With --wait: 0 only if the new job has succeeded; 1 also if it ended in another state, or you pressed
-    Ctrl-C; 3 also if it was not final within --timeout.
+    Exit codes: 0 submitted; 1 there is no such job, or it is refused: it is neither final nor in state error, has
+    succeeded, or another job is in the way. With --wait: 0 only if the job that runs now has succeeded; 1 also if it
+    ended in another state, or you pressed Ctrl-C; 3 also if it was not final within --timeout.
     """
     beat = Target.current().beat()
     made = beat.retry_job(id, force)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 OF_TASKS = {
     "problem": "red",
+    "error": "red",
     "overdue": "red",
     "silent": "red",
     "paused": "yellow",
@@ -14,6 +15,7 @@ OF_TASKS = {
 OF_JOBS = {
     "succeeded": "green",
     "running": "green",
+    "error": "red",
     "failed": "red",
     "lost": "red",
     "expired": "yellow",

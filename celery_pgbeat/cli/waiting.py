@@ -1,4 +1,4 @@
-"""`--wait`: follow one job until it is final."""
+"""`--wait`: follow one job until it is final, or waits for a decision."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from celery_pgbeat.cli.output import print_json
 if TYPE_CHECKING:
     from celery_pgbeat.api import Job, PgBeat
 
-FINAL = get_args(FinalState)
+OVER = (*get_args(FinalState), "error")  # what fails and waits for a decision is over for whoever waits
 LOOK_EVERY = 0.5  # seconds between two reads of the job
 
 
@@ -83,7 +83,7 @@ def report(
     job = wait_for_end(beat, answer["job"], timeout, (lambda _: None) if as_json else _print_state)
     if as_json:
         print_json({**answer, "state": job.state, "reason": job.reason, "error": job.error})
-    if job.state not in FINAL and timeout is not None:
+    if job.state not in OVER and timeout is not None:
         raise NotOver(f"Job {job.id} is still {job.state} after {spoken(timeout)}; it goes on")
     if job.state != "succeeded":
         why = ": ".join(part for part in (job.state, job.reason, job.error) if part)
@@ -91,7 +91,7 @@ def report(
 
 
 def wait_for_end(beat: PgBeat, id: UUID, timeout: timedelta | None, changed: Callable[[Job], None]) -> Job:
-    """Read a job until it is final or the time is over, and return it; call `changed` with each new state."""
+    """Read a job until it is over or the time is, and return it; call `changed` with each new state."""
     until = None if timeout is None else time.monotonic() + timeout.total_seconds()
     state = None
     try:
@@ -100,7 +100,7 @@ def wait_for_end(beat: PgBeat, id: UUID, timeout: timedelta | None, changed: Cal
             if job.state != state:
                 state = job.state
                 changed(job)
-            if state in FINAL or (until is not None and time.monotonic() >= until):
+            if state in OVER or (until is not None and time.monotonic() >= until):
                 return job
             time.sleep(LOOK_EVERY)
     except KeyboardInterrupt:

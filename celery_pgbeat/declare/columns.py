@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypedDict
 from zoneinfo import ZoneInfo
 
-from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, OnLost, Overlap, Tracking
+from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, OnError, OnLost, Overlap, Tracking
 from celery_pgbeat.columns import DECLARED, PUBLIC, YEAR, Column
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.declare.span import read_span
@@ -71,6 +71,7 @@ class Columns(TypedDict, total=False):
     subject: str | None
     pause_after_failures: int | None
     on_lost: OnLost
+    on_error: OnError
     tracking: Tracking
 
 

@@ -142,9 +142,9 @@ class AdminQueries:
 
     def schedule(self, records: Iterable[str], taking_over: Collection[str], connection: Any) -> int:
         """Declare periodic tasks, each a record as JSON text; return how many were new or differed."""
-        definitions = f"[{','.join(records)}]"
-        parameters = {"definitions": definitions, "running_first": [], "taking_over": list(taking_over)}
-        return len(self._run("schedule", connection, **parameters))
+        given = f"[{','.join(records)}]"
+        rows = self._run("schedule", connection, definitions=given, running_first=[], taking_over=list(taking_over))
+        return len(rows)
 
     def shared_rows(self) -> list[Row]:
         """Read the groups with a limit and the named windows, in the order of an export."""

@@ -18,6 +18,7 @@ from celery_pgbeat.errors import (
     InvalidPeriodicTask,
     JobInTheWay,
     JobNotRetriable,
+    NoDecisionNeeded,
     SchemaMissing,
     UnknownBackfill,
     UnknownGroup,
@@ -37,6 +38,7 @@ MEANINGS_OF_TABLE: dict[tuple[str, str | None], type[Exception]] = {
     ("P0002", "task_group"): UnknownGroup,
     ("P0002", "job"): UnknownJob,
     ("55000", "job"): JobNotRetriable,
+    ("55000", "active_job"): NoDecisionNeeded,
 }
 
 Record = Mapping[str, Any]
@@ -106,7 +108,7 @@ class ApiQueries:
         Raises:
             DatabaseUnavailable: Postgres is out of reach; with `connection` the driver's own error instead.
             InvalidPeriodicTask, UnknownPeriodicTask, UnknownGroup, JobInTheWay, UnknownJob, JobNotRetriable,
-                UnknownBackfill, BackfillOver, SchemaMissing: what Postgres refused.
+                NoDecisionNeeded, UnknownBackfill, BackfillOver, SchemaMissing: what Postgres refused.
         """
         try:
             if connection is None:

@@ -127,7 +127,7 @@ grant select (
         stop_request, task, queue, on_lost, tracking,
         min_gap, max_run_time, pickup_deadline, created_at, sent_at, started_at, attempt_at, busy_until, check_at, run,
         attempt, sends, resends, refusals, marked_by, marked_at, mark_lease, beat, worker, error, pause_after_failures,
-        backfill)
+        backfill, on_error)
     on {schema}.active_job to {reader};
 grant select (
         id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, blocked_by, task,
@@ -156,7 +156,8 @@ grant execute on function {schema}.make_days(int), {schema}.prune(interval) to {
 grant execute on function {schema}.is_backfilled(text[]) to {beat}, {worker};
 grant execute on function {schema}.trigger(text, boolean, jsonb, jsonb),
     {schema}.backfill(text, timestamptz, timestamptz, text, int), {schema}.backfill(text, date, date, text, int),
-    {schema}.backfill(text, text, text, text, int), {schema}.cancel_backfill(uuid) to {author};
+    {schema}.backfill(text, text, text, text, int), {schema}.cancel_backfill(uuid), {schema}.run_again(uuid),
+    {schema}.fail_job(uuid, text) to {author};
 grant execute on function {schema}.explain(text) to {author}, {reader};
 
 commit;

@@ -146,7 +146,14 @@ class WorkerQueries:
 
     def finish(self, start: Start, state: str, error: str | None = None) -> bool:
         """Finish a job: it leaves the active table in its final state, which frees its periodic task."""
+        # First, because a stop request between the two statements makes `finish` revoke it.
+        if state == "failed" and self.ask(start, error):
+            return True
         return self._changed("finish", **_named(start), state=state, error=error)
+
+    def ask(self, start: Start, error: str | None) -> bool:
+        """Let a job that has failed wait for a decision, if its row asks (on_error = 'ask'), and count the failure."""
+        return self._changed("ask", **_named(start), error=error)
 
     def finish_many(self, finishes: Sequence[Finish]) -> set[uuid.UUID]:
         """Finish many jobs at once; returns those whose rows were locked."""

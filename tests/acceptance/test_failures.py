@@ -73,3 +73,31 @@ def test_no_buffered_job_starts_after_the_third_failure(cluster: Cluster) -> Non
     assert ["failed"] * 3 == ends(cluster, "x")
     others = [(job["state"], job["reason"]) for job in jobs(cluster.database, "x") if not job["started_at"]]
     assert {("skipped", "paused")} == set(others)
+
+
+@both_brokers
+def test_a_failed_job_waits_for_a_decision_whatever_dies_meanwhile(cluster: Cluster) -> None:
+    first = worker(cluster)
+    beat = cluster.beat()
+    insert(cluster.database, "x", "every 1s", args=["x", 0, True], on_error="ask")
+    eventually(lambda: ["error"] == ends(cluster, "x"), 40, "the failure")
+    (asking,) = [job for job in jobs(cluster.database, "x") if job["state"] == "error"]
+
+    first.kill()
+    beat.kill()
+    worker(cluster)
+    cluster.beat()
+    insert(cluster.database, "control", "every 1s", args=["control", 0])
+    eventually(lambda: len(cluster.probe.runs("control")) >= 3, 40, "three runs of the control")
+    assert 1 == len(cluster.probe.runs("x"))
+    (made,) = sql(cluster.database, "select * from pgbeat.retry_job(%(id)s)", id=asking["id"])
+    assert asking["id"] == made["job"]
+    eventually(lambda: len(cluster.probe.runs("x")) >= 2, 40, "the same job again")
+    eventually(lambda: ["error"] == ends(cluster, "x"), 40, "its second failure")
+    assert 2 == len(cluster.probe.runs("x"))
+
+    sql(cluster.database, "select pgbeat.fail_job(%(id)s, 'it never works')", id=asking["id"])
+
+    eventually(lambda: ["failed", "error"] == ends(cluster, "x"), 40, "the next run, which fails and asks")
+    (given_up, *_) = [job for job in jobs(cluster.database, "x") if job["state"] == "failed"]
+    assert ": it never works; " in given_up["error"]

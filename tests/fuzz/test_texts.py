@@ -10,8 +10,9 @@ import pytest
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse, parse_windows
 from celery_pgbeat.schedules.parse import read
+from celery_pgbeat.schedules.registry import KINDS
 from tests.fuzz.fuzzing import MARKS, attack, fuzzed, quickly
-from tests.fuzz.mutations import mutated
+from tests.fuzz.mutations import GOOD, mutated
 from tests.unit.schedules.schedule_texts import ZONES, zones
 from tests.unit.schedules.wrong_texts import lists_of_windows
 
@@ -29,6 +30,12 @@ def _known_zones() -> None:
     """Let each zone be surveyed before: that is done once in a process."""
     for zone in ZONES:
         parse("30 2 * * *", zone).count(NOW - 11 * CENTURY, NOW + 4 * CENTURY)
+
+
+def test_each_kind_of_the_registry_is_mutated() -> None:
+    kinds = {kind.name for kind in KINDS.all}
+
+    assert kinds == {found[0].name for text in GOOD if (found := KINDS.recognise(text.strip()))}
 
 
 def check_refusal(refusal: InvalidSchedule) -> None:

@@ -15,6 +15,7 @@ PUBLIC_FUNCTIONS = {
     "backfill",
     "cancel_backfill",
     "explain",
+    "fail_job",
     "known_options",
     "limit_group",
     "make_days",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import psycopg2
 
@@ -27,6 +28,9 @@ DEFINITIONS: list[dict[str, Any]] = [
     {"schedule": "every 5m", "group_name": "g", "overlap": "allow"},
     {"schedule": "every 1m", "pause_after_failures": 1},
     {"schedule": "every 1m", "pause_after_failures": 2, "overlap": "buffer_all"},
+    {"schedule": "every 1m", "on_error": "ask"},
+    {"schedule": "every 2m", "on_error": "ask", "overlap": "buffer_one", "on_lost": "rerun", "group_name": "g"},
+    {"schedule": "every 5m", "on_error": "ask", "overlap": "cancel_other", "pause_after_failures": 1},
     {"schedule": None},
 ]
 EDITS: list[tuple[str, Any]] = [
@@ -86,6 +90,10 @@ class Author:
         except psycopg2.errors.ObjectInUse:
             return False
         return True
+
+    def decide(self, job: UUID, run_again: bool) -> None:
+        """Decide about a job that has failed: it runs again, or it is given up."""
+        self._run(f"select pgbeat.{'retry_job' if run_again else 'fail_job'}(%(job)s)", job=str(job))
 
     def open(self, name: str, column: str, value: Any) -> None:
         """Change one column in a transaction that stays open."""

@@ -20,7 +20,7 @@ NEW = "new"  # the state of a job before it is there
 # From which state to which a job may go in each step. A job that waits may come to its turn whenever another ends.
 _TURN = {("buffered", "pending")}
 _GIVEN_UP = {(state, "lost") for state in ("sent", "running", "retrying")}
-_WITHDRAWN = {(state, "revoked") for state in ("pending", "sent", "retrying")} | {("buffered", "skipped")}
+_WITHDRAWN = {(state, "revoked") for state in ("pending", "sent", "retrying", "error")} | {("buffered", "skipped")}
 _ASKED = {("running", "revoked")}  # asked to end, and it did not succeed
 _ENDED = {"succeeded", "failed"}
 CHANGES: dict[str, set[tuple[str, str]]] = {
@@ -33,7 +33,8 @@ CHANGES: dict[str, set[tuple[str, str]]] = {
     "start": {(state, "running") for state in ("pending", "sent", "running", "retrying", "lost")}
     | {(state, "skipped") for state in ("pending", "sent", "buffered")},
     "heartbeat": {("pending", "running"), ("sent", "running")},
-    "finish": {(state, end) for state in ("pending", "sent", "running") for end in _ENDED} | _ASKED | _TURN,
+    "finish": {(state, end) for state in ("pending", "sent", "running") for end in (*_ENDED, "error")} | _ASKED | _TURN,
+    "decide": {("error", "pending"), ("error", "failed")} | _TURN,
     "retry": {(state, "retrying") for state in ("pending", "sent", "running")} | _ASKED | _TURN,
     "requeue": {("running", "pending"), ("running", "sent")} | _ASKED | _TURN,
     "give_up_start": {("running", "lost")} | _TURN,
@@ -100,6 +101,7 @@ select id, periodic_task as name, state, false as final, started_at is not null 
     busy_until, group_name, slot, check_at,
     case
         when state = 'buffered' then true
+        when state = 'error' then check_at = 'infinity'  -- only a person deals with it
         when state <> 'pending' then check_at > '-infinity' and check_at <= busy_until
         when marked_at is null then check_at = '-infinity'
         else check_at <= marked_at + mark_lease

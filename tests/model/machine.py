@@ -111,6 +111,13 @@ class Model(RuleBasedStateMachine):
         self.author.pause_group(GROUP, paused)
         self.look("author")
 
+    @precondition(lambda self: self.ledger.has("error"))
+    @rule(place=places, run_again=st.booleans())
+    def somebody_decides(self, place: int, run_again: bool) -> None:
+        waiting = sorted(job.id for job in self.ledger.jobs.values() if job.state == "error")
+        self.author.decide(waiting[place % len(waiting)], run_again)
+        self.look("decide")
+
     # Beats.
 
     @rule(number=beats, batch=st.sampled_from([1, BATCH]))
@@ -374,6 +381,29 @@ class Model(RuleBasedStateMachine):
         else:
             self._report("finish", start, partial(reports.finish, start, end), later)
 
+    @rule(number=beats, then=st.sampled_from(["its message comes again", "its process dies", "somebody decides"]))
+    def jobs_of_a_tick_fail(self, number: int, then: str) -> None:
+        """Let a beat tick, let what it sends fail, and have each start heard of again: its job is not its any more."""
+        self.world.pass_by(61 * SECOND)
+        self._tick(self.world.beats[number], BATCH, "confirm")
+        for _ in list(self.world.queue):
+            start = self.world.receive(0)
+            if self._start(start):
+                self._fail(start, then)
+
+    def _fail(self, start: Start, then: str) -> None:
+        reports = self.world.reports
+        self.world.bodies.remove(start)
+        self._report("finish", start, partial(reports.finish, start, "failed"), later=False)
+        if then == "its process dies":
+            self._report("give_up_start", start, partial(reports.give_up_start, start, "its process died"), later=False)
+            return
+        if then == "somebody decides" and self.ledger.jobs[start.job].state == "error":
+            self.author.decide(start.job, run_again=True)
+            self.look("decide")
+        self.world.queue.append(MessageCopy(start.job, start.run, start.attempt))
+        self._start(self.world.receive(len(self.world.queue) - 1))
+
     @precondition(lambda self: self.late)
     @rule(again=rarely)
     def a_late_report_arrives(self, again: bool) -> None:
@@ -428,6 +458,8 @@ class Model(RuleBasedStateMachine):
             self.author.pause(name, None)
         self.look("author")
         for _ in range(HOURS_TO_REST):
+            while self.ledger.has("error"):
+                self.somebody_decides(place=0, run_again=False)
             if not self._active():
                 break
             self.world.pass_by(HOUR)

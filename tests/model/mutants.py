@@ -63,6 +63,9 @@ MUTANTS = {
         "and state not in ('running', 'buffered')))",
         "",
     ),
+    "a job that waits for a decision stays in the run that failed": Mutant(
+        ("ask",), "run = least(asking.run + 1, 2000000000),", ""
+    ),
     "a start leaves its job where it was to be looked at": Mutant(
         ("start",),
         "check_at = least(nullif(check_at, '-infinity'), \"pgbeat\".now() + make_interval(secs => dead_after))",
@@ -79,7 +82,7 @@ MUTANTS = {
         ("release_of",), "where not exists (", "where true or not exists ("
     ),
 }
-FUNCTIONS = {"release_of", "start", "mark", "confirm", "submit_free"}
+FUNCTIONS = {"ask", "release_of", "start", "mark", "confirm", "submit_free"}
 
 
 def mutate(mutant: Mutant, database: Database) -> Callable[[str, str], str]:

@@ -87,6 +87,10 @@ JOBS: dict[str, Columns] = {
     "running": _RUNNING,
     "running in silence": _RUNNING | _SILENT,
     "silent, runs again": _RUNNING | _SILENT | {"on_lost": "rerun"},
+    "running, asks": _RUNNING | {"on_error": "ask"},
+    "waits for a decision": _RUNNING
+    | {"state": "error", "on_error": "ask", "token": None, "run": 1, "check_at": "infinity"}
+    | _SILENT,
     "asked to end": _RUNNING | {"stop_request": "cancel"},
     "retrying": _SENT | {"state": "retrying", "started_at": ago(minutes=50), "attempt": 1, "worker": WORKER},
     "retrying in silence": _SENT

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, WorkerQueries
-from tests.harness.situations import ago
+from tests.harness.situations import JOB, ago
 from tests.pairs.saying import Statement, Texts
 from tests.pairs.set_up import RULES, Job, Memory
 from tests.pairs.situations import BACKFILL, NAME, TOKEN, WORKER, A, B, C
@@ -133,6 +133,7 @@ def _of_a_start(texts: Texts, job: Job) -> Iterator[Statement]:
         "requeue": lambda reports: reports.requeue(start, "stopped"),
         "requeue, to be sent again": lambda reports: reports.requeue(start, "stopped", resend=True),
         "give_up_start": lambda reports: reports.give_up_start(start, "killed"),
+        "ask": lambda reports: reports.ask(start, "it failed"),
         "heartbeat": lambda reports: reports.heartbeat(WORKER, [start], SILENCE),
         "end_unstarted": lambda reports: reports.end_unstarted(
             MessageCopy(job.id, job.run, job.attempt), "revoked", WORKER, error="revoked"
@@ -169,6 +170,8 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
         "trigger, force": ("trigger", {"name": NAME, "force": True, "args": None, "kwargs": None}),
         "pause": ("pause", {"name": NAME, "reason": None, "until": None, "seconds": None}),
         "resume": ("resume", {"name": NAME}),
+        "fail_job": ("fail_job", {"id": str(JOB), "reason": None}),
+        "retry_job": ("retry_job", {"id": str(JOB), "force": False}),
         "pause_many": ("pause_many", {"names": [NAME], "reason": None, "until": None, "seconds": None}),
         "resume_many": ("resume_many", {"names": [NAME]}),
         "unschedule_many": ("unschedule_many", {"names": [NAME]}),

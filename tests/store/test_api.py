@@ -122,6 +122,7 @@ def test_every_column_that_is_declared_is_stored(beat: PgBeat) -> None:
         "group_name": "mail",
         "pause_after_failures": 3,
         "on_lost": "rerun",
+        "on_error": "ask",
         "tracking": "send",
     }
 

@@ -45,7 +45,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     def of_width(width: int) -> None:
         for module in modules:
-            monkeypatch.setattr(module, "terminal_width", lambda: width)
+            monkeypatch.setattr(module, "terminal_width", lambda _stream=None: width)
 
     return of_width
 

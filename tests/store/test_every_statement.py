@@ -26,6 +26,7 @@ TRIES = 3  # the quickest counts: other processes may take the machine for a mom
 JOB = "00000000-0000-0000-0000-000000000002"
 PENDING = "00000000-0000-0000-0000-000000000004"
 FAILED = "10000000-0000-0000-0000-000000000005"
+ASKING = "10000000-0000-0000-0000-000000000006"  # a job that waits for a decision
 BACKFILL = "00000000-0000-0000-0000-000000000001"
 NOW = "2026-12-07 12:00+00"
 _TOLD: tuple[tuple[str, Any], ...] = (
@@ -83,6 +84,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("announce_node", {"tracking": False}),
     ("changed_jobs", {"name": None, "since": NOW}),
     ("retry_job", {"id": FAILED}),
+    ("fail_job", {"id": ASKING}),
     ("cancel_backfill", {"id": BACKFILL}),
     ("end_unstarted", {"state": "revoked"}),
     ("finish", {"state": "succeeded"}),
@@ -233,6 +235,12 @@ def test_p11_every_statement_is_quick_in_a_session_of_any_client(migrated_databa
             "from pgbeat.periodic_task"
         )
         session.rows(failed, FAILED)
+        asking = (
+            "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
+            "on_lost, on_error, tracking, pickup_deadline, busy_until, check_at) select %s, 'asks', pgbeat.now(), "
+            "'manual', 'error', true, 't', '{}', 'give_up', 'ask', 'full', '1 hour', pgbeat.now(), 'infinity'"
+        )
+        session.rows(asking, ASKING)
         if filled:
             fill(session)
         said = texts(session)

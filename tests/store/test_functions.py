@@ -25,7 +25,8 @@ EVERYTHING = """
     catchup => 'all', catchup_window => '1 hour', catchup_limit => 7, min_gap => '55 seconds',
     max_run_time => '10 minutes',
     blackout => array['0 0 * * sat P2D', 'window: night'], blackout_action => 'skip', submitter => 'ann',
-    subject => 'billing', pause_after_failures => 3, on_lost => 'rerun', tracking => 'send', managed_by => 'api'"""
+    subject => 'billing', pause_after_failures => 3, on_lost => 'rerun',
+    on_error => 'ask', tracking => 'send', managed_by => 'api'"""
 STATES = ["pending", "sent", "running", "retrying", "buffered"]
 
 
@@ -127,6 +128,7 @@ def test_schedule_takes_every_column_of_the_definition(session: Session) -> None
         ("blackout_action", "skip"),
         ("pause_after_failures", 3),
         ("on_lost", "rerun"),
+        ("on_error", "ask"),
         ("sensitive", True),
     ],
 )

@@ -47,6 +47,7 @@ FULL: dict[str, Any] = {
     "subject": "the report",
     "pause_after_failures": 3,
     "on_lost": "rerun",
+    "on_error": "ask",
     "tracking": "result",
     "managed_by": "ops",
 }

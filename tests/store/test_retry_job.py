@@ -96,7 +96,7 @@ def test_a_lost_job_that_never_started_goes_again_with_its_own_arguments(beat: P
     assert ([1], {}) == arguments(session, made.job)
 
 
-@pytest.mark.parametrize("state", get_args(ActiveState))
+@pytest.mark.parametrize("state", sorted(set(get_args(ActiveState)) - {"error"}))
 def test_a_job_that_is_not_final_is_refused(beat: PgBeat, session: Session, state: str) -> None:
     beat.schedule("a", "t")
     job = beat.trigger("a")

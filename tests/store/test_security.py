@@ -376,9 +376,11 @@ def test_what_acts_for_the_owner_looks_names_up_in_pg_catalog_alone(owner: Sessi
         "trigger": ["search_path=pg_catalog, pg_temp"],
         "backfill": ["search_path=pg_catalog, pg_temp"],
         "cancel_backfill": ["search_path=pg_catalog, pg_temp"],
+        "fail_job": ["search_path=pg_catalog, pg_temp"],
         "is_backfilled": ["search_path=pg_catalog, pg_temp"],
         "make_days": ["search_path=pg_catalog, pg_temp"],
         "prune": ["search_path=pg_catalog, pg_temp"],
+        "run_again": ["search_path=pg_catalog, pg_temp"],
     } == {
         row["proname"]: [setting for setting in row["proconfig"] if setting.startswith("search_path")]
         for row in owner.rows(

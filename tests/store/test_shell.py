@@ -952,7 +952,7 @@ def test_import_warns_of_tasks_that_the_app_does_not_know(
     (tmp_path / "knowing_shop.py").write_text(
         "from celery import Celery\n"
         "app = Celery('shop', broker='memory://', set_as_current=False)\n"
-        "@app.task(name='shop.report')\n"
+        "@app.task(name='shop.report', shared=False)\n"
         "def report(): ...\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -106,6 +106,26 @@ def test_what_is_wrong_starts_nothing(
     assert [] == session.rows("select id from pgbeat.job")
 
 
+def test_a_wait_ends_when_the_job_waits_for_a_decision(
+    run: Run, beat: PgBeat, session: Session, meanwhile: Callable[..., None]
+) -> None:
+    beat.update("nightly", on_error="ask")
+
+    def failed() -> None:
+        session.rows("select pgbeat.ask(id, 'ValueError: no') from pgbeat.active_job")
+
+    meanwhile(waiting, [lambda: started(session), failed])
+    result = run("trigger", "nightly", "--wait")
+    job = str(beat.jobs()[0].id)
+    meanwhile(waiting, [lambda: started(session), failed])
+    again = run("job", "retry", job, "--wait")
+
+    assert [(1, f"Error: Job {job} has not succeeded, it is error: ValueError: no\n")] * 2 == [
+        (result.exit_code, result.stderr),
+        (again.exit_code, again.stderr),
+    ]
+
+
 def test_a_wait_shows_the_states_and_ends_well_only_with_a_success(
     run: Run, beat: PgBeat, session: Session, meanwhile: Callable[..., None]
 ) -> None:

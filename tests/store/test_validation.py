@@ -305,8 +305,14 @@ def test_sql_knows_each_kind_of_schedule(session: Session, kind: Kind) -> None:
 
     assert [None] * len(texts) == judged(session, texts), (
         f"SQL refuses {kind.name!r}, a kind that the registry in schedules/registry.py has: "
-        f"add it to kind_of and to validate_schedule_in in postgres/definitions/1_validation.sql"
+        f"add it to kind_of and to validate_schedule_in in postgres/definitions/validation.sql"
     )
+
+
+def test_sql_has_the_prefixes_of_all_kinds_and_no_other(session: Session) -> None:
+    prefixes = {prefix for kind in KINDS.all for prefix in kind.prefixes}
+
+    assert {*prefixes, "rrule"} == set(session.value("select pgbeat.schedule_prefixes()"))
 
 
 def test_the_letters_of_a_turkish_database_are_those_of_any_other(session: Session) -> None:

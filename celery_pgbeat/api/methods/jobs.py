@@ -79,11 +79,12 @@ class JobMethods(Connected):
         return many.trigger(self._queries, names, force, missing_ok, connection)
 
     def retry_job(self, id: UUID | str, force: bool = False, *, connection: Any = None) -> RetriedJob:
-        """Submit a job that has ended without success again, as a new manual job of its row.
+        """Run a job that has failed again.
 
-        The new job has the arguments of that job where the history has them: of a manual job, and of a lost one that
-        never started. Otherwise it has those that the row has now; `arguments_of` says which. Everything else is as
-        for `trigger`.
+        A job in state `error`, which waits for a decision (`on_error = 'ask'`), runs again itself, under its own id. A
+        job that has ended without success is submitted again, as a new manual job of its row. That one has the
+        arguments of the job where the history has them: of a manual job, and of a lost one that never started.
+        Otherwise it has those that the row has now; `arguments_of` says which. Everything else is as for `trigger`.
 
         Args:
             id: of the job.
@@ -92,7 +93,8 @@ class JobMethods(Connected):
 
         Raises:
             UnknownJob: there is no such job.
-            JobNotRetriable: it is not final, has succeeded, or called another task than the row calls now.
+            JobNotRetriable: it is neither final nor in state `error`, has succeeded, or called another task than the
+                row calls now.
             JobInTheWay: a job of the row is not final, and neither `force` nor `overlap = 'allow'` permits two.
             UnknownPeriodicTask: the row was removed.
 
@@ -102,6 +104,28 @@ class JobMethods(Connected):
         """
         (row,) = self._queries.run("retry_job", connection, id=str(read_job_id(id)), force=force)
         return RetriedJob(UUID(str(row["job"])), row["periodic_task"], row["arguments_of"])
+
+    def fail_job(self, id: UUID | str, reason: str | None = None, *, connection: Any = None) -> str:
+        """Give up a job in state `error`, which waits for a decision: it ends as `failed`. Return the name of its row.
+
+        For `pause_after_failures` it has counted since it failed.
+
+        Args:
+            id: of the job.
+            reason: why, up to 1,000 characters; stands in the job's `error`, with who decided.
+            connection: join this transaction.
+
+        Raises:
+            UnknownJob: there is no such job.
+            NoDecisionNeeded: it is in another state.
+            InvalidPeriodicTask: the reason is longer.
+
+        Example:
+            >>> [beat.fail_job(job.id, "no such file") for job in beat.jobs("nightly", "error")]  # none waits
+            []
+        """
+        (row,) = self._queries.run("fail_job", connection, id=str(read_job_id(id)), reason=reason)
+        return str(row["periodic_task"])
 
     def jobs(
         self, name: str | None = None, state: JobState | None = None, limit: int = 100, *, connection: Any = None

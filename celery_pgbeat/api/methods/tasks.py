@@ -332,7 +332,8 @@ class PeriodicTaskMethods(Connected):
             managed_by: only rows of this owner.
             group_name: only rows of this group.
             enabled: True for only enabled rows, False for only paused ones.
-            with_problem: True for only rows that cannot be planned, False for only the others.
+            with_problem: True for only rows that cannot be planned, or whose failed job waits for a decision; False for
+                only the others.
             limit: how many to return at most.
             after: only names later than this one: the last name of the page before.
             connection: read in this transaction.

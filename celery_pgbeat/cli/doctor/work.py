@@ -133,6 +133,12 @@ KINDS = {
         "Silent past busy_until, and not judged: {number}, {first}.",
         "Check that a beat is alive: one that has reached the database for pgbeat_dead_after judges them.",
     ),
+    "undecided": StuckKind(
+        WARNING,
+        "job",
+        "Failed, and waiting for a decision (on_error = 'ask'): {number}, {first}.",
+        "Decide: `celery-pgbeat job retry ID` or `celery-pgbeat job fail ID`; `celery-pgbeat jobs --state error`.",
+    ),
     "endless": StuckKind(
         WARNING,
         "job",

@@ -113,7 +113,7 @@ declare
     kind text := {schema}.prefix_of(schedule);
     word text;
 begin
-    if kind in ('cron', 'crontab', 'calendar', 'iso', 'every', 'rrule', 'solar') then
+    if kind = any ({schema}.schedule_prefixes()) then
         body := {schema}.unpadded(substr(body, strpos(body, ':') + 1));
     else
         kind := {schema}.kind_of(body);

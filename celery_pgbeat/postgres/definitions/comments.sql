@@ -91,7 +91,7 @@ comment on column {schema}.job.last_scheduled_for is 'The end of the range, if s
 comment on column {schema}.job.occurrences is 'How many occurrences the row records.';
 comment on column {schema}.job.origin is 'schedule, catchup, backfill or manual.';
 comment on column {schema}.job.state is
-    'pending, sent, running, retrying, buffered; final: succeeded, failed, revoked, expired, lost, skipped, untracked (sent, where tracking is send).';
+    'pending, sent, running, retrying, buffered, error (failed, and waiting for a decision); final: succeeded, failed, revoked, expired, lost, skipped, untracked (sent, where tracking is send).';
 comment on column {schema}.job.reason is
     'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, not_sent.';
 comment on column {schema}.job.blocked_by is 'The job that blocked it.';
@@ -213,7 +213,9 @@ comment on function {schema}.resume_group(text) is
 comment on function {schema}.trigger(text, boolean, jsonb, jsonb) is
     'Start a job now, also of a row that is paused, finished or without a schedule; returns its id. args and kwargs are for this job alone; what is omitted is that of the row. A beat sends it after the caller''s commit, once its group has a free slot; next_run_at stays. If a job of the name is not final, the call fails (SQLSTATE 55006), unless overlap is allow or force is given: then the job is sent beside the other one.';
 comment on function {schema}.retry_job(uuid, boolean) is
-    'Submit a job that has ended without success again, as a new manual job of its periodic task; returns the new job, the name, and whose arguments it has: those of the job, where the history has them (of a manual job, and of a lost one that never started), or those that the periodic task has now. All else is as for trigger(). SQLSTATE P0002 for an unknown id; 55000 if the job is not final, has succeeded, or called another task than its periodic task does now; 55006 as for trigger().';
+    'Run a job that has failed again. A job in state error runs again itself, under its own id. One that has ended without success is submitted again, as a new manual job of its periodic task. Returns the job that runs now, the name, and whose arguments it has: those of the job, where they are known (also of a manual job, and of a lost one that never started), or those that the periodic task has now. All else is as for trigger(). SQLSTATE P0002 for an unknown id; 55000 if the job is neither final nor in state error, has succeeded, or called another task than its periodic task does now; 55006 as for trigger().';
+comment on function {schema}.fail_job(uuid, text) is
+    'Give up a job in state error: it ends as failed, with who decided that and why; returns the name of its periodic task. SQLSTATE P0002 for an unknown id; 55000 if the job is in another state.';
 comment on function {schema}.backfill(text, timestamptz, timestamptz, text, int) is
     'Submit the occurrences of a range, both ends included, as jobs of their own: those that are missing, that failed, or all. It works for a paused or finished row too. At most max_active of the jobs are under way at once, and none beside another job of the name unless overlap is allow. Returns the id of the backfill; the beats begin after the caller''s commit. SQLSTATE P0002 for an unknown name.';
 comment on function {schema}.backfill(text, date, date, text, int) is

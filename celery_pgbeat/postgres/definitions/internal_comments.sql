@@ -11,12 +11,22 @@ comment on function {schema}.quoted is
     'Internal: returns a text in quotes and on one line, as Python''s repr does; the functions that write errors and sentences call it.';
 comment on function {schema}.unpadded is
     'Internal: returns a text without the blanks around it; the functions that read schedules and blackout windows call it.';
+comment on function {schema}.schedule_prefixes is
+    'Internal: returns what may stand before the colon of a schedule; validate_schedule_in() and own_zone() call it.';
 comment on function {schema}.prefix_of is
     'Internal: returns what is before the first colon of a schedule or window, in small letters; is_recurrence_set() and window_referred_to() call it.';
 comment on function {schema}.shown is
     'Internal: returns an instant as text, in UTC; the functions and views that write sentences call it.';
 comment on function {schema}.ended is
     'Internal: returns a sentence with its full stop, unless it is a question; explain() calls it.';
+
+-- Decisions about failed jobs.
+comment on function {schema}.asks is
+    'Internal: returns whether a failure of a job waits for a decision; the statements that end jobs call it.';
+comment on function {schema}.ask is
+    'Internal: lets a job that has failed wait for a decision; the statements that end jobs call it.';
+comment on function {schema}.run_again is
+    'Internal: lets a job that waits for a decision run again; retry_job() calls it.';
 
 -- Validation, called by the triggers of the tables.
 comment on function {schema}.refuse is
@@ -292,6 +302,7 @@ comment on column {schema}.active_job.stop_request is
 comment on column {schema}.active_job.group_name is 'Internal: the group of the periodic task when the job was made.';
 comment on column {schema}.active_job.slot is
     'Internal: its slot in its group, from 1; 0 if the group had no limit when the job was made or released; NULL while it waits.';
+comment on column {schema}.active_job.on_error is 'Internal: on_error of the periodic task when the job was made.';
 comment on column {schema}.active_job.backfill is 'Internal: the backfill that made it.';
 
 comment on table {schema}.finished_job_default is

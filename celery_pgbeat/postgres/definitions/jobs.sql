@@ -51,7 +51,7 @@ as $$
         new_job.waits_for, false, null::text,  -- waited, stop_request
         definition.group_name,
         case when definition.group_name is not null and new_job.waits_for is null then 0 end,  -- slot
-        new_job.backfill
+        new_job.backfill, definition.on_error
 $$;
 
 -- The row of the history for a job that has ended in this state. An argument that is given replaces what the job's row
@@ -91,6 +91,7 @@ set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
         'exclusive', job.exclusive, 'group_name', job.group_name, 'message', job.message, 'on_lost', job.on_lost,
+        'on_error', job.on_error,
         'tracking', job.tracking, 'min_gap', job.min_gap, 'max_run_time', job.max_run_time,
         'pause_after_failures', job.pause_after_failures, 'pickup_deadline', job.pickup_deadline,
         'backfill', job.backfill)

@@ -331,7 +331,10 @@ begin
             raise exception using errcode = 'object_in_use',
                 message = format('A job of %s is not final yet: %s (%s)',
                                  {schema}.quoted(definition.name), other.id, other.state),
-                hint = 'Wait for its end, or send one beside it with force => true.';
+                hint = case
+                    when other.state = 'error' then 'Decide about it with retry_job() or fail_job(), '
+                    else 'Wait for its end, '
+                end || 'or send one beside it with force => true.';
         end if;
         insert into {schema}.active_job
         select * from {schema}.new_job(
@@ -350,12 +353,12 @@ $$;
 
 revoke execute on function {schema}.trigger(text, boolean, jsonb, jsonb) from public;
 
--- Submit a job that has ended without success again, as a new manual job of its periodic task.
+-- Run a job that has failed again. One that waits for a decision runs again itself, under its own id. One that has
+-- ended without success is submitted again, as a new manual job of its periodic task.
 --
--- `arguments_of` says whose arguments it has: those of the job, where the history has them (of a manual job, and of a
--- lost one that never started), or those that the row has now. All else is as for trigger(), which this calls with the
--- caller's rights. A job that is not final is refused. If there is ever a state in which a failed job waits for a
--- person, this function should accept it: such a job could run again itself, under its own id.
+-- `arguments_of` says whose arguments it has: those of the job, where they are known (of a job that waits for a
+-- decision, of a manual job, and of a lost one that never started), or those that the row has now. All else is as for
+-- trigger(), which this calls with the caller's rights. Any other job that is not final is refused.
 create or replace function {schema}.retry_job(
     id uuid, force boolean default false, out job uuid, out periodic_task text, out arguments_of text
 )
@@ -370,6 +373,12 @@ declare
 begin
     if retry_job.id is null then
         raise exception using errcode = 'invalid_parameter_value', message = 'id is null, not the id of a job';
+    end if;
+    periodic_task := {schema}.run_again(retry_job.id);
+    if periodic_task is not null then
+        job := retry_job.id;
+        arguments_of := 'job';
+        return;
     end if;
     select known.periodic_task, known.task, known.state, known.finished_at is not null as is_final into ended
     from {schema}.job as known

@@ -223,6 +223,10 @@ begin
                     else format(', and %s of 3 attempts to send it have failed (%s)', job.refusals,
                                 {schema}.escaped(left(job.error, 200)))
                 end
+            when 'error' then
+                'failed at ' || {schema}.shown(job.busy_until)
+                || coalesce(' (' || {schema}.escaped(left(job.error, 200)) || ')', '')
+                || ' and waits for a decision: retry_job or fail_job'
             when 'buffered' then
                 case
                     when job.waits_for = 'slot' then {schema}.place_in_words(job.group_name) else 'waits for its turn'
@@ -408,7 +412,7 @@ begin
     select * into nodes from {schema}.nodes_in_words();
     select * into job from {schema}.active_job as active
     where active.periodic_task = task.name
-    order by active.state = 'running' desc, active.state = 'buffered', active.created_at
+    order by active.state = 'running' desc, active.state = 'error' desc, active.state = 'buffered', active.created_at
     limit 1;
     select count(*) - 1 into others from {schema}.active_job as active where active.periodic_task = task.name;
     return {schema}.ended({schema}.quoted(task.name)
@@ -484,7 +488,7 @@ from {schema}.periodic_task as stored
 left join lateral (
     select job from {schema}.active_job as job
     where job.periodic_task = stored.name
-    order by job.state = 'running' desc, job.state = 'buffered', job.created_at
+    order by job.state = 'running' desc, job.state = 'error' desc, job.state = 'buffered', job.created_at
     limit 1
 ) as active on true
 left join lateral (
@@ -570,6 +574,7 @@ cross join lateral (
     cross join lateral (
         select case
             when job.state = 'pending' then job.busy_until - job.pickup_deadline
+            when job.state = 'error' then job.busy_until
             -- If its group has no free slot, it waits as it should. If there is one, no beat has given it to a job.
             when job.waits_for = 'slot' and job.group_name in (select {schema}.groups_with_room()) then job.created_at
             when job.state = 'buffered' then null

@@ -444,6 +444,11 @@ as $$
         {schema}.prefix_of(translate(given, ';', ':')) in ('rrule', 'dtstart', 'exdate', 'rdate', 'exrule'), false)
 $$;
 
+-- What may stand before the colon of a schedule, to say its kind.
+create or replace function {schema}.schedule_prefixes() returns text[]
+language sql immutable parallel safe
+as $$ select array['cron', 'crontab', 'calendar', 'iso', 'every', 'rrule', 'solar'] $$;
+
 -- The kind of a schedule without a prefix, by its text; NULL where it is none that we know.
 create or replace function {schema}.kind_of(body text) returns text
 language plpgsql immutable parallel safe
@@ -478,7 +483,7 @@ declare
     reason text := 'not a schedule: write cron (*/5 * * * *), an interval (every 30s), ISO 8601 '
         '(R/PT1H, 2026-12-09), a calendar event (Mon..Fri 09:00), RRULE:... or solar: ...';
 begin
-    if kind in ('cron', 'crontab', 'calendar', 'iso', 'every', 'rrule', 'solar') and strpos(body, ':') > 0 then
+    if kind = any ({schema}.schedule_prefixes()) and strpos(body, ':') > 0 then
         body := ltrim(substr(body, strpos(body, ':') + 1));
     else
         kind := {schema}.kind_of(body);

@@ -28,7 +28,8 @@ begin
             with ordinality as reported (id, run, attempt, worker, state, reason, error, task, place)
     ),
     locked as materialized (
-        select reported.*
+        select reported.*, job.periodic_task, job.pause_after_failures,
+            {schema}.asks(job.on_error, job.tracking, job.stop_request, reported.state) as asks
         from {schema}.active_job as job
         join reported on reported.id = job.id
         where job.id = any (end_unstarted_many.jobs) and job.run = reported.run and job.attempt <= reported.attempt
@@ -39,15 +40,20 @@ begin
     deleted as (
         delete from {schema}.active_job as job
         using locked
-        where job.id = any (end_unstarted_many.jobs) and job.id = locked.id
+        where job.id = any (end_unstarted_many.jobs) and job.id = locked.id and not locked.asks
         returning job, locked.*
+    ),
+    asked as materialized (
+        select {schema}.ask(id, error, attempt, worker) from locked where asks
     ),
     -- Those with pause_after_failures: name by name, as in every count, and in the order of the worker's reports.
     counted as materialized (
         select {schema}.count_end(name, id, state)
         from (
-            select (job).periodic_task as name, id, state from deleted
+            select (job).periodic_task as name, id, state, place from deleted
             where (job).pause_after_failures is not null and (job).origin <> 'backfill'
+            union all
+            select periodic_task, id, state, place from locked where asks and pause_after_failures is not null
             order by name, place
         ) as ended
     ),
@@ -55,7 +61,7 @@ begin
         insert into {schema}.finished_job
         select final.* from deleted
         cross join lateral {schema}.archived(job, state, reason, error, attempt, worker => worker) as final
-        where (select count(*) from counted) >= 0
+        where (select count(*) from counted) >= 0 and (select count(*) from asked) >= 0
     )
     select job.id
     from {schema}.active_job as job

@@ -10,6 +10,8 @@ where name > %(after)s
     and (%(managed_by)s::text is null or managed_by = %(managed_by)s::text)
     and (%(group_name)s::text is null or group_name = %(group_name)s::text)
     and (%(enabled)s::boolean is null or enabled = %(enabled)s::boolean)
-    and (%(with_problem)s::boolean is null or (problem is not null) = %(with_problem)s::boolean)
+    and (%(with_problem)s::boolean is null or %(with_problem)s::boolean = (
+        problem is not null or exists (
+            select from {schema}.active_job as job where job.periodic_task = name and job.state = 'error')))
 order by name
 limit %(limit)s

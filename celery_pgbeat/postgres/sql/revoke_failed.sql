@@ -1,7 +1,19 @@
 -- Replace `failed` by `revoked`: a terminated child reports a failure before its parent can report.
 --
 -- If that was counted as the latest failure of its periodic task, the count goes back by one.
-with replaced as (
+-- One that waits for a decision needs none any more.
+with deleted as (
+    delete from {schema}.active_job as job
+    where id = %(job)s and run = %(run)s + 1 and attempt = %(attempt)s and state = 'error'
+    returning job
+),
+revoked as (
+    insert into {schema}.finished_job
+    select final.* from deleted
+    cross join lateral {schema}.archived(job, 'revoked', error => %(error)s::text) as final
+    returning id
+),
+replaced as (
     update {schema}.finished_job
     set state = 'revoked', error = %(error)s
     where id = %(job)s and run = %(run)s and attempt = %(attempt)s and state = 'failed'
@@ -18,3 +30,5 @@ uncounted as (
     where known.name = replaced.periodic_task and known.last_failed_job = replaced.id and known.failures_in_row > 0
 )
 select id from replaced
+union all
+select id from revoked

@@ -96,7 +96,7 @@ recorded as (
 insert into {schema}.active_job (
     id, periodic_task, scheduled_for, origin, state, exclusive, task, queue, message, on_lost, tracking, group_name,
     slot, min_gap, max_run_time, pause_after_failures, pickup_deadline, created_at, sent_at, started_at, attempt_at,
-    busy_until, check_at, run, attempt, sends, token, beat, worker, backfill)
+    busy_until, check_at, run, attempt, sends, token, beat, worker, backfill, on_error)
 select id, periodic_task, scheduled_for, origin, 'running',
     (restart_data ->> 'exclusive')::boolean or (
         select overlap <> 'allow' from {schema}.periodic_task where name = lost.periodic_task) is true,
@@ -107,7 +107,7 @@ select id, periodic_task, scheduled_for, origin, 'running',
     (restart_data ->> 'pickup_deadline')::interval, created_at, sent_at,
     {schema}.now(), {schema}.now(), {schema}.now() + make_interval(secs => %(dead_after)s),
     {schema}.now() + make_interval(secs => %(dead_after)s), run, attempt, sends, %(token)s, beat, %(worker)s,
-    (restart_data ->> 'backfill')::uuid
+    (restart_data ->> 'backfill')::uuid, coalesce(restart_data ->> 'on_error', 'fail')
 from lost
 where (select count(*) from superseded) >= 0
 returning id

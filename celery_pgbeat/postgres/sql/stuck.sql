@@ -29,7 +29,10 @@ found (kind, name, since, detail) as (
         and not {schema}.is_marked(marked_at, make_interval(secs => %(patience)s))
     union all
     select 'silent', periodic_task, busy_until, null from {schema}.active_job
-    where busy_until < {schema}.now() - make_interval(secs => %(patience)s) and state <> 'pending'
+    where busy_until < {schema}.now() - make_interval(secs => %(patience)s) and state not in ('pending', 'error')
+    union all
+    select 'undecided', periodic_task, busy_until, null from {schema}.active_job
+    where state = 'error' and busy_until < {schema}.now() - make_interval(secs => %(patience)s)
     union all
     select 'endless', periodic_task, started_at, null from {schema}.active_job
     where state = 'running' and max_run_time is null and started_at < {schema}.now() - interval '1 day'

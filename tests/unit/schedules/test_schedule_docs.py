@@ -9,6 +9,7 @@ import pytest
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse
+from celery_pgbeat.schedules.registry import KINDS
 
 PAGE = Path(__file__).parents[3] / "docs" / "schedules.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -17,11 +18,24 @@ REFERENCE = PAGE.with_name("schedule-reference.md").read_text(encoding="utf-8")
 
 PROSE = re.sub(r"```.*?```", "", TEXT + REFERENCE, flags=re.DOTALL)
 
+SECTIONS = [
+    ("cron", {"cron", "crontab"}, 20),
+    ("Intervals", {"interval"}, 7),
+    ("ISO 8601", {"iso", "once"}, 8),
+    ("Recurrence rules", {"rrule"}, 1),
+    ("Calendar events", {"calendar"}, 9),
+    ("Solar events", {"solar"}, 0),
+]
+
 
 def quoted(title: str) -> list[str]:
     """Return what stands between back-ticks in a section."""
     section = PROSE.split(f"# {title}\n", 1)[1].split("\n#", 1)[0]
     return re.findall(r"`([^`]+)`", section)
+
+
+def test_each_kind_of_the_registry_has_a_section() -> None:
+    assert {kind.name for kind in KINDS.all} == {kind for _, named, _ in SECTIONS for kind in named}
 
 
 def test_the_python_blocks_run_one_after_the_other():
@@ -32,16 +46,7 @@ def test_the_python_blocks_run_one_after_the_other():
     assert "windows" in names
 
 
-@pytest.mark.parametrize(
-    ("title", "kinds", "at_least"),
-    [
-        ("cron", {"cron", "crontab"}, 20),
-        ("Intervals", {"interval"}, 7),
-        ("ISO 8601", {"iso", "once"}, 8),
-        ("Calendar events", {"calendar"}, 9),
-        ("Solar events", {"solar"}, 0),
-    ],
-)
+@pytest.mark.parametrize(("title", "kinds", "at_least"), SECTIONS)
 def test_the_examples_of_a_kind_are_schedules_of_that_kind(title, kinds, at_least):
     found = 0
     for text in quoted(title):
