@@ -96,9 +96,8 @@ grant update (schedule, timezone, anchor, enabled, pause_reason, paused_by, paus
 grant select, insert, update on {schema}.periodic_task_state to {worker};
 grant select on {schema}.task_group, {schema}.app to {worker};
 grant select, insert, delete on {schema}.active_job to {worker};
-grant update (state, exclusive, slot, waits_for, waited, attempt, attempt_at, started_at, busy_until, check_at, token,
-        worker, error,
-        marked_by, marked_at)
+grant update (state, exclusive, slot, waits_for, waited, run, attempt, attempt_at, started_at, busy_until, check_at,
+        token, worker, error, marked_by, marked_at)
     on {schema}.active_job to {worker};
 grant select, insert, delete on {schema}.finished_job to {worker};
 grant update (state, error) on {schema}.finished_job to {worker};
