@@ -37,6 +37,7 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_worker", "active_job", "UPDATE", "waited"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "slot"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "waits_for"),  # release
+    ("pgbeat_worker", "active_job", "UPDATE", "run"),  # ask
     ("pgbeat_beat", "task_group", "SELECT", None),  # sync_group_pauses
     ("pgbeat_beat", "task_group", "UPDATE", "pause_reason"),  # grant_slots
     ("pgbeat_worker", "periodic_task", "SELECT", "failures_from"),  # count_end
