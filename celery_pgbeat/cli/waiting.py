@@ -19,7 +19,7 @@ from celery_pgbeat.cli.output import print_json
 if TYPE_CHECKING:
     from celery_pgbeat.api import Job, PgBeat
 
-OVER = (*get_args(FinalState), "error")  # what fails and waits for a decision is over for whoever waits
+OVER = (*get_args(FinalState), "error")  # a failed job that waits for a decision does not go on by itself
 LOOK_EVERY = 0.5  # seconds between two reads of the job
 
 

@@ -146,7 +146,7 @@ class WorkerQueries:
 
     def finish(self, start: Start, state: str, error: str | None = None) -> bool:
         """Finish a job: it leaves the active table in its final state, which frees its periodic task."""
-        # First, because a stop request between the two statements makes `finish` revoke it.
+        # `ask` comes first: if a stop request arrives between the two statements, `finish` still ends the job.
         if state == "failed" and self.ask(start, error):
             return True
         return self._changed("finish", **_named(start), state=state, error=error)

@@ -20,6 +20,7 @@ from celery_pgbeat.errors import (
     NoDecisionNeeded,
     UnknownJob,
 )
+from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.worker_queries import MessageCopy, Start, WorkerQueries
 from celery_pgbeat.testing import PgBeatTest
@@ -88,6 +89,8 @@ def test_a_failed_job_waits_blocks_its_row_and_is_found(kit: PgBeatTest) -> None
     assert f"job {job} failed at 2026-12-07 13:00:00Z ({FAILED}) and waits for a decision" in kit.beat.explain("a")
     (late,) = kit.beat.database.execute(f"select name, reason from {kit.beat.database.schema}.overdue")
     assert ("a", True) == (late.name, "waits for a decision" in late.reason)
+    stuck = AdminQueries(kit.beat.database).stuck(SECOND)
+    assert (["undecided"], 1) == ([*stuck], stuck["undecided"]["number"])
     (shown,) = kit.beat.database.execute(f"select state, last_state from {kit.beat.database.schema}.status")
     assert ("error", "skipped") == tuple(shown)
     add(kit)
@@ -105,10 +108,11 @@ def test_a_failure_without_an_error_waits_as_well(kit: PgBeatTest) -> None:
     assert "given up by " in str(kit.beat.job(sent.id).error)
 
 
-def test_a_retry_is_the_same_job_and_runs_whatever_became_of_its_row(kit: PgBeatTest) -> None:
+@pytest.mark.parametrize("became", ["pause", "unschedule"])
+def test_a_retry_is_the_same_job_and_runs_whatever_became_of_its_row(kit: PgBeatTest, became: str) -> None:
     job = failed(kit, catchup="none", catchup_window="1m")
     kit.clock.advance("1d")
-    kit.beat.pause("a")
+    getattr(kit.beat, became)("a")
 
     made = kit.beat.retry_job(job)
 
@@ -199,12 +203,24 @@ def test_nothing_that_comes_late_changes_a_job_that_waits_for_a_decision(
 def test_a_terminated_job_is_revoked_although_its_process_reported_a_failure_first(
     kit: PgBeatTest, reports: WorkerQueries
 ) -> None:
-    start = started(kit, reports)
+    start = started(kit, reports, pause_after_failures=1)
     write(Finish(start, "failed", FAILED), reports)
 
     write(Killed(start, "revoked", "terminated"), reports)
 
     assert ("revoked", "terminated") == (state(kit, start.job), kit.beat.job(start.job).error)
+    (count,) = kit.beat.database.execute(
+        f"select failures_in_row, pause_due from {kit.beat.database.schema}.periodic_task_state"
+    )
+    assert (0, False) == tuple(count)
+
+
+def test_a_job_that_exceeds_its_hard_time_limit_asks(kit: PgBeatTest, reports: WorkerQueries) -> None:
+    start = started(kit, reports)
+
+    write(Killed(start, "failed", "TimeLimitExceeded"), reports)
+
+    assert ("error", "TimeLimitExceeded") == (state(kit, start.job), kit.beat.job(start.job).error)
 
 
 def test_a_job_that_was_asked_to_end_is_revoked_and_needs_no_decision(kit: PgBeatTest, reports: WorkerQueries) -> None:

@@ -34,7 +34,7 @@ class Judge:
 
         Args:
             batch: how many jobs at most.
-            ask_first: ask the result backend before: it may know the end of a job that nobody has reported.
+            ask_first: read the result backend first, which may know how a job ended that no worker has reported.
         """
         if ask_first:
             self._tracking.finish_by_result(batch)

@@ -22,7 +22,7 @@ from typing import Any
 from celery_pgbeat.app_name import manager_of
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.upkeep.additions import Additions
-from celery_pgbeat.beat.upkeep.declared import Arguments, Declared, gift_to_code, read_declared, why
+from celery_pgbeat.beat.upkeep.declared import Arguments, Declared, read_declared, transfer_to_code, why
 from celery_pgbeat.declare import define
 from celery_pgbeat.declare.columns import LONGEST_NAME
 from celery_pgbeat.errors import InvalidPeriodicTask
@@ -258,7 +258,7 @@ class CodeSchedules:
                 "the row to the code and restart the beats: %s",
                 name,
                 manager,
-                gift_to_code(self._settings.schema, name, self._manager),
+                transfer_to_code(self._settings.schema, name, self._manager),
                 extra={"action": "review"},
             )
         return self._manager not in left.values()

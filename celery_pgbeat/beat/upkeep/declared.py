@@ -91,11 +91,11 @@ def why(error: Exception) -> str:
     return str(error) if isinstance(error, (InvalidPeriodicTask, InvalidSchedule)) else repr(error)
 
 
-def gift_to_code(schema: str, name: str, manager: str) -> str:
+def transfer_to_code(schema: str, name: str, manager: str) -> str:
     """Return the statement that gives a row to the code of an app.
 
     Example:
-        >>> gift_to_code("pgbeat", "nightly", "code:shop")
+        >>> transfer_to_code("pgbeat", "nightly", "code:shop")
         "update pgbeat.periodic_task set managed_by = 'code:shop' where name = 'nightly'"
     """
     owner, named = (text.replace("'", "''") for text in (manager, name))

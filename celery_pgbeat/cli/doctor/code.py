@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from celery_pgbeat.app_name import app_name, manager_of
-from celery_pgbeat.beat.upkeep.declared import Declared, gift_to_code, read_declared, why
+from celery_pgbeat.beat.upkeep.declared import Declared, read_declared, transfer_to_code, why
 from celery_pgbeat.cli.doctor.finding import ERROR, WARNING, Finding
 from celery_pgbeat.cli.output import ended, number
 from celery_pgbeat.postgres.admin_queries import AdminQueries
@@ -45,7 +45,7 @@ def of_other_owners(operators: AdminQueries, settings: Settings, app: Any) -> It
             WARNING,
             f"{ours} declares {name!r}, but the row is managed by {owner!r}: what the code says of it has no effect.",
             f"Remove it from the code; or give the row to the code and restart the beats: "
-            f"{gift_to_code(schema, name, ours)}",
+            f"{transfer_to_code(schema, name, ours)}",
         )
     if len(found) > MOST_SHOWN:
         yield Finding(

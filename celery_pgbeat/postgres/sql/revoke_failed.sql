@@ -1,7 +1,7 @@
 -- Replace `failed` by `revoked`: a terminated child reports a failure before its parent can report.
 --
 -- If that was counted as the latest failure of its periodic task, the count goes back by one.
--- One that waits for a decision needs none any more.
+-- A job that waits for a decision needs none any more.
 with deleted as (
     delete from {schema}.active_job as job
     where id = %(job)s and run = %(run)s + 1 and attempt = %(attempt)s and state = 'error'
@@ -11,7 +11,7 @@ revoked as (
     insert into {schema}.finished_job
     select final.* from deleted
     cross join lateral {schema}.archived(job, 'revoked', error => %(error)s::text) as final
-    returning id
+    returning id, periodic_task
 ),
 replaced as (
     update {schema}.finished_job
@@ -26,8 +26,8 @@ uncounted as (
         pause_due = known.pause_due and exists (
             select from {schema}.periodic_task as task
             where task.name = known.name and task.pause_after_failures < known.failures_in_row)
-    from replaced
-    where known.name = replaced.periodic_task and known.last_failed_job = replaced.id and known.failures_in_row > 0
+    from (select * from replaced union all select * from revoked) as uncounted
+    where known.name = uncounted.periodic_task and known.last_failed_job = uncounted.id and known.failures_in_row > 0
 )
 select id from replaced
 union all
