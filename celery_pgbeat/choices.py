@@ -19,12 +19,15 @@ Dst = Literal["default", "skip", "once", "all"]
 BlackoutAction = Literal["defer", "skip"]
 OnLost = Literal["give_up", "rerun"]
 OnError = Literal["fail", "ask"]
+Kind = Literal["task", "human"]
 Tracking = Literal["full", "result", "send"]
 
-ActiveState = Literal["pending", "sent", "running", "retrying", "buffered", "error"]
+ActiveState = Literal["pending", "sent", "running", "retrying", "buffered", "error", "created"]
 FinalState = Literal["succeeded", "failed", "revoked", "expired", "lost", "skipped", "untracked"]
 JobState = Literal[ActiveState, FinalState]
 JobOrigin = Literal["schedule", "catchup", "backfill", "manual"]
+
+WorkOutcome = Literal["succeeded", "failed"]
 
 BackfillMode = Literal["missing", "failed", "all"]
 BackfillState = Literal["running", "finished", "cancelled"]

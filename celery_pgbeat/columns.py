@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, OnError, OnLost, Overlap, Tracking
+from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, Kind, OnError, OnLost, Overlap, Tracking
 from celery_pgbeat.redaction import ARGUMENTS, MASK
 
 YEAR = timedelta(days=366)  # the longest one; the '1 year' of Postgres, which has 360, is within it
@@ -127,7 +127,7 @@ class PeriodicTask:
     """One row of `pgbeat.periodic_task`, as it was when it was read."""
 
     name: str = job("Unique, up to 200 characters.")
-    task: str = job("The Celery task, by the name that workers know.")
+    task: str | None = job("The Celery task, by the name that workers know.", "NULL is allowed for kind human.")
     args: list[Any] = job("Positional arguments, a JSON array.", "At most 64 kB together with kwargs.", hidden=True)
     kwargs: dict[str, Any] = job("Keyword arguments, a JSON object.", hidden=True)
     queue: str | None = job("The queue; default: where the app routes the task.")
@@ -256,6 +256,19 @@ class PeriodicTask:
         "the broker has the message, and overlap is not promised.",
         choices={"full": "the workers, and every state", "result": "the result backend", "send": "nobody"},
         default="full",
+    )
+    kind: Kind = job(
+        "Who does it",
+        "Of a task for people no message is sent: its job waits in state created until somebody picks it up.",
+        choices={"task": "a worker", "human": "a person"},
+        default="task",
+    )
+    target: list[str] | None = job(
+        "Of a task for people: who may pick it up, users or roles by the names of your application; default: anybody.",
+        "At most 100 names.",
+    )
+    due_in: timedelta | None = job(
+        "Of a task for people: how long after it can be picked up it is overdue, such as 4h; default: never.",
     )
     next_run_at: datetime | None = state(
         "When it is due.",

@@ -62,7 +62,15 @@ class UnknownGroup(PgBeatError, LookupError):
 
 
 class GroupInUse(PgBeatError, RuntimeError):
-    """Periodic tasks name that group, so it cannot be removed."""
+    """Periodic tasks name that group, or another group waits for it, so it cannot be removed."""
+
+
+class GroupFinished(PgBeatError, RuntimeError):
+    """The group of that periodic task is finished: it takes no new jobs."""
+
+
+class NothingToRetry(PgBeatError, RuntimeError):
+    """No failed job has paused that group, so `resume_group` has none to retry."""
 
 
 class JobInTheWay(PgBeatError, RuntimeError):
@@ -79,6 +87,22 @@ class JobNotRetriable(PgBeatError, RuntimeError):
 
 class NoDecisionNeeded(PgBeatError, RuntimeError):
     """That job does not wait for a decision: it is not in state `error`."""
+
+
+class WorkTaken(PgBeatError, RuntimeError):
+    """Somebody else has that task for people, or takes or changes it at this moment; the message says who."""
+
+
+class WorkNotOpen(PgBeatError, RuntimeError):
+    """That job is no task for people that can be picked up, given back or finished now; the message says why."""
+
+
+class WorkForOthers(PgBeatError, PermissionError):
+    """That task for people is for others than the one who wants it, or that user may not cancel other jobs."""
+
+
+class JobNotCancellable(PgBeatError, RuntimeError):
+    """The job is final, waits for a decision, or the broker may have its message: the message says what to do."""
 
 
 class UnknownBackfill(PgBeatError, LookupError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from celery_pgbeat.api.client import PgBeat
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 from celery_pgbeat.api.nodes import Health, Node
-from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, RetriedJob, Upcoming
+from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, RetriedJob, Upcoming, Work
 from celery_pgbeat.columns import PeriodicTask
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "RetriedJob",
     "TaskGroup",
     "Upcoming",
+    "Work",
 ]

@@ -7,9 +7,10 @@ from celery_pgbeat.api.methods.groups import GroupMethods
 from celery_pgbeat.api.methods.jobs import JobMethods
 from celery_pgbeat.api.methods.operations import OperatorMethods
 from celery_pgbeat.api.methods.tasks import PeriodicTaskMethods
+from celery_pgbeat.api.methods.work import WorkMethods
 
 
-class PgBeat(OperatorMethods, BackfillMethods, GroupMethods, JobMethods, PeriodicTaskMethods):
+class PgBeat(OperatorMethods, BackfillMethods, GroupMethods, JobMethods, WorkMethods, PeriodicTaskMethods):
     """Periodic tasks in Postgres, from Python.
 
     Args:

@@ -144,6 +144,8 @@ class Importer:
                 for removed in _batches(names, PAGE):
                     self._operators.remove(removed, owner, connection)
                     each(done := done + len(removed))
+            if groups:
+                self._operators.order_groups(groups, connection)
 
     def _read(self, lines: Iterable[str]) -> Iterator[tuple[int, Record]]:
         """Iterate over the definitions of periodic tasks, with the numbers of their lines; keep groups and windows."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from celery_pgbeat.api.shared_lines import COLUMNS
 from celery_pgbeat.columns import DECLARED, Column
-from celery_pgbeat.declare.columns import LARGEST_INT, LONGEST_NAME, READERS
+from celery_pgbeat.declare.columns import LARGEST_INT, LONGEST_NAME, MOST_TARGETS, READERS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NAME = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME}
@@ -32,6 +32,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "group_name": NAME,
     "priority": {"type": "integer", "minimum": 0, "maximum": 255},
     "blackout": {"type": ["string", "array"], "items": TEXTS["items"]},
+    "target": {"type": ["string", "array"], "items": NAME, "minItems": 1, "maxItems": MOST_TARGETS},
 }
 
 
@@ -40,18 +41,26 @@ def line_schema() -> dict[str, Any]:
 
     Example:
         >>> line_schema()["$defs"]["periodic task"]["required"]
-        ['name', 'task']
+        ['name']
     """
     defined = {
         "periodic task": _object(
             {name: _described(column) for name, column in DECLARED.items()},
-            ["name", "task"],
-            "A periodic task. A column that is left out has its default.",
-        ),
+            ["name"],
+            "A periodic task. A column that is left out has its default. Only a task for people has no task.",
+        )
+        | {"anyOf": [{"required": ["task"]}, {"required": ["kind"], "properties": {"kind": {"const": "human"}}}]},
         "group": _object(
-            {"group": NAME, "max_active": _or_null({**COUNT, "description": "How many of its jobs may be under way."})},
+            {
+                "group": NAME,
+                "max_active": _or_null({**COUNT, "description": "How many of its jobs may be under way."}),
+                "ordered": _or_null({"type": "boolean", "description": "One job at a time, in the scheduled order."}),
+                "waits_for": _or_null({**TEXTS, "description": "The groups that must have nothing to do."}),
+                "pause_on_failure": _or_null({"type": "boolean", "description": "Whether a failed job pauses it."}),
+                "rate_limit": _or_null({"type": "string", "description": "Jobs per s, m or h.", "examples": ["100/m"]}),
+            },
             ["group"],
-            "A group with a limit.",
+            "A group with settings.",
         ),
         "window": _object(
             {
@@ -88,7 +97,7 @@ def _described(column: Column) -> dict[str, Any]:
     described = {**of_type, "description": column.help}
     if column.default is not None and column.name in READERS:
         described["default"] = column.default
-    return described if column.name in ("name", "task") else _or_null(described)
+    return described if column.name == "name" else _or_null(described)
 
 
 def _or_null(described: dict[str, Any]) -> dict[str, Any]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
+from celery_pgbeat.declare.call import json_text
 from celery_pgbeat.declare.columns import read_end
+from celery_pgbeat.declare.definition import read_arguments
 from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.postgres.api_queries import ApiQueries, Row
+from celery_pgbeat.redaction import MASK
+from celery_pgbeat.safe_text import type_of
 from celery_pgbeat.suggestions import question
+
+KEYS_OF_A_JOB = ("name", "args", "kwargs")
 
 
 def run_for(
@@ -33,6 +39,56 @@ def trigger(
     """Start a job of each of these periodic tasks; return its id by the name, None where a job is in the way."""
     rows = queries.trigger_many(_wanted(queries, names, missing_ok, connection), force, connection)
     return {row["name"]: None if row["job"] is None else UUID(str(row["job"])) for row in rows}
+
+
+def trigger_jobs(
+    queries: ApiQueries,
+    jobs: Iterable[Mapping[str, Any]],
+    force: bool,
+    is_sensitive: Callable[[str], bool],
+    connection: Any,
+) -> list[UUID]:
+    """Start these jobs, each with arguments of its own; return their ids, in their order.
+
+    Args:
+        is_sensitive: whether a row is; asked only if the arguments of one of its jobs are wrong.
+
+    Raises:
+        InvalidPeriodicTask: a job is wrong; names it by its index.
+        TypeError: `jobs` is no list of them.
+    """
+    if isinstance(jobs, (str, bytes, Mapping)):
+        raise TypeError(f"jobs is {type_of(jobs)}: give a list of dicts, each with name, args and kwargs")
+    texts = [_job_text(f"jobs[{index}]", job, is_sensitive) for index, job in enumerate(jobs)]
+    rows = queries.run("trigger_jobs", connection, jobs=f"[{', '.join(texts)}]", force=force)
+    return [UUID(str(row["job"])) for row in rows]
+
+
+def _job_text(place: str, job: Mapping[str, Any], is_sensitive: Callable[[str], bool]) -> str:
+    """Return a job as a JSON object; errors call it by its place, and quote nothing of a sensitive row."""
+    if not isinstance(job, Mapping):
+        raise InvalidPeriodicTask(f"{place} is {type_of(job)}, not a dict with name, args and kwargs")
+    name, args, kwargs = job.get("name"), job.get("args"), job.get("kwargs")
+    if not isinstance(name, str):
+        raise InvalidPeriodicTask(f"{place} has no name of a periodic task: give name, and args and kwargs if need be")
+    unknown = [key for key in job if key not in KEYS_OF_A_JOB]
+    if unknown:
+        shown = MASK if is_sensitive(name) else repr(unknown[0])
+        raise InvalidPeriodicTask(f"{place}: has {shown}, which is none of name, args and kwargs")
+    parts = [f'"name": {json_text(name, f"{place}: name")}']
+    if args is not None or kwargs is not None:
+        given = args if args is not None else (), kwargs if kwargs is not None else {}
+        try:
+            positional, keywords = read_arguments(*given, sensitive=True)
+        except InvalidPeriodicTask:
+            try:
+                read_arguments(*given, sensitive=is_sensitive(name))
+            except InvalidPeriodicTask as error:
+                raise InvalidPeriodicTask(f"{place}: {error}") from None
+            raise
+        parts += [] if args is None else [f'"args": {positional}']
+        parts += [] if kwargs is None else [f'"kwargs": {keywords}']
+    return f"{{{', '.join(parts)}}}"
 
 
 def pause(
@@ -68,7 +124,11 @@ def _wanted(queries: ApiQueries, names: Iterable[str], missing_ok: bool, connect
     """Return each name once; all have to exist, unless `missing_ok` is set."""
     if isinstance(names, str):
         raise TypeError(f"names is {names!r}: give a list of names")
-    wanted = list(dict.fromkeys(names))
+    given = list(names)
+    for one in given:
+        if isinstance(one, Mapping):
+            raise TypeError(f"names has {type_of(one)}: jobs with arguments of their own are jobs=[…] of trigger_many")
+    wanted = list(dict.fromkeys(given))
     if not missing_ok:
         known = {row["name"] for row in queries.run("names_meant", connection, names=wanted, patterns=[])}
         refuse_unknown(

@@ -33,9 +33,9 @@ class Job:
         origin: why there is this job.
         state: what became of it so far.
         reason: why it was skipped: `overlap`, `blackout`, `too_late`, `paused`, `deleted`, `limit`, `min_gap`,
-            `superseded`, `not_allowed`, `not_sent`.
+            `superseded`, `not_allowed`, `not_sent`, `finished`.
         blocked_by: the id of the job that was in the way.
-        task: the Celery task.
+        task: the Celery task; None for a task for people without one.
         queue: the queue it was sent to; None: where the app routes the task.
         created_at: when it was decided.
         sent_at: when a beat knew that the broker had the message; None if it ended before that.
@@ -46,7 +46,10 @@ class Job:
         beat: the beat that sent it.
         worker: the worker that started it.
         error: what went wrong.
-        busy_until: until when it counts as under way without a heartbeat.
+        busy_until: until when it counts as under way without a heartbeat; None for a task for people.
+        owner: who has the task for people, or had it when it ended.
+        due_by: when the task for people is overdue.
+        note: what its owner said of its end.
     """
 
     id: UUID
@@ -58,7 +61,7 @@ class Job:
     state: JobState
     reason: str | None
     blocked_by: UUID | None
-    task: str
+    task: str | None
     queue: str | None
     created_at: datetime
     sent_at: datetime | None
@@ -70,6 +73,46 @@ class Job:
     worker: str | None
     error: str | None
     busy_until: datetime | None
+    owner: str | None
+    due_by: datetime | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A task for people, as somebody has it or may pick it up.
+
+    Attributes:
+        id: of the job.
+        periodic_task: the name of the periodic task.
+        subject: what that is for.
+        task: the Celery task, if it has one.
+        args: positional arguments; None if they are sensitive.
+        kwargs: keyword arguments; None if they are sensitive.
+        scheduled_for: the instant of the occurrence.
+        state: `created`: it can be picked up; `running`: the one who asks has it.
+        target: who may pick it up; None for anybody.
+        due_by: when it is overdue.
+        overdue: whether that instant has passed.
+        created_at: when it was decided.
+        picked_up_at: when somebody picked it up first.
+        stop_request: `cancel` if a later occurrence waits for its end (`overlap = 'cancel_other'`).
+    """
+
+    id: UUID
+    periodic_task: str
+    subject: str | None
+    task: str | None
+    args: list[Any] | None
+    kwargs: dict[str, Any] | None
+    scheduled_for: datetime
+    state: Literal["created", "running"]
+    target: list[str] | None
+    due_by: datetime | None
+    overdue: bool
+    created_at: datetime
+    picked_up_at: datetime | None
+    stop_request: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +222,7 @@ class BackfillPreview:
     history_since: datetime | None
 
 
-Shape = TypeVar("Shape", PeriodicTask, Job, Upcoming, Backfill)
+Shape = TypeVar("Shape", PeriodicTask, Job, Work, Upcoming, Backfill)
 
 
 def read_row(shape: type[Shape], row: Mapping[str, Any]) -> Shape:
@@ -190,7 +233,7 @@ def read_row(shape: type[Shape], row: Mapping[str, Any]) -> Shape:
 def _value(column: str, value: Any) -> Any:
     if isinstance(value, Unreadable):
         return value
-    if column in JSON_COLUMNS:
+    if column in JSON_COLUMNS and value is not None:
         # Some drivers parse JSON and some leave it as text; Celery's own types are read from the text.
         return plain(value if isinstance(value, str) else json.dumps(value))
     if isinstance(value, datetime):

@@ -1,8 +1,8 @@
-"""Groups with a limit and named blackout windows, as lines of a file of definitions.
+"""Groups with settings and named blackout windows, as lines of a file of definitions.
 
 Periodic tasks refer to both by name. A line of either begins with the column that names it, where that of a periodic
 task has `name`: `{"group": "exports", "max_active": 3}` or `{"window": "stocktaking", "windows": ["2026-12-31 P2D"]}`.
-They have no owner. The pause of a group is state, so it is in no line. Pure.
+They have no owner. Whether a group is paused or finished is state, so it is in no line. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from celery_pgbeat.declare.columns import read_count, read_group_name, read_windows
+from celery_pgbeat.api.groups import read_group
+from celery_pgbeat.declare.columns import read_group_name, read_windows
 from celery_pgbeat.declare.texts import read_text
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.safe_text import in_short, json_lines
@@ -19,7 +20,10 @@ from celery_pgbeat.schedules import parse_windows
 from celery_pgbeat.schedules.wallclock.zones import zone_named
 from celery_pgbeat.suggestions import did_you_mean
 
-COLUMNS: Mapping[str, tuple[str, ...]] = {"group": ("max_active",), "window": ("windows", "timezone")}
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "group": ("max_active", "ordered", "waits_for", "pause_on_failure", "rate_limit"),
+    "window": ("windows", "timezone"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,8 @@ def read_shared(kind: str, given: Mapping[str, Any], timezone: str) -> Shared:
         InvalidSchedule: a window or the zone is wrong; names the field and the value.
 
     Example:
-        >>> read_shared("group", {"group": "exports", "max_active": 3}, "UTC").columns
-        {'max_active': 3}
+        >>> read_shared("group", {"group": "exports", "max_active": 3}, "UTC").columns["max_active"]
+        3
     """
     name = read_group_name(kind, given[kind])
     for column in given:
@@ -75,8 +79,7 @@ def read_shared(kind: str, given: Mapping[str, Any], timezone: str) -> Shared:
             known = did_you_mean(column, COLUMNS[kind])
             raise InvalidPeriodicTask(f"the {kind} {name!r} has no column {in_short(column)}{known}")
     if kind == "group":
-        limit = given.get("max_active")
-        return Shared(kind, name, {"max_active": None if limit is None else read_count("max_active", limit)})
+        return Shared(kind, name, read_group(given))
     zone, texts = given.get("timezone"), given.get("windows")
     if zone is not None:
         zone_named(read_text("timezone", zone))

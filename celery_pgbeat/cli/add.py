@@ -21,6 +21,7 @@ from celery_pgbeat.columns import Column
 from celery_pgbeat.declare.columns import GIVEN
 from celery_pgbeat.redaction import ARGUMENTS, MASK
 
+METAVARS = {"blackout": "WINDOW", "target": "NAME"}
 COMPLETIONS = {"timezone": zone_names, "group_name": group_names}
 
 
@@ -32,7 +33,8 @@ def _option(column: Column) -> click.Option:
     elif column.type is bool:
         words.update(is_flag=True, is_eager=True)  # before the arguments are read, which an error would quote
     elif column.type == list[str]:
-        words.update(metavar="WINDOW", multiple=True, callback=lambda _ctx, _param, value: list(value) or None)
+        words.update(metavar=METAVARS[column.name], multiple=True)
+        words.update(callback=lambda _ctx, _param, value: list(value) or None)
         words["help"] += " May be given several times."
     elif column.type is datetime:
         words.update(metavar="INSTANT", callback=read_coming_instant)
@@ -66,9 +68,8 @@ def with_columns(command: click.Command) -> click.Command:
 @click.argument("name", shell_complete=periodic_task_names)
 @click.option(
     "--task",
-    required=True,
     metavar="TASK",
-    help="The Celery task, by the name that workers know.",
+    help="The Celery task, by the name that workers know; required unless --kind is human.",
     shell_complete=task_names,
 )
 @click.option("--schedule", metavar="TEXT", help="When, such as '0 3 * * *' or 'every 5m'; default: only by `trigger`.")
@@ -79,7 +80,7 @@ def with_columns(command: click.Command) -> click.Command:
 @as_json
 def add(
     name: str,
-    task: str,
+    task: str | None,
     schedule: str | None,
     keep_next_run: bool,
     run_on_start: bool,
@@ -102,6 +103,8 @@ def add(
 
     target = Target.current()
     beat, operators = target.beat(), target.operators()
+    if task is None and columns["kind"] != "human":
+        raise click.UsageError("Missing option '--task'.")
     known = tasks_of(target.app)
     old = operators.definitions_of([name]).get(name)
     if old is not None and old["managed_by"] != managed_by and not take_over:
@@ -131,5 +134,6 @@ def add(
     if done != "unchanged":
         print_filled_in(row, given)
         print_next_run(row)
-    warn_of_unknown([task], known)
+    if row.kind != "human":
+        warn_of_unknown([str(task)], known)
     warn_without_beat(beat)

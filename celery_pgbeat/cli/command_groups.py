@@ -56,22 +56,26 @@ class DefaultGroup(LazyGroup):
     cls=LazyGroup,
     lazy={
         "list": "List the groups of periodic tasks.",
+        "define": "Set what a group is: a limit, an order, groups that come first.",
         "limit": "Set how many jobs of a group may be under way at once.",
         "pause": "Pause the periodic tasks of a group.",
-        "resume": "Resume a paused group.",
+        "resume": "Resume a paused group, or open a finished one.",
+        "finish": "Finish a group: it takes no new jobs.",
         "remove": "Remove a group that no periodic task names.",
     },
     places={
         "list": "groups",
+        "define": "define_group",
         "limit": "limit_group",
         "pause": "pause_group",
         "resume": "resume_group",
+        "finish": "finish_group",
         "remove": "remove_group",
     },
     synonyms={"ls": "list", "rm": "remove", "delete": "remove"},
 )
 def group() -> None:
-    """List, limit, pause, resume or remove groups of periodic tasks."""
+    """List, define, pause, resume, finish or remove groups of periodic tasks."""
 
 
 @click.group(
@@ -100,11 +104,30 @@ def backfill() -> None:
         "show": "Show one job in full.",
         "retry": "Run a job that has failed again.",
         "fail": "Give up a failed job that waits for a decision.",
+        "cancel": "Cancel a job that has not been sent, or one for people.",
     },
-    places={"show": "job", "retry": "retry_job", "fail": "fail_job"},
+    places={"show": "job", "retry": "retry_job", "fail": "fail_job", "cancel": "cancel_job"},
 )
 def job() -> None:
-    """Show one job, run it again, or decide about it.
+    """Show one job, run it again, cancel it, or decide about it.
 
     `job ID` is short for `job show ID`. `jobs` lists the jobs.
+    """
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "list": "List what somebody has, and may take.",
+        "take": "Take a task for people.",
+        "done": "Finish a task for people.",
+        "release": "Give a task for people back.",
+    },
+    places={"list": "my_work", "take": "pick_up", "done": "finish_work", "release": "release_work"},
+    synonyms={"ls": "list", "pick-up": "take", "finish": "done"},
+)
+def work() -> None:
+    """List, take, give back or finish tasks for people (kind = 'human').
+
+    `job cancel` cancels one.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from celery_pgbeat.api.groups import GroupStatus
+from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_json, row_as_dict, text
 from celery_pgbeat.cli.table import Column, print_table
@@ -12,18 +12,34 @@ from celery_pgbeat.cli.target import Target
 
 
 def state_of(group: GroupStatus) -> str:
-    """Return the state of a group in a word."""
-    full = group.max_active is not None and group.active >= group.max_active
-    return "paused" if group.paused else "full" if full else "open"
+    """Return the state of a group in a word; an active one is `full` or `open`."""
+    most = 1 if group.ordered else group.max_active
+    full = most is not None and group.active >= most
+    return group.state if group.state != "active" else "full" if full else "open"
+
+
+def rules_of(group: TaskGroup) -> str:
+    """Return in words when the jobs of a group get their turn; empty if they wait for nothing."""
+    rules = (
+        "one at a time, in order" if group.ordered else "",
+        f"at most {group.max_active} at once" if group.max_active is not None and not group.ordered else "",
+        f"at most {group.rate_limit}" if group.rate_limit else "",
+        f"when {', '.join(group.waits_for)} {'has' if len(group.waits_for) == 1 else 'have'} nothing to do"
+        if group.waits_for
+        else "",
+        "paused by a failure" if group.pause_on_failure else "",
+    )
+    return "; ".join(filter(None, rules))
 
 
 COLUMNS = (
     Column("GROUP", "name", lambda group: text(group.name), whole=True),
-    Column("STATE", "state", state_of, colours={"paused": "yellow", "full": "yellow"}),
+    Column("STATE", "state", state_of, colours={"paused": "yellow", "full": "yellow", "waiting": "yellow"}),
     Column("TASKS", "tasks", lambda group: str(group.tasks)),
     Column("ACTIVE", "active", lambda group: str(group.active)),
     Column("LIMIT", "max_active", lambda group: text(group.max_active)),
     Column("WAITING", "waiting", lambda group: str(group.waiting)),
+    Column("RULES", "rules", lambda group: text(rules_of(group)), beneath=True),
     Column("REASON", "pause_reason", lambda group: text(group.pause_reason), beneath=True),
 )
 
@@ -31,13 +47,13 @@ COLUMNS = (
 @click.command(cls=ApiCommand)
 @as_json
 def groups(as_json: bool) -> None:
-    """List the groups of periodic tasks, with their limits and their jobs.
+    """List the groups of periodic tasks, with their rules and their jobs.
 
     A group exists as soon as a periodic task names it. ACTIVE counts its jobs that are sent, running or retrying.
-    WAITING counts its jobs that wait because the limit is reached. Exit code 0.
+    WAITING counts its jobs that wait for their turn, RULES say when they get it. Exit code 0.
     """
     found = Target.current().beat().groups()
     if as_json:
-        print_json([{**row_as_dict(group), "state": state_of(group)} for group in found])
+        print_json([{**row_as_dict(group), "state": state_of(group), "rules": rules_of(group)} for group in found])
     else:
         print_table(COLUMNS, found)

@@ -39,7 +39,7 @@ def limit_group(name: str, max_active: int | None, as_json: bool) -> None:
     """
     beat = Target.current().beat()
     group = beat.limit_group(name, max_active)
-    _warn_of_a_new_name(beat, name)
+    warn_of_a_new_name(beat, name)
     if group.max_active is None:
         sentence = f"The group {name!r} has no limit."
     else:
@@ -47,7 +47,7 @@ def limit_group(name: str, max_active: int | None, as_json: bool) -> None:
     print_result(group, sentence, as_json)
 
 
-def _warn_of_a_new_name(beat: PgBeat, name: str) -> None:
+def warn_of_a_new_name(beat: PgBeat, name: str) -> None:
     """Say that no periodic task names the group, and which group may have been meant."""
     others = {group.name: group.tasks for group in beat.groups()}
     if not others.pop(name, 0):

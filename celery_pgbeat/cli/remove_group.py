@@ -14,9 +14,10 @@ from celery_pgbeat.cli.target import Target
 @click.argument("name", shell_complete=group_names)
 @as_json
 def remove_group(name: str, as_json: bool) -> None:
-    """Remove a group that no periodic task names, with its limit and its pause.
+    """Remove a group that no periodic task names, with its settings and its pause.
 
-    Exit codes: 0 removed; 1 there is no such group, or periodic tasks name it.
+    Exit codes: 0 removed; 1 there is no such group, periodic tasks name it, or
+    another group waits for it.
     """
     group = Target.current().beat().remove_group(name)
     print_result(group, f"Removed the group {name!r}.", as_json)

@@ -13,9 +13,13 @@ from celery_pgbeat.cli.target import Target
 
 @click.command("resume-group", cls=ApiCommand)
 @click.argument("name", shell_complete=group_names)
+@click.option("--retry", is_flag=True, help="First run the jobs again whose failure has paused the group.")
 @as_json
-def resume_group(name: str, as_json: bool) -> None:
-    """Resume a group. Missed runs are not caught up, and a row that was paused by name stays paused."""
+def resume_group(name: str, retry: bool, as_json: bool) -> None:
+    """Resume a paused group, or open a finished one.
+
+    Jobs that wait in it go on. Missed runs are not caught up, and a row that was paused by name stays paused.
+    """
     with suggesting_groups(name):
-        group = Target.current().beat().resume_group(name)
+        group = Target.current().beat().resume_group(name, retry=retry)
     print_result(group, f"Resumed the group {name!r}.", as_json)

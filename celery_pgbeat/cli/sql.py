@@ -27,9 +27,9 @@ def sql(version: int, roles: bool, as_json: bool) -> None:
     Run it as the schema's owner, and set pgbeat_auto_migrate = False. For a schema that exists, give its version with
     --from. For a schema at this package's version the SQL creates the functions and views again.
 
-    With --roles it prints SQL that creates the roles owner, beat, worker, author and reader, with names that begin with
-    the schema's name, and grants each what it needs. Run it after each migration, as a superuser or as an owner of the
-    schema who may create roles.
+    With --roles it prints SQL that creates the roles owner, beat, worker, author, reader and person, with names that
+    begin with the schema's name, and grants each what it needs. Run it after each migration, as a superuser or as an
+    owner of the schema who may create roles.
 
     Exit codes: 0 done; 1 VERSION is newer than this package.
     """

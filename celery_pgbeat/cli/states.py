@@ -15,6 +15,7 @@ OF_TASKS = {
 OF_JOBS = {
     "succeeded": "green",
     "running": "green",
+    "created": "yellow",
     "error": "red",
     "failed": "red",
     "lost": "red",

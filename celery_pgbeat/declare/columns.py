@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypedDict
 from zoneinfo import ZoneInfo
 
-from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, OnError, OnLost, Overlap, Tracking
+from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, Kind, OnError, OnLost, Overlap, Tracking
 from celery_pgbeat.columns import DECLARED, PUBLIC, YEAR, Column
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.declare.span import read_span
@@ -28,6 +28,7 @@ EARLIEST = datetime(1, 1, 2, tzinfo=timezone.utc)
 LATEST = datetime(9999, 12, 30, tzinfo=timezone.utc)  # a driver cannot carry later instants
 LONGEST_WAIT = 1_000 * YEAR  # until a pause ends; a driver could carry a later end
 LONGEST_NAME = 200  # characters
+MOST_TARGETS = 100  # users and roles that may pick up one task for people
 LARGEST_INT = 2**31 - 1  # Postgres's int
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
@@ -73,6 +74,9 @@ class Columns(TypedDict, total=False):
     on_lost: OnLost
     on_error: OnError
     tracking: Tracking
+    kind: Kind
+    target: str | Sequence[str] | None
+    due_in: str | timedelta | float | None
 
 
 class Changes(Columns, total=False):
@@ -124,7 +128,12 @@ def read_count(field: str, value: Any) -> int:
     return value
 
 
-def _switch(field: str, value: Any) -> bool:
+def read_switch(field: str, value: Any) -> bool:
+    """Return a boolean.
+
+    Raises:
+        InvalidPeriodicTask: it is none.
+    """
     if not isinstance(value, bool):
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}, not true or false")
     return value
@@ -231,6 +240,22 @@ def read_windows(field: str, value: Any) -> tuple[str, ...]:
     return tuple(texts)
 
 
+def read_targets(field: str, value: Any, most: int = MOST_TARGETS) -> tuple[str, ...]:
+    """Return the names of users or roles; a text is one of them.
+
+    Raises:
+        InvalidPeriodicTask: they are no names of 1 to 200 characters, none or too many.
+    """
+    names = (value,) if isinstance(value, str) else value
+    if isinstance(names, bytes) or not isinstance(names, Sequence):
+        raise InvalidPeriodicTask(f"{field} is {in_short(value)}, neither text nor a list of texts")
+    if not names:
+        raise InvalidPeriodicTask(f"{field} is empty: name somebody, or leave it out for anybody")
+    if len(names) > most:
+        raise InvalidPeriodicTask(f"{field} has {len(names)} names, more than {most}")
+    return tuple(read_group_name(f"{field}[{position}]", name) for position, name in enumerate(names))
+
+
 # Columns whose type does not decide what they may be.
 SPECIAL: dict[str, Callable[[str, Any], Any]] = {
     "args": _as_given,  # checked one by one in call.py
@@ -242,11 +267,12 @@ SPECIAL: dict[str, Callable[[str, Any], Any]] = {
     "max_run_time": _run_time,
     "blackout": read_windows,
     "group_name": read_group_name,
+    "target": read_targets,
 }
 BY_TYPE: dict[Any, Callable[[str, Any], Any]] = {
     str: read_one_line,
     int: read_count,
-    bool: _switch,
+    bool: read_switch,
     datetime: read_instant,
     timedelta: read_span_of,
 }

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from celery_pgbeat.columns import DECLARED, JSON_COLUMNS
 from celery_pgbeat.declare.call import Call, arguments_text, json_text, keywords_text, task_of
 from celery_pgbeat.declare.columns import (
+    DEFAULTS,
     READERS,
     read_columns,
     read_instant,
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 LARGEST_ARGUMENTS = 65_536  # bytes of JSON; a beat reads the whole row when it is due
 LARGEST_OPTIONS = 65_536  # likewise
+NOTHING_CALLED = Call("", (), {}, {})
+# What is about a message, its worker or its end there: nothing of a task for people. The same as in SQL.
+OF_MESSAGES = ("queue", "priority", "options", "min_gap", "max_run_time", "on_lost", "on_error", "tracking")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -89,8 +93,10 @@ def define(
         InvalidSchedule: the schedule, a blackout window or the zone is wrong; names the field and the value.
     """
     row = read_name(name)
-    call = _call(task, settings)
-    values = _columns(call, columns)
+    values = read_columns(columns)
+    call = _call(task, values["kind"], settings)
+    _complete(values, call)
+    _refuse_other_kind(values)
     given, timing = _zone_and_timing(schedule, values["timezone"])
     _settle_instants(values, given or app_timezone, timing)
     zone = given or app_timezone or "UTC"
@@ -101,11 +107,11 @@ def define(
     args, kwargs = read_arguments(values["args"], values["kwargs"], values["sensitive"])
     options = _options(values["options"])
     refusal = settings.refusal(call.task, values["queue"], options)
-    if refusal is not None:
+    if refusal is not None and values["kind"] != "human":
         raise InvalidPeriodicTask(f"{refusal}; allowed are {', '.join(settings.allowed_queues)}")
     values.update(
         name=row,
-        task=call.task,
+        task=call.task or None,
         args=args,
         kwargs=kwargs,
         options=options,
@@ -117,7 +123,12 @@ def define(
     return Definition(values)
 
 
-def _call(task: Any, settings: Settings) -> Call:
+def _call(task: Any, kind: str, settings: Settings) -> Call:
+    if kind == "human":
+        call = NOTHING_CALLED if task is None else task_of(task)
+        if call.task:
+            read_one_line("task", call.task)
+        return call
     if task is None:
         raise InvalidPeriodicTask("task is missing: give a Celery task, the name of one, or a signature")
     call = task_of(task)
@@ -131,9 +142,8 @@ def _call(task: Any, settings: Settings) -> Call:
     return call
 
 
-def _columns(call: Call, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns, completed from a signature; the row's options win over the signature's."""
-    values = read_columns(columns)
+def _complete(values: dict[str, Any], call: Call) -> None:
+    """Complete the columns from a signature; the row's options win over the signature's."""
     values["args"] = call.args if values["args"] is None else values["args"]
     values["kwargs"] = call.kwargs if values["kwargs"] is None else values["kwargs"]
     options = {**read_options("options", call.options), **(values["options"] or {})}
@@ -142,7 +152,25 @@ def _columns(call: Call, columns: Mapping[str, Any]) -> dict[str, Any]:
         if values[column] is None and moved is not None:
             values[column] = READERS[column](column, moved)
     values["options"] = dict(sorted(options.items()))
-    return values
+
+
+def _refuse_other_kind(values: Mapping[str, Any]) -> None:
+    """Refuse what contradicts the kind of the row: no message is sent of a task for people."""
+    if values["kind"] != "human":
+        if values["target"] is not None:
+            raise InvalidPeriodicTask("target is set, but kind is 'task': only a task for people has a target")
+        if values["due_in"] is not None:
+            raise InvalidPeriodicTask("due_in is set, but kind is 'task': only a task for people has one")
+        return
+    for name in OF_MESSAGES:
+        if values[name] not in (None, {}, DEFAULTS.get(name)):
+            raise InvalidPeriodicTask(
+                f"{name} is set, but kind is 'human': no message is sent of a task for people, leave it out"
+            )
+    if values["overlap"] == "terminate_other":
+        raise InvalidPeriodicTask(
+            "overlap is 'terminate_other', but kind is 'human': nothing terminates a person, use cancel_other"
+        )
 
 
 def read_arguments(args: Any, kwargs: Any, sensitive: bool) -> tuple[str, str]:

@@ -14,8 +14,10 @@ from celery_pgbeat.measures.gauges import Gauges
 from celery_pgbeat.measures.observer import Observer, all_of
 from celery_pgbeat.measures.tally import Tally
 from celery_pgbeat.measures.webhook import Webhook
+from celery_pgbeat.measures.work_announcer import WorkAnnouncer
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.settings import Settings
+from celery_pgbeat.signals import work_created
 
 if TYPE_CHECKING:
     from celery_pgbeat.measures.endpoint import Endpoint
@@ -56,6 +58,7 @@ class Instruments:
         self._tally = None if settings.metrics_port is None else Tally()
         self.spans = spans_of(settings)
         self._alarm: Alarm | None = None
+        self._announcer: WorkAnnouncer | None = None
         self._endpoint: Endpoint | None = None
 
     def start(self) -> None:
@@ -99,7 +102,10 @@ class Instruments:
         return all_of(observers)
 
     def watch(self, beat: str) -> None:
-        """Start to raise alerts for this beat if they are wanted; the schema has to exist."""
+        """Start to raise alerts and to tell of tasks for people, as far as they are wanted; the schema has to exist."""
+        if work_created.receivers and self._announcer is None:
+            self._announcer = WorkAnnouncer(self._database, self._app, every=self._settings.heartbeat_every)
+            self._announcer.start()
         after = self._settings.alert_after
         if after is None or self._alarm is not None:
             return
@@ -124,7 +130,7 @@ class Instruments:
 
     def restart_if_ended(self) -> None:
         """Start again each of their threads that has ended too early."""
-        for part in (self._alarm, self._endpoint):
+        for part in (self._alarm, self._announcer, self._endpoint):
             if part is not None:
                 part.restart_if_ended()
 
@@ -132,6 +138,8 @@ class Instruments:
         """Stop what was started; an alert that is being posted gets a moment to arrive."""
         if self._alarm is not None:
             self._alarm.stop()
+        if self._announcer is not None:
+            self._announcer.stop()
         if self._endpoint is not None:
             self._endpoint.close()
             self._endpoint = None

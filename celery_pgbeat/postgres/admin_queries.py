@@ -147,12 +147,16 @@ class AdminQueries:
         return len(rows)
 
     def shared_rows(self) -> list[Row]:
-        """Read the groups with a limit and the named windows, in the order of an export."""
+        """Read the groups with settings and the named windows, in the order of an export."""
         return self._run("shared_rows")
 
     def write_groups(self, groups: str, connection: Any) -> None:
-        """Set the limits of groups, given as a JSON array of objects."""
+        """Set what groups are, except for what they wait for; `groups` is a JSON array of objects."""
         self._run("write_groups", connection, groups=groups)
+
+    def order_groups(self, groups: str, connection: Any) -> None:
+        """Set what groups wait for, once all groups and periodic tasks of a file are written."""
+        self._run("order_groups", connection, groups=groups)
 
     def write_windows(self, windows: str, connection: Any) -> None:
         """Set named windows, given as a JSON array of objects."""

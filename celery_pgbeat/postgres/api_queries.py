@@ -15,15 +15,22 @@ from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from celery_pgbeat.errors import (
     BackfillOver,
+    GroupFinished,
+    GroupInUse,
     InvalidPeriodicTask,
     JobInTheWay,
+    JobNotCancellable,
     JobNotRetriable,
     NoDecisionNeeded,
+    NothingToRetry,
     SchemaMissing,
     UnknownBackfill,
     UnknownGroup,
     UnknownJob,
     UnknownPeriodicTask,
+    WorkForOthers,
+    WorkNotOpen,
+    WorkTaken,
 )
 from celery_pgbeat.postgres.database import Database, sqlstate
 from celery_pgbeat.postgres.engine import reading_binary
@@ -37,8 +44,16 @@ MEANINGS = {"P0002": UnknownPeriodicTask, "42704": UnknownBackfill, "55000": Bac
 MEANINGS_OF_TABLE: dict[tuple[str, str | None], type[Exception]] = {
     ("P0002", "task_group"): UnknownGroup,
     ("P0002", "job"): UnknownJob,
+    ("55000", "task_group"): GroupFinished,
+    ("55000", "group_failure"): NothingToRetry,
+    ("55006", "task_group"): GroupInUse,
     ("55000", "job"): JobNotRetriable,
     ("55000", "active_job"): NoDecisionNeeded,
+    ("55000", "open_work"): WorkNotOpen,
+    ("55000", "finished_job"): JobNotCancellable,
+    ("55006", "open_work"): WorkTaken,
+    ("55P03", "open_work"): WorkTaken,
+    ("42501", "open_work"): WorkForOthers,
 }
 
 Record = Mapping[str, Any]
@@ -108,7 +123,8 @@ class ApiQueries:
         Raises:
             DatabaseUnavailable: Postgres is out of reach; with `connection` the driver's own error instead.
             InvalidPeriodicTask, UnknownPeriodicTask, UnknownGroup, JobInTheWay, UnknownJob, JobNotRetriable,
-                NoDecisionNeeded, UnknownBackfill, BackfillOver, SchemaMissing: what Postgres refused.
+                NoDecisionNeeded, WorkTaken, WorkNotOpen, WorkForOthers, JobNotCancellable, UnknownBackfill,
+                BackfillOver, SchemaMissing: what Postgres refused.
         """
         try:
             if connection is None:
@@ -135,7 +151,7 @@ class ApiQueries:
 
     def _refusal(self, error: Exception) -> Exception | None:
         """Return our own error for a SQLSTATE, None where we have none."""
-        origin: Any = getattr(error, "orig", None) or error
+        origin: Any = getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error
         if sqlstate(origin) is None:
             origin = error.__cause__  # Django's connection raises errors of its own for the driver's
         code = sqlstate(origin)
@@ -143,10 +159,11 @@ class ApiQueries:
             return None
         fields = _fields_of(origin)
         message, hint = fields.message or str(origin), fields.hint
-        if code in MEANINGS:
-            return MEANINGS_OF_TABLE.get((code, fields.table), MEANINGS[code])(message)
-        if code == "55006":
-            return JobInTheWay(f"{message}: wait for its end, or send one beside it with force")
+        meaning = MEANINGS_OF_TABLE.get((code, fields.table)) or MEANINGS.get(code)
+        if meaning is not None:
+            return meaning(message)
+        if code == "55006":  # of two jobs of one call, where there is no end to wait for, the message says what to do
+            return JobInTheWay(f"{message}: wait for its end, or send one beside it with force" if hint else message)
         if code == "22023" or code.startswith("23"):
             return InvalidPeriodicTask(f"{message.rstrip('.')}. {hint}" if hint else message)
         if code in ("3F000", "42P01", "42883", "42703"):

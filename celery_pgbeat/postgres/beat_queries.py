@@ -355,6 +355,14 @@ class BeatQueries:
         """
         return [(row[0], row[1]) for row in self._run("pause_failing", batch=batch)]
 
+    def recheck_groups(self) -> list[str]:
+        """Have beats look at the groups in which a job may have its turn though nothing says so; return them."""
+        return [row[0] for row in self._run("recheck_groups")]
+
+    def pause_failed_groups(self) -> list[tuple[str, str]]:
+        """Pause the groups in which a job has failed and that pause themselves then; return each with the reason."""
+        return [(row[0], row[1]) for row in self._run("pause_failed_groups")]
+
     def announce_node(self, hostname: str, pid: int, version: str) -> None:
         """Announce this beat, or record that it is still alive."""
         self._run(

@@ -18,6 +18,7 @@ A text has them as tokens, so that a column is one line in `celery_pgbeat/column
     {free_texts}             the texts without effect, where they differ from `stored`, as rows of a VALUES list
     {short_texts}            a call of not_a_short_text() for each of them
     {column_comments}        a `comment on column` for each column
+    {group}                  the columns of a group that callers see
     {shown}                  the columns of the view `task`
     {shown_comments}         a `comment on column` for each of those
 """
@@ -48,6 +49,17 @@ LISTS: dict[str, list[str]] = {
     "insert_by_author": [column.name for column in ALL if column.author == "insert and update"],
     "update_by_author": [column.name for column in ALL if column.author != "nothing"],
     "select_by_reader": [column.name for column in ALL if not column.hidden],
+    "group": [
+        "name",
+        "max_active",
+        "ordered",
+        "waits_for",
+        "pause_on_failure",
+        "rate_limit",
+        "state",
+        "paused",
+        "pause_reason",
+    ],
     "shown": [
         *("name", "schedule", "timezone", "next_run_at", "last_run_at", "enabled", "pause_reason", "paused_until"),
         *("problem", "task", "queue", "group_name", "overlap", "catchup", "managed_by"),

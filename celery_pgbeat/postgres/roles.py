@@ -1,4 +1,4 @@
-"""The roles of the schema as a script, for database administrators: owner, beat, worker, author, reader."""
+"""The roles of the schema as a script, for database administrators: owner, beat, worker, author, reader, person."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import resources
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.statements import checked_schema, rendered
 
-ROLES = ("owner", "beat", "worker", "author", "reader")
+ROLES = ("owner", "beat", "worker", "author", "reader", "person")
 LONGEST_NAME = 63  # bytes; Postgres cuts the rest off, and then two roles would be one
 
 

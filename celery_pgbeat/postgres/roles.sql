@@ -7,6 +7,7 @@
 --   {worker}  the workers
 --   {author}  people and services that define periodic tasks: they may run any task with any arguments
 --   {reader}  dashboards: everything but arguments, options and messages
+--   {person}  people and their applications: pick up and finish tasks for people, and nothing else
 --
 -- None of them can log in: make users of your own and members of one role. Give these an empty search path, which is
 -- enough for us: then no other user's function can replace one of Postgres' in their sessions.
@@ -62,12 +63,12 @@ begin
 end
 $$;
 
-revoke all on schema {schema} from public, {beat}, {worker}, {author}, {reader};
-revoke all on all tables in schema {schema} from public, {beat}, {worker}, {author}, {reader};
-revoke all on all functions in schema {schema} from public, {beat}, {worker}, {author}, {reader};
+revoke all on schema {schema} from public, {beat}, {worker}, {author}, {reader}, {person};
+revoke all on all tables in schema {schema} from public, {beat}, {worker}, {author}, {reader}, {person};
+revoke all on all functions in schema {schema} from public, {beat}, {worker}, {author}, {reader}, {person};
 
-grant usage on schema {schema} to {beat}, {worker}, {author}, {reader};
-grant select on {schema}.schema_version to {beat}, {worker}, {author}, {reader};
+grant usage on schema {schema} to {beat}, {worker}, {author}, {reader}, {person};
+grant select on {schema}.schema_version to {beat}, {worker}, {author}, {reader}, {person};
 
 -- The beat: plans, submits, recovers; writes what code declares. It never deletes a periodic task, and it deletes
 -- history only through prune().
@@ -78,11 +79,15 @@ grant select, insert, update, delete on {schema}.node, {schema}.stopped_beat to 
 grant select, insert, update on {schema}.periodic_task_state to {beat};
 grant select on {schema}.blackout, {schema}.overdue to {beat};
 grant select on {schema}.task_group to {beat};
-grant update (pause_reason) on {schema}.task_group to {beat};  -- a lock on a row needs the right to change a column
+grant update (state, paused, pause_reason, next_turn_at, last_served) on {schema}.task_group to {beat};
+grant select, insert, update, delete on {schema}.group_failure to {beat};
+grant select, insert, delete on {schema}.group_turn to {beat};
+grant update (held) on {schema}.group_turn to {beat};  -- a lock on a row needs the right to change a column
 grant select, insert, update, delete on {schema}.declaration to {beat};
 grant select, insert, update on {schema}.declaration_in_force to {beat};
 grant select, insert, update, delete on {schema}.alert, {schema}.refused_declaration, {schema}.app to {beat};
 grant select, update on {schema}.backfill to {beat};
+grant select (job, is_new), update (is_new) on {schema}.open_work to {beat};
 
 -- The worker: reports its jobs. It changes the columns of a periodic task that a job may change (snooze, reschedule,
 -- cancel), never the task that is called.
@@ -95,9 +100,10 @@ grant update (schedule, timezone, anchor, enabled, pause_reason, paused_by, paus
     on {schema}.periodic_task to {worker};
 grant select, insert, update on {schema}.periodic_task_state to {worker};
 grant select on {schema}.task_group, {schema}.app to {worker};
+grant insert on {schema}.group_failure, {schema}.group_turn to {worker};
 grant select, insert, delete on {schema}.active_job to {worker};
 grant update (state, exclusive, slot, waits_for, waited, run, attempt, attempt_at, started_at, busy_until, check_at,
-        token, worker, error, marked_by, marked_at)
+        token, worker, error, marked_by, marked_at, due_by)
     on {schema}.active_job to {worker};
 grant select, insert, delete on {schema}.finished_job to {worker};
 grant update (state, error) on {schema}.finished_job to {worker};
@@ -105,17 +111,21 @@ grant select, insert, delete on {schema}.node to {worker};
 grant update (last_seen_at) on {schema}.node to {worker};
 
 -- The author: writes the definition of periodic tasks, pauses them, sets their next run; writes named windows. An
--- author writes neither the columns of beats and workers nor jobs: trigger() starts one job, backfill() those of a
--- range. A column's line in celery_pgbeat/columns.py decides whether author and reader have it.
+-- author writes neither the columns of beats and workers nor jobs: trigger() starts one job, trigger_many() many,
+-- backfill() those of a range. A column's line in celery_pgbeat/columns.py decides whether author and reader have it.
 grant select on {schema}.periodic_task, {schema}.periodic_task_state, {schema}.active_job, {schema}.finished_job,
-    {schema}.node, {schema}.stopped_beat, {schema}.blackout, {schema}.task_group, {schema}.declaration,
+    {schema}.node, {schema}.stopped_beat, {schema}.blackout, {schema}.task_group, {schema}.group_failure,
+    {schema}.declaration,
     {schema}.declaration_in_force, {schema}.alert, {schema}.refused_declaration, {schema}.app, {schema}.backfill,
-    {schema}.job, {schema}.upcoming, {schema}.task, {schema}.status, {schema}.overdue to {author};
+    {schema}.open_work, {schema}.job, {schema}.upcoming, {schema}.task, {schema}.status, {schema}.overdue to {author};
 grant insert ({insert_by_author}),
     update ({update_by_author}),
     delete
     on {schema}.periodic_task to {author};
-grant insert, update, delete on {schema}.blackout, {schema}.task_group to {author};
+grant insert, update, delete on {schema}.blackout to {author};
+grant insert ({group}), update ({group}), delete on {schema}.task_group to {author};
+grant update (retried), delete on {schema}.group_failure to {author};
+grant insert on {schema}.group_turn to {author};
 
 -- The reader: reads the state of everything. Arguments, options and messages may hold private data, so they are left
 -- out.
@@ -126,16 +136,17 @@ grant select (
         stop_request, task, queue, on_lost, tracking,
         min_gap, max_run_time, pickup_deadline, created_at, sent_at, started_at, attempt_at, busy_until, check_at, run,
         attempt, sends, resends, refusals, marked_by, marked_at, mark_lease, beat, worker, error, pause_after_failures,
-        backfill, on_error)
+        backfill, on_error, kind, target, due_in, due_by, owner)
     on {schema}.active_job to {reader};
 grant select (
         id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, blocked_by, task,
         queue,
-        created_at, sent_at, started_at, finished_at, run, attempt, sends, beat, worker, error, busy_until)
+        created_at, sent_at, started_at, finished_at, run, attempt, sends, beat, worker, error, busy_until, owner,
+        due_by, note)
     on {schema}.finished_job to {reader};
 grant select on {schema}.periodic_task_state, {schema}.node, {schema}.stopped_beat, {schema}.blackout,
-    {schema}.task_group, {schema}.declaration, {schema}.declaration_in_force, {schema}.alert,
-    {schema}.refused_declaration, {schema}.app, {schema}.backfill to {reader};
+    {schema}.task_group, {schema}.group_failure, {schema}.declaration, {schema}.declaration_in_force, {schema}.alert,
+    {schema}.refused_declaration, {schema}.app, {schema}.backfill, {schema}.open_work to {reader};
 grant select on {schema}.job, {schema}.upcoming, {schema}.task, {schema}.status, {schema}.overdue to {reader};
 
 -- A function has the rights of its caller, so all may call it; those that have the rights of the owner follow below.
@@ -146,17 +157,21 @@ begin
     for routine in
         select oid from pg_proc where pronamespace = {channel}::regnamespace and not prosecdef
     loop
-        execute format('grant execute on function %s to {beat}, {worker}, {author}, {reader}', routine);
+        execute format('grant execute on function %s to {beat}, {worker}, {author}, {reader}, {person}', routine);
     end loop;
 end
 $$;
 
 grant execute on function {schema}.make_days(int), {schema}.prune(interval) to {beat};
 grant execute on function {schema}.is_backfilled(text[]) to {beat}, {worker};
-grant execute on function {schema}.trigger(text, boolean, jsonb, jsonb),
+grant execute on function {schema}.trigger(text, boolean, jsonb, jsonb), {schema}.trigger_many(jsonb, boolean),
     {schema}.backfill(text, timestamptz, timestamptz, text, int), {schema}.backfill(text, date, date, text, int),
     {schema}.backfill(text, text, text, text, int), {schema}.cancel_backfill(uuid), {schema}.run_again(uuid),
-    {schema}.fail_job(uuid, text) to {author};
+    {schema}.fail_job(uuid, text), {schema}.cancel_unsent(uuid, text), {schema}.retry_failures_of(text) to {author};
+-- The person: takes, gives back, ends and cancels tasks for people. It reads and writes no table.
+grant execute on function {schema}.my_work(text, text[], int), {schema}.pick_up(uuid, text, text[]),
+    {schema}.release(uuid, text), {schema}.finish(uuid, text, text, text), {schema}.cancel_work(uuid, text)
+    to {person}, {author};
 grant execute on function {schema}.explain(text) to {author}, {reader};
 
 commit;

@@ -8,21 +8,9 @@ import pytest
 
 from tests.harness import checker
 from tests.harness.broker import both_brokers
-from tests.harness.probe import Run
 from tests.harness.processes import Cluster
 from tests.harness.rows import insert, jobs, sql
 from tests.harness.wait import eventually
-
-
-def most_at_once(runs: list[Run]) -> int:
-    """Return how many ran at the same moment, at most."""
-    steps = [(run.started_at, 1) for run in runs]
-    steps += [(run.finished_at, -1) for run in runs if run.finished_at is not None]
-    running = most = 0
-    for _, step in sorted(steps):
-        running += step
-        most = max(most, running)
-    return most
 
 
 @both_brokers
@@ -40,7 +28,7 @@ def test_two_tasks_of_one_group_never_run_at_the_same_time(cluster: Cluster) -> 
 
     runs = [run for name in "ab" for run in cluster.probe.runs(name)]
     assert [] == checker.overlapping([run for run in runs if run.finished_at is not None])
-    assert 1 == most_at_once(runs)
+    assert 1 == checker.most_at_once(runs)
     assert {"a", "b"} == {job["periodic_task"] for job in jobs(cluster.database)}
 
 
@@ -63,7 +51,7 @@ def test_a_limit_of_two_holds_in_the_whole_cluster_while_a_beat_is_killed(cluste
     eventually(lambda: len([run for run in cluster.probe.runs() if run.finished_at]) == 20, 90, "all have run")
 
     runs = cluster.probe.runs()
-    assert most_at_once(runs) == 2
+    assert checker.most_at_once(runs) == 2
     assert [] == checker.doubled(runs)
     assert dict.fromkeys(names, 4) == {name: len(cluster.probe.runs(name)) for name in names}
     assert [] == sql(cluster.database, "select id from pgbeat.active_job")

@@ -88,6 +88,7 @@ def test_a_beat_and_a_worker_work_with_the_least_grants(cluster: Cluster, users:
     insert(author, "failing", "every 5s", args=["failing", 0, True], pause_after_failures=1)
     insert(author, "unknown", "every 5s", task="app.gone", overlap="allow")
     insert(author, "asking", "every 5s", args=["asking", 0, True], on_error="ask")
+    insert(author, "people", "every 5s", task=None, kind="human", group_name="one place", due_in="1 hour")
     sql(author, "insert into pgbeat.blackout (name, windows) values ('never', '{}')")
     insert(author, "windowed", blackout=["window: never"], overlap="allow")
     insert(author, "on demand", None)
@@ -120,6 +121,16 @@ def test_a_beat_and_a_worker_work_with_the_least_grants(cluster: Cluster, users:
     ends_as(cluster, "asking", "error")
     sql(author, "select pgbeat.fail_job(%(id)s)", id=asking["id"])
     ends_as(cluster, "asking", "failed")
+    ends_as(cluster, "people", "created")
+    person = users.url("person")
+    (work,) = sql(person, "select id from pgbeat.my_work('ann')")
+    sql(person, "select pgbeat.pick_up(%(id)s, 'ann')", id=work["id"])
+    sql(person, "select pgbeat.finish(%(id)s, 'succeeded')", id=work["id"])
+    sql(author, "select pgbeat.pause('people')")
+    for job in jobs(cluster.database, "people"):
+        if job["finished_at"] is None:
+            sql(person, "select pgbeat.cancel_job(%(id)s)", id=job["id"])
+    ends_as(cluster, "people", "succeeded")
     ends_as(cluster, "replaced", "revoked")
     ends_as(cluster, "filled", "succeeded")
     told = "select state from pgbeat.backfill order by created_at"

@@ -22,6 +22,7 @@ WITH_ROWS = (
     "celery_pgbeat.api.methods.jobs",
     "celery_pgbeat.api.methods.operations",
     "celery_pgbeat.api.methods.tasks",
+    "celery_pgbeat.api.methods.work",
     "celery_pgbeat.testing.assertions",
     "celery_pgbeat.testing.kit",
     "celery_pgbeat.worker.stop.current",

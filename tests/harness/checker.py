@@ -100,6 +100,31 @@ def overlapping(runs: Iterable[Run], killed: Mapping[str, datetime] | None = Non
     ]
 
 
+def most_at_once(runs: Iterable[Run]) -> int:
+    """Return how many ran at the same moment, at most."""
+    steps = [(run.started_at, 1) for run in runs]
+    steps += [(run.finished_at, -1) for run in runs if run.finished_at is not None]
+    running = most = 0
+    for _, step in sorted(steps):
+        running += step
+        most = max(most, running)
+    return most
+
+
+def out_of_order(runs: Iterable[Run]) -> list[tuple[Run, Run]]:
+    """List the runs that began after one of a later occurrence had begun, each with that one."""
+    found: list[tuple[Run, Run]] = []
+    latest: Run | None = None
+    for run in sorted(runs, key=lambda run: run.started_at):
+        if run.scheduled_for is None:
+            continue
+        if latest is not None and latest.scheduled_for is not None and run.scheduled_for < latest.scheduled_for:
+            found.append((run, latest))
+        else:
+            latest = run
+    return found
+
+
 def lateness(seen: Iterable[Seen], percentiles: Sequence[float] = (50, 95, 99, 100)) -> dict[float, timedelta]:
     """Give the percentiles (nearest rank) of how long after its instant each was seen."""
     late = sorted(each.seen_at - each.scheduled_for for each in seen if each.scheduled_for is not None)

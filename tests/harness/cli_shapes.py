@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from celery_pgbeat.api import Backfill, BackfillPreview, Job, PeriodicTask
+from celery_pgbeat.api import Backfill, BackfillPreview, Job, PeriodicTask, Work
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 
 NUMBER = (int, float)
@@ -73,7 +73,7 @@ def _of_columns(row: type) -> dict[str, Any]:
         )
         plain = [getattr(kind, "__origin__", kind) for kind in options] or [list]
         kind = next((kind for kind in plain if kind is not type(None)), list)
-        one = [str] if field.name == "blackout" else kinds.get(kind, kind)
+        one = [str] if field.name in ("blackout", "target") else kinds.get(kind, kind)
         shape[field.name] = maybe(one) if type(None) in get_args(hint) else one
     return shape
 
@@ -124,6 +124,7 @@ SHAPES: dict[str, Any] = {
     "upcoming": [{"name": str, "next_run_at": instant, "planned_for": maybe(instant)}],
     "jobs": [JOB],
     "job": JOB,
+    "work": [{**_of_columns(Work), "args": maybe(list), "kwargs": maybe(dict)}],
     "overdue": [{"name": str, "due_at": instant, "late_by": NUMBER, "reason": str}],
     "add": {
         "done": str,
@@ -151,8 +152,8 @@ SHAPES: dict[str, Any] = {
     },
     "trigger": {"periodic_task": str, "job": uuid},
     "retry-job": {"job": uuid, "periodic_task": str, "arguments_of": str},
-    "groups": [{**_of_columns(GroupStatus), "state": str}],
-    "group": [{**_of_columns(GroupStatus), "state": str}],
+    "groups": [{**_of_columns(GroupStatus), "state": str, "rules": str}],
+    "group": [{**_of_columns(GroupStatus), "state": str, "rules": str}],
     "limit-group": GROUP,
     "pause-group": GROUP,
     "resume-group": GROUP,

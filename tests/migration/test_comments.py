@@ -14,27 +14,38 @@ from tests.harness.session import Session
 PUBLIC_FUNCTIONS = {
     "backfill",
     "cancel_backfill",
+    "cancel_job",
+    "define_group",
     "explain",
     "fail_job",
+    "finish",
+    "finish_group",
     "known_options",
     "limit_group",
     "make_days",
+    "my_work",
     "now",
     "pause",
     "pause_group",
+    "pick_up",
     "prune",
+    "release",
     "reserved_headers",
     "resume",
     "resume_group",
     "retry_job",
     "schedule",
     "trigger",
+    "trigger_many",
     "unschedule",
     "validate_schedule",
     "validate_timezone",
     "validate_windows",
 }
-INTERNAL_TABLES = {"active_job", "finished_job", "declaration", "declaration_in_force"}
+INTERNAL_TABLES = {
+    *("active_job", "finished_job", "open_work", "declaration", "declaration_in_force"),
+    *("group_failure", "group_turn"),
+}
 COMMENTS = """
     select 'schema' as kind, nspname::text as name, null as part_of, obj_description(oid, 'pg_namespace') as comment
     from pg_namespace where nspname = 'pgbeat'

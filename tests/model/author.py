@@ -31,6 +31,13 @@ DEFINITIONS: list[dict[str, Any]] = [
     {"schedule": "every 1m", "on_error": "ask"},
     {"schedule": "every 2m", "on_error": "ask", "overlap": "buffer_one", "on_lost": "rerun", "group_name": "g"},
     {"schedule": "every 5m", "on_error": "ask", "overlap": "cancel_other", "pause_after_failures": 1},
+    {"schedule": "every 1m", "group_name": "q"},
+    {"schedule": "every 2m", "group_name": "q", "overlap": "buffer_all", "on_lost": "rerun"},
+    {"schedule": "*/5 * * * *", "group_name": "q", "overlap": "allow", "jitter": "20 seconds"},
+    {"schedule": "every 2m", "group_name": "q", "overlap": "cancel_other", "on_error": "ask"},
+    {"schedule": "every 5m", "kind": "human", "task": None, "due_in": "10 minutes", "overlap": "buffer_one"},
+    {"schedule": "every 2m", "kind": "human", "task": None, "group_name": "g", "target": ["ann"], "overlap": "allow"},
+    {"schedule": "every 5m", "kind": "human", "task": None, "overlap": "cancel_other", "pause_after_failures": 1},
     {"schedule": None},
 ]
 EDITS: list[tuple[str, Any]] = [
@@ -65,7 +72,12 @@ class Author:
 
     def edit(self, name: str, column: str, value: Any) -> None:
         """Change one column."""
-        self._run(f"update pgbeat.periodic_task set {column} = %(value)s where name = %(name)s", name=name, value=value)
+        try:
+            self._run(
+                f"update pgbeat.periodic_task set {column} = %(value)s where name = %(name)s", name=name, value=value
+            )
+        except psycopg2.errors.InvalidParameterValue:
+            assert column == "queue", "only a task for people refuses this, as it has no message"
 
     def delete(self, name: str) -> None:
         """Remove a row."""
@@ -83,11 +95,27 @@ class Author:
         """Pause or resume all rows of a group."""
         self._run("update pgbeat.task_group set paused = %(paused)s where name = %(name)s", name=name, paused=paused)
 
+    def finish_queue(self, name: str) -> None:
+        """Have a group take no new jobs."""
+        self._run("select pgbeat.finish_group(%(name)s)", name=name)
+
+    def resume_queue(self, name: str, retry: bool) -> bool:
+        """Resume a group, with its failed jobs or without; return False if there are none, or none can run again."""
+        try:
+            self._run("select pgbeat.resume_group(%(name)s, %(retry)s)", name=name, retry=retry)
+        except (
+            psycopg2.errors.ObjectNotInPrerequisiteState,
+            psycopg2.errors.ObjectInUse,
+            psycopg2.errors.NoDataFound,
+        ):
+            return False
+        return True
+
     def trigger(self, name: str, force: bool) -> bool:
-        """Trigger a run; return False if a job that is not final prevents it."""
+        """Trigger a run; return False if a job that is not final prevents it, or its group is finished."""
         try:
             self._run("select pgbeat.trigger(%(name)s, %(force)s)", name=name, force=force)
-        except psycopg2.errors.ObjectInUse:
+        except (psycopg2.errors.ObjectInUse, psycopg2.errors.ObjectNotInPrerequisiteState):
             return False
         return True
 
@@ -95,10 +123,28 @@ class Author:
         """Decide about a job that has failed: it runs again, or it is given up."""
         self._run(f"select pgbeat.{'retry_job' if run_again else 'fail_job'}(%(job)s)", job=str(job))
 
+    def work(self, call: str, **values: Any) -> bool:
+        """Do something with a task for people; return False if it is refused."""
+        places = ", ".join(f"{name} => %({name})s" for name in values)
+        try:
+            self._run(f"select pgbeat.{call}({places})", **values)
+        except (
+            psycopg2.errors.ObjectInUse,
+            psycopg2.errors.ObjectNotInPrerequisiteState,
+            psycopg2.errors.InsufficientPrivilege,
+        ):
+            return False
+        return True
+
     def open(self, name: str, column: str, value: Any) -> None:
         """Change one column in a transaction that stays open."""
-        with self._other.cursor() as cursor:
-            cursor.execute(f"update pgbeat.periodic_task set {column} = %s where name = %s", (value, name))
+        try:
+            with self._other.cursor() as cursor:
+                cursor.execute(f"update pgbeat.periodic_task set {column} = %s where name = %s", (value, name))
+        except psycopg2.errors.InvalidParameterValue:
+            assert column == "queue", "only a task for people refuses this, as it has no message"
+            self._other.rollback()
+            return
         self.holds = name
 
     def let_go(self, keep: bool) -> None:

@@ -12,19 +12,24 @@ from celery_pgbeat.planning import PlanningRow
 from celery_pgbeat.planning.due_times import due_times_of
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.worker_queries import Start
-from tests.model.world import GROUP, LIMIT, RULES
+from tests.model.world import GROUP, LIMIT, QUEUE, RULES
 
 MICROSECOND = timedelta(microseconds=1)
 NEW = "new"  # the state of a job before it is there
 
 # From which state to which a job may go in each step. A job that waits may come to its turn whenever another ends.
-_TURN = {("buffered", "pending")}
+_TURN = {("buffered", "pending"), ("buffered", "created")}
 _GIVEN_UP = {(state, "lost") for state in ("sent", "running", "retrying")}
-_WITHDRAWN = {(state, "revoked") for state in ("pending", "sent", "retrying", "error")} | {("buffered", "skipped")}
+_WITHDRAWN = {(state, "revoked") for state in ("pending", "sent", "retrying", "error", "created")} | {
+    ("buffered", "skipped")
+}
 _ASKED = {("running", "revoked")}  # asked to end, and it did not succeed
 _ENDED = {"succeeded", "failed"}
 CHANGES: dict[str, set[tuple[str, str]]] = {
-    "submit": {(NEW, "pending"), (NEW, "buffered"), (NEW, "skipped")} | _GIVEN_UP | _WITHDRAWN | _TURN,
+    "submit": {(NEW, "pending"), (NEW, "created"), (NEW, "buffered"), (NEW, "skipped")}
+    | _GIVEN_UP
+    | _WITHDRAWN
+    | _TURN,
     "confirm": {("pending", "sent")},
     "recover": {("pending", "skipped")} | _TURN,
     "refuse": {("pending", "lost")} | _TURN,
@@ -40,7 +45,12 @@ CHANGES: dict[str, set[tuple[str, str]]] = {
     "give_up_start": {("running", "lost")} | _TURN,
     "expire": {(state, "expired") for state in ("pending", "sent", "retrying")} | _TURN,
     "grant_slots": _TURN,
-    "trigger": {(NEW, "pending"), (NEW, "buffered")},
+    "trigger": {(NEW, "pending"), (NEW, "created"), (NEW, "buffered")},
+    "resume_queue": {(NEW, "buffered")},
+    "pick_up": {("created", "running")},
+    "release": {("running", "created")},
+    "finish_work": {("running", end) for end in _ENDED} | _TURN,
+    "cancel_job": {(state, "revoked") for state in ("created", "running", "buffered", "pending")} | _TURN,
 }
 # Who moves a next run: the submit of that very occurrence, planning a changed row, and people.
 MOVERS = {"submit", "plan", "author", "resume_due"}
@@ -63,6 +73,10 @@ class Job:
     last: datetime
     count: int
     origin: str
+    group_name: str | None
+    waits_for: str | None
+    human: bool  # a task for people
+    owner: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +103,7 @@ class Task:
     overlap: str
     unplanned: bool
     problem: str | None
+    group_name: str | None
 
     def is_due(self, now: datetime) -> bool:
         """Return whether its next run has come, marked or not."""
@@ -98,8 +113,9 @@ class Task:
 _JOBS = """
 select id, periodic_task as name, state, false as final, started_at is not null as started, run, attempt, token,
     scheduled_for as first, scheduled_for as last, 1 as count, origin, exclusive, marked_by is not null as marked,
-    busy_until, group_name, slot, check_at,
+    kind = 'human' as human, owner, busy_until, group_name, waits_for, slot, check_at,
     case
+        when kind = 'human' then check_at = 'infinity' and busy_until = 'infinity'  -- only people deal with it
         when state = 'buffered' then true
         when state = 'error' then check_at = 'infinity'  -- only a person deals with it
         when state <> 'pending' then check_at > '-infinity' and check_at <= busy_until
@@ -109,15 +125,24 @@ select id, periodic_task as name, state, false as final, started_at is not null 
 from pgbeat.active_job
 union all
 select id, periodic_task, state, true, started_at is not null, run, attempt, null, scheduled_for,
-    coalesce(last_scheduled_for, scheduled_for), occurrences, origin, null, null, null, null, null, null, true
+    coalesce(last_scheduled_for, scheduled_for), occurrences, origin, null, null, false, owner, null, null, null,
+    null, null, true
 from pgbeat.finished_job
 order by name, first, state
+"""
+# What may be picked up, as the table of it says, and as the jobs say.
+_WORK = """
+select array(select job || ' ' || target from pgbeat.open_work order by 1) as listed,
+    array(
+        select id || ' ' || name from pgbeat.active_job cross join unnest(coalesce(target, array[''])) as name
+        where state = 'created' order by 1) as there
 """
 _TASKS = """
 select name, created_at, coalesce(decided_anew_at, created_at) as began_at, planned_from, revision, marked_by,
     marked_at, next_run_at, planned_for, last_run_at, run_count, max_runs, enabled and not group_paused as enabled,
     overlap,
-    enabled and not group_paused and planned_revision <> revision as unplanned, problem
+    enabled and not group_paused and planned_revision <> revision as unplanned, problem,
+    group_name
 from pgbeat.periodic_task
 order by name
 """
@@ -129,6 +154,7 @@ where state.pause_due and state.failures_from = task.failures_from
     and state.failures_in_row >= task.pause_after_failures
 """
 
+_QUEUE = "select paused from pgbeat.task_group where name = %(name)s"
 _DEFINITION = """
 select name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at, max_runs,
     run_count, jitter, blackout, blackout_action, revision, planned_from, next_run_at, planned_for,
@@ -154,16 +180,21 @@ class Ledger:
         self._decided: dict[Incarnation, list[Job]] = defaultdict(list)
         self._stretches: dict[Stretch, list[Job]] = defaultdict(list)
         self._set_by_hand: set[Stretch] = set()
+        self._queue_has_failed = False  # since a person resumed it last
+        self._queue_is_paused = False
         self._rows_set_by_hand: set[tuple[str, datetime]] = set()  # a name and when its row was made
 
-    def look(self, step: str, but: Collection[str] = ()) -> None:
+    def look(self, step: str, now: datetime, but: Collection[str] = ()) -> None:
         """Look at everything, and judge what the step has changed; the rows named by `but` it may not have touched."""
         jobs, tasks = self._read_jobs(), self._read_tasks()
         self._judge_jobs(step, jobs)
+        self._judge_queue(step, now, jobs)
         self._judge_tasks(step, tasks, but)
         self._note(jobs)
         self.jobs, self.tasks = jobs, tasks
         self.pauses_due = {row.name for row in self._database.execute(_PAUSES_DUE)}
+        (queue,) = self._database.execute(_QUEUE, {"name": QUEUE})
+        self._queue_is_paused = queue.paused
 
     def has(self, *states: str) -> bool:
         """Tell whether a job that is not final is in one of these states."""
@@ -193,10 +224,14 @@ class Ledger:
     def _read_jobs(self) -> dict[uuid.UUID, Job]:
         rows = self._database.execute(_JOBS)
         assert len({row.id for row in rows}) == len(rows), "a job is in two places"
+        (work,) = self._database.execute(_WORK)
+        assert work.there == work.listed, "what may be picked up is not what is listed"
         exclusive = Counter(row.name for row in rows if row.exclusive)
         assert not [name for name, count in exclusive.items() if count > 1], f"two jobs at a time: {rows}"
         inside = [row for row in rows if not row.final and row.group_name == GROUP and row.state != "buffered"]
         assert len(inside) <= LIMIT, f"more than the group has places: {inside}"
+        queue = [row for row in rows if not row.final and row.group_name == QUEUE and row.state != "buffered"]
+        assert len(queue) <= 1, f"two jobs of an ordered group at a time: {queue}"
         for row in rows:
             assert row.final or (row.group_name is not None and row.state != "buffered") == (row.slot is not None), row
             assert row.final or row.state == "pending" or not row.marked, f"a mark on what is not to be sent: {row}"
@@ -207,8 +242,7 @@ class Ledger:
                 **{
                     name: value
                     for name, value in row._mapping.items()
-                    if name
-                    not in ("exclusive", "marked", "busy_until", "group_name", "slot", "check_at", "found_in_time")
+                    if name not in ("exclusive", "marked", "busy_until", "slot", "check_at", "found_in_time")
                 }
             )
             for row in rows
@@ -225,11 +259,12 @@ class Ledger:
             before = self.jobs.get(job.id)
             change = (NEW if before is None else before.state, job.state)
             if before is not None and change[0] == change[1] and before.final == job.final:
+                assert before.owner == job.owner, f"{step}: two owners: {before} is now {job}"
                 continue
             sent = change[1] == "pending" and step == "submit"
             assert not (sent and job.name in self.pauses_due), f"sent though its pause is due: {job}"
             assert change in allowed, f"{step}: {change[0]} → {change[1]}: {before} is now {job}"
-            if change == ("buffered", "pending"):
+            if change in _TURN:
                 self._judge_turn(step, job, jobs)
             if before is not None and before.final:
                 assert change == ("lost", "running"), f"{step}: a final state is left: {before} is now {job}"
@@ -244,6 +279,36 @@ class Ledger:
         ]
         may = not under_way or (task is not None and task.overlap == "allow")
         assert may, f"{step}: released beside {under_way}: {job}"
+
+    def _judge_queue(self, step: str, now: datetime, jobs: Mapping[uuid.UUID, Job]) -> None:
+        """Check that a turn in the ordered group was the first one's, and that none was given after a failure."""
+        for job in jobs.values():
+            before = self.jobs.get(job.id)
+            if before is None or before.group_name != QUEUE:
+                continue
+            if (before.state, job.state) == ("buffered", "pending"):
+                first = [
+                    other
+                    for other in self.jobs.values()
+                    if other.group_name == QUEUE and other.waits_for == "slot" and other.first < job.first
+                ]
+                assert not first, f"{step}: {job} passes {first}"
+                due = [
+                    task
+                    for task in self.tasks.values()
+                    if task.group_name == QUEUE
+                    and task.is_due(now)
+                    and (task.planned_for or task.next_run_at or now) < job.first
+                ]
+                assert not due, f"{step}: {job} passes what is due: {due}"
+                assert not self._queue_has_failed, f"{step}: a turn after a failure: {job}"
+                assert not self._queue_is_paused, f"{step}: a turn in a paused group: {job}"
+            if job.final and not before.final and job.state in ("failed", "lost") and before.state != "error":
+                self._queue_has_failed = True
+
+    def queue_is_resumed(self) -> None:
+        """Note that a person has resumed the ordered group."""
+        self._queue_has_failed = False
 
     def _judge_tasks(self, step: str, tasks: Mapping[str, Task], but: Collection[str]) -> None:
         for task in tasks.values():

@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from celery_pgbeat.postgres.worker_queries import MessageCopy, Start
 from celery_pgbeat.worker.start.guard import StartResult
 from tests.model.author import DEFINITIONS, EDITS, Author
-from tests.model.ledger import Ledger
-from tests.model.world import BATCH, DEAD_AFTER, GROUP, LEASE, MOMENT, Beat, Marked, World
+from tests.model.ledger import Job, Ledger
+from tests.model.world import BATCH, DEAD_AFTER, GROUP, LEASE, MOMENT, QUEUE, Beat, Marked, World
 
 NAMES = ["a", "b", "c"]
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
@@ -31,6 +31,10 @@ beats = st.integers(0, 2)
 places = st.integers(0, 99)  # taken modulo what there is
 mostly = st.sampled_from([True, True, True, False])
 rarely = st.sampled_from([False, False, False, True])
+
+
+def _by_id(job: Job) -> str:
+    return str(job.id)
 
 
 class Model(RuleBasedStateMachine):
@@ -46,7 +50,7 @@ class Model(RuleBasedStateMachine):
         self.late: deque[tuple[str, Start, Callable[[], bool]]] = deque()  # reports that are still on their way
 
     def look(self, step: str, but: Collection[str] = ()) -> None:
-        self.ledger.look(step, but)
+        self.ledger.look(step, self.world.now, but)
         self.world.pass_by(MOMENT)
 
     # Time.
@@ -61,10 +65,10 @@ class Model(RuleBasedStateMachine):
 
     # The author.
 
-    @initialize(first=st.sampled_from(DEFINITIONS[:-1]), second=st.sampled_from(DEFINITIONS))
-    def begin(self, first: dict[str, Any], second: dict[str, Any]) -> None:
-        self.author.insert(NAMES[0], first)
-        self.author.insert(NAMES[1], second)
+    @initialize(first=st.sampled_from(DEFINITIONS[:-1]), second=st.sampled_from(DEFINITIONS), in_the_queue=rarely)
+    def begin(self, first: dict[str, Any], second: dict[str, Any], in_the_queue: bool) -> None:
+        for name, definition in zip(NAMES, (first, second), strict=False):
+            self.author.insert(name, {**definition, "group_name": QUEUE} if in_the_queue else definition)
         self.look("author")
         self._plan_what_is_new(self.world.beats[0])
 
@@ -111,12 +115,81 @@ class Model(RuleBasedStateMachine):
         self.author.pause_group(GROUP, paused)
         self.look("author")
 
+    @precondition(lambda self: self.author.holds is None)
+    @rule(what=st.sampled_from(["pause", "finish", "resume", "resume", "retry"]))
+    def somebody_handles_the_queue(self, what: str) -> None:
+        if what == "pause":
+            self.author.pause_group(QUEUE, True)
+        elif what == "finish":
+            self.author.finish_queue(QUEUE)
+        elif self.author.resume_queue(QUEUE, retry=what == "retry"):
+            self.ledger.queue_is_resumed()
+        self.look("resume_queue" if what == "retry" else "author")
+
     @precondition(lambda self: self.ledger.has("error"))
     @rule(place=places, run_again=st.booleans())
     def somebody_decides(self, place: int, run_again: bool) -> None:
         waiting = sorted(job.id for job in self.ledger.jobs.values() if job.state == "error")
         self.author.decide(waiting[place % len(waiting)], run_again)
         self.look("decide")
+
+    # People.
+
+    def _open_work(self, place: int) -> Job | None:
+        """Return a job for people that is not over."""
+        open_jobs = sorted((job for job in self.ledger.jobs.values() if job.human and not job.final), key=_by_id)
+        return open_jobs[place % len(open_jobs)] if open_jobs else None
+
+    @precondition(lambda self: self._open_work(0))
+    @rule(place=places, owner=st.sampled_from(["ann", "bob"]), again=st.booleans())
+    def somebody_picks_up(self, place: int, owner: str, again: bool) -> None:
+        """Pick a job up that is open, or that somebody may have: then the second one is refused."""
+        job = self._some_work(place)
+        for one in (owner, "ann") if again else (owner,):
+            may = job.state == "created" or (job.state == "running" and job.owner == one)
+            took = self.author.work("pick_up", id=str(job.id), owner=one)
+            assert may or not took, f"{one} has taken {job}"
+            self.look("pick_up")
+            job = self.ledger.jobs[job.id]
+            assert not took or job.owner == one, f"{one} has taken {job}"
+
+    @precondition(lambda self: self._open_work(0))
+    @rule(place=places, owner=st.sampled_from(["ann", "bob", None]))
+    def somebody_releases(self, place: int, owner: str | None) -> None:
+        job = self._some_work(place)
+        done = self.author.work("release", id=str(job.id), owner=owner)
+        assert done == (job.state == "running" and owner in (None, job.owner)), f"{owner} has released {job}: {done}"
+        self.look("release")
+
+    @precondition(lambda self: self._open_work(0))
+    @rule(place=places, owner=st.sampled_from(["ann", "bob", None]), outcome=st.sampled_from(["succeeded", "failed"]))
+    def somebody_finishes(self, place: int, owner: str | None, outcome: str) -> None:
+        job = self._some_work(place)
+        done = self.author.work("finish", id=str(job.id), outcome=outcome, owner=owner)
+        assert done == (job.state == "running" and owner in (None, job.owner)), f"{owner} has finished {job}: {done}"
+        self.look("finish_work")
+
+    @rule(place=places)
+    def somebody_cancels(self, place: int) -> None:
+        """Cancel a job that is not over, for people or for a worker; one that may have been sent is refused."""
+        jobs = sorted((job for job in self.ledger.jobs.values() if not job.final), key=_by_id)
+        if jobs:
+            job = jobs[place % len(jobs)]
+            done = self.author.work("cancel_job", id=str(job.id))
+            assert done or not job.human, f"not cancelled: {job}"
+            self.look("cancel_job")
+
+    @precondition(lambda self: self._open_work(0))
+    @rule(place=places, attempt=st.integers(0, 2))
+    def a_forged_message_names_a_job_for_people(self, place: int, attempt: int) -> None:
+        job = self._some_work(place)
+        self.world.queue.append(MessageCopy(job.id, job.run, attempt))
+        assert not self._start(self.world.receive(len(self.world.queue) - 1))
+
+    def _some_work(self, place: int) -> Job:
+        job = self._open_work(place)
+        assert job is not None
+        return job
 
     # Beats.
 
@@ -227,6 +300,23 @@ class Model(RuleBasedStateMachine):
             )
         }
 
+    @rule(number=beats)
+    def a_turn_in_the_queue_fails(self, number: int) -> None:
+        """Give the first job of the ordered group its turn, let it fail, and let another beat give the next turn."""
+        beat, other = self.world.beats[number], self.world.beats[number - 1]
+        self._tick(beat, BATCH, "confirm")
+        beat.store.grant_slots(BATCH)
+        self.look("grant_slots")
+        self.world.recover(beat)
+        self.look("recover")
+        self.world.publish(beat)
+        for copy in [copy for copy in self.world.queue if self.ledger.jobs[copy.job].group_name == QUEUE]:
+            start = self.world.receive(self.world.queue.index(copy))
+            if self._start(start):
+                self._fail(start, "its process dies")
+        other.store.grant_slots(BATCH)
+        self.look("grant_slots")
+
     @precondition(lambda self: self._with("unsent"))
     @rule(place=places, outcome=st.sampled_from(["well", "well", "well", "stalled", "unheard", "refused"]))
     def publish(self, place: int, outcome: str) -> None:
@@ -288,6 +378,11 @@ class Model(RuleBasedStateMachine):
     @rule(number=beats)
     def pause_what_fails(self, number: int) -> None:
         self.world.beats[number].store.pause_failing(BATCH)
+        self.look("pause_failing")
+
+    @rule(number=beats)
+    def pause_a_group_that_has_failed(self, number: int) -> None:
+        self.world.beats[number].store.pause_failed_groups()
         self.look("pause_failing")
 
     @precondition(lambda self: self._with("marked", "unsent", "sent"))
@@ -460,6 +555,10 @@ class Model(RuleBasedStateMachine):
         for _ in range(HOURS_TO_REST):
             while self.ledger.has("error"):
                 self.somebody_decides(place=0, run_again=False)
+            self.somebody_handles_the_queue("resume")
+            while (job := self._open_work(0)) is not None:
+                self.author.work("cancel_job", id=str(job.id))
+                self.look("cancel_job")
             if not self._active():
                 break
             self.world.pass_by(HOUR)
@@ -471,6 +570,7 @@ class Model(RuleBasedStateMachine):
     def _turn(self, beat: Beat) -> bool:
         """Run one turn of a beat, and let a worker run its jobs; return whether there is anything left to do."""
         beat.store.pause_failing(BATCH)
+        beat.store.pause_failed_groups()
         self.look("pause_failing")
         beat.store.resume_due()
         self.look("resume_due")

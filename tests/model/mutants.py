@@ -78,11 +78,45 @@ MUTANTS = {
     "a heartbeat does not bring the look forward": Mutant(
         ("heartbeat",), "check_at = least(nullif(job.check_at, '-infinity'),", "check_at = greatest(job.check_at,"
     ),
+    "a pick-up does not look at the state": Mutant(
+        ("pick_up",), "job.id = pick_up.id and job.state = 'created'", "job.id = pick_up.id"
+    ),
+    "a release does not look at the owner": Mutant(
+        ("release",), "and (release.owner is null or job.owner = release.owner)", ""
+    ),
+    "a job is finished that nobody has": Mutant(("finish",), "and job.kind = 'human' and job.state = 'running'", ""),
+    "a message starts a job for people": Mutant(("start",), "and kind = 'task'", ""),
+    "what may be picked up stays so when it is taken": Mutant(
+        ("work_changed",), "if tg_op <> 'INSERT' and old.state = 'created'", "if tg_op = 'DELETE'"
+    ),
     "a release does not look at what is under way": Mutant(
         ("release_of",), "where not exists (", "where true or not exists ("
     ),
+    "an ordered group does not look at what is due": Mutant(
+        ("why_held",), 'other := "pgbeat".due_in_group(known.name, first);', "other := null;"
+    ),
+    "an ordered group gives the turn to any job": Mutant(
+        ("next_in",),
+        "order by waiting.scheduled_for, waiting.origin <> 'manual', waiting.created_at, waiting.periodic_task, "
+        "waiting.id",
+        "order by waiting.id",
+    ),
+    "an ordered group has any number of turns": Mutant(
+        ("most_active",), "case when known.ordered then 1 else known.max_active end", "known.max_active"
+    ),
+    "a failure stops its group only when a beat has paused it": Mutant(
+        ("why_stopped",), "where failure.group_name = known.name", "where false"
+    ),
+    "an ordered group that is paused goes on": Mutant(("why_stopped",), "when known.paused then", "when false then"),
+    "the failure of a job is not noted": Mutant(
+        ("active_job_gone",), "final.state in ('failed', 'lost')", "final.state in ('expired')"
+    ),
 }
-FUNCTIONS = {"ask", "release_of", "start", "mark", "confirm", "submit_free"}
+FUNCTIONS = {
+    *("ask", "release_of", "start", "mark", "confirm", "submit_free"),
+    *("finish", "pick_up", "release", "work_changed"),
+    *("why_held", "why_stopped", "next_in", "most_active", "active_job_gone"),
+}
 
 
 def mutate(mutant: Mutant, database: Database) -> Callable[[str, str], str]:

@@ -46,7 +46,7 @@ def test_p1_p5_no_order_of_steps_and_faults_breaks_the_protocol(migrated_databas
 def test_after_the_clock_was_set_back_a_person_may_have_occurrences_decided_anew(migrated_database: str) -> None:
     state = on(migrated_database)()
     minutely = {"schedule": "every 1m"}
-    state.begin(first=minutely, second=minutely)
+    state.begin(first=minutely, second=minutely, in_the_queue=False)
     state.a_beat_ticks(batch=1, number=0)
     state.time_passes(seconds=-3)
     state.somebody_writes(name="a", what="resume", edit=("args", "[1]"), definition=minutely, seconds=0, force=False)
@@ -65,3 +65,41 @@ def test_the_model_notices_that(migrated_database: str, monkeypatch: pytest.Monk
 
     with pytest.raises((AssertionError, DBAPIError)):
         run_state_machine_as_test(on(migrated_database), settings=found_out)
+
+
+PEOPLE = (
+    "a pick-up does not look at the state",
+    "a release does not look at the owner",
+    "a job is finished that nobody has",
+    "a message starts a job for people",
+    "what may be picked up stays so when it is taken",
+)
+
+
+@pytest.mark.parametrize("mutant", [None, *PEOPLE])
+def test_a_few_steps_of_people_show_that(
+    migrated_database: str, monkeypatch: pytest.MonkeyPatch, mutant: str | None
+) -> None:
+    if mutant is not None:
+        with closing(Database(migrated_database)) as database:
+            monkeypatch.setattr(database_module, "statement", mutate(MUTANTS[mutant], database))
+    state = on(migrated_database)()
+    people = {"schedule": "every 5m", "kind": "human", "task": None}
+
+    def steps() -> None:
+        state.begin(first=people, second=people, in_the_queue=False)
+        state.a_beat_ticks(batch=5, number=0)
+        state.somebody_finishes(place=0, owner=None, outcome="failed")
+        state.somebody_picks_up(place=0, owner="bob", again=True)
+        state.a_forged_message_names_a_job_for_people(place=0, attempt=1)
+        state.somebody_releases(place=0, owner="ann")
+        state.somebody_finishes(place=0, owner="ann", outcome="failed")
+        state.somebody_releases(place=0, owner=None)
+        state.a_forged_message_names_a_job_for_people(place=0, attempt=0)
+        state.teardown()
+
+    if mutant is None:
+        steps()
+    else:
+        with pytest.raises((AssertionError, DBAPIError)):
+            steps()

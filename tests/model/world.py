@@ -27,10 +27,11 @@ RULES = Rules(
 )
 BATCH = 10
 GROUP, LIMIT = "g", 1  # the most jobs of the group that may be under way
+QUEUE = "q"  # a group whose jobs run in order, and that a failure pauses
 
 _EMPTY = (
-    "truncate pgbeat.periodic_task, pgbeat.active_job, pgbeat.finished_job, pgbeat.node, pgbeat.periodic_task_state, "
-    "pgbeat.task_group"
+    "truncate pgbeat.periodic_task, pgbeat.active_job, pgbeat.open_work, pgbeat.finished_job, pgbeat.node, "
+    "pgbeat.periodic_task_state, pgbeat.task_group, pgbeat.group_failure, pgbeat.group_turn"
 )
 # One partition is enough here, and sixteen take their time in every statement about what is final.
 _DROP_DAYS = """
@@ -95,6 +96,9 @@ class World:
         self.database.execute(_DROP_DAYS)
         self.database.execute(_EMPTY)
         self.database.execute("select pgbeat.limit_group(%(name)s, %(limit)s)", {"name": GROUP, "limit": LIMIT})
+        self.database.execute(
+            "select pgbeat.define_group(%(name)s, ordered => true, pause_on_failure => true)", {"name": QUEUE}
+        )
         self._show()
         self.beats = [self.new_beat() for _ in range(beats)]
         self.queue: list[MessageCopy] = []

@@ -9,6 +9,7 @@ from typing import Any
 from tests.pairs.stage import State
 
 KEYS = {
+    "open_work": "job",
     "active_job": "id",
     "finished_job": "id",
     "periodic_task": "name",

@@ -1,35 +1,52 @@
 -- Run once in each database of the pairwise check: keep a situation, put it back, and read what has become of it.
 create schema stage;
 create table stage.active_job as table pgbeat.active_job with no data;
+create table stage.open_work as table pgbeat.open_work with no data;
 create table stage.finished_job as table pgbeat.finished_job with no data;
 create table stage.periodic_task as table pgbeat.periodic_task with no data;
 create table stage.periodic_task_state as table pgbeat.periodic_task_state with no data;
 create table stage.task_group as table pgbeat.task_group with no data;
+alter table stage.task_group drop column limited;  -- generated
+create table stage.group_failure as table pgbeat.group_failure with no data;
+create table stage.group_turn as table pgbeat.group_turn with no data;
 create table stage.backfill as table pgbeat.backfill with no data;
 
 create function stage.keep() returns void language sql as $$
     delete from stage.active_job; insert into stage.active_job table pgbeat.active_job;
+    delete from stage.open_work; insert into stage.open_work table pgbeat.open_work;
     delete from stage.finished_job; insert into stage.finished_job table pgbeat.finished_job;
     delete from stage.periodic_task; insert into stage.periodic_task table pgbeat.periodic_task;
     delete from stage.periodic_task_state; insert into stage.periodic_task_state table pgbeat.periodic_task_state;
-    delete from stage.task_group; insert into stage.task_group table pgbeat.task_group;
+    delete from stage.task_group; insert into stage.task_group select
+        name, max_active, paused, pause_reason, ordered, state, waits_for, pause_on_failure, rate_limit, rate_interval,
+        next_turn_at, last_served
+        from pgbeat.task_group;
+    delete from stage.group_failure; insert into stage.group_failure table pgbeat.group_failure;
+    delete from stage.group_turn; insert into stage.group_turn table pgbeat.group_turn;
     delete from stage.backfill; insert into stage.backfill table pgbeat.backfill;
 $$;
 
 create function stage.empty() returns void language sql set session_replication_role = replica as $$
     delete from pgbeat.active_job; delete from pgbeat.finished_job; delete from pgbeat.periodic_task;
     delete from pgbeat.periodic_task_state; delete from pgbeat.task_group; delete from pgbeat.backfill;
-    delete from pgbeat.node;
+    delete from pgbeat.open_work; delete from pgbeat.node; delete from pgbeat.group_failure;
+    delete from pgbeat.group_turn;
 $$;
 
 -- Without the triggers: the rows are put back as they were.
 create function stage.restore() returns void language plpgsql set session_replication_role = replica as $$
 begin
     delete from pgbeat.active_job; insert into pgbeat.active_job table stage.active_job;
+    delete from pgbeat.open_work; insert into pgbeat.open_work table stage.open_work;
     delete from pgbeat.finished_job; insert into pgbeat.finished_job table stage.finished_job;
     delete from pgbeat.periodic_task; insert into pgbeat.periodic_task table stage.periodic_task;
     delete from pgbeat.periodic_task_state; insert into pgbeat.periodic_task_state table stage.periodic_task_state;
-    delete from pgbeat.task_group; insert into pgbeat.task_group table stage.task_group;
+    delete from pgbeat.task_group; insert into pgbeat.task_group (
+        name, max_active, paused, pause_reason, ordered, state, waits_for, pause_on_failure, rate_limit, rate_interval,
+        next_turn_at, last_served)
+        table stage.task_group;
+    delete from pgbeat.group_failure; insert into pgbeat.group_failure table stage.group_failure;
+    delete from pgbeat.group_turn; insert into pgbeat.group_turn table stage.group_turn;
     delete from pgbeat.backfill; insert into pgbeat.backfill table stage.backfill;
 end
 $$;
@@ -54,6 +71,8 @@ begin
                 || jsonb_build_object('restart_data', job.restart_data is not null)
             from pgbeat.finished_job as job
             union all
+            select 'open_work', to_jsonb(work) from pgbeat.open_work as work
+            union all
             select 'periodic_task', to_jsonb(stored) - '{revision,planned_revision,mark_lease,updated_at,schedule_set_at,
                     failures_from,pickup_deadline,windows_revision,timezone}'::text[]
                 || jsonb_build_object('planned', stored.revision = stored.planned_revision)
@@ -62,6 +81,11 @@ begin
             select 'periodic_task_state', to_jsonb(counted) - 'failures_from' from pgbeat.periodic_task_state as counted
             union all
             select 'task_group', to_jsonb(known) from pgbeat.task_group as known
+            union all
+            select 'group_failure', to_jsonb(failure) - 'failed_at' from pgbeat.group_failure as failure
+            union all
+            select 'a job may have its turn and no beat looks', to_jsonb(name) from pgbeat.groups_with_room() as name
+            where not exists (select from pgbeat.group_turn as known where known.group_name = name)
             union all
             select 'backfill', to_jsonb(filling) - '{mark_lease,created_at}'::text[] from pgbeat.backfill as filling
         ) as lines);

@@ -60,6 +60,7 @@ class Memory:
     steps: list[UUID] = field(default_factory=list)  # the ids of the step's jobs
     jobs: list[Job] = field(default_factory=list)
     problems: list[tuple[Due, str]] = field(default_factory=list)
+    is_for_people: bool = False
     is_silent: bool = False  # whether a job has been silent for too long, so that somebody judges it
 
 
@@ -97,6 +98,7 @@ def set_up(stage: Stage, setting: Setting) -> Memory:
             )
         _remember(memory, BeatQueries(stage.database, A, LEASE), mark=setting.mark)
         memory.jobs = _jobs(stage)
+        memory.is_for_people = setting.row is not None and setting.row.get("kind") == "human"
         memory.is_silent = situation.session.value(
             "select exists (select from pgbeat.active_job where busy_until < pgbeat.now())"
         )
@@ -106,10 +108,11 @@ def set_up(stage: Stage, setting: Setting) -> Memory:
 def _groups(situation: Situation, setting: Setting) -> None:
     for group in setting.groups:
         situation.session.rows(
-            "insert into pgbeat.task_group (name, max_active, paused) values (%s, %s, %s)",
+            "insert into pgbeat.task_group (name, max_active, paused, pause_on_failure) values (%s, %s, %s, %s)",
             group["name"],
             group.get("max_active"),
             group.get("paused", False),
+            group.get("pause_on_failure", False),
         )
 
 

@@ -97,6 +97,12 @@ JOBS: dict[str, Columns] = {
     | _SILENT
     | {"state": "retrying", "started_at": ago(minutes=50), "attempt": 1, "worker": WORKER},
 }
+# Jobs for people, of rows for people alone; a trigger writes the rest.
+_FOR_PEOPLE: Columns = {"kind": "human", "task": None, "since": ago(hours=1)}
+PEOPLES_JOBS: dict[str, Columns] = {
+    "open": _FOR_PEOPLE | {"state": "created"},
+    "taken": _FOR_PEOPLE | {"state": "running", "owner": "ann", "worker": None},
+}
 _WAITING: Columns = {"id": str(OTHER_JOB), "state": "buffered", "busy_until": "infinity", "check_at": "infinity"}
 WAITS: Columns = _WAITING | {"since": ago(minutes=30), "mark_lease": LEASE}
 _LOST: Columns = {
@@ -124,7 +130,7 @@ def lost(exclusive: bool, **more: Any) -> Columns:
 
 def job(kind: str, **more: Any) -> Columns:
     """Return a job that stands so, of the tick an hour ago."""
-    return {**_AT_LAST_TICK, **JOBS[kind], **more}
+    return {**_AT_LAST_TICK, **{**JOBS, **PEOPLES_JOBS}[kind], **more}
 
 
 def _matrix() -> dict[str, Setting]:
@@ -178,12 +184,13 @@ def _rest() -> dict[str, Setting]:
     found["due, in a window"] = Setting(
         {**ON_TIME, "blackout": ["55 11 * * * PT20M"], "planned_for": NOON}, [job("running")]
     )
-    found |= _groups() | _special()
+    found |= _groups() | _special() | _people()
     return found
 
 
 def _groups() -> dict[str, Setting]:
     limited = [{"name": "g", "max_active": 1}]
+    queue = [{"name": "g", "max_active": 1, "pause_on_failure": True}]
     other = {"name": "other", "group_name": "g", **LATER}
     holder = job("running", id=str(OTHER_JOB), periodic_task="other", group_name="g", slot=1)
     waiting = job("running") | WAITS | {"id": str(JOB), "waits_for": "slot", "group_name": "g", "exclusive": True}
@@ -194,6 +201,10 @@ def _groups() -> dict[str, Setting]:
         "group, its place is taken": Setting(member, [holder], others=[other], groups=limited),
         "group, a job waits for the place": Setting(
             LATER | {"group_name": "g"}, [holder, waiting], others=[other], groups=limited
+        ),
+        "group that a failure pauses, has the place": Setting(member, [mine], others=[other], groups=queue),
+        "group that a failure pauses, its place is taken": Setting(
+            LATER | {"group_name": "g"}, [holder, waiting], others=[other], groups=queue
         ),
         "group, a job waits and there is room": Setting(member, [waiting], others=[other], groups=limited),
         "group, has the place": Setting(member, [mine], others=[other], groups=limited),
@@ -206,6 +217,19 @@ def _groups() -> dict[str, Setting]:
         "group, is astray": Setting(
             {**ON_TIME, "group_name": "g"}, groups=[{"name": "g", "paused": True}], astray=True
         ),
+    }
+
+
+def _people() -> dict[str, Setting]:
+    row: Columns = {**ON_TIME, "kind": "human", "task": None}
+    waits = WAITS | {"kind": "human", "task": None}
+    return {
+        "people, none": Setting(row),
+        **{
+            f"people, {overlap}, {kind}": Setting({**row, "overlap": overlap}, [job(kind)])
+            for overlap, kind in product(("skip", "cancel_other"), ("open", "taken"))
+        },
+        "people, buffer_all, taken and one waits": Setting({**row, "overlap": "buffer_all"}, [job("taken"), waits]),
     }
 
 

@@ -20,7 +20,13 @@ BATCH = 10
 
 def statements_of(texts: Texts, memory: Memory) -> list[Statement]:
     """Return all that may be said."""
-    return [*_of_ticks(texts, memory), *_of_upkeep(texts, memory), *_of_workers(texts, memory), *_of_authors(texts)]
+    return [
+        *_of_ticks(texts, memory),
+        *_of_upkeep(texts, memory),
+        *_of_workers(texts, memory),
+        *_of_authors(texts),
+        *_of_people(texts, memory),
+    ]
 
 
 def _of_ticks(texts: Texts, memory: Memory) -> Iterator[Statement]:
@@ -87,6 +93,8 @@ def _of_upkeep(texts: Texts, memory: Memory) -> Iterator[Statement]:
         "sync_group_pauses": lambda store: store.sync_group_pauses(),
         "resume_due": lambda store: store.resume_due(),
         "pause_failing": lambda store: store.pause_failing(BATCH),
+        "pause_failed_groups": lambda store: store.pause_failed_groups(),
+        "recheck_groups": lambda store: store.recheck_groups(),
     }
     if memory.is_silent:
         calls["judge, not sending again"] = lambda store: store.judge(BATCH, False)
@@ -98,7 +106,9 @@ def _of_upkeep(texts: Texts, memory: Memory) -> Iterator[Statement]:
 
 
 def _of_workers(texts: Texts, memory: Memory) -> Iterator[Statement]:
-    for job in memory.jobs:
+    # What a message of a job for people would say is forged: no worker knows its token.
+    jobs = [job._replace(token=TOKEN) for job in memory.jobs] if memory.is_for_people else memory.jobs
+    for job in jobs:
         if job.state == "buffered":
             continue
         yield from _of_starts(texts, job)
@@ -183,7 +193,20 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
         ),
         "limit_group": ("limit_group", {"name": "g", "max_active": 1}),
         "pause_group": ("pause_group", {"name": "g", "reason": None}),
-        "resume_group": ("resume_group", {"name": "g"}),
+        "resume_group": ("resume_group", {"name": "g", "retry": False}),
+        "resume_group, retry": ("resume_group", {"name": "g", "retry": True}),
+        "finish_group": ("finish_group", {"name": "g"}),
+        "define_group": (
+            "define_group",
+            {
+                "name": "g",
+                "max_active": None,
+                "ordered": False,
+                "waits_for": None,
+                "pause_on_failure": True,
+                "rate_limit": None,
+            },
+        ),
         "remove_group": ("remove_group", {"name": "g"}),
         "backfill": (
             "backfill",
@@ -194,5 +217,23 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
     held = texts.of_file("lock_rows", names=[NAME])
     many = texts.of_file("trigger_many", names=[NAME], force=False)
     yield Statement("trigger_many", f"{held}; {many}", answered=True, by_author=True)
+    jobs = f'[{{"name": "{NAME}", "args": [1]}}]'
+    for verb, force in (("trigger_jobs", False), ("trigger_jobs, force", True)):
+        yield Statement(verb, texts.of_file("trigger_jobs", jobs=jobs, force=force), answered=True, by_author=True)
     for verb, (name, parameters) in files.items():
         yield Statement(verb, texts.of_file(name, **parameters), answered=True, by_author=True)
+
+
+def _of_people(texts: Texts, memory: Memory) -> Iterator[Statement]:
+    yield Statement("cancel_job", texts.of_file("cancel_job", id=str(JOB), reason=None), answered=True)
+    if not memory.is_for_people:
+        return
+    files: dict[str, tuple[str, dict[str, object]]] = {
+        "pick_up": ("pick_up", {"owner": "ann", "targets": None}),
+        "pick_up by another": ("pick_up", {"owner": "bob", "targets": None}),
+        "release": ("release", {"owner": None}),
+        "finish_work": ("finish_work", {"outcome": "succeeded", "note": None, "owner": None}),
+        "finish_work, failed": ("finish_work", {"outcome": "failed", "note": "wrong", "owner": "ann"}),
+    }
+    for verb, (name, parameters) in files.items():
+        yield Statement(verb, texts.of_file(name, id=str(JOB), **parameters), answered=True)

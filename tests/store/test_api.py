@@ -94,6 +94,10 @@ def test_a_declared_row_is_stored_with_the_defaults_and_waits_to_be_planned(beat
     assert (row.enabled, row.managed_by, row.next_run_at, row.args, row.kwargs) == (True, "api", None, [], {})
 
 
+# What only a task for people may have, which may not have all the rest.
+FOR_PEOPLE: dict[str, Any] = {"kind": "human", "target": ["finance", "ann"], "due_in": timedelta(hours=4)}
+
+
 def test_every_column_that_is_declared_is_stored(beat: PgBeat) -> None:
     columns: dict[str, Any] = {
         "args": [1, Decimal("1.5"), datetime(2026, 1, 1)],
@@ -128,8 +132,10 @@ def test_every_column_that_is_declared_is_stored(beat: PgBeat) -> None:
 
     row = beat.schedule("all", "mail.poll", every("5m"), **columns)
 
-    assert set(READERS) == set(columns)
+    assert set(READERS) == {*columns, *FOR_PEOPLE}
     assert columns == {name: getattr(row, name) for name in columns}
+    people = beat.schedule("people", None, every("5m"), **FOR_PEOPLE)
+    assert {"task": None, **FOR_PEOPLE} == {name: getattr(people, name) for name in ("task", *FOR_PEOPLE)}
     for name, value in columns.items():
         beat.schedule("one", "mail.poll", every("5m"))
         alone: dict[str, Any] = {name: value}

@@ -126,6 +126,7 @@ def examples() -> Iterator[doctest.DocTest]:
         celery_pgbeat.api.methods.jobs,
         celery_pgbeat.api.methods.operations,
         celery_pgbeat.api.methods.tasks,
+        celery_pgbeat.api.methods.work,
         celery_pgbeat.declare.call,
         celery_pgbeat.declare.timing,
     ):

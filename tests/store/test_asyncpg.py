@@ -98,6 +98,8 @@ def test_every_method_works_on_asyncpg(beat: PgBeat) -> None:
         assert "cancelled" == beat.cancel_backfill(made.id, connection=sync).state
         assert ([], 0) == (beat.nodes(connection=sync), beat.health(connection=sync).beats)
         assert 1 == len(list(beat.export(like="x", connection=sync)))
+        assert 2 == len(beat.trigger_many(jobs=[{"name": "x", "args": [1]}] * 2, force=True, connection=sync))
+        assert {"x": None} == beat.trigger_many(["x"], connection=sync)
         assert beat.unschedule("x", connection=sync)
 
     async def use(session: AsyncSession) -> None:

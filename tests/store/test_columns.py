@@ -67,7 +67,7 @@ def test_the_values_that_are_allowed_are_those_of_the_checks(session: Session) -
 
 def test_every_token_of_a_definition_is_filled_in() -> None:
     texts = [rendered(path.read_text(), "pgbeat") for path in PACKAGE.rglob("*.sql")]
-    roles = {"owner", "beat", "worker", "author", "reader", "names"}  # see `roles.py`
+    roles = {"owner", "beat", "worker", "author", "reader", "person", "names"}  # see `roles.py`
 
     assert set() == {token for text in texts for token in re.findall(r"\{([a-z_. ]+)\}", text)} - roles
 

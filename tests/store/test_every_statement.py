@@ -26,6 +26,8 @@ TRIES = 3  # the quickest counts: other processes may take the machine for a mom
 JOB = "00000000-0000-0000-0000-000000000002"
 PENDING = "00000000-0000-0000-0000-000000000004"
 FAILED = "10000000-0000-0000-0000-000000000005"
+OPEN = "10000000-0000-0000-0000-000000000007"  # a job for people that may be picked up
+HELD = "10000000-0000-0000-0000-000000000008"  # one that somebody has
 ASKING = "10000000-0000-0000-0000-000000000006"  # a job that waits for a decision
 BACKFILL = "00000000-0000-0000-0000-000000000001"
 NOW = "2026-12-07 12:00+00"
@@ -44,6 +46,10 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("hostname hash version by error problem", "x"),
     ("managed_by manager", "code:shop"),
     ("app", "shop"),
+    ("owner", "ann"),
+    ("targets", ["finance"]),
+    ("outcome", "succeeded"),
+    ("note", "signed"),
     ("schema", "pgbeat"),
     ("timezone zone", "UTC"),
     ("schedule", "every 2h"),
@@ -53,6 +59,9 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("full_acts_as", "full"),
     ("origins", ["schedule"]),
     ("states", ["succeeded"]),
+    ("ordered pause_on_failure", True),
+    ("waits_for", None),
+    ("rate_limit", "5/s"),
     ("defaults delays changes", "{}"),
     ("definitions", "[]"),
     ("lease dead_after on_time seconds patience delay pickup_deadline step", 15.0),
@@ -85,6 +94,8 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("changed_jobs", {"name": None, "since": NOW}),
     ("retry_job", {"id": FAILED}),
     ("fail_job", {"id": ASKING}),
+    ("pick_up cancel_job", {"id": OPEN}),
+    ("release finish_work", {"id": HELD}),
     ("cancel_backfill", {"id": BACKFILL}),
     ("end_unstarted", {"state": "revoked"}),
     ("finish", {"state": "succeeded"}),
@@ -97,8 +108,12 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("write_groups", {"groups": '[{"name": "reports", "max_active": 2}]'}),
     ("write_windows", {"windows": '[{"name": "night", "windows": ["cron: 0 0 * * * PT5H"]}]'}),
     ("confirm refuse give_back postpone_jobs skip finish_eager", {"jobs": [PENDING]}),
+    ("trigger_jobs", {"jobs": '[{"name": "row-7", "args": [7]}]'}),
     ("update", {"changes": '{"queue": "other"}'}),
-    ("limit_group pause_group resume_group", {"name": "g"}),
+    ("limit_group pause_group finish_group", {"name": "g"}),
+    ("define_group", {"name": "g", "max_active": 1}),
+    ("resume_group", {"name": "g", "retry": False}),
+    ("order_groups", {"groups": '[{"name": "g1", "waits_for": ["g2"]}]'}),
     ("end_backfill plan report_problem", {"version": 1}),
 )
 OTHERWISE = {name: told for names, told in _OTHERWISE for name in names.split()}
@@ -121,7 +136,8 @@ BESIDES = {
 # Statements that may take longer beside so many rows, and why.
 _READS_MUCH = (
     ("lower_tracking", "ends every job that is at the broker, once, when the workers stop reporting"),
-    ("pause_group resume_group", "writes every row of the group"),
+    ("pause_group resume_group finish_group", "writes every row of the group"),
+    ("recheck_groups", "looks into every group in which a job waits, once an hour"),
     ("recheck_future_marks", "reads every job that is not final, when a beat starts or sees the clock go back"),
     ("read_gauges", "counts the jobs that are not final, once for each scrape"),
     ("nodes activity longest_running changed_jobs", "reads every job that is not final, for a person"),
@@ -165,6 +181,7 @@ def fill(session: Session) -> None:
         f"select 'row-' || n, n % 3, pgbeat.now() from generate_series(1, {ROWS}) n",
         "insert into pgbeat.task_group (name, max_active) select 'g' || n, 10 from generate_series(1, 1000) n "
         "union all select 'g', 10",
+        "insert into pgbeat.group_turn (group_name) select 'g'",
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
         "on_lost, tracking, pickup_deadline, busy_until, check_at, waits_for, group_name, slot, token, worker, "
         "marked_by, marked_at, mark_lease, started_at) "
@@ -241,6 +258,14 @@ def test_p11_every_statement_is_quick_in_a_session_of_any_client(migrated_databa
             "'manual', 'error', true, 't', '{}', 'give_up', 'ask', 'full', '1 hour', pgbeat.now(), 'infinity'"
         )
         session.rows(asking, ASKING)
+        work = (
+            "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, message, kind, "
+            "on_lost, tracking, pickup_deadline, busy_until) select %s, 'work', pgbeat.now(), 'manual', 'pending', "
+            "false, '{}', 'human', 'give_up', 'full', '1 hour', 'infinity'"
+        )
+        session.rows(work, OPEN)
+        session.rows(work, HELD)
+        session.rows("select pgbeat.pick_up(%s, 'ann')", HELD)
         if filled:
             fill(session)
         said = texts(session)

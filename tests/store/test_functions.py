@@ -115,6 +115,17 @@ def test_schedule_takes_every_column_of_the_definition(session: Session) -> None
     )  # fmt: skip
 
 
+def test_schedule_takes_the_columns_of_a_task_for_people(session: Session) -> None:
+    row = session.row(
+        "select * from pgbeat.schedule('a', null, kind => 'human', target => array['finance'], due_in => '4 hours')"
+    )
+
+    assert row == session.task("a")
+    assert (None, "human", ["finance"], timedelta(hours=4)) == (
+        row["task"], row["kind"], row["target"], row["due_in"],
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("column", "value"),
     [

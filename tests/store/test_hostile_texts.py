@@ -82,6 +82,7 @@ def words_of(command: str, name: str, lines: Path) -> list[str]:
     more = {
         "limit-group": ["2"],
         "group": ["list"],
+        "work": ["list", "--owner", "ann"],
         "edit": [f"subject={name}", f"submitter={name}"],
         "retry-job": ["0" * 8 + "-0000-0000-0000-" + "0" * 12],
         "backfill": ["2026-05-01", "2026-05-02"],

@@ -51,6 +51,8 @@ FULL: dict[str, Any] = {
     "tracking": "result",
     "managed_by": "ops",
 }
+# What only a task for people may have, which may not have all the rest.
+FOR_PEOPLE: dict[str, Any] = {"name": "people", "kind": "human", "target": ["finance", "ann"], "due_in": "4h"}
 
 
 @pytest.fixture
@@ -75,7 +77,8 @@ def test_the_command_prints_the_schema_and_needs_no_database() -> None:
 
 def test_every_line_of_an_export_is_valid(beat: PgBeat, migrated_database: str) -> None:
     words = ("--url", migrated_database, "import", "-")
-    assert 0 == CliRunner().invoke(main, words, input=json.dumps(FULL)).exit_code
+    for line in (FULL, FOR_PEOPLE):
+        assert 0 == CliRunner().invoke(main, words, input=json.dumps(line)).exit_code
     beat.schedule("plain", "app.probe")
     windows = "insert into pgbeat.blackout values ('night', array['cron: 0 0 * * * PT5H'], 'Europe/Berlin')"
     sql(migrated_database, windows)
@@ -83,8 +86,8 @@ def test_every_line_of_an_export_is_valid(beat: PgBeat, migrated_database: str) 
 
     lines = [json.loads(line) for line in beat.export()]
 
-    assert 4 == len(lines)
-    assert set(DECLARED) == set(lines[2])
+    assert 5 == len(lines)
+    assert set(DECLARED) == {*lines[2], *lines[3]}
     assert [] == [error.message for line in lines for error in VALIDATOR.iter_errors(line)]
 
 
@@ -99,6 +102,8 @@ def test_the_schema_and_import_agree_on_a_null_and_on_a_wrong_type(migrated_data
     "line",
     [
         {"name": "x"},
+        {"name": "x", "kind": "task"},
+        {"name": "x", "kind": "human", "target": []},
         {"task": "x"},
         {"name": "", "task": "x"},
         {"name": "x" * 201, "task": "x"},

@@ -38,10 +38,17 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_worker", "active_job", "UPDATE", "slot"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "waits_for"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "run"),  # ask
-    ("pgbeat_beat", "task_group", "SELECT", None),  # sync_group_pauses
-    ("pgbeat_beat", "task_group", "UPDATE", "pause_reason"),  # grant_slots
+    ("pgbeat_beat", "task_group", "UPDATE", "state"),  # grant_slots
+    ("pgbeat_beat", "task_group", "UPDATE", "next_turn_at"),  # grant_slots
+    ("pgbeat_beat", "task_group", "UPDATE", "last_served"),  # grant_slots
+    ("pgbeat_beat", "group_turn", "UPDATE", "held"),  # grant_slots
+    ("pgbeat_beat", "group_turn", "DELETE", None),  # grant_slots
+    ("pgbeat_beat", "group_failure", "INSERT", None),  # active_job_gone
+    ("pgbeat_worker", "group_failure", "INSERT", None),  # active_job_gone
+    ("pgbeat_worker", "group_turn", "INSERT", None),  # active_job_gone
     ("pgbeat_worker", "periodic_task", "SELECT", "failures_from"),  # count_end
     ("pgbeat_beat", "periodic_task_state", "INSERT", None),  # count_end
+    ("pgbeat_worker", "active_job", "UPDATE", "due_by"),  # release
 }
 
 
@@ -148,6 +155,28 @@ def is_denied(session: Session, name: str) -> bool:
     return False
 
 
+def test_the_failure_that_a_worker_reports_pauses_a_group_by_a_beat_and_an_author_resumes_it(owner: Session) -> None:
+    owner.rows("select pgbeat.define_group('g', ordered => true, pause_on_failure => true)")
+    owner.rows("update pgbeat.periodic_task set group_name = 'g', overlap = 'allow'")
+    owner.rows("select pgbeat.trigger('nightly')")
+    with acting_as(owner, "beat"):
+        assert 1 == owner.value("select pgbeat.grant_slots()")
+    with acting_as(owner, "worker"):
+        owner.rows(
+            "with deleted as (delete from pgbeat.active_job as job returning job) "
+            "insert into pgbeat.finished_job select final.* from deleted "
+            "cross join lateral pgbeat.archived(job, 'failed') as final"
+        )
+    with acting_as(owner, "beat"):
+        owner.rows(statement("pause_failed_groups", "pgbeat"))
+    with acting_as(owner, "author"):
+        assert "paused" == owner.value("select state from pgbeat.task_group")
+        owner.rows("select pgbeat.resume_group('g', retry => true)")
+        owner.rows("select pgbeat.define_group('g', rate_limit => '5/s'), pgbeat.finish_group('g')")
+    with acting_as(owner, "beat"):
+        assert 1 == owner.value("select pgbeat.grant_slots()")
+
+
 def test_a_beat_may_give_the_places_of_a_group_and_a_worker_may_free_them(owner: Session) -> None:
     owner.rows("select pgbeat.limit_group('g', 1)")
     owner.rows("update pgbeat.periodic_task set group_name = 'g', overlap = 'allow'")
@@ -183,6 +212,7 @@ ALLOWED = {
         "select pgbeat.schedule('other', 'app.probe', 'every 5m', timezone => 'Europe/Berlin')",
         "select pgbeat.pause('nightly', 'for now'), pgbeat.resume('nightly')",
         "select pgbeat.trigger('nightly'), pgbeat.explain('nightly')",
+        """select pgbeat.trigger_many('[{"name": "nightly", "args": [1]}]', true)""",
         "select pgbeat.cancel_backfill(pgbeat.backfill('nightly', '2026-05-01 00:00Z', '2026-05-31 00:00Z', 'all', 2))",
         "update pgbeat.periodic_task set timezone = 'UTC' where name = 'nightly'; "
         "select pgbeat.backfill('nightly', date '2026-05-01', date '2026-05-31')",
@@ -201,6 +231,7 @@ ALLOWED = {
         "select name, task, schedule, next_run_at from pgbeat.periodic_task",
         "select pgbeat.explain('nightly')",
     ],
+    "person": ["select id, periodic_task, state from pgbeat.my_work('ann', array['finance'])"],
 }
 
 
@@ -213,6 +244,7 @@ def test_what_a_person_s_role_is_for_it_may_do(owner: Session, role: str, comman
 MATRIX = {
     "a stranger reads the schema": ("public", "select name from pgbeat.periodic_task"),
     "a stranger starts a job": ("public", "select pgbeat.trigger('nightly')"),
+    "a stranger starts many jobs": ("public", "select pgbeat.trigger_many('[]')"),
     "a reader reads arguments": ("reader", "select args from pgbeat.periodic_task"),
     "a reader reads options": ("reader", "select options from pgbeat.periodic_task"),
     "a reader reads messages": ("reader", "select message from pgbeat.active_job"),
@@ -221,6 +253,7 @@ MATRIX = {
     "a reader schedules": ("reader", "select pgbeat.schedule('x', 'app.probe')"),
     "a reader pauses": ("reader", "select pgbeat.pause('nightly')"),
     "a reader starts a job": ("reader", "select pgbeat.trigger('nightly')"),
+    "a reader starts many jobs": ("reader", "select pgbeat.trigger_many('[]')"),
     "a stranger fills a range": ("public", "select pgbeat.backfill('nightly', '2026-05-01', '2026-05-31')"),
     "a reader fills a range": ("reader", "select pgbeat.backfill('nightly', '2026-05-01', '2026-05-31')"),
     "a reader fills days": ("reader", "select pgbeat.backfill('nightly', date '2026-05-01', date '2026-05-31')"),
@@ -278,6 +311,27 @@ MATRIX = {
     "a worker gives up what code declares": ("worker", "delete from pgbeat.declaration"),
     "a worker removes": ("worker", "delete from pgbeat.periodic_task"),
     "a worker starts a job": ("worker", "select pgbeat.trigger('nightly')"),
+    "a worker starts many jobs": ("worker", "select pgbeat.trigger_many('[]')"),
+    "a person reads jobs": ("person", "select * from pgbeat.job"),
+    "a person reads what is open": ("person", "select * from pgbeat.open_work"),
+    "a person reads jobs' rows": ("person", "select * from pgbeat.active_job"),
+    "a person reads definitions": ("person", "select name from pgbeat.periodic_task"),
+    "a person defines": ("person", "select pgbeat.schedule('x', null, kind => 'human')"),
+    "a person starts a job": ("person", "select pgbeat.trigger('nightly')"),
+    "a person explains": ("person", "select pgbeat.explain('nightly')"),
+    "a person opens work": (
+        "person",
+        "insert into pgbeat.open_work (target, due_by, scheduled_for, job) "
+        "values ('', now(), now(), gen_random_uuid())",
+    ),
+    "a person cancels by the inner function": ("person", "select pgbeat.cancel_unsent(gen_random_uuid(), 'because')"),
+    "a person cancels what is no work": ("person", "select pgbeat.cancel_job(gen_random_uuid())"),
+    "a reader picks work up": ("reader", "select pgbeat.pick_up(gen_random_uuid(), 'ann')"),
+    "a reader releases work": ("reader", "select pgbeat.release(gen_random_uuid())"),
+    "a reader finishes work": ("reader", "select pgbeat.finish(gen_random_uuid(), 'succeeded')"),
+    "a reader cancels": ("reader", "select pgbeat.cancel_job(gen_random_uuid())"),
+    "a reader lists work with its arguments": ("reader", "select pgbeat.my_work('ann')"),
+    "a worker picks work up": ("worker", "select pgbeat.pick_up(gen_random_uuid(), 'ann')"),
     "a beat removes": ("beat", "delete from pgbeat.periodic_task"),
     "a beat deletes history": ("beat", "delete from pgbeat.finished_job"),
     "a beat rewrites history": ("beat", "update pgbeat.finished_job set state = 'succeeded'"),
@@ -295,6 +349,23 @@ def test_what_a_role_is_not_for_is_refused(untouched: Session, probe: str) -> No
 
     # To alter what one does not own is refused by that name, and so by the same SQLSTATE.
     assert DENIED == refused.pgcode
+
+
+def test_a_person_may_do_what_is_for_people_and_cancel_nothing_else(owner: Session) -> None:
+    owner.rows("select pgbeat.schedule('sign off', null, kind => 'human', overlap => 'allow')")
+    jobs = [owner.value("select pgbeat.trigger('sign off')") for _ in range(2)]
+    machine = owner.value("select pgbeat.trigger('nightly')")
+
+    with acting_as(owner, "person"):
+        for command in ("pick_up(%s, 'ann')", "release(%s)", "pick_up(%s, 'bob')", "finish(%s, 'succeeded')"):
+            assert "sign off" == owner.value(f"select pgbeat.{command}", jobs[0])
+        assert "sign off" == owner.value("select pgbeat.cancel_job(%s, 'no need')", jobs[1])
+        refused = owner.refusal(f"select pgbeat.cancel_job('{machine}')")
+
+    assert f"Job {machine} is no open task for people, and " in str(refused)
+    assert "pending" == owner.value("select state from pgbeat.job where id = %s", machine)
+    with acting_as(owner, "author"):
+        assert "nightly" == owner.value("select pgbeat.cancel_job(%s)", machine)
 
 
 def test_a_stranger_may_call_no_function(owner: Session) -> None:
@@ -325,6 +396,8 @@ def test_every_column_is_either_the_reader_s_or_hidden_from_him_on_purpose(owner
         "active_job.token",
         "finished_job.restart_data",
         "finished_job.arguments",
+        "group_turn.group_name",
+        "group_turn.held",
     } == hidden
 
 
@@ -381,7 +454,16 @@ def test_what_acts_for_the_owner_looks_names_up_in_pg_catalog_alone(owner: Sessi
         "is_backfilled": ["search_path=pg_catalog, pg_temp"],
         "make_days": ["search_path=pg_catalog, pg_temp"],
         "prune": ["search_path=pg_catalog, pg_temp"],
+        "retry_failures_of": ["search_path=pg_catalog, pg_temp"],
         "run_again": ["search_path=pg_catalog, pg_temp"],
+        "trigger_many": ["search_path=pg_catalog, pg_temp"],
+        "cancel_unsent": ["search_path=pg_catalog, pg_temp"],
+        "cancel_work": ["search_path=pg_catalog, pg_temp"],
+        "finish": ["search_path=pg_catalog, pg_temp"],
+        "my_work": ["search_path=pg_catalog, pg_temp"],
+        "pick_up": ["search_path=pg_catalog, pg_temp"],
+        "release": ["search_path=pg_catalog, pg_temp"],
+        "work_changed": ["search_path=pg_catalog, pg_temp"],
     } == {
         row["proname"]: [setting for setting in row["proconfig"] if setting.startswith("search_path")]
         for row in owner.rows(
@@ -397,7 +479,8 @@ def test_temporary_tables_of_our_names_do_not_fool_functions_of_the_owner(owner:
         owner.rows("create temporary view job as select 1 as id")
         job = owner.value("select pgbeat.trigger('nightly')")
         said = owner.value("select pgbeat.explain('nightly')")
-    assert job == owner.value("select id from pgbeat.active_job")
+        more = owner.value("""select job from pgbeat.trigger_many('[{"name": "nightly", "args": [1]}]', true)""")
+    assert {job, more} == {row["id"] for row in owner.rows("select id from pgbeat.active_job")}
     assert said.startswith("'nightly' is not running")
     assert 0 == owner.value("select count(*) from pg_temp.active_job")
 
@@ -438,6 +521,12 @@ def test_better_matches_in_a_schema_of_the_search_path_are_never_called(owner: S
     owner.refusal("insert into pgbeat.periodic_task (name, task, schedule) values ('x', 'a', '0 25 * * *')")
     owner.refusal("insert into pgbeat.periodic_task (name, task, options) values ('x', 'a', '{\"link\": 1}')")
     owner.rows("select pgbeat.schedule('x', 'app.probe', 'every 5m')")
+    many = (
+        """select * from pgbeat.trigger_many('[{"name": "x", "args": [1]}, {"name": "x", "kwargs": {"a": 1}}]', true)"""
+    )
+    owner.rows(many)
+    owner.refusal(many.replace("[1]", "{}"))
+    owner.rows("delete from pgbeat.active_job")
     owner.rows("select pgbeat.trigger('x'), pgbeat.explain('x'), pgbeat.pause('x'), pgbeat.release_buffered()")
     owner.rows("select * from pgbeat.status; select * from pgbeat.overdue; select * from pgbeat.job")
     owner.rows("select pgbeat.make_days(20), pgbeat.prune('30 days')")
@@ -455,8 +544,8 @@ def test_every_public_function_looks_names_up_in_pg_catalog_alone(owner: Session
             "select proname from pg_proc where pronamespace = 'pgbeat'::regnamespace "
             "and not coalesce(proconfig::text like '%search_path=%', false) "
             "and (prorettype = 'trigger'::regtype or proname in ('schedule', 'unschedule', 'pause', 'resume', "
-            "'trigger', 'explain', 'release_buffered', 'make_days', 'prune', 'validate_schedule', 'similar_name', "
-            "'windows_of'))"
+            "'trigger', 'trigger_many', 'explain', 'release_buffered', 'make_days', 'prune', 'validate_schedule', "
+            "'similar_name', 'windows_of'))"
         )
     }
 

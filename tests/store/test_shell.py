@@ -116,6 +116,7 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
         "resume-group": ("resume-group", "reports"),
         "jobs": ("jobs",),
         "job": ("job",),
+        "work": ("work", "list", "--owner", "ann"),
         "import": ("import", str(lines)),
         "upcoming": ("upcoming",),
         "overdue": ("overdue",),
@@ -136,6 +137,9 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
             session.rows("update pgbeat.active_job set state = 'running', started_at = pgbeat.now()")
         if command == "retry-job":
             finish(session, 1, "failed")
+        if command == "work":
+            session.rows("select pgbeat.schedule('sign off', null, kind => 'human', target => array['ann'])")
+            session.rows("select pgbeat.pick_up(pgbeat.trigger('sign off'), 'ann')")
         begun = {
             "cancel-backfill": ["select id from pgbeat.backfill"],
             "job": ["select id from pgbeat.active_job limit 1"],

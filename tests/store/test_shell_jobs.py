@@ -335,3 +335,29 @@ def test_what_begins_now_takes_no_page(run: Run) -> None:
     result = run("jobs", "--follow", "--since", "2026-01-01")
 
     assert (2, True) == (result.exit_code, "--follow begins now" in result.stderr)
+
+
+def test_people_work_at_the_shell(run: Run, beat: PgBeat) -> None:
+    assert 0 == run("add", "sign off", "--kind", "human", "--target", "finance", "--subject", "the month").exit_code
+    job, other = (str(beat.trigger("sign off", force=True)) for _ in range(2))
+    mine = ("--owner", "ann", "--role", "finance")
+
+    assert {job, other} == {one["id"] for one in json.loads(run("work", "list", *mine, "--json").stdout)}
+    assert [] == json.loads(run("work", "list", "--owner", "bob", "--json").stdout)
+    refused = run("work", "take", job, "--owner", "bob")
+    assert (1, "is for 'finance', and 'bob' is none of them" in refused.stderr) == (refused.exit_code, True)
+    assert f"Took a job of 'sign off', as 'ann': {job}\n" == run("work", "take", job, *mine).stdout
+    refused = run("work", "take", job, "--owner", "bob", "--role", "finance")
+    assert (1, f"Error: Job {job} of 'sign off' is with 'ann'\n") == (refused.exit_code, refused.stderr)
+    assert "the month" in run("work", "list", *mine).stdout
+    assert f"Released a job of 'sign off': {job}\n" == run("work", "release", job).stdout
+    assert 0 == run("work", "take", job, *mine).exit_code
+    assert (
+        f"Finished a job of 'sign off' as failed: {job}\n"
+        == run("work", "done", job, "--failed", "--note", "a figure is wrong", "--owner", "ann").stdout
+    )
+    assert "a figure is wrong" in run("job", job).stdout
+    assert f"Cancelled a job of 'sign off': {other}\n" == run("job", "cancel", other, "--reason", "not now").stdout
+    assert (1, 1) == (run("job", "cancel", other).exit_code, run("work", "done", other).exit_code)
+    missing = run("add", "nightly")
+    assert (2, "Missing option '--task'." in missing.stderr) == (missing.exit_code, True)

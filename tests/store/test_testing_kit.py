@@ -469,6 +469,19 @@ def test_the_kits_api_uses_the_kits_schema_and_the_app_keeps_its_own(make: Make)
     assert "postgresql://nowhere.invalid/shop" == app.conf.pgbeat_url
 
 
+def test_jobs_that_are_started_with_arguments_of_their_own_are_sent_with_them(make: Make) -> None:
+    with make(nightly()) as kit:
+        kit.beat.schedule("staged", "mail.poll", overlap="allow", args=[1])
+        jobs = kit.beat.trigger_many(jobs=[{"name": "staged", "args": [number]} for number in (2, 3)])
+        with kit.beat.database.engine.execution_options(isolation_level="READ COMMITTED").connect() as theirs:
+            kit.beat.trigger_many(jobs=[{"name": "staged"}], connection=theirs)
+            assert set(jobs) == {sent.id for sent in kit.tick()}
+            theirs.rollback()
+
+        assert [] == kit.tick()
+        assert {(jobs[0], (2,)), (jobs[1], (3,))} == {(sent.id, tuple(sent.args)) for sent in kit.sent}
+
+
 def test_new_code_is_synced_as_by_a_beat_that_starts_with_it(make: Make) -> None:
     app = nightly()
     with make(app) as kit:

@@ -658,7 +658,9 @@ def test_arguments_are_counted_as_text_and_refused_above_64_kb(session: Session)
 
     message = refusal_of(session, args=json.dumps(["x" * (most - len('[""]') + 1)]))
 
-    assert message == "args and kwargs have 65537 bytes together, more than 65536"
+    assert message == (
+        "args and kwargs have 65537 bytes together, more than 65536: store the data elsewhere and pass its key"
+    )
 
 
 OPTIONS = {

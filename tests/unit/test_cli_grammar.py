@@ -381,7 +381,7 @@ def completed(*words: str, group: click.Group = main) -> list[str]:
     [
         (("up",), ["upcoming"]),
         (("gr",), ["group"]),
-        (("group", ""), ["list", "limit", "pause", "resume", "remove"]),
+        (("group", ""), ["list", "define", "limit", "pause", "resume", "finish", "remove"]),
         (("jobs", "--state", "s"), ["sent", "succeeded", "skipped"]),
         (("add", "x", "--overlap", "buffer"), ["buffer_one", "buffer_all"]),
         (("add", "x", "--catchup", "l"), ["latest"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, get_args, overload
 from uuid import UUID
 
 from celery_pgbeat.api import many
@@ -35,9 +35,9 @@ class JobMethods(Connected):
         Args:
             name: of the row.
             force: start it even while another job of the row is not final.
-            args: positional arguments of this job alone; None for those of the row.
-            kwargs: keyword arguments of this job alone; None for those of the row.
-            connection: join this transaction.
+            args: positional arguments of this job alone, instead of those of the row; None for those of the row.
+            kwargs: likewise its keyword arguments. They replace those of the row, and are not merged with them.
+            connection: join this transaction; None commits at once.
 
         Raises:
             JobInTheWay: a job of the row is not final, and neither `force` nor `overlap = 'allow'` permits two.
@@ -56,27 +56,62 @@ class JobMethods(Connected):
         (row,) = self._queries.run("trigger", connection, name=name, force=force, args=texts[0], kwargs=texts[1])
         return UUID(str(row["job"]))
 
+    @overload
     def trigger_many(
         self, names: Iterable[str], force: bool = False, *, missing_ok: bool = False, connection: Any = None
-    ) -> Mapping[str, UUID | None]:
-        """Start a job of each of many rows now. Return the id of each job by the name of its row.
+    ) -> Mapping[str, UUID | None]: ...
 
-        A row with a job that is not final is left out: its id is None. Otherwise all jobs are started or none.
+    @overload
+    def trigger_many(
+        self, *, jobs: Iterable[Mapping[str, Any]], force: bool = False, connection: Any = None
+    ) -> Sequence[UUID]: ...
+
+    def trigger_many(
+        self,
+        names: Iterable[str] | None = None,
+        force: bool = False,
+        *,
+        jobs: Iterable[Mapping[str, Any]] | None = None,
+        missing_ok: bool = False,
+        connection: Any = None,
+    ) -> Mapping[str, UUID | None] | Sequence[UUID]:
+        """Start many jobs now, in one statement: of `names` one each, or `jobs` with arguments of their own.
+
+        With `names`, return the id of each job by the name of its row. A row with a job that is not final is left out:
+        its id is None. Otherwise all jobs are started or none.
+
+        With `jobs`, return the ids in their order. All are started or none: what `trigger` refuses for one is refused
+        for all. A row may have several of the jobs if its `overlap` is `allow`, or with `force`.
 
         Args:
             names: of the rows.
             force: start them even while another job of the row is not final.
+            jobs: a dict for each, of what `trigger` takes: `name`, and `args` and `kwargs` if they are not the row's.
             missing_ok: leave out the names that do not exist, instead of an error.
             connection: join this transaction.
 
         Raises:
             UnknownPeriodicTask: there is no such row; suggests a near name.
+            JobInTheWay: of `jobs`: a job of a row is not final, or `jobs` has two of it, and neither `force` nor
+                `overlap = 'allow'` permits two.
+            InvalidPeriodicTask: of `jobs`: one is wrong, or an argument of it; names it, `jobs[0]` being the first.
 
         Example:
             >>> beat.trigger_many(["nightly"])  # a job of it is not final
             {'nightly': None}
+            >>> days = [{"name": "nightly", "kwargs": {"day": f"2026-12-{day}"}} for day in (24, 25)]
+            >>> len(beat.trigger_many(jobs=days, force=True))
+            2
         """
-        return many.trigger(self._queries, names, force, missing_ok, connection)
+        if (names is None) == (jobs is None):
+            raise TypeError("trigger_many takes either names or jobs")
+        if jobs is None:
+            return many.trigger(self._queries, names or (), force, missing_ok, connection)
+        if missing_ok:
+            raise TypeError("missing_ok is for names: a job of a row that does not exist has no meaning")
+        return many.trigger_jobs(
+            self._queries, jobs, force, lambda name: self._row("get", name, connection)["sensitive"], connection
+        )
 
     def retry_job(self, id: UUID | str, force: bool = False, *, connection: Any = None) -> RetriedJob:
         """Run a job that has failed again.
@@ -125,6 +160,31 @@ class JobMethods(Connected):
             []
         """
         (row,) = self._queries.run("fail_job", connection, id=str(read_job_id(id)), reason=reason)
+        return str(row["periodic_task"])
+
+    def cancel_job(self, id: UUID | str, reason: str | None = None, *, connection: Any = None) -> str:
+        """Cancel a job that has not been sent, or one for people, whoever has it: it ends as `revoked`.
+
+        Return the name of its row. A job whose message may be with the broker is refused: Celery's
+        `app.control.revoke` ends it.
+
+        Args:
+            id: of the job.
+            reason: why, up to 1,000 characters; stands in the job's `error`, with who cancelled it.
+            connection: join this transaction.
+
+        Raises:
+            UnknownJob: there is no such job.
+            JobNotCancellable: it is final, waits for a decision, or the broker may have its message.
+            WorkTaken: another transaction takes or changes it at this moment.
+            WorkForOthers: the user may only cancel tasks for people.
+            InvalidPeriodicTask: the reason is longer.
+
+        Example:
+            >>> [beat.cancel_job(job.id, "not this month") for job in beat.jobs("sign off", "created")]  # none is open
+            []
+        """
+        (row,) = self._queries.run("cancel_job", connection, id=str(read_job_id(id)), reason=reason)
         return str(row["periodic_task"])
 
     def jobs(

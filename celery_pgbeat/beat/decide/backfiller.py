@@ -81,7 +81,7 @@ class Backfiller:
         if outcome not in ("submitted", "waiting"):
             return False
         _log(row, step)
-        if outcome == "waiting":  # for slots in their group
+        if outcome == "waiting":  # for slots in their group, or for people
             return True
         orders = [order_of_backfill(row, job, occurrence) for job, occurrence in zip(jobs, step.jobs, strict=True)]
         self._delivery.deliver(orders, lease_ends)
@@ -93,7 +93,7 @@ class Backfiller:
             return "its periodic task was removed or renamed"
         if row.schedule is None:
             return "its periodic task has no schedule any more"
-        return self._settings.refusal(row.task, row.queue, row.options)
+        return self._settings.refusal(row.task, row.queue, row.options) if row.task else None
 
     def _end(self, row: BackfillRow, problem: str) -> bool:
         """End a backfill that cannot go on; return False if that is left to newer beats."""

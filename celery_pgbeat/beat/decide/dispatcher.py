@@ -240,7 +240,8 @@ class Dispatcher:
                     extra={"action": "plan"},
                 )
                 continue
-            refusal = self._settings.refusal(row.task, row.queue, row.options)
+            # Of a task for people nothing is sent: it has no task here.
+            refusal = self._settings.refusal(row.task, row.queue, row.options) if row.task else None
             if refusal is not None:
                 decision = decision.refused("not_allowed")
                 if self._throttle.is_due(row.name):
@@ -255,12 +256,15 @@ class Dispatcher:
             self._share, self._backlog = SMALLEST_BATCH, True
 
     def _pause_failing(self) -> bool:
-        """Pause rows that have failed too often in a row; return whether there were any that are not locked."""
+        """Pause rows that have failed too often in a row, and groups; return whether there were any not locked."""
         found = self._queries.pause_failing(self._batch)
         for name, reason in found:
             if reason is not None:
                 logger.warning("Paused %r: %s", name, reason, extra={"action": "pause"})
-        return bool(found)
+        groups = self._queries.pause_failed_groups()
+        for name, reason in groups:
+            logger.warning("Paused the group %r: %s", name, reason, extra={"action": "pause"})
+        return bool(found or groups)
 
     def _recheck_future_marks(self) -> bool:
         """Find jobs that were marked before the database's clock was set back; return whether there were any."""

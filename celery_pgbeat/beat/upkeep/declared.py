@@ -141,6 +141,10 @@ def _defined(entry: Entry, app: Any, settings: Settings) -> tuple[Definition, Ar
         columns["args"], columns["kwargs"] = storable_arguments(args, kwargs)
     zone = app_timezone(app)
     definition = define(entry.name, entry.task, entry.schedule, columns, settings, zone, manager_of(app))
+    if definition.kind == "human":
+        if lazy is not None:
+            raise InvalidPeriodicTask("a BeatLazyFunc is set, but kind is 'human': nothing is sent, give plain values")
+        return Definition({**definition.values, "timezone": definition.timezone or zone}), None
     # Code declares the zone of its app too, so that a change of the setting is a change of the code.
     definition = Definition({**definition.values, "timezone": definition.timezone or zone})
     check_call(definition, app)

@@ -1,4 +1,4 @@
-"""Heartbeats, what dead beats of this host have left, and the days of the history."""
+"""Heartbeats, what dead beats of this host have left, groups that wait for nothing, and the days of the history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from celery_pgbeat.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-DAYS_EVERY = 3600.0  # seconds between two looks at the days of the history
+DAYS_EVERY = 3600.0  # seconds between two looks at the groups and at the days of the history
 AGAIN_AFTER = 60.0  # seconds, if a table lock was not granted within 200 ms, or another session has the advisory lock
 LEFT_TOO_OFTEN = 5  # attempts in a row that found the lock taken, before a warning; making the days takes moments
 
@@ -64,6 +64,7 @@ class Janitor:
             self._queries.release_buffered()
             self._queries.sync_group_pauses()
         if now >= self._days_at:
+            self._queries.recheck_groups()
             self._make_and_prune_days(now)
 
     @property

@@ -139,6 +139,12 @@ KINDS = {
         "Failed, and waiting for a decision (on_error = 'ask'): {number}, {first}.",
         "Decide: `celery-pgbeat job retry ID` or `celery-pgbeat job fail ID`; `celery-pgbeat jobs --state error`.",
     ),
+    "undone": StuckKind(
+        WARNING,
+        "job",
+        "A task for people that is overdue: {number}, {first}.",
+        "Ask who has it (`celery-pgbeat explain NAME`), or cancel it: `celery-pgbeat job cancel ID`.",
+    ),
     "endless": StuckKind(
         WARNING,
         "job",

@@ -267,6 +267,7 @@ begin
     if not found then
         perform {schema}.refuse_unknown(backfill.name);
     end if;
+    perform {schema}.refuse_finished_group(definition.group_name);
     if definition.schedule is null then
         wrong := format('%s has no schedule, so no occurrences to be filled in', {schema}.quoted(backfill.name));
         way_out := 'trigger() starts a job of it.';

@@ -16,13 +16,23 @@ comment on table {schema}.periodic_task is
 {column_comments}
 
 comment on table {schema}.task_group is
-    'Settings for all periodic tasks of a group. One UPDATE pauses or resumes them all; max_active limits their jobs in the whole cluster. A group needs a row here only for these settings.';
+    'Settings for all periodic tasks of a group, which apply in the whole cluster. One UPDATE pauses or resumes them all. A group needs a row here only for these settings. A wrong value is refused with SQLSTATE 22023.';
 comment on column {schema}.task_group.name is 'The group, as in the column group_name of its periodic tasks; up to 200 characters.';
 comment on column {schema}.task_group.max_active is
     'At most this number of jobs of the group are sent, queued, running or retrying at a time; the others are buffered and start in order of scheduled_for. NULL: no limit. A lower limit ends no job.';
 comment on column {schema}.task_group.paused is
-    'True: none of its periodic tasks runs, and a job that waits for a slot is skipped when it would start. Occurrences while paused are never caught up.';
+    'The same as the state paused; who writes one sets the other.';
 comment on column {schema}.task_group.pause_reason is 'Why it is paused; cleared when it is resumed.';
+comment on column {schema}.task_group.ordered is
+    'True: its jobs run strictly one at a time, in order of scheduled_for. The next one is sent when the one before is final. What is not due yet holds nobody.';
+comment on column {schema}.task_group.state is
+    'active; paused: none of its periodic tasks runs, occurrences while paused are never caught up, and a job that waits in it is skipped when it would be sent, or stays if the group is ordered or has pause_on_failure; waiting: a job waits until the groups in waits_for have nothing to do (beats move a group between active and waiting); finished: it takes no new jobs, its occurrences are skipped, jobs that wait or are under way go on.';
+comment on column {schema}.task_group.waits_for is
+    'Names of groups: a job gets its turn when nothing is under way, waiting or due in any of them. NULL: no other group. Groups that nobody names, and groups that would wait for each other, are refused.';
+comment on column {schema}.task_group.pause_on_failure is
+    'True: a job that fails or is lost pauses the group, with the reason, before any other job of it gets its turn; jobs that wait stay. A job that a person gives up with fail_job() pauses nothing.';
+comment on column {schema}.task_group.rate_limit is
+    'How many of its jobs are sent in a second, a minute or an hour: 10 or 10/s, 100/m, 5/h. They are spread evenly, and its periodic tasks take turns. NULL: no limit.';
 
 comment on table {schema}.blackout is
     'Blackout windows with a name, for the column blackout of many periodic tasks: window: name. When one changes, the beats plan the periodic tasks that use it again. A wrong value is refused with SQLSTATE 22023.';
@@ -91,11 +101,11 @@ comment on column {schema}.job.last_scheduled_for is 'The end of the range, if s
 comment on column {schema}.job.occurrences is 'How many occurrences the row records.';
 comment on column {schema}.job.origin is 'schedule, catchup, backfill or manual.';
 comment on column {schema}.job.state is
-    'pending, sent, running, retrying, buffered, error (failed, and waiting for a decision); final: succeeded, failed, revoked, expired, lost, skipped, untracked (sent, where tracking is send).';
+    'pending, sent, running, retrying, buffered, error (failed, and waiting for a decision), created (for people: nobody has picked it up yet); final: succeeded, failed, revoked, expired, lost, skipped, untracked (sent, where tracking is send).';
 comment on column {schema}.job.reason is
-    'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, not_sent.';
+    'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, not_sent, finished.';
 comment on column {schema}.job.blocked_by is 'The job that blocked it.';
-comment on column {schema}.job.task is 'The Celery task.';
+comment on column {schema}.job.task is 'The Celery task; NULL for a task for people without one.';
 comment on column {schema}.job.queue is 'The queue it was sent to; NULL: where the app routes the task.';
 comment on column {schema}.job.created_at is 'When it was decided.';
 comment on column {schema}.job.sent_at is
@@ -108,7 +118,10 @@ comment on column {schema}.job.beat is 'The beat that sent it.';
 comment on column {schema}.job.worker is 'The worker that started it.';
 comment on column {schema}.job.error is 'What went wrong.';
 comment on column {schema}.job.busy_until is
-    'Until when it counts as under way without a heartbeat; after that the job is sent again, run again or lost.';
+    'Until when it counts as under way without a heartbeat; after that the job is sent again, run again or lost. NULL for a task for people.';
+comment on column {schema}.job.owner is 'Who has the task for people, or had it when it ended.';
+comment on column {schema}.job.due_by is 'When the task for people is overdue; NULL: never.';
+comment on column {schema}.job.note is 'What its owner said of its end.';
 
 comment on table {schema}.active_job is 'Internal: the jobs that are not final. Read the view job.';
 comment on table {schema}.finished_job is 'Internal: the jobs that are final, partitioned by day. Read the view job.';
@@ -206,16 +219,32 @@ comment on function {schema}.resume(text) is
     'Resume a paused periodic task, or one that was decided ahead; returns the row. Occurrences while paused are never caught up. A notice says if it was not paused, and if something else, such as its group, keeps it from running. SQLSTATE P0002 for an unknown name.';
 comment on function {schema}.limit_group(text, int) is
     'Set how many jobs of a group may be under way at a time, NULL for no limit; returns the group.';
+comment on function {schema}.define_group(text, int, boolean, text[], boolean, text) is
+    'Set what a group is, and return it; an omitted argument becomes the default, state and pause_reason stay. The arguments are the columns of task_group. SQLSTATE 22023 for a wrong value.';
+comment on function {schema}.finish_group(text) is
+    'Finish a group: it takes no new jobs, its occurrences are skipped with the reason finished, and trigger() and backfill() are refused (SQLSTATE 55000) until resume_group() opens it. Jobs that wait or are under way go on. Returns the group. SQLSTATE P0002 for an unknown group.';
 comment on function {schema}.pause_group(text, text) is
     'Pause all periodic tasks of a group; returns the group. Messages already at the broker still run. SQLSTATE P0002 for an unknown group.';
-comment on function {schema}.resume_group(text) is
-    'Resume a paused group; returns it. Occurrences while paused are never caught up. SQLSTATE P0002 for an unknown group.';
+comment on function {schema}.resume_group(text, boolean) is
+    'Resume a paused group, or open a finished one; returns it. Occurrences while paused are never caught up; jobs that wait go on. With retry, the jobs whose failure has paused the group run again first, as by retry_job(). SQLSTATE P0002 for an unknown group; 55000 with retry if no failed job has paused it.';
 comment on function {schema}.trigger(text, boolean, jsonb, jsonb) is
-    'Start a job now, also of a row that is paused, finished or without a schedule; returns its id. args and kwargs are for this job alone; what is omitted is that of the row. A beat sends it after the caller''s commit, once its group has a free slot; next_run_at stays. If a job of the name is not final, the call fails (SQLSTATE 55006), unless overlap is allow or force is given: then the job is sent beside the other one.';
+    'Start a job now, also of a row that is paused, finished or without a schedule; returns its id. args and kwargs are for this job alone, and replace those of the row; what is omitted is that of the row. A beat sends it after the caller''s commit, once its group has a free slot; next_run_at stays. If a job of the name is not final, the call fails (SQLSTATE 55006), unless overlap is allow or force is given: then the job is sent beside the other one.';
+comment on function {schema}.trigger_many(jsonb, boolean) is
+    'Start many jobs in one statement, all or none, each as trigger() does; returns the id of each, in their order. jobs is an array of objects with name, and with args and kwargs for that job alone, which replace those of the row; what is omitted or null is that of the row. A row may have several of the jobs if its overlap is allow, or with force. An error names the job by its index, which counts from 0. NULL, which jsonb_agg() returns for no rows, starts none.';
 comment on function {schema}.retry_job(uuid, boolean) is
     'Run a job that has failed again. A job in state error runs again itself, under its own id. One that has ended without success is submitted again, as a new manual job of its periodic task. Returns the job that runs now, the name, and whose arguments it has: those of the job, where they are known (also of a manual job, and of a lost one that never started), or those that the periodic task has now. All else is as for trigger(). SQLSTATE P0002 for an unknown id; 55000 if the job is neither final nor in state error, has succeeded, or called another task than its periodic task does now; 55006 as for trigger().';
 comment on function {schema}.fail_job(uuid, text) is
     'Give up a job in state error: it ends as failed, with who decided that and why; returns the name of its periodic task. SQLSTATE P0002 for an unknown id; 55000 if the job is in another state.';
+comment on function {schema}.cancel_job(uuid, text) is
+    'Cancel a job that has not been sent, or one for people: it ends as revoked, with who cancelled it and why; returns the name of its periodic task. SQLSTATE P0002 for an unknown id; 55000 if the job is final, waits for a decision, or the broker may have its message; 55P03 if another transaction changes it; 42501 if the caller may cancel only tasks for people.';
+comment on function {schema}.my_work(text, text[], int) is
+    'List the tasks for people that the owner has (running), then those that he may pick up by his name or by targets, his roles (created): what is due first comes first. At most `most` of them, up to 10000.';
+comment on function {schema}.pick_up(uuid, text, text[]) is
+    'Pick up a task for people: it is running and with this owner; returns the name of its periodic task. targets are the roles of the owner. SQLSTATE 55006 if somebody else has it, with the name; 55P03 if another transaction changes it at this moment; 42501 if it is for others; 55000 if it is over, waits for its turn or is none for people; P0002 for an unknown id.';
+comment on function {schema}.release(uuid, text) is
+    'Give a task for people back: it is created again, and others can pick it up; returns the name of its periodic task. With owner only if it is with that one. SQLSTATE 55006 if it is with another; 55P03 if another transaction changes it at this moment; 55000 if nobody has it; P0002 for an unknown id.';
+comment on function {schema}.finish(uuid, text, text, text) is
+    'End a task for people that somebody has, as succeeded or failed; returns the name of its periodic task. The note stands in the history. With owner only if it is with that one. SQLSTATE 55006 if it is with another; 55P03 if another transaction changes it at this moment; 55000 if nobody has it; P0002 for an unknown id.';
 comment on function {schema}.backfill(text, timestamptz, timestamptz, text, int) is
     'Submit the occurrences of a range, both ends included, as jobs of their own: those that are missing, that failed, or all. It works for a paused or finished row too. At most max_active of the jobs are under way at once, and none beside another job of the name unless overlap is allow. Returns the id of the backfill; the beats begin after the caller''s commit. SQLSTATE P0002 for an unknown name.';
 comment on function {schema}.backfill(text, date, date, text, int) is

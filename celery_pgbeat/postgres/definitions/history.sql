@@ -33,12 +33,14 @@ select id, periodic_task, scheduled_for, null::timestamptz as last_scheduled_for
        {schema}.in_the_calendar(case
            when waits_for is null then busy_until
            else {schema}.busy_until_of_waiting(waits_for, periodic_task, group_name, created_at + pickup_deadline)
-       end) as busy_until
+       end) as busy_until,
+       owner, due_by, null::text as note
 from {schema}.active_job as job
 union all
 select id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state,
        reason, blocked_by, task, queue, created_at, sent_at, started_at,
-       finished_at, attempt, sends, beat, worker, error, {schema}.in_the_calendar(busy_until) as busy_until
+       finished_at, attempt, sends, beat, worker, error, {schema}.in_the_calendar(busy_until) as busy_until,
+       owner, due_by, note
 from {schema}.finished_job;
 
 -- When each periodic task is due next; `order by next_run_at` is an index scan.
@@ -47,9 +49,14 @@ select name, next_run_at, planned_for
 from {schema}.periodic_task
 where {is_on} and next_run_at is not null;
 
--- The end of a job releases the next one that waits for it. It wakes a beat if it frees a slot that a job waits for, or
--- makes room for a backfill. Which plan is kept here must not depend on which statement had its plan made first, nor on
--- the settings of the statement that ended the jobs: whether few or many have ended, each is looked up by index.
+-- The end of a job releases the next one that waits for it, and has a beat look at its group. If it has failed or is
+-- lost, it pauses a group that wants that; one that a person gave up does not, because then somebody has decided
+-- already. It wakes a beat if a job may have its turn now, or if there is room for a backfill.
+--
+-- In a group with rules it writes into group_turn whether a job waits there or not. One that begins to wait at this
+-- moment is not seen here, and a beat that looks at it counts this job as under way until this transaction has
+-- committed. Which plan is kept here must not depend on which statement had its plan made first, nor on the settings of
+-- the statement that ended the jobs: whether few or many have ended, each is looked up by index.
 create or replace function {schema}.active_job_gone() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -64,18 +71,39 @@ declare
             select from {schema}.active_job as waiting
             where waiting.periodic_task = ended.periodic_task and waiting.waits_for = 'predecessor'
             offset 0));
+    groups constant text[] := array(select distinct group_name from deleted where group_name is not null);
+    wakes boolean := false;
 begin
+    if groups <> '{}' then
+        insert into {schema}.group_failure (group_name, job, periodic_task, scheduled_for)
+        select ended.group_name, ended.id, ended.periodic_task, ended.scheduled_for
+        from deleted as ended
+        where ended.state <> 'error'
+            and exists (
+                select from {schema}.task_group as known
+                where known.name = ended.group_name and known.pause_on_failure
+                offset 0)
+            and exists (
+                select from {schema}.finished_job as final
+                where final.id = ended.id and final.created_at = ended.created_at
+                    and final.state in ('failed', 'lost')
+                offset 0)
+        on conflict do nothing;
+        wakes := found;
+        insert into {schema}.group_turn (group_name)
+        select known.name from {schema}.task_group as known where known.name = any (groups) and known.limited
+        union all
+        -- A group that has lost its limit, or its row: its jobs wait until a beat looks.
+        select name from unnest(groups) as name
+        where {schema}.is_limited(name) is not true and {schema}.has_waiting(name);
+        wakes := wakes or exists (select from unnest(groups) as name where {schema}.has_waiting(name)) or exists (
+            select from {schema}.task_group as known
+            where known.waits_for is not null and known.waits_for && groups and {schema}.has_waiting(known.name));
+    end if;
     if names <> '{}' then
         perform {schema}.release_buffered(names);
     end if;
-    if exists (
-        select from deleted
-        where slot is not null and exists (
-            select from {schema}.active_job as waiting
-            where waiting.waits_for = 'slot' and waiting.group_name = deleted.group_name
-            offset 0))
-        or {schema}.is_backfilled(array(select periodic_task from deleted))
-    then
+    if wakes or {schema}.is_backfilled(array(select periodic_task from deleted)) then
         perform pg_notify({channel}, '');
     end if;
     return null;

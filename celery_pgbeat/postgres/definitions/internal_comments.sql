@@ -20,6 +20,43 @@ comment on function {schema}.shown is
 comment on function {schema}.ended is
     'Internal: returns a sentence with its full stop, unless it is a question; explain() calls it.';
 
+-- Tasks for people.
+comment on function {schema}.active_job_for_people is
+    'Internal: writes what a new job for people has in place of what a beat sends; a trigger of active_job.';
+comment on function {schema}.ready_state is
+    'Internal: returns the state of a job that waits for nothing any more; release_of() and grant_slots() call it.';
+comment on function {schema}.ready_busy_until is
+    'Internal: returns the deadline of such a job; release_of() and grant_slots() call it.';
+comment on function {schema}.ready_check_at is
+    'Internal: returns when a beat looks at such a job; release_of() and grant_slots() call it.';
+comment on function {schema}.work_changed is
+    'Internal: keeps open_work equal to the jobs that may be picked up, and notifies; the triggers of active_job call it.';
+comment on function {schema}.validate_person is
+    'Internal: refuses what is no id, owner or list of roles; the functions for people call it.';
+comment on function {schema}.refuse_work is
+    'Internal: raises why somebody cannot do this with a task for people; the functions for people call it.';
+comment on function {schema}.refuse_work_in_change is
+    'Internal: raises that another transaction changes a task for people; the functions for people call it.';
+comment on function {schema}.cancel_work is 'Internal: cancels a task for people; cancel_job() calls it.';
+comment on function {schema}.cancel_unsent is 'Internal: cancels a job that no beat has begun to send; cancel_job() calls it.';
+comment on function {schema}.cancelled_in_words is
+    'Internal: returns who has cancelled a job and why; cancel_work() and cancel_unsent() call it.';
+comment on function {schema}.refuse_cancel is 'Internal: raises why a job cannot be cancelled; cancel_job() calls it.';
+comment on function {schema}.work_in_words is
+    'Internal: returns with whom a job for people is, and until when it is to be done; job_in_words() calls it.';
+comment on function {schema}.not_targets is
+    'Internal: returns why a list is none of users or roles; wrong_column() and validate_person() call it.';
+comment on function {schema}.not_of_its_kind is
+    'Internal: returns which column contradicts the kind of a row; wrong_column() calls it.';
+comment on table {schema}.open_work is
+    'Internal: what people may pick up, a row for each job and each of its targets. Call my_work().';
+comment on column {schema}.open_work.target is 'Internal: a user or a role; an empty text for anybody.';
+comment on column {schema}.open_work.due_by is 'Internal: when it is overdue; infinity for never.';
+comment on column {schema}.open_work.scheduled_for is 'Internal: the instant of the occurrence.';
+comment on column {schema}.open_work.job is 'Internal: the job.';
+comment on column {schema}.open_work.is_new is
+    'Internal: whether no beat has sent the signal about the job yet; in one row of each job.';
+
 -- Decisions about failed jobs.
 comment on function {schema}.asks is
     'Internal: returns whether a failure of a job waits for a decision; the statements that end jobs call it.';
@@ -69,8 +106,10 @@ comment on function {schema}.validate_window is
     'Internal: refuses a blackout window that can never work; validate_windows() calls it.';
 comment on function {schema}.is_date_time is
     'Internal: returns whether a text is a date, or a date and a time, in ISO 8601; validate_options() calls it.';
+comment on function {schema}.wrong_arguments is
+    'Internal: returns why args and kwargs are of a wrong kind, too large or nested too deeply, NULL if they are not; validate_arguments() and trigger_many() call it.';
 comment on function {schema}.validate_arguments is
-    'Internal: refuses args and kwargs of a wrong kind, too large or nested too deeply; validate_periodic_task() and trigger() call it.';
+    'Internal: refuses args and kwargs that are wrong; validate_periodic_task() and trigger() call it.';
 comment on function {schema}.validate_options is
     'Internal: refuses an option that a periodic task cannot set, or a value of the wrong kind; validate_periodic_task() calls it.';
 comment on function {schema}.not_plain_json is
@@ -99,6 +138,12 @@ comment on function {schema}.validate_blackout is
     'Internal: refuses a wrong row of the table blackout; blackout_written() calls it.';
 comment on function {schema}.validate_group is
     'Internal: refuses a wrong row of the table task_group; task_group_written() calls it.';
+comment on function {schema}.validate_order_of_groups is
+    'Internal: refuses a group that waits for one that is not there, or for itself; task_group_written() calls it.';
+comment on function {schema}.circle_of is
+    'Internal: returns in words the groups by which a group would wait for itself; validate_order_of_groups() calls it.';
+comment on function {schema}.rate_interval_of is
+    'Internal: returns the time from one job to the next under a rate_limit, NULL if it is none; the trigger of task_group calls it.';
 
 -- The functions of triggers.
 comment on function {schema}.periodic_task_written is
@@ -108,11 +153,11 @@ comment on function {schema}.blackout_written is
 comment on function {schema}.replan_users_of_window is
     'Internal: the trigger after a write to blackout; has the beats plan again the periodic tasks that use the window.';
 comment on function {schema}.task_group_written is
-    'Internal: the trigger before a write to task_group; validates it.';
+    'Internal: the trigger before a write to task_group; validates it, and lets state and paused say the same.';
 comment on function {schema}.task_group_changed is
-    'Internal: the trigger after a write to task_group; pauses or resumes the rows of the group and wakes the beats.';
+    'Internal: the trigger after a write to task_group; pauses or resumes the rows of the group, forgets its failures when it is resumed, and wakes the beats.';
 comment on function {schema}.active_job_gone is
-    'Internal: the trigger after a DELETE from active_job; releases the next job that waits, and wakes the beats.';
+    'Internal: the trigger after a DELETE from active_job; records a failure in a group with pause_on_failure, releases the next job that waits, and wakes the beats.';
 comment on function {schema}.windows_used_by is
     'Internal: returns the named windows that a blackout refers to; periodic_task_written() calls it.';
 comment on function {schema}.last_run_before_change is
@@ -154,7 +199,9 @@ comment on function {schema}.end_unstarted_many is
 comment on function {schema}.is_marked is
     'Internal: returns whether a mark is still valid; statements of beats and the functions that write sentences call it.';
 comment on function {schema}.new_job is
-    'Internal: returns a new row of active_job; trigger() and the statements that submit call it.';
+    'Internal: returns a new row of active_job; trigger(), trigger_many() and the statements that submit call it.';
+comment on function {schema}.jobs_asked_for is
+    'Internal: returns the jobs of a call of trigger_many(), each with the definition of its row; trigger_many() calls it.';
 comment on function {schema}.archived is
     'Internal: returns the row of finished_job for a job that has ended; all statements that end a job call it.';
 comment on function {schema}.lost is
@@ -166,11 +213,51 @@ comment on function {schema}.count_end is
 comment on function {schema}.pause_is_due is
     'Internal: returns whether pause_after_failures jobs have failed in a row, so that a beat has to pause the periodic task; count_end() and statements of beats call it.';
 comment on function {schema}.is_limited is
-    'Internal: returns whether a group has a max_active; the functions and statements that make or release jobs call it.';
+    'Internal: returns whether jobs of a group wait for their turn; the functions and statements that make or release jobs call it.';
+comment on function {schema}.pause_failed_groups is
+    'Internal: pauses the groups in which a job has failed, and returns each with the reason; beats call it.';
+comment on function {schema}.task_group_to_be_written is
+    'Internal: the trigger before a statement that may write waits_for; lets its writers come one after the other.';
+comment on function {schema}.is_finished is
+    'Internal: returns whether a group takes no new jobs; submit and refuse_finished_group() call it.';
+comment on function {schema}.refuse_finished_group is
+    'Internal: raises SQLSTATE 55000 if a group takes no new jobs; trigger() and backfill() call it.';
+comment on function {schema}.rate_counts_from is
+    'Internal: returns from where on the jobs of a group are counted under its rate_limit; turns_in() and grant_slots() call it.';
+comment on function {schema}.due_in_group is
+    'Internal: returns a row of a group that is due and undecided; is_busy() and why_held() call it.';
+comment on function {schema}.is_busy is
+    'Internal: returns whether a group has anything under way, waiting or due; busy_one_of() calls it.';
+comment on function {schema}.busy_one_of is
+    'Internal: returns the first of these groups that is busy; why_held() and grant_slots() call it.';
+comment on function {schema}.first_scheduled_in is
+    'Internal: returns when the first job that waits in a group was scheduled; why_held() calls it.';
+comment on function {schema}.keeps_jobs is
+    'Internal: returns whether the pause of a group keeps the jobs that wait in it; why_held() and recover call it.';
+comment on function {schema}.why_held is
+    'Internal: returns in words why no job of a group gets its turn now, NULL if nothing keeps them; turns_in() and explain call it.';
+comment on function {schema}.most_active is
+    'Internal: returns how many jobs of a group may be under way at a time; turns_in() and grant_slots() call it.';
+comment on function {schema}.turns_in is
+    'Internal: returns how many jobs of a group may have their turn now, NULL for any number; groups_with_room() and grant_slots() call it.';
+comment on function {schema}.next_in is
+    'Internal: locks and returns the jobs of a group that have their turn next; grant_slots() calls it.';
+comment on function {schema}.held_groups_with_room is
+    'Internal: returns the groups of group_turn whose held jobs may have their turn by now; look() and grant_slots() call it.';
+comment on function {schema}.has_waiting is
+    'Internal: returns whether a job waits for its turn in a group; grant_slots() and triggers call it.';
+comment on function {schema}.free_in is
+    'Internal: returns how many places are free in a group; turns_in() and grant_slots() call it.';
+comment on function {schema}.why_stopped is
+    'Internal: returns in words why a group is stopped until somebody resumes it; why_held() and grant_slots() call it.';
+comment on function {schema}.active_job_waits is
+    'Internal: the trigger for a job that begins to wait for its turn; has a beat look at the group.';
+comment on function {schema}.next_turn_at is
+    'Internal: returns when the next job may go that waits for a rate_limit; look() calls it.';
 comment on function {schema}.is_paused is
     'Internal: returns whether a group is paused; periodic_task_written() and sync_group_pauses() call it.';
 comment on function {schema}.groups_with_room is
-    'Internal: returns the groups in which a job waits and a slot is free; look(), grant_slots() and the view overdue call it.';
+    'Internal: returns the groups in which a job waits that may have its turn; recheck_groups, doctor and the view overdue call it.';
 comment on function {schema}.windows_of is
     'Internal: returns the named windows of these names; statements of beats that plan a row call it.';
 comment on function {schema}.undecided_from is
@@ -203,8 +290,12 @@ comment on function {schema}.refuse_unknown is
     'Internal: raises SQLSTATE P0002 for an unknown periodic task, with the name that was probably meant; the public functions call it.';
 comment on function {schema}.refuse_rows_of_code is
     'Internal: raises an error if the code of an app declares one of these periodic tasks for another owner; schedule() and the Python API call it.';
-comment on function {schema}.refuse_unknown_group is
-    'Internal: raises SQLSTATE P0002 for an unknown group; pause_group() and resume_group() call it.';
+comment on function {schema}.is_a_group is
+    'Internal: returns whether a periodic task or a row of task_group names a group; refuse_group_of_nobody() and validate_order_of_groups() call it.';
+comment on function {schema}.refuse_group_of_nobody is
+    'Internal: raises SQLSTATE P0002 for an unknown group; pause_group(), resume_group() and finish_group() call it.';
+comment on function {schema}.retry_failures_of is
+    'Internal: runs the jobs again that have paused a group, and returns how many; resume_group() calls it.';
 
 -- The sentences of explain(), and the views job, status and overdue.
 comment on function {schema}.in_the_calendar is
@@ -252,13 +343,36 @@ comment on function {schema}.state_in_words is
 comment on function {schema}.to_be_planned is
     'Internal: returns the rows that a beat has to plan; the view overdue calls it.';
 
+-- The groups.
+comment on column {schema}.task_group.rate_interval is 'Internal: the time from one job to the next under rate_limit.';
+comment on column {schema}.task_group.next_turn_at is 'Internal: from when on the next job may go under rate_limit.';
+comment on column {schema}.task_group.last_served is
+    'Internal: the periodic task whose job went last under rate_limit; those after it in the order of names come next.';
+comment on column {schema}.task_group.limited is 'Internal: whether its jobs wait for their turn.';
+comment on table {schema}.group_failure is
+    'Internal: the jobs that have failed in groups with pause_on_failure, until the group is resumed.';
+comment on column {schema}.group_failure.group_name is 'Internal: the group of the job.';
+comment on column {schema}.group_failure.job is 'Internal: the id of the job.';
+comment on column {schema}.group_failure.periodic_task is 'Internal: the periodic task of the job.';
+comment on column {schema}.group_failure.scheduled_for is 'Internal: the instant of its occurrence; a retry has it too.';
+comment on column {schema}.group_failure.failed_at is 'Internal: when it failed or was given up.';
+comment on column {schema}.group_failure.pause_due is 'Internal: whether a beat has yet to pause the group.';
+comment on column {schema}.group_failure.retried is 'Internal: whether a person has had it run again by retry_job().';
+
+comment on table {schema}.group_turn is
+    'Internal: the groups in which a job may have its turn now, a row for each time that something has changed in one.';
+comment on column {schema}.group_turn.group_name is 'Internal: the group.';
+comment on column {schema}.group_turn.held is
+    'Internal: whether a beat has seen that what keeps its jobs waiting ends without another row here.';
+
 -- The tables of jobs.
 comment on column {schema}.active_job.id is 'Internal: the Celery task id.';
 comment on column {schema}.active_job.periodic_task is 'Internal: the name of the periodic task.';
 comment on column {schema}.active_job.scheduled_for is 'Internal: the instant of the occurrence.';
 comment on column {schema}.active_job.due_at is 'Internal: when it was due, with jitter and deferral; NULL for a manual job.';
 comment on column {schema}.active_job.origin is 'Internal: schedule, catchup, backfill or manual.';
-comment on column {schema}.active_job.state is 'Internal: pending, sent, running, retrying or buffered.';
+comment on column {schema}.active_job.state is
+    'Internal: pending, sent, running, retrying, buffered, error or created.';
 comment on column {schema}.active_job.exclusive is
     'Internal: whether it is the one job of its periodic task; the unique index job_one_at_a_time allows one such row for each name.';
 comment on column {schema}.active_job.task is 'Internal: the Celery task.';
@@ -304,6 +418,12 @@ comment on column {schema}.active_job.slot is
     'Internal: its slot in its group, from 1; 0 if the group had no limit when the job was made or released; NULL while it waits.';
 comment on column {schema}.active_job.on_error is 'Internal: on_error of the periodic task when the job was made.';
 comment on column {schema}.active_job.backfill is 'Internal: the backfill that made it.';
+comment on column {schema}.active_job.kind is 'Internal: kind of the periodic task when the job was made.';
+comment on column {schema}.active_job.target is 'Internal: target of the periodic task when the job was made.';
+comment on column {schema}.active_job.due_in is 'Internal: due_in of the periodic task when the job was made.';
+comment on column {schema}.active_job.due_by is
+    'Internal: when the job for people is overdue, counted from when it could be picked up.';
+comment on column {schema}.active_job.owner is 'Internal: who has the job for people.';
 
 comment on table {schema}.finished_job_default is
     'Internal: the partition of finished_job for days that have none of their own.';
@@ -335,3 +455,6 @@ comment on column {schema}.finished_job.error is 'Internal: what went wrong.';
 comment on column {schema}.finished_job.busy_until is 'Internal: its deadline when it ended.';
 comment on column {schema}.finished_job.arguments is
     'Internal: args and kwargs of a manual job that has not succeeded, for retry_job().';
+comment on column {schema}.finished_job.owner is 'Internal: who had the job for people when it ended.';
+comment on column {schema}.finished_job.due_by is 'Internal: when the job for people was to be done by.';
+comment on column {schema}.finished_job.note is 'Internal: what its owner said of its end.';

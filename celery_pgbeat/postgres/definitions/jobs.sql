@@ -4,7 +4,8 @@
 -- function is one select and sets nothing, and no argument is volatile. So neither costs a plan of its own.
 
 -- The new job of a periodic task. With `waits_for` it is buffered, without it is to be sent: by the beat that has
--- marked the row, or by any beat where `marked_at` is null. A job of a backfill counts no failures.
+-- marked the row, or by any beat where `marked_at` is null. A job of a backfill counts no failures. What a job for
+-- people has instead, a trigger writes (people.sql).
 create or replace function {schema}.new_job(
     definition {schema}.periodic_task,
     id uuid,
@@ -51,7 +52,8 @@ as $$
         new_job.waits_for, false, null::text,  -- waited, stop_request
         definition.group_name,
         case when definition.group_name is not null and new_job.waits_for is null then 0 end,  -- slot
-        new_job.backfill, definition.on_error
+        new_job.backfill, definition.on_error,
+        definition.kind, definition.target, definition.due_in, null::timestamptz, null::text  -- due_by, owner
 $$;
 
 -- The row of the history for a job that has ended in this state. An argument that is given replaces what the job's row
@@ -68,7 +70,8 @@ create or replace function {schema}.archived(
     sent_at timestamptz default null,
     started_at timestamptz default null,
     blocked_by uuid default null,
-    restart_data jsonb default null
+    restart_data jsonb default null,
+    note text default null
 ) returns setof {schema}.finished_job
 language sql stable rows 1
 as $$
@@ -81,7 +84,8 @@ as $$
         case when job.state <> 'buffered' then job.busy_until end,  -- busy_until
         case when job.origin = 'manual' and archived.state <> 'succeeded' then
             jsonb_build_object('args', job.message -> 'args', 'kwargs', job.message -> 'kwargs')
-        end  -- arguments
+        end,  -- arguments
+        job.owner, job.due_by, archived.note
 $$;
 
 -- What a lost job that never started needs to start after all; NULL for one that has started.

@@ -182,20 +182,46 @@ begin
     return (
         select 'waits for a place in its group ' || {schema}.quoted(place_in_words.group_name) || coalesce(
             (
-                select format(' (%s of %s taken%s)', (
+                select ', which ' || {schema}.why_held(known)
+                from {schema}.task_group as known
+                where known.name = place_in_words.group_name and known.limited
+            ),
+            (
+                select case when {schema}.most_active(known) is null then '' else format(' (%s of %s taken%s)', (
                         select count(*) from {schema}.active_job as other
-                        where other.group_name = known.name and other.slot is not null), known.max_active,
+                        where other.group_name = known.name and other.slot is not null),
+                    {schema}.most_active(known),
                     (
                         select ', the longest by job ' || other.id || ' of ' || {schema}.quoted(other.periodic_task)
                         from {schema}.active_job as other
                         where other.group_name = known.name and other.slot is not null
                         order by other.created_at
                         limit 1))
+                end
                 from {schema}.task_group as known
-                where known.name = place_in_words.group_name and known.max_active is not null
+                where known.name = place_in_words.group_name and known.limited
             ), ', which has no limit any more')
     );
 end
+$$;
+
+-- With whom a job for people is, or for whom it waits, and until when it is to be done.
+create or replace function {schema}.work_in_words(job {schema}.active_job) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select case
+        when job.owner is not null
+        then 'has been with ' || {schema}.quoted(job.owner) || ' since '
+            || {schema}.shown(coalesce(job.attempt_at, job.started_at))
+            || coalesce(', asked to ' || job.stop_request, '')
+        else 'waits for ' || coalesce(
+            (select string_agg({schema}.quoted(target), ' or ') from unnest(job.target) as target), 'somebody')
+            || ' to pick it up'
+    end || case
+        when job.due_by < {schema}.now() then ', overdue since ' || {schema}.shown(job.due_by)
+        else coalesce(', to be done by ' || {schema}.shown(job.due_by), '')
+    end
 $$;
 
 -- What a job that is not final does or waits for. `waiting_since` is busy_until minus pickup_deadline: since when it
@@ -208,7 +234,8 @@ as $$
 #variable_conflict use_column
 begin
     return (
-        select 'job ' || job.id || ' ' || case job.state
+        select 'job ' || job.id || ' ' || case case when job.owner is not null then 'created' else job.state end
+            when 'created' then {schema}.work_in_words(job)
             when 'running' then {schema}.run_in_words(job)
             when 'pending' then
                 case
@@ -286,6 +313,8 @@ as $$
         then 'its group ' || {schema}.quoted(task.group_name) || ' is paused' || coalesce((
             select ' (' || {schema}.escaped(pause_reason) || ')' from {schema}.task_group
             where name = task.group_name), '')
+        when {schema}.is_finished(task.group_name)
+        then 'its group ' || {schema}.quoted(task.group_name) || ' is finished: its occurrences are skipped'
         when task.problem is not null then 'it cannot be planned: ' || rtrim({schema}.escaped(task.problem), '.')
         when task.next_run_at <= {schema}.now()
         then concat_ws('; ', 'its run has been due since ' || {schema}.shown(task.next_run_at),
@@ -441,6 +470,8 @@ as $$
     from (
         select
             case
+                when job.state in ('created', 'running') and job.kind = 'human'
+                then job.state || case when job.due_by < {schema}.now() then ', overdue' else '' end
                 when job.state in ('running', 'retrying') and job.busy_until < {schema}.now() then 'silent'
                 when job.state = 'running' and job.max_run_time is null and {schema}.in_the_way_since(job) is not null
                 then 'running past its next run without max_run_time'
@@ -453,6 +484,7 @@ as $$
             case
                 when not task.enabled then 'paused' || coalesce(' until ' || {schema}.shown(task.paused_until), '')
                 when task.group_paused then 'group paused'
+                when {schema}.is_finished(task.group_name) then 'group finished'
                 when task.problem is not null then 'problem'
                 when task.next_run_at < {schema}.now() - {schema}.patience(task.mark_lease) then 'overdue'
                 when task.next_run_at <= {schema}.now() then 'due'
@@ -575,6 +607,7 @@ cross join lateral (
         select case
             when job.state = 'pending' then job.busy_until - job.pickup_deadline
             when job.state = 'error' then job.busy_until
+            when job.state = 'created' or job.owner is not null then job.due_by
             -- If its group has no free slot, it waits as it should. If there is one, no beat has given it to a job.
             when job.waits_for = 'slot' and job.group_name in (select {schema}.groups_with_room()) then job.created_at
             when job.state = 'buffered' then null
@@ -587,5 +620,8 @@ cross join lateral (
             then job.busy_until - job.pickup_deadline
         end as due_at
     ) as since
-    where since.due_at < {schema}.now() - {schema}.patience(job.mark_lease)
+    -- By index: a hundred thousand jobs that people have, or may pick up, are not read for the few that are late.
+    where (job.check_at < 'infinity' or job.waits_for = 'slot' or job.on_error = 'ask' and job.state = 'error'
+            or job.due_by < {schema}.now())
+        and since.due_at < {schema}.now() - {schema}.patience(job.mark_lease)
 ) as late;

@@ -812,6 +812,46 @@ as $$
     end
 $$;
 
+-- Why a list is none of names of users or roles; NULL where it is one, or no list is given.
+create or replace function {schema}.not_targets(field text, given text[], most int) returns text
+language sql stable parallel safe
+as $$
+    select case
+        when given is null then null
+        when cardinality(given) = 0 then field || ' is empty: name somebody, or leave it out for anybody'
+        when cardinality(given) > most then format('%s has %s names, more than %s', field, cardinality(given), most)
+        else (
+            select {schema}.not_a_name(field || '[' || place - 1 || ']', name)
+            from unnest(given) with ordinality as named (name, place)
+            where name is null or char_length(name) not between 1 and 200
+            order by place
+            limit 1)
+    end
+$$;
+
+-- Why a column contradicts the kind of the row; NULL where none does. No message is sent of a task for people, so
+-- nothing may be set that is about a message, its worker or its end there.
+create or replace function {schema}.not_of_its_kind(task {schema}.periodic_task) returns text
+language sql stable parallel safe
+as $$
+    select case
+        when task.kind <> 'human' then case
+            when task.target is not null then 'target is set, but kind is ''task'': only a task for people has a target'
+            when task.due_in is not null then 'due_in is set, but kind is ''task'': only a task for people has one'
+        end
+        else (
+            select name || ' is set, but kind is ''human'': no message is sent of a task for people, leave it out'
+            from (values
+                ('queue', task.queue is not null), ('priority', task.priority is not null),
+                ('options', task.options <> '{}'), ('min_gap', task.min_gap is not null),
+                ('max_run_time', task.max_run_time is not null), ('on_lost', task.on_lost <> 'give_up'),
+                ('on_error', task.on_error <> 'fail'), ('tracking', task.tracking <> 'full'),
+                ('a BeatLazyFunc', task.lazy)) as given (name, is_set)
+            where is_set
+            limit 1)
+    end
+$$;
+
 -- Why one of the plain columns is wrong; NULL where none is.
 create or replace function {schema}.wrong_column(task {schema}.periodic_task) returns text
 language plpgsql stable
@@ -824,7 +864,13 @@ begin
         case when task.end_at < task.start_at then
             format('end_at %s is before start_at %s', to_json(task.end_at) #>> '{}', to_json(task.start_at) #>> '{}')
         end,
-        case when task.group_name is not null then {schema}.not_a_name('group_name', task.group_name) end);
+        case when task.group_name is not null then {schema}.not_a_name('group_name', task.group_name) end,
+        {schema}.not_targets('target', task.target, 100),
+        {schema}.not_of_its_kind(task),
+        case
+            when task.kind = 'human' and task.overlap = 'terminate_other'
+            then 'overlap is ''terminate_other'', but kind is ''human'': nothing terminates a person, use cancel_other'
+        end);
 end
 $$;
 
@@ -839,29 +885,36 @@ as $$
     end
 $$;
 
--- The arguments of a periodic task, or of one job of it.
+-- Why the arguments of a periodic task, or of one job of it, are wrong; NULL if they are right.
+create or replace function {schema}.wrong_arguments(task {schema}.periodic_task) returns text
+language plpgsql stable
+as $$
+declare
+    size int;
+begin
+    if jsonb_typeof(task.args) is distinct from 'array' then
+        return format('args is %s, not a JSON array', {schema}.shown_arguments(task, task.args));
+    elsif jsonb_typeof(task.kwargs) is distinct from 'object' then
+        return format('kwargs is %s, not a JSON object', {schema}.shown_arguments(task, task.kwargs));
+    end if;
+    size := octet_length(task.args::text) + octet_length(task.kwargs::text);
+    if size > 65536 then
+        return format('args and kwargs have %s bytes together, more than 65536: store the data elsewhere and pass its '
+                          'key', size);
+    elsif size > 100 then  -- else not_plain_json() would accept both unread
+        return coalesce({schema}.not_plain_json('args', task.args), {schema}.not_plain_json('kwargs', task.kwargs));
+    end if;
+    return null;
+end
+$$;
+
+-- Refuse arguments that are wrong.
 create or replace function {schema}.validate_arguments(task {schema}.periodic_task) returns void
 language plpgsql
 as $$
 declare
-    size int;
-    wrong text;
+    wrong constant text := {schema}.wrong_arguments(task);
 begin
-    if jsonb_typeof(task.args) is distinct from 'array' then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('args is %s, not a JSON array', {schema}.shown_arguments(task, task.args));
-    end if;
-    if jsonb_typeof(task.kwargs) is distinct from 'object' then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('kwargs is %s, not a JSON object', {schema}.shown_arguments(task, task.kwargs));
-    end if;
-    size := octet_length(task.args::text) + octet_length(task.kwargs::text);
-    if size > 65536 then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = format('args and kwargs have %s bytes together, more than 65536', size),
-            hint = 'Store the data elsewhere and pass its key.';
-    end if;
-    wrong := coalesce({schema}.not_plain_json('args', task.args), {schema}.not_plain_json('kwargs', task.kwargs));
     if wrong is not null then
         raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
@@ -880,7 +933,7 @@ begin
     if wrong is not null then
         raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
-    if coalesce(task.task, '') = '' then
+    if coalesce(task.task, case when task.kind = 'human' then 'none' else '' end) = '' then
         raise exception using errcode = 'invalid_parameter_value',
             message = case when task.task is null then 'task is null' else 'task is empty' end,
             hint = 'Write the name by which workers know the Celery task.';
@@ -902,6 +955,7 @@ begin
     end if;
     perform {schema}.refuse_control('name', task.name);
     perform {schema}.refuse_control('task', task.task);
+    perform {schema}.refuse_control('target', array_to_string(task.target, ''));
     perform {schema}.refuse_control('group_name', task.group_name);
     perform {schema}.refuse_route('queue', task.queue);
     if task.options <> '{}' then
@@ -979,12 +1033,64 @@ declare
     wrong constant text := coalesce(
         {schema}.not_a_name('name', task_group.name),
         case when task_group.max_active < 1 then format('max_active is %s, not at least 1', task_group.max_active) end,
+        case
+            when task_group.state is null or task_group.state not in ('active', 'paused', 'waiting', 'finished')
+            then format('state is %s, not one of active, paused, waiting, finished',
+                        coalesce({schema}.quoted(task_group.state), 'null'))
+        end,
         case when task_group.paused is null then 'paused is null, not true or false' end,
+        case when task_group.ordered is null then 'ordered is null, not true or false' end,
+        case when task_group.pause_on_failure is null then 'pause_on_failure is null, not true or false' end,
+        case
+            when task_group.ordered and task_group.max_active > 1
+            then format('max_active is %s, but an ordered group has one job at a time: leave max_active out',
+                        task_group.max_active)
+        end,
+        case
+            when task_group.rate_limit is not null and {schema}.rate_interval_of(task_group.rate_limit) is null
+            then format('rate_limit is %s, not a number of jobs per second, minute or hour such as 10/s, 100/m or 5/h',
+                        {schema}.quoted(task_group.rate_limit))
+        end,
         {schema}.not_a_short_text('pause_reason', task_group.pause_reason));
 begin
     if wrong is not null then
         raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
     perform {schema}.refuse_control('name', task_group.name);
+end
+$$;
+
+-- The groups that a group waits for: known ones, and none that waits for this one.
+create or replace function {schema}.validate_order_of_groups(task_group {schema}.task_group) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    other text;
+    circle text;
+    wrong text;
+begin
+    if task_group.waits_for is null then
+        return;
+    elsif array_ndims(task_group.waits_for) > 1 or cardinality(task_group.waits_for) > 100 then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('waits_for has %s names in %s dimensions, not at most 100 in a plain list',
+                             cardinality(task_group.waits_for), array_ndims(task_group.waits_for));
+    end if;
+    foreach other in array task_group.waits_for loop
+        wrong := {schema}.not_a_name('a name in waits_for', other);
+        if wrong is not null then
+            raise exception using errcode = 'invalid_parameter_value', message = wrong;
+        elsif other <> task_group.name and not {schema}.is_a_group(other) then
+            raise exception using errcode = 'invalid_parameter_value',
+                message = format('waits_for names %s, and no group is named so', {schema}.quoted(other)),
+                hint = 'A group is named by the column group_name of a periodic task, or by define_group().';
+        end if;
+    end loop;
+    circle := {schema}.circle_of(task_group.name, task_group.waits_for);
+    if circle is not null then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = 'No group may wait for itself: ' || circle;
+    end if;
 end
 $$;

@@ -6,7 +6,7 @@ from (
     select name, task, sensitive, jsonb_array_length(args) as positions,
         array(select jsonb_object_keys(kwargs) order by 1) as keywords
     from {schema}.periodic_task
-    where enabled
+    where enabled and kind = 'task'
 ) as calls
 group by task, positions, keywords
 order by task, name

@@ -1,4 +1,4 @@
--- List the groups that a periodic task names, or that have a limit or a pause, and count their jobs.
+-- List the groups that a periodic task names, or that have settings or a pause, and count their jobs.
 --
 -- What is counted is read from indexes alone, each once.
 with members as (
@@ -16,7 +16,9 @@ queued as (
     where waits_for = 'slot'
     group by group_name
 )
-select name, known.max_active, coalesce(known.paused, false) as paused, known.pause_reason,
+select name, known.max_active, coalesce(known.ordered, false) as ordered, known.waits_for,
+    coalesce(known.pause_on_failure, false) as pause_on_failure, known.rate_limit,
+    coalesce(known.state, 'active') as state, coalesce(known.paused, false) as paused, known.pause_reason,
     coalesce(members.tasks, 0) as tasks,
     coalesce(under_way.active, 0) as active,
     coalesce(queued.waiting, 0) as waiting

@@ -1,2 +1,2 @@
 -- Set how many jobs of a group may be under way at a time.
-select * from {schema}.limit_group(%(name)s, %(max_active)s::int)
+select {group} from {schema}.limit_group(%(name)s, %(max_active)s::int)

@@ -3,7 +3,8 @@
 -- The one statement of an idle beat: poll, recover and judge share it. Each branch is one probe of an index. Rows with
 -- a valid mark do not count, or every beat would look again and again because of them. Jobs are looked at when their
 -- `check_at` has passed: what is late then is `unsent` or `past_deadline`, the rest is `in_time`. There are
--- `slots_to_grant` when a job waits for a slot in a group that has a free one.
+-- `slots_to_grant` when something has changed in a group in which a job waits, or it may have its turn by now.
+-- `next_run_at` is also when a rate limit allows the next job.
 --
 -- A function, because that keeps its plan: planning such a statement anew took ten times as long as the look itself. A
 -- plan that was made while the tables were small must serve when they have grown, so it may only use indexes. As
@@ -42,12 +43,12 @@ begin
                 and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))
                 and (not lazy or name = any (look.lazy_names))
         ) as due,
-        (
+        least((
             select next_run_at from {schema}.periodic_task
             where {is_on} and next_run_at > {schema}.now() and (not lazy or name = any (look.lazy_names))
             order by next_run_at
             limit 1
-        ) as next_run_at,
+        ), {schema}.next_turn_at()) as next_run_at,
         -- Ordered, or the planner, which takes `<>` for nearly always true, reads the whole table.
         coalesce((
             select true from {schema}.periodic_task
@@ -62,11 +63,8 @@ begin
             order by check_at
             limit 1
         ), false) as unsent,
-        case
-            when exists (select from {schema}.active_job where waits_for = 'slot')
-            then exists (select from {schema}.groups_with_room())
-            else false
-        end as admissible,
+        exists (select from {schema}.group_turn where not held)
+            or exists (select from {schema}.held_groups_with_room()) as admissible,
         exists (select from {schema}.active_job where tracking = 'result') as unreported,
         coalesce((
             select true from {schema}.active_job
@@ -92,7 +90,7 @@ begin
         -- Ordered, or the planner takes half of the states for due and reads the table.
         coalesce((
             select true from {schema}.periodic_task_state where pause_due order by name limit 1
-        ), false) as failing,
+        ), exists (select from {schema}.group_failure where pause_due)) as failing,
         exists (select from {schema}.backfills_with_room(look.lazy_names)) as backfills;
 end
 $$;

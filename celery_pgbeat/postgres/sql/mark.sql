@@ -11,6 +11,8 @@
 -- decides the same. `created_at` is what the ids of the row's jobs begin with. It changes when a person has occurrences
 -- decided anew, so their jobs get other ids.
 --
+-- A task for people has no task that is sent: an empty text.
+--
 -- A function, because that keeps its plan: planning such a statement anew takes as long as marking ten rows. A plan
 -- that was made while the table was small must serve when it has grown, so it may only use indexes. For the same reason
 -- it has `= any (array(...))` and not `in (...)`: at 1,000 of 100,000 rows the planner scans the whole table for the
@@ -63,7 +65,8 @@ begin
         max_runs, run_count, jitter, blackout, blackout_action,
         case when windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
         null::timestamptz as held_back, revision, planned_from,
-        task, args::text, kwargs::text, queue, priority, options::text, sensitive,
+        case when kind = 'human' then '' else task end as task, args::text, kwargs::text, queue, priority,
+        options::text, sensitive,
         catchup, catchup_window, catchup_limit, max_run_time,
         next_run_at, planned_for, last_run_at, marked_at, taken_over,
         coalesce(decided_anew_at, created_at) as created_at;

@@ -1,2 +1,2 @@
 -- Pause all periodic tasks of a group.
-select * from {schema}.pause_group(%(name)s, %(reason)s::text)
+select {group} from {schema}.pause_group(%(name)s, %(reason)s::text)

@@ -1,10 +1,11 @@
 -- Take over up to %(batch)s jobs that no beat sends: given back, made by trigger(), or of a beat whose lease is over.
 --
 -- Each job is checked again before it is sent. If its row was removed or paused, or if it is too late, it is recorded
--- as skipped instead. Manual and backfill jobs are sent all the same, and so is what the broker has had before (sent
--- again, run again). A job that has waited, for another job or for a slot, is late by design: only its catchup_window
--- counts. No job is dropped for a newer occurrence that may itself be skipped in a blackout window. Only the beat can
--- tell whether a window covers this moment, so the windows of such a row are returned with its job.
+-- as skipped instead. But the pause of a group that keeps its jobs came too late for one that has its turn. Manual and
+-- backfill jobs are sent all the same, and so is what the broker has had before (sent again, run again). A job that has
+-- waited, for another job or for a slot, is late by design: only its catchup_window counts. No job is dropped for a
+-- newer occurrence that may itself be skipped in a blackout window. Only the beat can tell whether a window covers this
+-- moment, so the windows of such a row are returned with its job.
 --
 -- What is too late must stay equal to planning/decide.py and planning/catchup.py: `on_time` and `catchup_window` count
 -- from when the job was due, `catchup` decides only about what is not on time, and under `latest` the newest one wins.
@@ -13,7 +14,10 @@ with candidates as materialized (
         case
             when job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0 then null
             when task.name is null then 'deleted'
-            when not task.enabled or task.group_paused then 'paused'
+            when not task.enabled or task.group_paused and not (job.waited and exists (
+                    select from {schema}.task_group as known
+                    where known.name = job.group_name and {schema}.keeps_jobs(known)))
+                then 'paused'
             when task.pause_after_failures is not null
                 and {schema}.pause_is_due(task.name, task.failures_from, task.pause_after_failures)
                 then 'paused'

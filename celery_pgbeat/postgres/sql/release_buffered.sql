@@ -51,8 +51,11 @@ declare
 begin
     update {schema}.active_job as job
     set (state, waits_for, slot, busy_until, check_at) = (
-            select state, waits_for, slot, busy_until, check_at
+            select case when state = 'pending' then {schema}.ready_state(job.kind) else state end, waits_for, slot,
+                greatest(busy_until, {schema}.ready_busy_until(job.kind, job.pickup_deadline)),
+                greatest(check_at, {schema}.ready_check_at(job.kind))
             from {schema}.released(job.group_name, job.pickup_deadline)),
+        due_by = {schema}.now() + job.due_in,
         exclusive = true,
         waited = true
     where job.id = any (array(
@@ -75,8 +78,11 @@ begin
     get diagnostics first = row_count;
     update {schema}.active_job as job
     set (state, waits_for, slot, busy_until, check_at) = (
-            select state, waits_for, slot, busy_until, check_at
+            select case when state = 'pending' then {schema}.ready_state(job.kind) else state end, waits_for, slot,
+                greatest(busy_until, {schema}.ready_busy_until(job.kind, job.pickup_deadline)),
+                greatest(check_at, {schema}.ready_check_at(job.kind))
             from {schema}.released(job.group_name, job.pickup_deadline)),
+        due_by = {schema}.now() + job.due_in,
         waited = true
     where job.id = any (array(
         select id from {schema}.active_job

@@ -4,8 +4,8 @@
 -- write `retrying`), an equal attempt that does not run, or this very start's own token (the result of the first try
 -- may have been lost). Everything else is a second copy. A job with a stop request makes no further attempt. A message
 -- of another task than the job's is not one of its copies. Workers of older packages do not name the task. A job with a
--- min_gap is for start_spaced.sql. As in confirm.sql, the only column that is in an index is `check_at`. It changes
--- only where the job has waited for longer than the lease.
+-- min_gap is for start_spaced.sql. No message starts a job for people. As in confirm.sql, the only column that is in an
+-- index is `check_at`. It changes only where the job has waited for longer than the lease.
 --
 -- A function, because that keeps its plan, and a task waits for the result. A plan that was made while the table was
 -- small must serve when it has grown, so it may only use indexes.
@@ -31,7 +31,8 @@ begin
         marked_at = null,
         busy_until = {schema}.now() + make_interval(secs => dead_after),
         check_at = least(nullif(check_at, '-infinity'), {schema}.now() + make_interval(secs => dead_after))
-    where id = start.job and run = start.run and min_gap is null and (start.task is null or task = start.task)
+    where id = start.job and run = start.run and min_gap is null and kind = 'task'
+        and (start.task is null or task = start.task)
         and (token = start.token
             or stop_request is null
                 and (attempt < start.attempt or attempt = start.attempt and state not in ('running', 'buffered')));

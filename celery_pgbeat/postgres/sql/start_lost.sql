@@ -3,13 +3,14 @@
 -- In one statement it takes the place of the job that waits, which is recorded as superseded: a queue that is hours
 -- behind must not starve a schedule. A manual or backfill job is never superseded, and then this one stays lost. So
 -- does one that would start within its min_gap, as in start_spaced.sql. If its group has a limit, it takes the slot of
--- the job that waits, else a free one; if there is none, it stays lost. A job that is made or started at the same
--- moment violates the unique index, and nothing has happened: the caller tries again. (`on conflict do nothing` would
--- delete the lost job and put nothing in its place.) It is exclusive now, whatever it was made as (a forced one was
--- not): nothing else is under way, and an occurrence that is submitted at the same moment must find it. The waiting job
--- is locked before the last start is read, as in start_spaced.sql, so the two never wait for each other in a circle. An
--- author may have triggered a job in a transaction that is open for minutes, and the unique index would wait for its
--- end. So a lock_timeout, hardly longer than a statement takes, ends that wait.
+-- the job that waits, else a free one; if there is none, it stays lost, and so it does in an ordered group, where
+-- others may have had their turn meanwhile. A job that is made or started at the same moment violates the unique index,
+-- and nothing has happened: the caller tries again. (`on conflict do nothing` would delete the lost job and put nothing
+-- in its place.) It is exclusive now, whatever it was made as (a forced one was not): nothing else is under way, and an
+-- occurrence that is submitted at the same moment must find it. The waiting job is locked before the last start is
+-- read, as in start_spaced.sql, so the two never wait for each other in a circle. An author may have triggered a job in
+-- a transaction that is open for minutes, and the unique index would wait for its end. So a lock_timeout, hardly longer
+-- than a statement takes, ends that wait.
 with lock_timeout as materialized (
     select set_config('lock_timeout', '200ms', true) as limited
 ),
@@ -59,7 +60,8 @@ placed as materialized (
         order by slot
         limit 1
     ) as free on true
-    where known.max_active is null or inherited.slot is not null or free.slot is not null
+    where known.ordered is not true
+        and (known.max_active is null or inherited.slot is not null or free.slot is not null)
 ),
 remembered as (
     insert into {schema}.periodic_task_state as known (name, last_started_at, row_created_at)

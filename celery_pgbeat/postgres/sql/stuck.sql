@@ -35,7 +35,11 @@ found (kind, name, since, detail) as (
     where state = 'error' and busy_until < {schema}.now() - make_interval(secs => %(patience)s)
     union all
     select 'endless', periodic_task, started_at, null from {schema}.active_job
-    where state = 'running' and max_run_time is null and started_at < {schema}.now() - interval '1 day'
+    where state = 'running' and max_run_time is null and owner is null
+        and started_at < {schema}.now() - interval '1 day'
+    union all
+    select 'undone', periodic_task, due_by, null from {schema}.active_job
+    where state in ('created', 'running') and due_by < {schema}.now() - make_interval(secs => %(patience)s)
     union all
     select 'forgotten', periodic_task, created_at, null from {schema}.active_job as job
     where created_at < {schema}.now() - make_interval(secs => %(patience)s)

@@ -14,7 +14,7 @@
 --   advanced           the rows, with their next runs
 -- A row that another transaction has locked is skipped, and the same beat tries again while its lease lasts. So is a
 -- row whose other job is being sent at this moment and is final with that: soon it blocks no more. A job whose group
--- has a limit is buffered, and `grant_slots` gives it its slot.
+-- is limited is buffered, and `grant_slots` gives it its slot. An occurrence of a finished group is skipped.
 --   The decision about a row depends on the jobs that block it, so these are locked too. `recover` drops a job because
 -- a newer occurrence is due, and `judge` gives one up. If this statement skipped the new occurrence for such a job at
 -- the same moment, neither would run. A key share lock is enough against them: it conflicts with what deletes a job,
@@ -41,6 +41,7 @@ with planned as materialized (
 ),
 marked as materialized (
     select stored as definition, stored.overlap, stored.group_name, {schema}.is_limited(stored.group_name) as limited,
+        {schema}.is_finished(stored.group_name) as finished,
         planned.*, make_interval(secs => planned.pickup_deadline) as deadline
     from {schema}.periodic_task as stored
     join planned on planned.name = stored.name
@@ -106,6 +107,7 @@ resolved as materialized (
     select fenced.*, remaining.jobs as others, remaining.first as blocked_by,
         case
             when job is null then 'none'
+            when finished then 'finished'
             when remaining.jobs = 0 then 'send'
             when overlap in ('cancel_other', 'terminate_other') then 'replace'
             when origin = 'catchup' and (definition).catchup = 'all' then 'wait'
@@ -179,12 +181,14 @@ made as (
 skipped as (
     insert into {schema}.finished_job (
         id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, finished_at, beat)
-    select job, name, scheduled_for, origin, 'skipped', case when action = 'limit' then 'limit' else 'overlap' end,
-        coalesce(blocked_by, (
+    select job, name, scheduled_for, origin, 'skipped',
+        case when action in ('limit', 'finished') then action else 'overlap' end,
+        case when action <> 'finished' then coalesce(blocked_by, (
             select other.id from {schema}.active_job as other
             where other.periodic_task = resolved.name and other.id not in (select id from given_up)
             order by other.created_at
-            limit 1)),
+            limit 1))
+        end,
         (definition).task, (definition).queue, {schema}.now(), {schema}.now(), %(beat)s
     from resolved
     where job is not null and job not in (select id from made)
@@ -226,7 +230,7 @@ advanced as (
     returning task.name
 )
 select name, name in (select periodic_task from made) as made,
-    name in (select periodic_task from made where state = 'buffered') as waits, null::uuid as blocked_by,
+    name in (select periodic_task from made where state <> 'pending') as waits, null::uuid as blocked_by,
     null::uuid as lost
 from advanced
 union all

@@ -2,7 +2,7 @@
 --
 -- It takes the mark off the backfill and returns one of these:
 --   submitted  done
---   waiting    done, and the jobs wait for slots in their group
+--   waiting    done, and the jobs wait for slots in their group, or for people
 --   held       nothing was done: another transaction locks the periodic task, has changed it, or has made a job first
 --   lost       nothing was done: the mark is not this one any more
 -- It locks the periodic task and takes off the mark of that row before it looks what else is under way: each statement
@@ -104,7 +104,7 @@ begin
         marked_by = null,
         marked_at = null
     where stored.id = filling.id;
-    return case when limited then 'waiting' else 'submitted' end;
+    return case when limited or definition.kind = 'human' then 'waiting' else 'submitted' end;
 end
 $$;
 -- call

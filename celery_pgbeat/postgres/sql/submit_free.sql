@@ -1,8 +1,8 @@
 -- Submit the decided occurrences that no other job blocks: nearly all of them, nearly always.
 --
 -- What `submit` does in many steps for any row, in the few steps that such a row takes. A row that this leaves as it is
--- (another job blocks it or came in between, its group has a limit, or another transaction locks the row) is left to
--- `submit`. The fence, the order of locks and the result are the same.
+-- (another job blocks it or came in between, its group is limited or finished, it is a task for people, or another
+-- transaction locks the row) is left to `submit`. The fence, the order of locks and the result are the same.
 --
 -- A function, because that keeps its plan: planning this anew took as long as submitting ten rows. The plan knows
 -- neither the table's size nor the batch's, and must serve any: rows are found by index, and what was decided is joined
@@ -49,7 +49,7 @@ begin
             and stored.marked_by = submit_free.beat
             and stored.marked_at = planned.marked_at
             and stored.next_run_at = planned.due_at
-            and stored.enabled and not stored.group_paused
+            and stored.enabled and not stored.group_paused and stored.kind = 'task'
             and (stored.pause_after_failures is null
                 or not {schema}.pause_is_due(stored.name, stored.failures_from, stored.pause_after_failures))
             and planned.decided_until > coalesce(stored.last_run_at, '-infinity')
@@ -59,7 +59,8 @@ begin
                     offset 0))
             and (stored.group_name is null or planned.job is null
                 or not exists (
-                    select from {schema}.task_group where name = stored.group_name and max_active is not null
+                    select from {schema}.task_group
+                    where name = stored.group_name and (limited or state = 'finished')
                     offset 0))
         order by stored.name
         for no key update of stored skip locked

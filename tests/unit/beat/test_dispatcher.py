@@ -62,6 +62,9 @@ class Table:
     def pause_failing(self, _batch: int) -> list[tuple[str, str | None]]:
         return self.paused.pop(0)
 
+    def pause_failed_groups(self) -> list[tuple[str, str]]:
+        return []
+
     def mark(self, batch: int, _lazy_names: Sequence[str], _fresh: int) -> list[Due]:
         self.batches.append(batch)
         if self.busy is not None:

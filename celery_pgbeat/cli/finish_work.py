@@ -1,0 +1,29 @@
+"""`work done`: finish a task for people."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import click
+
+from celery_pgbeat.choices import WorkOutcome
+from celery_pgbeat.cli.failure import ApiCommand
+from celery_pgbeat.cli.output import as_json, print_result
+from celery_pgbeat.cli.target import Target
+
+
+@click.command("done", cls=ApiCommand)
+@click.argument("id", metavar="ID", type=click.UUID)
+@click.option("--failed", is_flag=True, help="It has failed; without this it has succeeded.")
+@click.option("--note", metavar="TEXT", help="What is to be said of it; stands in the history.")
+@click.option("--owner", metavar="NAME", help="Only if it is with this one; default: whoever has it.")
+@as_json
+def finish_work(id: UUID, failed: bool, note: str | None, owner: str | None, as_json: bool) -> None:
+    """Finish a task for people that somebody has taken: it ends as succeeded, or with --failed as failed.
+
+    Exit codes: 0 done; 1 refused: nobody has it, or somebody else than --owner.
+    """
+    outcome: WorkOutcome = "failed" if failed else "succeeded"
+    name = Target.current().beat().finish(id, outcome, note, owner=owner)
+    answer = {"job": id, "periodic_task": name, "state": outcome, "note": note}
+    print_result(answer, f"Finished a job of {name!r} as {outcome}: {id}", as_json)

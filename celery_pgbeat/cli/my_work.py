@@ -1,0 +1,45 @@
+"""`work list`: what somebody has, and may take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from celery_pgbeat.cli.failure import ApiCommand
+from celery_pgbeat.cli.ids import SHORT
+from celery_pgbeat.cli.output import as_json, print_json, row_as_dict, text
+from celery_pgbeat.cli.owners import with_owner, with_roles
+from celery_pgbeat.cli.states import OF_JOBS
+from celery_pgbeat.cli.table import Column, print_table
+from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import instant, with_utc
+
+COLUMNS = (
+    Column("JOB", "id", lambda one: str(one.id), short=lambda one: str(one.id)[:SHORT]),
+    Column("PERIODIC TASK", "periodic_task", lambda one: text(one.periodic_task), whole=True),
+    Column("STATE", "state", lambda one: text(one.state), colours=OF_JOBS),
+    Column("SCHEDULED FOR", "scheduled_for", lambda one: instant(one.scheduled_for), rank=2),
+    Column("DUE BY", "due_by", lambda one: instant(one.due_by)),
+    Column("OVERDUE", "overdue", lambda one: "overdue" if one.overdue else "-", colours={"overdue": "red"}),
+    Column("FOR", "target", lambda one: text(", ".join(one.target) if one.target else None), rank=1, least=10),
+    Column("SUBJECT", "subject", lambda one: text(one.subject), beneath=True),
+)
+
+
+@click.command("list", cls=ApiCommand)
+@with_owner
+@with_roles
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many to show.")
+@with_utc
+@as_json
+def my_work(owner: str, roles: Sequence[str], limit: int, as_json: bool) -> None:
+    """List the tasks for people that the owner has (running), and those that the owner may take (created).
+
+    What the owner has comes first, then what is due first. Exit codes: 0 done; 1 refused.
+    """
+    found = Target.current().beat().my_work(owner, roles, limit=limit)
+    if as_json:
+        print_json([row_as_dict(one) for one in found])
+    else:
+        print_table(COLUMNS, found)
