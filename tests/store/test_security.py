@@ -44,6 +44,11 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_beat", "group_turn", "UPDATE", "held"),  # grant_slots
     ("pgbeat_beat", "group_turn", "DELETE", None),  # grant_slots
     ("pgbeat_beat", "group_failure", "INSERT", None),  # active_job_gone
+    ("pgbeat_beat", "group_failure", "SELECT", None),  # pause_failed_groups
+    ("pgbeat_beat", "group_failure", "UPDATE", None),  # pause_failed_groups
+    ("pgbeat_beat", "group_failure", "DELETE", None),  # pause_failed_groups
+    ("pgbeat_beat", "task_group", "UPDATE", "paused"),  # pause_failed_groups
+    ("pgbeat_beat", "task_group", "UPDATE", "pause_reason"),  # pause_failed_groups
     ("pgbeat_worker", "group_failure", "INSERT", None),  # active_job_gone
     ("pgbeat_worker", "group_turn", "INSERT", None),  # active_job_gone
     ("pgbeat_worker", "periodic_task", "SELECT", "failures_from"),  # count_end

@@ -48,7 +48,8 @@ language sql stable
 as $$
     select greatest(
         case
-            when known.next_turn_at <= {schema}.now() + known.rate_interval + interval '1 minute' then known.next_turn_at
+            when known.next_turn_at <= {schema}.now() + known.rate_interval + interval '1 minute'
+                then known.next_turn_at
         end,
         {schema}.now() - greatest(interval '100 milliseconds' - known.rate_interval, interval '0'))
 $$;
@@ -394,7 +395,7 @@ declare
     names text[];
     changed int;
 begin
-    if current_setting('pgbeat.leaves_locked_rows', true) = 'on' then
+    if current_setting('celery.leaves_locked_rows', true) = 'on' then
         names := array(
             select member.name from {schema}.periodic_task as member
             where member.group_paused = not regroup_members.paused and member.group_name = regroup_members.name

@@ -17,7 +17,7 @@ as $$
 declare
     locked text[];
 begin
-    perform set_config('pgbeat.leaves_locked_rows', 'on', true);
+    perform set_config('celery.leaves_locked_rows', 'on', true);
     with forgotten as (
         delete from {schema}.group_failure as failure
         where failure.pause_due and not exists (
@@ -52,7 +52,7 @@ begin
     from failed
     where failed.group_name = known.name and known.name = any (locked) and known.state in ('active', 'waiting')
     returning known.name, known.pause_reason;
-    perform set_config('pgbeat.leaves_locked_rows', 'off', true);
+    perform set_config('celery.leaves_locked_rows', 'off', true);
 end
 $$;
 -- call
