@@ -15,6 +15,7 @@ import pytest
 from celery_pgbeat.postgres.database import Database
 from tests.acceptance.decisions import decided, gaps, left_from
 from tests.harness import broker, checker
+from tests.harness.cost import slowness
 from tests.harness.crash_points import MENDING, PLANNING, TICK, WORKER, CrashPoint, around
 from tests.harness.faults import Fault
 from tests.harness.jobs import make_job
@@ -216,7 +217,10 @@ def test_p3_p5_a_job_killed_around_any_report_starts_each_attempt_once_and_ends(
     Finishes are written by a worker's main process, whatever the pool.
     """
     points = around(WORKER)
-    cluster.settings = {"pgbeat_lease": LEASE, "pgbeat_poll": POLL, "pgbeat_dead_after": 3, "pgbeat_pickup_deadline": 3}
+    # A worker that is started again takes its time: until then the message of a retry must not count as lost.
+    slow = slowness()
+    cluster.settings = {"pgbeat_lease": LEASE, "pgbeat_poll": POLL, "pgbeat_dead_after": 3}
+    cluster.settings["pgbeat_pickup_deadline"] = 5 * slow
     worker = cluster.worker(pool=pool, inject=[point.fault(tmp_path) for point in points])
     for _ in range(beats):
         cluster.beat()
@@ -234,7 +238,7 @@ def test_p3_p5_a_job_killed_around_any_report_starts_each_attempt_once_and_ends(
             worker.wait(10)
             worker.end()
             worker.start()
-        eventually(lambda name=name: is_final(cluster.database, name), 20, f"the end of the job killed {point}")
+        eventually(lambda name=name: is_final(cluster.database, name), 20 * slow, f"the end of the job killed {point}")
 
     runs = cluster.probe.runs()
     assert [] == checker.doubled(runs)

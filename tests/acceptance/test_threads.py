@@ -103,7 +103,10 @@ def thread(name: str) -> threading.Thread | None:
 
 
 def strike(beat: Beat, name: str) -> None:
-    """Raise SystemExit in a thread, wherever that is, until it has ended."""
+    """Raise SystemExit in a thread, wherever that is, until it has ended.
+
+    Not at once again: the next one would strike the thread while it is ending, and while that is logged.
+    """
     victim = thread(name)
     assert victim is not None
     assert victim.ident is not None
@@ -114,7 +117,7 @@ def strike(beat: Beat, name: str) -> None:
         if name == "pgbeat-webhook":  # it waits in C for something to post
             webhook: Any = beat.loop.wiring.instruments._alarm
             webhook._webhook.post({})
-        victim.join(0.2)
+        victim.join(3)
 
 
 def works_on(url: str, beat: Beat) -> None:

@@ -39,9 +39,9 @@ class Traces:
         self.cluster.worker(app=APP, settings=ON, environment={SPANS: str(self._file)})
 
     def spans(self) -> list[Span]:
-        """Return all spans."""
+        """Return all spans, but for one that a process is writing."""
         text = self._file.read_text(encoding="utf-8") if self._file.exists() else ""
-        return [json.loads(line) for line in text.splitlines()]
+        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
     def named(self, name: str, **attributes: Any) -> list[Span]:
         """Return the spans of a name with such attributes of ours."""

@@ -72,7 +72,7 @@ class _Recorded:
         probe.end(os.environ[DATABASE], self._id, failed=kind is not None)
 
 
-@app.task(name="app.probe", bind=True)
+@app.task(name="app.probe", shared=False, bind=True)
 def run_probe(self: Task, label: str, sleep: float = 0, fail: bool = False) -> str:
     """Record a run of this many seconds, and fail at its end if asked to."""
     with _Recorded(self, label):
@@ -82,7 +82,13 @@ def run_probe(self: Task, label: str, sleep: float = 0, fail: bool = False) -> s
     return label
 
 
-@app.task(name="app.flaky", bind=True, autoretry_for=(ProbeFailed,), retry_kwargs={"countdown": 1, "max_retries": 10})
+@app.task(
+    name="app.flaky",
+    shared=False,
+    bind=True,
+    autoretry_for=(ProbeFailed,),
+    retry_kwargs={"countdown": 1, "max_retries": 10},
+)
 def run_flaky(self: Task, label: str, failures: int) -> str:
     """Fail this many times, one second apart, then succeed."""
     with _Recorded(self, label):
@@ -91,14 +97,14 @@ def run_flaky(self: Task, label: str, failures: int) -> str:
     return label
 
 
-@app.task(name="app.die", bind=True)
+@app.task(name="app.die", shared=False, bind=True)
 def run_die(self: Task, label: str) -> None:
     """Kill the process that runs it."""
     with _Recorded(self, label):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-@app.task(name="app.stubborn", bind=True)
+@app.task(name="app.stubborn", shared=False, bind=True)
 def run_stubborn(self: Task, label: str, seconds: float) -> str:
     """Run this many seconds and ignore the soft time limit."""
     with _Recorded(self, label):
