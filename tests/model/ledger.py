@@ -53,8 +53,8 @@ CHANGES: dict[str, set[tuple[str, str]]] = {
     "cancel_job": {(state, "revoked") for state in ("created", "running", "buffered", "pending")} | _TURN,
 }
 # Who moves a next run: the submit of that very occurrence, planning a changed row, and people.
-MOVERS = {"submit", "plan", "author", "resume_due"}
-PERSONS = {"author", "resume_due"}  # steps in which a person decides what happens, at once or in advance
+MOVERS = {"submit", "plan", "author", "resume_due", "resume_queue"}
+PERSONS = {"author", "resume_due", "resume_queue"}  # steps in which a person decides, at once or in advance
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class Ledger:
         self._stretches: dict[Stretch, list[Job]] = defaultdict(list)
         self._set_by_hand: set[Stretch] = set()
         self._queue_has_failed = False  # since a person resumed it last
-        self._queue_is_paused = False
+        self.queue_is_paused = False
         self._rows_set_by_hand: set[tuple[str, datetime]] = set()  # a name and when its row was made
 
     def look(self, step: str, now: datetime, but: Collection[str] = ()) -> None:
@@ -194,7 +194,7 @@ class Ledger:
         self.jobs, self.tasks = jobs, tasks
         self.pauses_due = {row.name for row in self._database.execute(_PAUSES_DUE)}
         (queue,) = self._database.execute(_QUEUE, {"name": QUEUE})
-        self._queue_is_paused = queue.paused
+        self.queue_is_paused = queue.paused
 
     def has(self, *states: str) -> bool:
         """Tell whether a job that is not final is in one of these states."""
@@ -302,7 +302,7 @@ class Ledger:
                 ]
                 assert not due, f"{step}: {job} passes what is due: {due}"
                 assert not self._queue_has_failed, f"{step}: a turn after a failure: {job}"
-                assert not self._queue_is_paused, f"{step}: a turn in a paused group: {job}"
+                assert not self.queue_is_paused, f"{step}: a turn in a paused group: {job}"
             if job.final and not before.final and job.state in ("failed", "lost") and before.state != "error":
                 self._queue_has_failed = True
 

@@ -122,6 +122,8 @@ class Model(RuleBasedStateMachine):
             self.author.pause_group(QUEUE, True)
         elif what == "finish":
             self.author.finish_queue(QUEUE)
+            if self.ledger.queue_is_paused:  # what waits in a group that was paused goes on when it is finished
+                self.ledger.queue_is_resumed()
         elif self.author.resume_queue(QUEUE, retry=what == "retry"):
             self.ledger.queue_is_resumed()
         self.look("resume_queue" if what == "retry" else "author")
