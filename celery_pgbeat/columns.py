@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, Kind, OnError, OnLost, Overlap, Tracking
+from celery_pgbeat.choices import AfterCondition, BlackoutAction, Catchup, Dst, Kind, OnError, OnLost, Overlap, Tracking
 from celery_pgbeat.redaction import ARGUMENTS, MASK
 
 YEAR = timedelta(days=366)  # the longest one; the '1 year' of Postgres, which has 360, is within it
@@ -269,6 +269,16 @@ class PeriodicTask:
     )
     due_in: timedelta | None = job(
         "Of a task for people: how long after it can be picked up it is overdue, such as 4h; default: never.",
+    )
+    after: list[str] | None = job(
+        "The periodic tasks after which it runs: each of its occurrences waits until they have ended for the same one "
+        "or a later one.",
+        "Without a schedule it is due whenever all of them have ended. At most 100 names.",
+    )
+    after_condition: AfterCondition = job(
+        "How the tasks in after must have ended",
+        choices={"success": "succeeded, or its occurrence is skipped: after", "finish": "in any way"},
+        default="success",
     )
     next_run_at: datetime | None = state(
         "When it is due.",

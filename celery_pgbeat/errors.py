@@ -65,6 +65,10 @@ class GroupInUse(PgBeatError, RuntimeError):
     """Periodic tasks name that group, or another group waits for it, so it cannot be removed."""
 
 
+class PeriodicTaskInUse(PgBeatError, RuntimeError):
+    """Another periodic task runs after that one, so it can be neither removed nor get another name."""
+
+
 class GroupFinished(PgBeatError, RuntimeError):
     """The group of that periodic task is finished: it takes no new jobs."""
 

@@ -7,6 +7,7 @@ caller's transaction. Then the beats see the change when that transaction commit
 from __future__ import annotations
 
 from celery_pgbeat.api.client import PgBeat
+from celery_pgbeat.api.graph import Graph, GraphNode
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 from celery_pgbeat.api.nodes import Health, Node
 from celery_pgbeat.api.rows import Backfill, BackfillPreview, Job, RetriedJob, Upcoming, Work
@@ -15,6 +16,8 @@ from celery_pgbeat.columns import PeriodicTask
 __all__ = [
     "Backfill",
     "BackfillPreview",
+    "Graph",
+    "GraphNode",
     "GroupStatus",
     "Health",
     "Job",

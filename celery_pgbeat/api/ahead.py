@@ -36,7 +36,7 @@ def coming_runs(row: Mapping[str, Any], rules: Rules, after: datetime | None = N
     Raises:
         InvalidSchedule: the row cannot be planned.
     """
-    record = {column: _in_utc(value) for column, value in row.items()}
+    record = {column: in_utc(value) for column, value in row.items()}
     record["windows"] = json.loads(record["windows"] or "{}")
     if not record["enabled"] or record["problem"] is not None:
         return iter(())
@@ -110,5 +110,6 @@ def _note(line: DueTimes, nominal: datetime, due: datetime, others: int = 0) -> 
     return "; ".join(note for note in notes if note) or None
 
 
-def _in_utc(value: Any) -> Any:
+def in_utc(value: Any) -> Any:
+    """Return an instant in UTC; anything else as it is."""
     return value.astimezone(timezone.utc) if isinstance(value, datetime) else value

@@ -135,11 +135,13 @@ class Importer:
                 self._operators.write_groups(groups, connection)
             if windows := self._shared_json("window"):
                 self._operators.write_windows(windows, connection)
+            self._operators.check_after(True, connection)
             for texts in _batches(self._records, PAGE):
                 owners = {record["name"]: record["managed_by"] for record in map(json.loads, texts)}
                 self._refuse_others(owners, self._operators.lock_rows(list(owners), connection))
                 self._operators.schedule(texts, owners if self._take_over else (), connection)
                 each(done := done + len(texts))
+            self._operators.check_after(False, connection)
             for owner, names in self._removed.items():
                 for removed in _batches(names, PAGE):
                     self._operators.remove(removed, owner, connection)

@@ -11,7 +11,7 @@ from typing import Any
 
 from celery_pgbeat.api.shared_lines import COLUMNS
 from celery_pgbeat.columns import DECLARED, Column
-from celery_pgbeat.declare.columns import LARGEST_INT, LONGEST_NAME, MOST_TARGETS, READERS
+from celery_pgbeat.declare.columns import LARGEST_INT, LONGEST_NAME, MOST_TARGETS, MOST_UPSTREAM, READERS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NAME = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME}
@@ -33,6 +33,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "priority": {"type": "integer", "minimum": 0, "maximum": 255},
     "blackout": {"type": ["string", "array"], "items": TEXTS["items"]},
     "target": {"type": ["string", "array"], "items": NAME, "minItems": 1, "maxItems": MOST_TARGETS},
+    "after": {"type": ["string", "array"], "items": NAME, "maxItems": MOST_UPSTREAM},
 }
 
 

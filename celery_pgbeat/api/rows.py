@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any, Literal, TypeVar
@@ -140,12 +140,15 @@ class Upcoming:
         next_run_at: when it is due, with jitter, outside the blackout windows.
         planned_for: the occurrence behind it, its job's `scheduled_for`; None if SQL set `next_run_at` itself.
         note: in words, what moved it or what a change of the clocks does to it; only in the runs of one row.
+        after: the tasks after which it runs, if it is only expected: the row has no schedule, and is due when these
+            have ended. None for a run that a beat has planned or will plan.
     """
 
     name: str
     next_run_at: datetime
     planned_for: datetime | None
     note: str | None = None
+    after: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

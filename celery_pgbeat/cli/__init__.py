@@ -27,6 +27,7 @@ COMMANDS = {
     "list": "List the periodic tasks.",
     "show": "Show one periodic task: its state, when it runs, its last job.",
     "upcoming": "List what runs next, or the next runs of one periodic task.",
+    "graph": "Show which periodic tasks run after which.",
     "explain": "Explain why a periodic task is, or is not, running now.",
     "jobs": "List the jobs, the latest first.",
     "job": "Show one job, run it again, cancel it, or decide about it.",
@@ -56,7 +57,7 @@ COMMANDS = {
 }
 # The parts of the help, and the order of the commands in each. A command that no part names is in the last part.
 SECTIONS = {
-    "Look": ("list", "show", "upcoming", "explain", "jobs", "job", "overdue"),
+    "Look": ("list", "show", "upcoming", "graph", "explain", "jobs", "job", "overdue"),
     "Define": ("add", "edit", "remove", "validate", "export", "import"),
     "Run": ("trigger", "pause", "resume", "group", "backfill", "work"),
     "Operate": ("health", "doctor", "nodes", "top"),

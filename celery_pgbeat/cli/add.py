@@ -21,7 +21,7 @@ from celery_pgbeat.columns import Column
 from celery_pgbeat.declare.columns import GIVEN
 from celery_pgbeat.redaction import ARGUMENTS, MASK
 
-METAVARS = {"blackout": "WINDOW", "target": "NAME"}
+METAVARS = {"blackout": "WINDOW", "target": "NAME", "after": "NAME"}
 COMPLETIONS = {"timezone": zone_names, "group_name": group_names}
 
 
@@ -123,8 +123,8 @@ def add(
     changes = {} if old is None else differences(record_of(old), record_of(operators.definitions_of([name])[name]))
     done = "created" if old is None else "changed" if changes else "unchanged"
     if as_json:
-        zone, next_run_at = next_run_of(row)
-        shown = {"row": row_as_dict(row), "timezone": zone, "next_run_at": next_run_at}
+        next_run = next_run_of(row)
+        shown = {"row": row_as_dict(row), "timezone": next_run.zone, "next_run_at": next_run.instant}
         print_json({"done": done, "changes": columns_as_dict(changes), **shown})
         return
     if changes:

@@ -6,14 +6,12 @@ from typing import Any
 
 import click
 
-from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.ids import DIGITS, IdBeginning
+from celery_pgbeat.cli.failure import ApiCommand
+from celery_pgbeat.cli.ids import IdBeginning, row_of_job
 from celery_pgbeat.cli.job_columns import JobAt, job_as_dict
 from celery_pgbeat.cli.output import as_json, print_json, print_pairs, text
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import duration, from_now, instant, with_utc
-
-SHOWN = 5  # ids that an error names
 
 
 @click.command("show", cls=ApiCommand)
@@ -28,14 +26,7 @@ def job(id: str, as_json: bool) -> None:
     from celery_pgbeat.api.rows import Job, read_row
 
     operators = Target.current().operators()
-    rows = operators.jobs_between(id.ljust(DIGITS, "0"), id.ljust(DIGITS, "f"), SHOWN + 1)
-    if not rows:
-        raise Failure(f"There is no job {id}{'' if len(id) == DIGITS else '…'}; jobs are kept for pgbeat_retention")
-    if len(rows) > 1:
-        ids = sorted(str(row["id"]) for row in rows)
-        more = ", …" if len(ids) > SHOWN else ""
-        raise Failure(f"The ids of several jobs begin with {id}: {', '.join(ids[:SHOWN])}{more}")
-    found = JobAt(read_row(Job, rows[0]), operators.clock())
+    found = JobAt(read_row(Job, row_of_job(id)), operators.clock())
     if as_json:
         print_json(job_as_dict(found))
     else:

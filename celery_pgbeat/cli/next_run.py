@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from celery_pgbeat.api.graph import after_in_words
 from celery_pgbeat.cli.instants import on_the_clock
+from celery_pgbeat.cli.output import text
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.upcoming import why_none
 
@@ -18,8 +20,22 @@ if TYPE_CHECKING:
 NAMED_DEFAULTS = ("overlap", "catchup", "on_lost", "tracking")  # those that decide what happens to a job
 
 
-def next_run_of(row: PeriodicTask) -> tuple[str | None, datetime | None]:
-    """Return the zone on whose clock the row runs, None while it is not known, and its next run, None without one."""
+class NextRun(NamedTuple):
+    """The next run of a row.
+
+    Attributes:
+        zone: on whose clock it runs; None while that is not known.
+        instant: when it is; None for no run.
+        is_known: whether its schedule, and those of the tasks before it, have a zone.
+    """
+
+    zone: str | None
+    instant: datetime | None
+    is_known: bool = True
+
+
+def next_run_of(row: PeriodicTask) -> NextRun:
+    """Return the next run of a row, planned or expected."""
     from celery_pgbeat.errors import UnknownTimezone
     from celery_pgbeat.schedules import own_zone
 
@@ -28,19 +44,21 @@ def next_run_of(row: PeriodicTask) -> tuple[str | None, datetime | None]:
     try:
         runs = target.beat().upcoming(row.name, 1)
     except UnknownTimezone:
-        return None, None
-    return zone, runs[0].next_run_at if runs else None
+        return NextRun(None, None, is_known=False)
+    return NextRun(zone, runs[0].next_run_at if runs else None)
 
 
 def print_next_run(row: PeriodicTask) -> None:
     """Print the next run of the row, or why there is none."""
-    if row.schedule is None and row.next_run_at is None:
+    if row.schedule is None and row.next_run_at is None and row.after is None:
         click.echo("The next run: none, because it has no schedule; `trigger` starts it.")
         return
-    zone, instant = next_run_of(row)
+    zone, instant, is_known = next_run_of(row)
     if instant is not None:
-        click.echo(f"The next run: {on_the_clock(instant, zone or 'UTC')} ({zone or 'UTC'})")
-    elif zone is None:
+        is_expected = row.schedule is None and row.next_run_at is None and row.after is not None
+        expected = f", expected {text(after_in_words(row.after or ()))}" if is_expected else ""
+        click.echo(f"The next run: {on_the_clock(instant, zone or 'UTC')} ({zone or 'UTC'}){expected}")
+    elif not is_known:
         click.echo("The next run: known once the first beat has filled in the app's zone.")
     else:
         statuses = Target.current().operators().statuses_of([row.name])

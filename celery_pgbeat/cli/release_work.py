@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 import click
 
 from celery_pgbeat.cli.failure import ApiCommand
+from celery_pgbeat.cli.ids import IdBeginning, id_of_job
 from celery_pgbeat.cli.output import as_json, print_result
 from celery_pgbeat.cli.target import Target
 
 
 @click.command("release", cls=ApiCommand)
-@click.argument("id", metavar="ID", type=click.UUID)
+@click.argument("id", metavar="ID", type=IdBeginning())
 @click.option("--owner", metavar="NAME", help="Only if it is with this one; default: whoever has it.")
 @as_json
-def release_work(id: UUID, owner: str | None, as_json: bool) -> None:
+def release_work(id: str, owner: str | None, as_json: bool) -> None:
     """Give a task for people back, so that others can take it.
+
+    Of the ID the first characters will do, if no other job's id begins with them.
 
     Exit codes: 0 done; 1 refused: nobody has it, or somebody else than --owner.
     """
-    name = Target.current().beat().release(id, owner)
-    print_result({"job": id, "periodic_task": name, "state": "created"}, f"Released a job of {name!r}: {id}", as_json)
+    job = id_of_job(id)
+    name = Target.current().beat().release(job, owner)
+    print_result({"job": job, "periodic_task": name, "state": "created"}, f"Released a job of {name!r}: {job}", as_json)

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from celery_pgbeat.api.graph import after_in_words
 from celery_pgbeat.cli.completion import periodic_task_names, zone_names
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.instants import both_as_dict, print_instants, read_coming_instant
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 ROWS = 100  # rows that are shown by default
 RUNS = 10  # runs of one row that are shown by default
 NONE_LEFT = "its bounds and blackout windows leave no occurrence"
-KEYS = ("name", "next_run_at", "planned_for")
+NOT_EXPECTED = "a task after which it runs has no further run"
+KEYS = ("name", "next_run_at", "planned_for", "after")
 BOUNDS = ("start_at", "end_at", "max_runs", "jitter", "blackout")
 
 
@@ -54,7 +56,11 @@ BOUNDS = ("start_at", "end_at", "max_runs", "jitter", "blackout")
 @with_utc
 @as_json
 def upcoming(name: str | None, count: int | None, zone: str | None, after: datetime | None, as_json: bool) -> None:
-    """List the next run of each periodic task, the soonest first; with NAME, its next runs."""
+    """List the next run of each periodic task, the soonest first; with NAME, its next runs.
+
+    A periodic task without a schedule that runs after others is EXPECTED when the last of these is due. It is sent
+    later, when they have ended.
+    """
     from celery_pgbeat.schedules.wallclock.zones import zone_named
 
     target = Target.current()
@@ -115,6 +121,11 @@ class RunAt(NamedTuple):
         return self._shown(self.run.planned_for)
 
     @property
+    def expected(self) -> str:
+        """After which tasks it is expected; nothing for a run that a beat plans."""
+        return EMPTY if self.run.after is None else text(after_in_words(self.run.after))
+
+    @property
     def moved_from(self) -> str:
         """The occurrence behind it, if that is another instant."""
         return EMPTY if self.run.planned_for == self.run.next_run_at else self.planned_for
@@ -128,6 +139,7 @@ COLUMNS = (
     Column("DUE", "next_run_at", lambda run: from_now(run.run.next_run_at, run.now)),
     Column("NEXT RUN", "next_run_at", lambda run: run.next_run_at),
     Column("PLANNED FOR", "planned_for", lambda run: run.planned_for, short=lambda run: run.moved_from, rank=1),
+    Column("EXPECTED", "after", lambda run: run.expected, beneath=True),
 )
 
 
@@ -158,6 +170,7 @@ def _meaning(row: PeriodicTask, state: str, schedule: Schedule | None) -> dict[s
         "text": row.schedule,
         "description": schedule and schedule.describe(),
         "timezone": schedule and schedule.timezone,
+        "after": row.after,
         **{column: getattr(row, column) for column in BOUNDS},
         "run_count": row.run_count if row.max_runs is not None else None,
         "blackout_action": row.blackout_action if row.blackout else None,
@@ -173,6 +186,8 @@ def why_none(row: PeriodicTask, state: str) -> str:
     of_the_row = localised(state).rpartition(", ")[2]  # after what its job does
     may_run = row.next_run_at is not None or row.planned_revision != row.revision
     is_on = row.enabled and not row.group_paused and row.problem is None
+    if is_on and row.schedule is None and row.after is not None:
+        return NOT_EXPECTED
     return NONE_LEFT if is_on and may_run else of_the_row
 
 

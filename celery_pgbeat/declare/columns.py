@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypedDict
 from zoneinfo import ZoneInfo
 
-from celery_pgbeat.choices import BlackoutAction, Catchup, Dst, Kind, OnError, OnLost, Overlap, Tracking
+from celery_pgbeat.choices import AfterCondition, BlackoutAction, Catchup, Dst, Kind, OnError, OnLost, Overlap, Tracking
 from celery_pgbeat.columns import DECLARED, PUBLIC, YEAR, Column
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.declare.span import read_span
@@ -28,6 +28,7 @@ EARLIEST = datetime(1, 1, 2, tzinfo=timezone.utc)
 LATEST = datetime(9999, 12, 30, tzinfo=timezone.utc)  # a driver cannot carry later instants
 LONGEST_WAIT = 1_000 * YEAR  # until a pause ends; a driver could carry a later end
 LONGEST_NAME = 200  # characters
+MOST_UPSTREAM = 100  # periodic tasks after which one runs
 MOST_TARGETS = 100  # users and roles that may pick up one task for people
 LARGEST_INT = 2**31 - 1  # Postgres's int
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
@@ -77,6 +78,8 @@ class Columns(TypedDict, total=False):
     kind: Kind
     target: str | Sequence[str] | None
     due_in: str | timedelta | float | None
+    after: str | Sequence[str] | None
+    after_condition: AfterCondition
 
 
 class Changes(Columns, total=False):
@@ -246,11 +249,20 @@ def read_targets(field: str, value: Any, most: int = MOST_TARGETS) -> tuple[str,
     Raises:
         InvalidPeriodicTask: they are no names of 1 to 200 characters, none or too many.
     """
+    names = _names(field, value, most)
+    if not names:
+        raise InvalidPeriodicTask(f"{field} is empty: name somebody, or leave it out for anybody")
+    return names
+
+
+def _upstream(field: str, value: Any) -> tuple[str, ...] | None:
+    return _names(field, value, MOST_UPSTREAM) or None
+
+
+def _names(field: str, value: Any, most: int) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else value
     if isinstance(names, bytes) or not isinstance(names, Sequence):
         raise InvalidPeriodicTask(f"{field} is {in_short(value)}, neither text nor a list of texts")
-    if not names:
-        raise InvalidPeriodicTask(f"{field} is empty: name somebody, or leave it out for anybody")
     if len(names) > most:
         raise InvalidPeriodicTask(f"{field} has {len(names)} names, more than {most}")
     return tuple(read_group_name(f"{field}[{position}]", name) for position, name in enumerate(names))
@@ -268,6 +280,7 @@ SPECIAL: dict[str, Callable[[str, Any], Any]] = {
     "blackout": read_windows,
     "group_name": read_group_name,
     "target": read_targets,
+    "after": _upstream,
 }
 BY_TYPE: dict[Any, Callable[[str, Any], Any]] = {
     str: read_one_line,

@@ -59,11 +59,11 @@ def entry_of(name: str, given: Any) -> Entry:
     for key in entry:
         if key not in (*KEYS, *OF_A_SCHEDULE_ENTRY):
             raise InvalidPeriodicTask(f"the entry has {key!r}, which is none of Celery's keys{did_you_mean(key, KEYS)}")
-    if entry.get("schedule") is None:
-        raise InvalidPeriodicTask("the entry has no 'schedule'")
     ours = entry.get("pgbeat") or {}
     if not isinstance(ours, Mapping):
         raise InvalidPeriodicTask(f"'pgbeat' is {type_of(ours)}, not a dict of columns")
+    if entry.get("schedule") is None and not ours.get("after"):
+        raise InvalidPeriodicTask("the entry has no 'schedule', and its 'pgbeat' no 'after'")
     columns = dict(ours)
     run_on_start = bool(columns.pop("run_on_start", False))
     for key in CELERY_COLUMNS:
@@ -71,7 +71,7 @@ def entry_of(name: str, given: Any) -> Entry:
             raise InvalidPeriodicTask(f"'pgbeat' has {key!r}: set it in the entry itself")
         if entry.get(key):
             columns[key] = entry[key]
-    schedule = entry["schedule"]
+    schedule = entry.get("schedule")
     if entry.get("relative"):
         if isinstance(schedule, (int, float, timedelta)):
             schedule = relative_timing(schedule)

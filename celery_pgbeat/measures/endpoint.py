@@ -20,7 +20,7 @@ COUNTERS = {
     "lost": "Jobs given up: silent for too long, or three times not sendable.",
 }
 # States that are always reported: an alert needs a series that does not come and go.
-STATES = ("pending", "sent", "running", "retrying", "buffered", "error", "created")
+STATES = ("pending", "sent", "running", "retrying", "buffered", "waiting", "error", "created")
 
 
 class BeatMetrics(Collector):

@@ -25,12 +25,14 @@ def decide(row: Due, rules: Rules) -> Decision | Postponed:
     """
     due_times = due_times_of(row, rules)
     occurrence = occurrence_of(row)
+    if row.comes_after and not due_times.defers and due_times.is_blacked_out(row.next_run_at):
+        return _dropped_by_window(row, rules, due_times, occurrence)
     # A window may be changed until it closes, so what falls into it is decided then. So is an occurrence that is
     # decided so late that a window has opened meanwhile.
     for instant in (row.next_run_at, row.now):
         if (allowed_at := due_times.next_allowed(instant)) > row.now:
             return Postponed(row=row, planned_for=occurrence, next_run_at=allowed_at)
-    by_schedule = row.planned_for is not None  # else SQL has set next_run_at
+    by_schedule = is_by_schedule(row)
     starts_at = due_times.with_jitter(occurrence) if by_schedule else row.next_run_at
     if not due_times.defers and due_times.is_blacked_out(starts_at):
         return _dropped_by_window(row, rules, due_times, occurrence)
@@ -52,6 +54,14 @@ def occurrence_of(row: Due) -> datetime:
     return occurrence
 
 
+def is_by_schedule(row: Due) -> bool:
+    """Return whether the schedule has set the next run.
+
+    Otherwise SQL has set `next_run_at`, or the tasks after which a row without a schedule runs have ended then.
+    """
+    return row.planned_for is not None and not row.comes_after
+
+
 def _on_time_for(row: Due, rules: Rules) -> timedelta:
     """Return for how long after its due time an occurrence is on time, so that `catchup` does not apply.
 
@@ -65,7 +75,7 @@ def _on_time_for(row: Due, rules: Rules) -> timedelta:
 def _dropped_by_window(row: Due, rules: Rules, due_times: DueTimes, occurrence: datetime) -> Decision:
     """Record an occurrence that fell into a window, with all others up to the end of the window."""
     last = occurrence
-    if row.planned_for is not None:
+    if is_by_schedule(row):
         last = due_times.last_due_before(occurrence, due_times.next_allowed(due_times.with_jitter(occurrence)))
     skipped = Skipped(occurrence, last, 1 + due_times.count(occurrence, last), "blackout")
     return _decision(row, rules, due_times, None, last, skipped)
@@ -74,7 +84,7 @@ def _dropped_by_window(row: Due, rules: Rules, due_times: DueTimes, occurrence: 
 def _on_time(row: Due, rules: Rules, due_times: DueTimes, occurrence: datetime) -> Decision:
     """Send one occurrence: of those that a window has moved to the same instant the last one, and record the others."""
     moved = due_times.defers and due_times.is_blacked_out(due_times.with_jitter(occurrence))
-    if row.planned_for is None or not moved:
+    if not is_by_schedule(row) or not moved:
         return _decision(row, rules, due_times, occurrence, occurrence, None)
     last = _last_due_with(due_times, occurrence)
     return _decision(row, rules, due_times, last, last, _moved_before(due_times, occurrence, last))

@@ -82,6 +82,8 @@ class Due(PlanningRow):
     marked_at: datetime
     taken_over: bool
     created_at: datetime  # or when a person last had it decided anew; part of the ids of its jobs
+    # It has no schedule: it is due since the tasks have ended after which it runs, for the occurrence `planned_for`.
+    comes_after: bool = False
 
     @property
     def now(self) -> datetime:

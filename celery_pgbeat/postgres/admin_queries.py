@@ -158,6 +158,10 @@ class AdminQueries:
         """Set what groups wait for, once all groups and periodic tasks of a file are written."""
         self._run("order_groups", connection, groups=groups)
 
+    def check_after(self, later: bool, connection: Any) -> None:
+        """Check what the periodic tasks of this transaction come after: later, or now and from then on at once."""
+        self._run("check_after", connection, later=later)
+
     def write_windows(self, windows: str, connection: Any) -> None:
         """Set named windows, given as a JSON array of objects."""
         self._run("write_windows", connection, windows=windows)

@@ -355,6 +355,15 @@ class BeatQueries:
         """
         return [(row[0], row[1]) for row in self._run("pause_failing", batch=batch)]
 
+    def settle_downstream(self, batch: int) -> int:
+        """Have up to `batch` tasks go on whose upstream tasks have ended; returns how many were settled."""
+        (row,) = self._run("settle_downstream", batch=batch)
+        return int(row[0])
+
+    def recheck_downstream(self) -> None:
+        """Have beats look at each task that comes after others."""
+        self._run("recheck_downstream")
+
     def recheck_groups(self) -> list[str]:
         """Have beats look at the groups in which a job may have its turn though nothing says so; return them."""
         return [row[0] for row in self._run("recheck_groups")]

@@ -44,6 +44,7 @@ class PendingWork:
     resumes: bool
     failing: bool
     backfills: bool
+    downstream: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,9 @@ grant update (state, paused, pause_reason, next_turn_at, last_served) on {schema
 grant select, insert, update, delete on {schema}.group_failure to {beat};
 grant select, insert, delete on {schema}.group_turn to {beat};
 grant update (held) on {schema}.group_turn to {beat};  -- a lock on a row needs the right to change a column
+grant select on {schema}.dependency to {beat};
+grant select, insert, delete on {schema}.dependency_turn to {beat};
+grant update (upstream) on {schema}.dependency_turn to {beat};  -- likewise
 grant select, insert, update, delete on {schema}.declaration to {beat};
 grant select, insert, update on {schema}.declaration_in_force to {beat};
 grant select, insert, update, delete on {schema}.alert, {schema}.refused_declaration, {schema}.app to {beat};
@@ -92,15 +95,14 @@ grant select (job, is_new), update (is_new) on {schema}.open_work to {beat};
 -- The worker: reports its jobs. It changes the columns of a periodic task that a job may change (snooze, reschedule,
 -- cancel), never the task that is called.
 grant select (
-        name, task, timezone, anchor, dst, start_at, overlap, enabled, paused_until, pause_after_failures,
-        failures_from,
-        created_at)
+        name, task, schedule, timezone, anchor, dst, start_at, overlap, after, enabled, paused_until,
+        pause_after_failures, failures_from, created_at)
     on {schema}.periodic_task to {worker};
 grant update (schedule, timezone, anchor, enabled, pause_reason, paused_by, paused_until)
     on {schema}.periodic_task to {worker};
 grant select, insert, update on {schema}.periodic_task_state to {worker};
-grant select on {schema}.task_group, {schema}.app to {worker};
-grant insert on {schema}.group_failure, {schema}.group_turn to {worker};
+grant select on {schema}.task_group, {schema}.dependency, {schema}.app to {worker};
+grant insert on {schema}.group_failure, {schema}.group_turn, {schema}.dependency_turn to {worker};
 grant select, insert, delete on {schema}.active_job to {worker};
 grant update (state, exclusive, slot, waits_for, waited, run, attempt, attempt_at, started_at, busy_until, check_at,
         token, worker, error, marked_by, marked_at, due_by)
@@ -115,7 +117,7 @@ grant update (last_seen_at) on {schema}.node to {worker};
 -- backfill() those of a range. A column's line in celery_pgbeat/columns.py decides whether author and reader have it.
 grant select on {schema}.periodic_task, {schema}.periodic_task_state, {schema}.active_job, {schema}.finished_job,
     {schema}.node, {schema}.stopped_beat, {schema}.blackout, {schema}.task_group, {schema}.group_failure,
-    {schema}.declaration,
+    {schema}.dependency, {schema}.declaration,
     {schema}.declaration_in_force, {schema}.alert, {schema}.refused_declaration, {schema}.app, {schema}.backfill,
     {schema}.open_work, {schema}.job, {schema}.upcoming, {schema}.task, {schema}.status, {schema}.overdue to {author};
 grant insert ({insert_by_author}),
@@ -125,7 +127,7 @@ grant insert ({insert_by_author}),
 grant insert, update, delete on {schema}.blackout to {author};
 grant insert ({group}), update ({group}), delete on {schema}.task_group to {author};
 grant update (retried), delete on {schema}.group_failure to {author};
-grant insert on {schema}.group_turn to {author};
+grant insert on {schema}.group_turn, {schema}.dependency_turn to {author};
 
 -- The reader: reads the state of everything. Arguments, options and messages may hold private data, so they are left
 -- out.
@@ -145,7 +147,8 @@ grant select (
         due_by, note)
     on {schema}.finished_job to {reader};
 grant select on {schema}.periodic_task_state, {schema}.node, {schema}.stopped_beat, {schema}.blackout,
-    {schema}.task_group, {schema}.group_failure, {schema}.declaration, {schema}.declaration_in_force, {schema}.alert,
+    {schema}.task_group, {schema}.group_failure, {schema}.dependency, {schema}.declaration,
+    {schema}.declaration_in_force, {schema}.alert,
     {schema}.refused_declaration, {schema}.app, {schema}.backfill, {schema}.open_work to {reader};
 grant select on {schema}.job, {schema}.upcoming, {schema}.task, {schema}.status, {schema}.overdue to {reader};
 

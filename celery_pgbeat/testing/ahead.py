@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import merge
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -19,6 +19,7 @@ from celery import Celery
 
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.api.ahead import coming_runs
+from celery_pgbeat.api.expected_runs import ExpectedRuns
 from celery_pgbeat.declare import app_timezone, timing_of
 from celery_pgbeat.planning import Rules
 from celery_pgbeat.schedules import parse
@@ -75,6 +76,10 @@ def upcoming(
     Celery adds itself (`celery.backend_cleanup`). The first run of a row is the next occurrence after its definition,
     and there the grid of an interval begins.
 
+    A row without a schedule that runs after others is expected when the last of these is due. It is sent later, when
+    they have ended, and only if they have ended as its `after_condition` asks. If the code does not declare one of
+    them, no run is expected.
+
     Args:
         source: the app, or its PgBeat.
         since: see `at`; rows are new at this instant.
@@ -115,11 +120,12 @@ def upcoming(
     if name is not None and name not in code.records:
         raise LookupError(f"The code declares no {name!r}, only {', '.join(map(repr, sorted(code.records)))}")
     named = {key: ([texts] if isinstance(texts, str) else list(texts), None) for key, texts in (windows or {}).items()}
-    lines = [
-        _runs(record, begin, end, record["name"] in code.running_first, named, rules)
+    rows = {
+        record["name"]: _new_row(record, begin, record["name"] in code.running_first, named)
         for record in code.records.values()
-        if name is None or name == record["name"]
-    ]
+    }
+    expected = ExpectedRuns(rows.values(), rules)
+    lines = [_runs(row, expected, end, rules) for row in rows.values() if name is None or name == row["name"]]
     found = list(islice(merge(*lines, key=lambda run: (run.due_at, run.periodic_task)), limit + 1))
     if len(found) > limit:
         raise ValueError(f"There are more than {limit} runs until {until}: ask for a shorter time, or for one `name`")
@@ -157,17 +163,12 @@ def occurrences(
     return found
 
 
-def _runs(
-    record: Mapping[str, Any],
-    begin: datetime,
-    end: datetime,
-    runs_first: bool,
-    windows: Mapping[str, Any],
-    rules: Rules,
-) -> Iterator[Run]:
-    """Iterate over the runs of a row as it is just after its declaration."""
+def _new_row(
+    record: Mapping[str, Any], begin: datetime, runs_first: bool, windows: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return a row as it is just after its declaration."""
     instants = {column: record[column] and at(record[column]) for column in ("anchor", "start_at", "end_at")}
-    row = {
+    return {
         **record,
         **instants,
         "anchor": instants["anchor"] or instants["start_at"] or begin,
@@ -184,16 +185,25 @@ def _runs(
         "enabled": True,
         "problem": None,
         "now": begin - MICROSECOND,
+        # None of the tasks before it has a job yet.
+        "since": begin if instants["start_at"] is None else max(begin, instants["start_at"] - MICROSECOND),
+        "firsts": [None] * len(record["after"] or ()),
+        "lasts": [None] * len(record["after"] or ()),
     }
-    for run in takewhile(lambda run: run.next_run_at <= end, coming_runs(row, rules)):
+
+
+def _runs(row: Mapping[str, Any], expected: ExpectedRuns, end: datetime, rules: Rules) -> Iterator[Run]:
+    """Iterate over the runs of a row, planned and expected."""
+    runs = chain(coming_runs(row, rules), expected.of(row["name"]))
+    for run in takewhile(lambda run: run.next_run_at <= end, runs):
         yield Run(
-            periodic_task=record["name"],
-            task=record["task"],
-            args=list(record["args"]),
-            kwargs=dict(record["kwargs"]),
-            queue=record["queue"],
+            periodic_task=row["name"],
+            task=row["task"],
+            args=list(row["args"]),
+            kwargs=dict(row["kwargs"]),
+            queue=row["queue"],
             due_at=run.next_run_at,
             scheduled_for=run.planned_for,
-            timezone=record["timezone"],
+            timezone=row["timezone"],
             note=run.note,
         )

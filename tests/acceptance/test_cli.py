@@ -175,7 +175,7 @@ def test_next_shows_the_runs_that_the_beat_has_planned(cluster: Cluster) -> None
     assert told == {name: answer(cluster.database, "upcoming", name)["runs"] for name in told}
     assert [10, 10, 0] == [len(runs) for runs in told.values()]
     assert [
-        {"name": name, "next_run_at": told[name][0]["utc"], "planned_for": told[name][0]["planned_for"]}
+        {"name": name, "next_run_at": told[name][0]["utc"], "planned_for": told[name][0]["planned_for"], "after": None}
         for name in ("held", "nightly")
     ] == answer(cluster.database, "upcoming")
     assert ("2099-01-01T05:00:00+00:00", "2099-01-01T02:30:00+00:00", "held back by a blackout window") == (

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from celery_pgbeat.api import Backfill, BackfillPreview, Job, PeriodicTask, Work
+from celery_pgbeat.api import Backfill, BackfillPreview, GraphNode, Job, PeriodicTask, Work
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
 
 NUMBER = (int, float)
@@ -89,6 +89,7 @@ STATUS = {
 JOB = {**_of_columns(Job), "lateness": maybe(NUMBER), "duration": maybe(NUMBER)}
 BACKFILL = _of_columns(Backfill)
 GROUP = _of_columns(TaskGroup)
+GRAPH_NODE = {**_of_columns(GraphNode), "after": maybe([str])}
 CHANGES = each({"from": (str, int, float, list, dict, type(None)), "to": (str, int, float, list, dict, type(None))})
 CHECK = {"ok": maybe(bool), "detail": str}
 NODE = {
@@ -121,7 +122,8 @@ SHAPES: dict[str, Any] = {
     "sql": [{"name": str, "sql": str}],
     "list": [{**PERIODIC_TASK, **STATUS}],
     "show": {**PERIODIC_TASK, **STATUS, "description": maybe(str), "last_job": maybe(JOB)},
-    "upcoming": [{"name": str, "next_run_at": instant, "planned_for": maybe(instant)}],
+    "upcoming": [{"name": str, "next_run_at": instant, "planned_for": maybe(instant), "after": maybe([str])}],
+    "graph": [GRAPH_NODE],
     "jobs": [JOB],
     "job": JOB,
     "work": [{**_of_columns(Work), "args": maybe(list), "kwargs": maybe(dict)}],
@@ -207,6 +209,7 @@ WITH_WORDS: dict[str, Any] = {
         "text": maybe(str),
         "description": maybe(str),
         "timezone": maybe(str),
+        "after": maybe([str]),
         "start_at": maybe(instant),
         "end_at": maybe(instant),
         "max_runs": maybe(int),

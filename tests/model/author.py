@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -38,6 +39,11 @@ DEFINITIONS: list[dict[str, Any]] = [
     {"schedule": "every 5m", "kind": "human", "task": None, "due_in": "10 minutes", "overlap": "buffer_one"},
     {"schedule": "every 2m", "kind": "human", "task": None, "group_name": "g", "target": ["ann"], "overlap": "allow"},
     {"schedule": "every 5m", "kind": "human", "task": None, "overlap": "cancel_other", "pause_after_failures": 1},
+    {"schedule": "every 2m", "after": ["a"]},
+    {"schedule": "every 5m", "after": ["a"], "after_condition": "finish", "overlap": "buffer_all", "group_name": "g"},
+    {"schedule": "every 1m", "after": ["b"], "overlap": "cancel_other", "on_lost": "rerun"},
+    {"schedule": None, "after": ["a"]},
+    {"schedule": None, "after": ["a", "b"], "after_condition": "finish", "overlap": "allow"},
     {"schedule": None},
 ]
 EDITS: list[tuple[str, Any]] = [
@@ -66,9 +72,14 @@ class Author:
         self._connection.close()
 
     def insert(self, name: str, definition: dict[str, Any]) -> None:
-        """Insert a row."""
-        statement, values = insert_statement(name, **definition)
-        self._run(statement, **values)
+        """Insert a row; one that would come after itself, or after what is not there, comes after nothing."""
+        try:
+            statement, values = insert_statement(name, **definition)
+            self._run(statement, **values)
+        except psycopg2.errors.InvalidParameterValue:
+            assert "after" in definition
+            statement, values = insert_statement(name, **definition | {"after": None})
+            self._run(statement, **values)
 
     def edit(self, name: str, column: str, value: Any) -> None:
         """Change one column."""
@@ -80,8 +91,13 @@ class Author:
             assert column == "queue", "only a task for people refuses this, as it has no message"
 
     def delete(self, name: str) -> None:
-        """Remove a row."""
-        self._run("select pgbeat.unschedule(%(name)s)", name=name)
+        """Remove a row, unless another comes after it."""
+        with suppress(psycopg2.errors.ObjectInUse):
+            self._run("select pgbeat.unschedule(%(name)s)", name=name)
+
+    def take_apart(self) -> None:
+        """Have no row come after another any more."""
+        self._run("update pgbeat.periodic_task set after = null where after is not null")
 
     def pause(self, name: str, until: datetime | None) -> None:
         """Pause a row."""

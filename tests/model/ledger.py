@@ -18,15 +18,16 @@ MICROSECOND = timedelta(microseconds=1)
 NEW = "new"  # the state of a job before it is there
 
 # From which state to which a job may go in each step. A job that waits may come to its turn whenever another ends.
-_TURN = {("buffered", "pending"), ("buffered", "created")}
+_TURN = {("buffered", "pending"), ("buffered", "created"), ("buffered", "waiting")}
 _GIVEN_UP = {(state, "lost") for state in ("sent", "running", "retrying")}
 _WITHDRAWN = {(state, "revoked") for state in ("pending", "sent", "retrying", "error", "created")} | {
-    ("buffered", "skipped")
+    ("buffered", "skipped"),
+    ("waiting", "skipped"),
 }
 _ASKED = {("running", "revoked")}  # asked to end, and it did not succeed
 _ENDED = {"succeeded", "failed"}
 CHANGES: dict[str, set[tuple[str, str]]] = {
-    "submit": {(NEW, "pending"), (NEW, "created"), (NEW, "buffered"), (NEW, "skipped")}
+    "submit": {(NEW, state) for state in ("pending", "created", "buffered", "waiting", "skipped")}
     | _GIVEN_UP
     | _WITHDRAWN
     | _TURN,
@@ -36,7 +37,7 @@ CHANGES: dict[str, set[tuple[str, str]]] = {
     "judge": {(state, "pending") for state in ("sent", "running", "retrying")} | _GIVEN_UP | _TURN,
     "release_buffered": _TURN,
     "start": {(state, "running") for state in ("pending", "sent", "running", "retrying", "lost")}
-    | {(state, "skipped") for state in ("pending", "sent", "buffered")},
+    | {(state, "skipped") for state in ("pending", "sent", "buffered", "waiting")},
     "heartbeat": {("pending", "running"), ("sent", "running")},
     "finish": {(state, end) for state in ("pending", "sent", "running") for end in (*_ENDED, "error")} | _ASKED | _TURN,
     "decide": {("error", "pending"), ("error", "failed")} | _TURN,
@@ -45,15 +46,18 @@ CHANGES: dict[str, set[tuple[str, str]]] = {
     "give_up_start": {("running", "lost")} | _TURN,
     "expire": {(state, "expired") for state in ("pending", "sent", "retrying")} | _TURN,
     "grant_slots": _TURN,
+    "settle_downstream": {("waiting", state) for state in ("pending", "created", "buffered", "skipped")}
+    | {(NEW, "skipped")}
+    | _TURN,
     "trigger": {(NEW, "pending"), (NEW, "created"), (NEW, "buffered")},
     "resume_queue": {(NEW, "buffered")},
     "pick_up": {("created", "running")},
     "release": {("running", "created")},
     "finish_work": {("running", end) for end in _ENDED} | _TURN,
-    "cancel_job": {(state, "revoked") for state in ("created", "running", "buffered", "pending")} | _TURN,
+    "cancel_job": {(state, "revoked") for state in ("created", "running", "buffered", "waiting", "pending")} | _TURN,
 }
-# Who moves a next run: the submit of that very occurrence, planning a changed row, and people.
-MOVERS = {"submit", "plan", "author", "resume_due", "resume_queue"}
+# Who moves a next run: the submit of that very occurrence, planning a changed row, the ends of other tasks, and people.
+MOVERS = {"submit", "plan", "author", "resume_due", "resume_queue", "settle_downstream"}
 PERSONS = {"author", "resume_due", "resume_queue"}  # steps in which a person decides, at once or in advance
 
 
@@ -77,6 +81,13 @@ class Job:
     waits_for: str | None
     human: bool  # a task for people
     owner: str | None
+    reason: str | None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether those that come after it may count it: not if it was left out."""
+        left_out = self.state == "skipped" and self.reason not in ("after", "finished", "not_allowed", "not_sent")
+        return self.final and not left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +115,15 @@ class Task:
     unplanned: bool
     problem: str | None
     group_name: str | None
+    schedule: str | None
+    after: list[str] | None
+    after_condition: str
+    to_plan: bool
+
+    @property
+    def counts_from(self) -> datetime:
+        """The occurrence after which the ends of other tasks count, if it has no schedule."""
+        return self.planned_from if self.last_run_at is None else max(self.last_run_at, self.planned_from)
 
     def is_due(self, now: datetime) -> bool:
         """Return whether its next run has come, marked or not."""
@@ -113,10 +133,10 @@ class Task:
 _JOBS = """
 select id, periodic_task as name, state, false as final, started_at is not null as started, run, attempt, token,
     scheduled_for as first, scheduled_for as last, 1 as count, origin, exclusive, marked_by is not null as marked,
-    kind = 'human' as human, owner, busy_until, group_name, waits_for, slot, check_at,
+    kind = 'human' as human, owner, null as reason, busy_until, group_name, waits_for, slot, check_at,
     case
         when kind = 'human' then check_at = 'infinity' and busy_until = 'infinity'  -- only people deal with it
-        when state = 'buffered' then true
+        when waits_for is not null then check_at = 'infinity'
         when state = 'error' then check_at = 'infinity'  -- only a person deals with it
         when state <> 'pending' then check_at > '-infinity' and check_at <= busy_until
         when marked_at is null then check_at = '-infinity'
@@ -125,8 +145,8 @@ select id, periodic_task as name, state, false as final, started_at is not null 
 from pgbeat.active_job
 union all
 select id, periodic_task, state, true, started_at is not null, run, attempt, null, scheduled_for,
-    coalesce(last_scheduled_for, scheduled_for), occurrences, origin, null, null, false, owner, null, null, null,
-    null, null, true
+    coalesce(last_scheduled_for, scheduled_for), occurrences, origin, null, null, false, owner, reason, null, null,
+    null, null, null, true
 from pgbeat.finished_job
 order by name, first, state
 """
@@ -142,7 +162,7 @@ select name, created_at, coalesce(decided_anew_at, created_at) as began_at, plan
     marked_at, next_run_at, planned_for, last_run_at, run_count, max_runs, enabled and not group_paused as enabled,
     overlap,
     enabled and not group_paused and planned_revision <> revision as unplanned, problem,
-    group_name
+    group_name, schedule, after, after_condition, planned_revision <> revision as to_plan
 from pgbeat.periodic_task
 order by name
 """
@@ -189,6 +209,7 @@ class Ledger:
         jobs, tasks = self._read_jobs(), self._read_tasks()
         self._judge_jobs(step, jobs)
         self._judge_queue(step, now, jobs)
+        self._judge_after(step, jobs, tasks)
         self._judge_tasks(step, tasks, but)
         self._note(jobs)
         self.jobs, self.tasks = jobs, tasks
@@ -228,12 +249,12 @@ class Ledger:
         assert work.there == work.listed, "what may be picked up is not what is listed"
         exclusive = Counter(row.name for row in rows if row.exclusive)
         assert not [name for name, count in exclusive.items() if count > 1], f"two jobs at a time: {rows}"
-        inside = [row for row in rows if not row.final and row.group_name == GROUP and row.state != "buffered"]
+        inside = [row for row in rows if not row.final and row.group_name == GROUP and row.waits_for is None]
         assert len(inside) <= LIMIT, f"more than the group has places: {inside}"
-        queue = [row for row in rows if not row.final and row.group_name == QUEUE and row.state != "buffered"]
+        queue = [row for row in rows if not row.final and row.group_name == QUEUE and row.waits_for is None]
         assert len(queue) <= 1, f"two jobs of an ordered group at a time: {queue}"
         for row in rows:
-            assert row.final or (row.group_name is not None and row.state != "buffered") == (row.slot is not None), row
+            assert row.final or (row.group_name is not None and row.waits_for is None) == (row.slot is not None), row
             assert row.final or row.state == "pending" or not row.marked, f"a mark on what is not to be sent: {row}"
             assert row.final or row.busy_until is not None, f"a job that may block for good: {row}"
             assert row.found_in_time, f"a job that is looked at too late: {row}"
@@ -306,6 +327,113 @@ class Ledger:
             if job.final and not before.final and job.state in ("failed", "lost") and before.state != "error":
                 self._queue_has_failed = True
 
+    def _ends(self, name: str, since: datetime) -> list[Job]:
+        """Return how the occurrences of a row have ended, from an instant on, in their order."""
+        ended = [job for job in self.jobs.values() if job.has_ended and job.name == name and job.last >= since]
+        return sorted(ended, key=lambda job: job.last)
+
+    def _end_for(self, name: str, occurrence: datetime) -> datetime | None:
+        """Return which end of an upstream task counts for an occurrence: the first from then on, or the last before.
+
+        One before counts only if it is the last record, and nothing up to the occurrence is left to do.
+        """
+        later = self._ends(name, occurrence)
+        if later:
+            return later[0].last
+        if not self._is_done(name, occurrence):
+            return None
+        records = [job for job in self.jobs.values() if job.final and job.name == name and job.last <= occurrence]
+        last = max((job.last for job in records), default=None)
+        return last if any(job.has_ended for job in records if job.last == last) else None
+
+    def _is_done(self, name: str, until: datetime) -> bool:
+        """Return whether nothing is left to do of a row, and of those before it, up to an instant."""
+        task = self.tasks[name]
+        if any(job.name == name and not job.final and job.first <= until for job in self.jobs.values()):
+            return False
+        if task.schedule is not None:
+            planned_for = task.planned_for or task.next_run_at
+            return not task.to_plan and (planned_for is None or planned_for > until)
+        if task.next_run_at is not None:
+            return False
+        if task.after and task.enabled and not self.missing(task, None):
+            return False
+        return all(self._is_done(upstream, until) for upstream in task.after or ())
+
+    def _goes_on(self, task: Task, name: str, occurrence: datetime) -> set[bool]:
+        """Return whether this end of an upstream task lets the row go on; both, if two ends are of one instant."""
+        ends = self._ends(name, occurrence)
+        repaired = any(job.state == "succeeded" and job.origin == "manual" for job in ends)
+        return {
+            task.after_condition == "finish" or job.state == "succeeded" or repaired
+            for job in ends
+            if job.last == occurrence
+        }
+
+    def missing(self, task: Task, job: Job | None) -> list[str]:
+        """Return the upstream tasks that have not ended for a waiting job or, without one, since the row's last run."""
+        if job is None:
+            return [name for name in task.after or () if not self._ends(name, task.counts_from + MICROSECOND)]
+        return [name for name in task.after or () if self._end_for(name, job.first) is None]
+
+    def _judge_after(self, step: str, jobs: Mapping[uuid.UUID, Job], tasks: Mapping[str, Task]) -> None:
+        """Check that what goes on, or is skipped, after other tasks does so because of their ends."""
+        for job in jobs.values():
+            before = self.jobs.get(job.id)
+            task = self.tasks.get(job.name)
+            if before is None or before.state != "waiting" or job.state == "waiting" or step != "settle_downstream":
+                continue
+            assert task is not None or job.state != "skipped", f"skipped after nothing: {job}"
+            if task is None:
+                continue
+            assert not self.missing(task, job), f"{job} does not wait for {self.missing(task, job)}"
+            ends = {name: self._end_for(name, job.first) for name in task.after or ()}
+            may = [self._goes_on(task, name, end) for name, end in ends.items() if end is not None]
+            assert (
+                any(False in each for each in may) if job.state == "skipped" else all(True in each for each in may)
+            ), f"{step}: {before} is now {job}, after {may}"
+        for name, task in tasks.items():
+            before_task = self.tasks.get(name)
+            if step != "settle_downstream" or before_task is None:
+                continue
+            if (before_task.next_run_at, before_task.last_run_at) != (task.next_run_at, task.last_run_at):
+                assert not self.missing(before_task, None), (
+                    f"{task} does not wait for {self.missing(before_task, None)}"
+                )
+                occurrence = self._occurrence_after(before_task)
+                decided = task.planned_for or task.last_run_at
+                assert decided == occurrence, f"{task} is due for {decided}, not for {occurrence}"
+
+    def _occurrence_after(self, task: Task) -> datetime | None:
+        """Return for which occurrence a row without a schedule is due; None while it is not."""
+        since = task.counts_from
+        if self.missing(task, None):
+            return None
+        instants = {job.last for name in task.after or () for job in self._ends(name, since + MICROSECOND)}
+        for instant in sorted(instants, reverse=True):
+            ends = {name: self._end_for(name, instant) for name in task.after or ()}
+            found = [end for end in ends.values() if end is not None and end > since]
+            if len(found) < len(ends):
+                continue
+            occurrence = max(found)
+            if all(end == occurrence or self._is_done(name, occurrence) for name, end in ends.items()):
+                return occurrence
+        return None
+
+    def forgotten(self) -> list[Job | Task]:
+        """Return what waits for other tasks though all of them have ended, for the moment at which all is at rest."""
+        waiting: list[Job | Task] = [
+            job
+            for job in self.jobs.values()
+            if job.state == "waiting" and job.name in self.tasks and not self.missing(self.tasks[job.name], job)
+        ]
+        return waiting + [
+            task
+            for task in self.tasks.values()
+            if task.after and task.schedule is None and task.enabled and task.next_run_at is None
+            if self._occurrence_after(task) is not None
+        ]
+
     def queue_is_resumed(self) -> None:
         """Note that a person has resumed the ordered group."""
         self._queue_has_failed = False
@@ -368,7 +496,8 @@ class Ledger:
         # After the clock was set back, what has been decided already may lie behind the new definition.
         decided = self._decided[stretch[:2]]
         overtaken = any(record.last > stretch[2] for record in decided if record not in records)
-        if not enabled or planned_for is None or stretch in self._set_by_hand or overtaken:
+        has_schedule = columns["schedule"] is not None
+        if not enabled or planned_for is None or not has_schedule or stretch in self._set_by_hand or overtaken:
             return 0
         line = due_times_of(PlanningRow(**columns, windows={}, held_back=None), RULES)
         expected = line.count(line.counts_after, planned_for - MICROSECOND)

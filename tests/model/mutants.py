@@ -60,7 +60,7 @@ MUTANTS = {
     "a start looks at neither attempt nor state": Mutant(
         ("start",),
         "and (token = start.token or stop_request is null and (attempt < start.attempt or attempt = start.attempt "
-        "and state not in ('running', 'buffered')))",
+        "and state not in ('running', 'buffered', 'waiting')))",
         "",
     ),
     "a job that waits for a decision stays in the run that failed": Mutant(
@@ -108,6 +108,30 @@ MUTANTS = {
         ("why_stopped",), "where failure.group_name = known.name", "where false"
     ),
     "an ordered group that is paused goes on": Mutant(("why_stopped",), "when known.paused then", "when false then"),
+    "an occurrence does not wait for other tasks": Mutant(
+        ("settle_downstream",), "where job.id = any (jobs) and ends.missing = '{}'", "where job.id = any (jobs)"
+    ),
+    "an end that did not succeed lets others go on": Mutant(
+        ("lets_go_on",), "after_condition = 'finish' or", "after_condition <> 'finish' or"
+    ),
+    "an end of an earlier occurrence counts": Mutant(("first_end",), ">= since", ">= since - interval '3 minutes'"),
+    "the end of a task is not noted": Mutant(
+        ("active_job_gone",),
+        'where exists (select from "pgbeat".dependency',
+        'where not exists (select from "pgbeat".dependency',
+    ),
+    "a job that begins to wait is not noted": Mutant(
+        ("active_job_waits",), 'insert into "pgbeat".dependency_turn (downstream) values (new.periodic_task);', "null;"
+    ),
+    "what ends while a row is due is forgotten": Mutant(
+        ("decided_after",), 'insert into "pgbeat".dependency_turn (downstream) values (new.name);', ""
+    ),
+    "the rounds of several tasks are mixed": Mutant(
+        ("due_after",), "where used.ended_for < occurrence and not", "where false and not"
+    ),
+    "what is under way up to an occurrence does not count": Mutant(
+        ("is_done_until",), "job.scheduled_for <= until and job.origin <> 'backfill'", "false"
+    ),
     "the failure of a job is not noted": Mutant(
         ("active_job_gone",), "final.state in ('failed', 'lost')", "final.state in ('expired')"
     ),
@@ -115,7 +139,8 @@ MUTANTS = {
 FUNCTIONS = {
     *("ask", "release_of", "start", "mark", "confirm", "submit_free"),
     *("finish", "pick_up", "release", "work_changed"),
-    *("why_held", "why_stopped", "next_in", "most_active", "active_job_gone"),
+    *("why_held", "why_stopped", "next_in", "most_active", "active_job_gone", "active_job_waits"),
+    *("settle_downstream", "lets_go_on", "first_end", "due_after", "decided_after", "is_done_until"),
 }
 
 

@@ -9,6 +9,8 @@ create table stage.task_group as table pgbeat.task_group with no data;
 alter table stage.task_group drop column limited;  -- generated
 create table stage.group_failure as table pgbeat.group_failure with no data;
 create table stage.group_turn as table pgbeat.group_turn with no data;
+create table stage.dependency as table pgbeat.dependency with no data;
+create table stage.dependency_turn as table pgbeat.dependency_turn with no data;
 create table stage.backfill as table pgbeat.backfill with no data;
 
 create function stage.keep() returns void language sql as $$
@@ -23,6 +25,8 @@ create function stage.keep() returns void language sql as $$
         from pgbeat.task_group;
     delete from stage.group_failure; insert into stage.group_failure table pgbeat.group_failure;
     delete from stage.group_turn; insert into stage.group_turn table pgbeat.group_turn;
+    delete from stage.dependency; insert into stage.dependency table pgbeat.dependency;
+    delete from stage.dependency_turn; insert into stage.dependency_turn table pgbeat.dependency_turn;
     delete from stage.backfill; insert into stage.backfill table pgbeat.backfill;
 $$;
 
@@ -30,7 +34,7 @@ create function stage.empty() returns void language sql set session_replication_
     delete from pgbeat.active_job; delete from pgbeat.finished_job; delete from pgbeat.periodic_task;
     delete from pgbeat.periodic_task_state; delete from pgbeat.task_group; delete from pgbeat.backfill;
     delete from pgbeat.open_work; delete from pgbeat.node; delete from pgbeat.group_failure;
-    delete from pgbeat.group_turn;
+    delete from pgbeat.group_turn; delete from pgbeat.dependency; delete from pgbeat.dependency_turn;
 $$;
 
 -- Without the triggers: the rows are put back as they were.
@@ -47,6 +51,8 @@ begin
         table stage.task_group;
     delete from pgbeat.group_failure; insert into pgbeat.group_failure table stage.group_failure;
     delete from pgbeat.group_turn; insert into pgbeat.group_turn table stage.group_turn;
+    delete from pgbeat.dependency; insert into pgbeat.dependency table stage.dependency;
+    delete from pgbeat.dependency_turn; insert into pgbeat.dependency_turn table stage.dependency_turn;
     delete from pgbeat.backfill; insert into pgbeat.backfill table stage.backfill;
 end
 $$;

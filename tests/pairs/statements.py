@@ -95,6 +95,8 @@ def _of_upkeep(texts: Texts, memory: Memory) -> Iterator[Statement]:
         "pause_failing": lambda store: store.pause_failing(BATCH),
         "pause_failed_groups": lambda store: store.pause_failed_groups(),
         "recheck_groups": lambda store: store.recheck_groups(),
+        "settle_downstream": lambda store: store.settle_downstream(BATCH),
+        "recheck_downstream": lambda store: store.recheck_downstream(),
     }
     if memory.is_silent:
         calls["judge, not sending again"] = lambda store: store.judge(BATCH, False)

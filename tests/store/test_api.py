@@ -96,6 +96,7 @@ def test_a_declared_row_is_stored_with_the_defaults_and_waits_to_be_planned(beat
 
 # What only a task for people may have, which may not have all the rest.
 FOR_PEOPLE: dict[str, Any] = {"kind": "human", "target": ["finance", "ann"], "due_in": timedelta(hours=4)}
+AFTER: dict[str, Any] = {"after": ["all", "people"], "after_condition": "finish"}
 
 
 def test_every_column_that_is_declared_is_stored(beat: PgBeat) -> None:
@@ -132,10 +133,12 @@ def test_every_column_that_is_declared_is_stored(beat: PgBeat) -> None:
 
     row = beat.schedule("all", "mail.poll", every("5m"), **columns)
 
-    assert set(READERS) == {*columns, *FOR_PEOPLE}
+    assert set(READERS) == {*columns, *FOR_PEOPLE, *AFTER}
     assert columns == {name: getattr(row, name) for name in columns}
     people = beat.schedule("people", None, every("5m"), **FOR_PEOPLE)
     assert {"task": None, **FOR_PEOPLE} == {name: getattr(people, name) for name in ("task", *FOR_PEOPLE)}
+    last = beat.schedule("last", "mail.poll", **AFTER)
+    assert AFTER == {name: getattr(last, name) for name in AFTER}
     for name, value in columns.items():
         beat.schedule("one", "mail.poll", every("5m"))
         alone: dict[str, Any] = {name: value}

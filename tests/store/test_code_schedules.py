@@ -662,3 +662,51 @@ def test_modules_that_the_worker_imports_may_declare(database: Database) -> None
 
 def plain_url(database: Database) -> str:
     return normalise_url(database.url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def test_code_declares_what_comes_after_other_tasks_in_any_order(database: Database) -> None:
+    app = shop(
+        {
+            "a last one": {"task": "shop.load", "pgbeat": {"after": ["sums"]}},
+            "sums": {"task": "shop.sums", "pgbeat": {"after": "the first"}},
+            "the first": hourly(),
+            "sign off": {"schedule": None, "pgbeat": {"kind": "human", "after": ["a last one"]}},
+        }
+    )
+
+    @PgBeat(app).periodic_task(name="publish", after=["sign off"])
+    @app.task(name="shop.publish", shared=False)
+    def publish() -> None: ...
+
+    deploy(app, database)
+
+    found = rows(database)
+    assert {"a last one": ["sums"], "sums": ["the first"], "the first": None} == {
+        name: found[name].after for name in ("a last one", "sums", "the first")
+    }
+    assert (["a last one"], None, "human") == (found["sign off"].after, found["sign off"].schedule, "human")
+    assert (["sign off"], None) == (found["publish"].after, found["publish"].schedule)
+
+
+def test_a_bad_declaration_keeps_none_from_its_place_in_the_order(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(ERRORS)
+    deploy(
+        shop(
+            {
+                "a last one": {"task": "shop.load", "pgbeat": {"after": ["the first"]}},
+                "lost": {"task": "shop.load", "pgbeat": {"after": ["nowhere"]}},
+                "one": {"task": "shop.load", "pgbeat": {"after": ["two"]}},
+                "two": {"task": "shop.load", "pgbeat": {"after": ["one"]}},
+                "the first": hourly(),
+            }
+        ),
+        database,
+    )
+
+    assert {"a last one", "the first"} == set(rows(database))
+    assert "after names 'nowhere', and no periodic task is named so" in caplog.text
+    assert {"lost", "one", "two"} == {
+        row.name for row in database.execute("select name from pgbeat.refused_declaration")
+    }

@@ -113,6 +113,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("limit_group pause_group finish_group", {"name": "g"}),
     ("define_group", {"name": "g", "max_active": 1}),
     ("resume_group", {"name": "g", "retry": False}),
+    ("check_after", {"later": False}),
     ("order_groups", {"groups": '[{"name": "g1", "waits_for": ["g2"]}]'}),
     ("end_backfill plan report_problem", {"version": 1}),
 )
@@ -137,9 +138,11 @@ BESIDES = {
 _READS_MUCH = (
     ("lower_tracking", "ends every job that is at the broker, once, when the workers stop reporting"),
     ("pause_group resume_group finish_group", "writes every row of the group"),
+    ("recheck_downstream", "writes a turn for each row that comes after others, once an hour"),
     ("recheck_groups", "looks into every group in which a job waits, once an hour"),
     ("recheck_future_marks", "reads every job that is not final, when a beat starts or sees the clock go back"),
     ("read_gauges", "counts the jobs that are not final, once for each scrape"),
+    ("graph", "reads the state of every row that takes part, for a person"),
     ("nodes activity longest_running changed_jobs", "reads every job that is not final, for a person"),
     ("problems names_meant", "reads every row, for a person"),
     ("overdue", "as the view"),
@@ -182,6 +185,12 @@ def fill(session: Session) -> None:
         "insert into pgbeat.task_group (name, max_active) select 'g' || n, 10 from generate_series(1, 1000) n "
         "union all select 'g', 10",
         "insert into pgbeat.group_turn (group_name) select 'g'",
+        "update pgbeat.periodic_task set after = array['row-62'] where name in ('row-60', 'row-61')",
+        "update pgbeat.periodic_task set schedule = null, next_run_at = null where name = 'row-61'",
+        "insert into pgbeat.dependency (upstream, downstream) "
+        f"select 'row-' || n + 1, 'row-' || n from generate_series(100, {ROWS} - 1) n "
+        "union all values ('row-62', 'row-60'), ('row-62', 'row-61')",
+        "insert into pgbeat.dependency_turn (upstream) select 'row-62'",
         "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
         "on_lost, tracking, pickup_deadline, busy_until, check_at, waits_for, group_name, slot, token, worker, "
         "marked_by, marked_at, mark_lease, started_at) "

@@ -126,6 +126,16 @@ def test_schedule_takes_the_columns_of_a_task_for_people(session: Session) -> No
     )  # fmt: skip
 
 
+def test_schedule_takes_what_it_comes_after(session: Session) -> None:
+    session.rows("select pgbeat.schedule('a', 'app.probe')")
+    row = session.row(
+        "select * from pgbeat.schedule('b', 'app.probe', after => array['a'], after_condition => 'finish')"
+    )
+
+    assert row == session.task("b")
+    assert (["a"], "finish") == (row["after"], row["after_condition"])
+
+
 @pytest.mark.parametrize(
     ("column", "value"),
     [

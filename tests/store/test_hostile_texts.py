@@ -73,6 +73,8 @@ def fill(session: Session) -> None:
             "now(), 'schedule', 'retrying', true, %s, '{}', 'give_up', 'full', '1 hour', now(), %s, %s, %s)",
             *[name] * 5,
         )
+    session.rows("update pgbeat.periodic_task set after = array[%s] where name = %s", HOSTILE, WIDE)
+    session.rows("insert into pgbeat.dependency values (%s, %s)", HOSTILE, WIDE)
     session.rows("set session_replication_role = default")
 
 

@@ -68,6 +68,7 @@ def test_every_function_that_bends_its_plan_switches_jit_off(migrated_database: 
 STATEMENTS = (
     "select pgbeat.release_buffered(null)",
     "select pgbeat.grant_slots(1000)",
+    "select pgbeat.settle_downstream(1000)",
     "select * from pgbeat.look(15, array[]::text[])",
     "select * from pgbeat.mark('beat', 15, 1000, 0, array[]::text[])",
     "select pgbeat.pause_is_due('a', now(), 3)",

@@ -52,6 +52,7 @@ FULL: dict[str, Any] = {
     "managed_by": "ops",
 }
 # What only a task for people may have, which may not have all the rest.
+AFTER: dict[str, Any] = {"name": "after", "task": "app.probe", "after": ["full"], "after_condition": "finish"}
 FOR_PEOPLE: dict[str, Any] = {"name": "people", "kind": "human", "target": ["finance", "ann"], "due_in": "4h"}
 
 
@@ -77,7 +78,7 @@ def test_the_command_prints_the_schema_and_needs_no_database() -> None:
 
 def test_every_line_of_an_export_is_valid(beat: PgBeat, migrated_database: str) -> None:
     words = ("--url", migrated_database, "import", "-")
-    for line in (FULL, FOR_PEOPLE):
+    for line in (FULL, FOR_PEOPLE, AFTER):
         assert 0 == CliRunner().invoke(main, words, input=json.dumps(line)).exit_code
     beat.schedule("plain", "app.probe")
     windows = "insert into pgbeat.blackout values ('night', array['cron: 0 0 * * * PT5H'], 'Europe/Berlin')"
@@ -86,8 +87,8 @@ def test_every_line_of_an_export_is_valid(beat: PgBeat, migrated_database: str) 
 
     lines = [json.loads(line) for line in beat.export()]
 
-    assert 5 == len(lines)
-    assert set(DECLARED) == {*lines[2], *lines[3]}
+    assert 6 == len(lines)
+    assert set(DECLARED) == {*lines[2], *lines[3], *lines[4]}
     assert [] == [error.message for line in lines for error in VALIDATOR.iter_errors(line)]
 
 

@@ -100,7 +100,7 @@ def test_a_lost_job_that_never_started_goes_again_with_its_own_arguments(beat: P
 def test_a_job_that_is_not_final_is_refused(beat: PgBeat, session: Session, state: str) -> None:
     beat.schedule("a", "t", kind="human" if state == "created" else "task")
     job = beat.trigger("a")
-    waits = "predecessor" if state == "buffered" else None
+    waits = {"buffered": "predecessor", "waiting": "upstream"}.get(state)
     session.rows("update pgbeat.active_job set state = %s, waits_for = %s", state, waits)
 
     with pytest.raises(JobNotRetriable, match=f"Job {job} of 'a' is {state}, not final: wait for its end"):

@@ -49,6 +49,12 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_beat", "group_failure", "DELETE", None),  # pause_failed_groups
     ("pgbeat_beat", "task_group", "UPDATE", "paused"),  # pause_failed_groups
     ("pgbeat_beat", "task_group", "UPDATE", "pause_reason"),  # pause_failed_groups
+    ("pgbeat_beat", "dependency_turn", "DELETE", None),  # settle_downstream
+    ("pgbeat_beat", "dependency_turn", "UPDATE", "upstream"),  # settle_downstream
+    ("pgbeat_worker", "dependency", "SELECT", None),  # active_job_gone
+    ("pgbeat_worker", "dependency_turn", "INSERT", None),  # active_job_gone
+    ("pgbeat_worker", "periodic_task", "SELECT", "after"),  # release
+    ("pgbeat_worker", "periodic_task", "SELECT", "schedule"),  # release
     ("pgbeat_worker", "group_failure", "INSERT", None),  # active_job_gone
     ("pgbeat_worker", "group_turn", "INSERT", None),  # active_job_gone
     ("pgbeat_worker", "periodic_task", "SELECT", "failures_from"),  # count_end
@@ -403,6 +409,8 @@ def test_every_column_is_either_the_reader_s_or_hidden_from_him_on_purpose(owner
         "finished_job.arguments",
         "group_turn.group_name",
         "group_turn.held",
+        "dependency_turn.upstream",
+        "dependency_turn.downstream",
     } == hidden
 
 
@@ -462,11 +470,15 @@ def test_what_acts_for_the_owner_looks_names_up_in_pg_catalog_alone(owner: Sessi
         "retry_failures_of": ["search_path=pg_catalog, pg_temp"],
         "run_again": ["search_path=pg_catalog, pg_temp"],
         "trigger_many": ["search_path=pg_catalog, pg_temp"],
+        "after_removed": ["search_path=pg_catalog, pg_temp"],
+        "after_written": ["search_path=pg_catalog, pg_temp"],
         "cancel_unsent": ["search_path=pg_catalog, pg_temp"],
         "cancel_work": ["search_path=pg_catalog, pg_temp"],
+        "decided_after": ["search_path=pg_catalog, pg_temp"],
         "finish": ["search_path=pg_catalog, pg_temp"],
         "my_work": ["search_path=pg_catalog, pg_temp"],
         "pick_up": ["search_path=pg_catalog, pg_temp"],
+        "planned_again": ["search_path=pg_catalog, pg_temp"],
         "release": ["search_path=pg_catalog, pg_temp"],
         "work_changed": ["search_path=pg_catalog, pg_temp"],
     } == {

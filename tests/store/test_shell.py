@@ -119,6 +119,7 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
         "work": ("work", "list", "--owner", "ann"),
         "import": ("import", str(lines)),
         "upcoming": ("upcoming",),
+        "graph": ("graph", "nightly"),
         "overdue": ("overdue",),
         "nodes": ("nodes",),
         "top": ("top",),

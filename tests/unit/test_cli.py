@@ -380,17 +380,18 @@ def run_of(name: str = "nightly", **columns: Any) -> Upcoming:
 
 
 def test_what_runs_next_is_a_table(run: Callable[..., Result]) -> None:
-    runs = [run_of(), run_of("by\nhand", planned_for=None)]
+    runs = [run_of(after=["a", "b\n"]), run_of("by\nhand", planned_for=None)]
 
     assert (
-        "NAME      DUE       NEXT RUN                   PLANNED FOR\n"
-        "nightly   in 4 min  2026-12-07 12:00:00+09:00  2026-12-07 12:00:00+09:00\n"
-        "by\\nhand  in 4 min  2026-12-07 12:00:00+09:00  -\n"
+        "NAME      DUE       NEXT RUN                   PLANNED FOR                EXPECTED\n"
+        "nightly   in 4 min  2026-12-07 12:00:00+09:00  2026-12-07 12:00:00+09:00  after 'a' and 'b\\n'\n"
+        "by\\nhand  in 4 min  2026-12-07 12:00:00+09:00  -                          -\n"
     ) == run("upcoming", "--timezone", "Asia/Tokyo", upcoming=runs).stdout
     assert {
         "name": "by\nhand",
         "next_run_at": "2026-12-07T03:00:00+00:00",
         "planned_for": None,
+        "after": None,
     } == json.loads(run("upcoming", "--json", upcoming=runs).stdout)[1]
 
 

@@ -380,7 +380,7 @@ def completed(*words: str, group: click.Group = main) -> list[str]:
     ("words", "found"),
     [
         (("up",), ["upcoming"]),
-        (("gr",), ["group"]),
+        (("gr",), ["graph", "group"]),
         (("group", ""), ["list", "define", "limit", "pause", "resume", "finish", "remove"]),
         (("jobs", "--state", "s"), ["sent", "succeeded", "skipped"]),
         (("add", "x", "--overlap", "buffer"), ["buffer_one", "buffer_all"]),

@@ -614,7 +614,7 @@ def test_the_zone_of_an_app_is_a_name(app: Celery) -> None:
     [
         (5, "the entry is an int, not a dict"),
         ({"task": "t", "shedule": 5}, "has 'shedule', which is none of Celery's keys. Did you mean 'schedule'?"),
-        ({"task": "t"}, "has no 'schedule'"),
+        ({"task": "t"}, "the entry has no 'schedule', and its 'pgbeat' no 'after'"),
         ({"task": "t", "schedule": 5, "pgbeat": 5}, "'pgbeat' is an int, not a dict of columns"),
         ({"task": "t", "schedule": 5, "pgbeat": {"args": [1]}}, "'pgbeat' has 'args': set it in the entry itself"),
     ],

@@ -193,3 +193,29 @@ def test_a_schedule_alone_is_read_on_the_clocks_of_the_zone() -> None:
     found = occurrences("30 2 * * *", NOON, NEXT_NOON, timezone="Europe/Berlin")
 
     assert [at("2026-03-29 03:00 Europe/Berlin")] == found
+
+
+def test_a_row_without_a_schedule_is_expected_after_those_of_the_code() -> None:
+    app = shop({"hourly": entry("0 * * * *"), "night": entry("0 3 * * *", run_on_start=True)}, timezone="UTC")
+    beat = PgBeat(app)
+
+    def declare(name: str, **columns: Any) -> None:
+        @beat.periodic_task(None, name=name, **columns)
+        @app.task(name=f"shop.{name}", shared=False)
+        def task() -> None: ...
+
+    declare("report", after=["hourly", "night"], queue="q")
+    declare("mail", after=["report"])
+    declare("later", after=["hourly"], blackout=["cron: 0 0 * * * PT23H"])
+    declare("of another app", after=["elsewhere"])
+    declare("around", after=["in a circle"])
+    declare("in a circle", after=["around"])
+
+    (report,) = upcoming(app, NOON, NEXT_NOON, name="report")
+    assert (at("2026-03-29T03:00Z"), at("2026-03-29T03:00Z")) == (report.due_at, report.scheduled_for)
+    assert "report at Sun 2026-03-29 03:00:00+00:00 (expected after 'hourly' and 'night')" == str(report)
+    assert ("shop.report", "q") == (report.task, report.queue)
+    (mail,) = upcoming(app, NOON, NEXT_NOON, name="mail")
+    assert report.due_at == mail.due_at
+    assert {at("2026-03-28T23:00Z")} == set(dues(app, NOON, "2026-03-28T23:30Z", name="later"))
+    assert [] == [dues(app, name=name) for name in ("of another app", "around", "in a circle") if dues(app, name=name)]

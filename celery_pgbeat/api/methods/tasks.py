@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from celery_pgbeat import name_patterns
 from celery_pgbeat.api import many
 from celery_pgbeat.api.ahead import coming_runs
 from celery_pgbeat.api.batch import Batch
+from celery_pgbeat.api.expected_runs import ExpectedRuns
+from celery_pgbeat.api.graph import Graph, read_graph
 from celery_pgbeat.api.methods.connected import Connected
 from celery_pgbeat.api.rows import Upcoming, read_row
 from celery_pgbeat.api.zones import refuse_unknown_zone
@@ -20,7 +23,7 @@ from celery_pgbeat.declare.columns import read_end
 from celery_pgbeat.declare.lazy import storable_arguments
 from celery_pgbeat.declare.update import changes_of
 from celery_pgbeat.declare.when import has_hook
-from celery_pgbeat.errors import InvalidPeriodicTask
+from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
 from celery_pgbeat.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ class PeriodicTaskMethods(Connected):
 
     def periodic_task(
         self,
-        schedule: Any,
+        schedule: Any = None,
         name: str | None = None,
         *,
         run_on_start: bool = False,
@@ -51,7 +54,8 @@ class PeriodicTaskMethods(Connected):
 
         Args:
             schedule: `cron(...)`, `every(...)`, text, a timedelta, seconds, Celery's own schedule objects, or an object
-                with a method `to_pgbeat()` that returns one of these.
+                with a method `to_pgbeat()` that returns one of these. None, with `after`: it runs when the tasks named
+                there have ended.
             name: of the row; default the task's name.
             run_on_start: run the row at once when it is new.
             **columns: see `Columns`.
@@ -73,6 +77,8 @@ class PeriodicTaskMethods(Connected):
                 "periodic_task was given the task in place of a schedule: write @beat.periodic_task(every(minutes=5)) "
                 "above it, with the schedule in parentheses"
             )
+        if schedule is None and not columns.get("after"):
+            raise InvalidPeriodicTask("periodic_task was given neither a schedule nor the tasks in `after`")
         if self._app is None:
             raise InvalidPeriodicTask("PgBeat was made without an app: a declaration in code needs PgBeat(app)")
         args, kwargs = storable_arguments(columns.get("args") or (), columns.get("kwargs") or {})
@@ -190,6 +196,9 @@ class PeriodicTaskMethods(Connected):
     def unschedule(self, name: str, *, connection: Any = None) -> bool:
         """Remove a row; return whether it existed. Messages already at the broker still run.
 
+        Raises:
+            PeriodicTaskInUse: another periodic task runs after it.
+
         Example:
             >>> beat.unschedule("unknown")
             False
@@ -207,6 +216,7 @@ class PeriodicTaskMethods(Connected):
             connection: join this transaction.
 
         Raises:
+            PeriodicTaskInUse: one that stays runs after one of these.
             UnknownPeriodicTask: there is no such row; suggests a near name.
 
         Example:
@@ -365,6 +375,10 @@ class PeriodicTaskMethods(Connected):
         Paused and finished rows, and rows that cannot be planned, have none. The runs of one row are computed with
         bounds, jitter and blackout windows; a later edit, an outage or a job that blocks the row changes them.
 
+        The runs of a row without a schedule that runs after others are expected, not planned: its next occurrence is
+        the latest among the next ones of the tasks in its `after`. `next_run_at` is when the last of these is due. The
+        row itself is due later, when they have ended, and only if they have ended as its `after_condition` asks.
+
         Args:
             name: of one row; None for the next run of every row.
             limit: how many to return at most.
@@ -382,12 +396,54 @@ class PeriodicTaskMethods(Connected):
         """
         after = self._aware("after", after)
         if name is None:
-            rows = self._queries.run("upcoming", connection, limit=limit, after=after)
-            return [read_row(Upcoming, row) for row in rows]
+            return self._next_runs(limit, after, connection)
         row = self._row("preview_row", name, connection)
         if row["enabled"] and row["problem"] is None:
             refuse_unknown_zone(row, self._app_timezone)
-        return list(islice(coming_runs(row, self._rules, after), limit))
+        runs = coming_runs(row, self._rules, after)
+        if row["schedule"] is None and row["runs_after_others"]:
+            runs = chain(runs, self._expected_runs(name, after, connection))
+        return list(islice(runs, limit))
+
+    def _next_runs(self, limit: int, after: datetime | None, connection: Any) -> Sequence[Upcoming]:
+        planned = [
+            read_row(Upcoming, row) for row in self._queries.run("upcoming", connection, limit=limit, after=after)
+        ]
+        rows = self._queries.run("expected", connection, name=None)
+        expected = [
+            replace(run, note=None)  # notes are for the runs of one row
+            for run in ExpectedRuns(rows, self._rules).next_of_each()
+            if after is None or run.next_run_at > after
+        ]
+        return sorted([*planned, *expected], key=lambda run: run.next_run_at)[:limit]
+
+    def _expected_runs(self, name: str, after: datetime | None, connection: Any) -> Iterator[Upcoming]:
+        rows = self._queries.run("expected", connection, name=name)
+        for row in rows:
+            if row["enabled"] and row["problem"] is None:
+                refuse_unknown_zone(row, self._app_timezone)
+        return ExpectedRuns(rows, self._rules).of(name, after)
+
+    def graph(self, name: str | None = None, *, connection: Any = None) -> Graph:
+        """Read which rows run after which: all that take part in a dependency, or one with what is around it.
+
+        Args:
+            name: of one row: it, everything that comes before it, and everything that runs after it; None for all.
+            connection: read in this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+
+        Example:
+            >>> beat.schedule("report", task="shop.report", after=["nightly"]).after
+            ['nightly']
+            >>> [(node.name, node.after) for node in beat.graph("nightly").nodes]
+            [('nightly', None), ('report', ['nightly'])]
+        """
+        rows = self._queries.run("graph", connection, name=name)
+        if name is not None and not rows:
+            raise UnknownPeriodicTask(self._queries.unknown(name, connection))
+        return read_graph(rows)
 
     def explain(self, name: str, *, connection: Any = None) -> str:
         """Return in one sentence why a row is, or is not, running now.

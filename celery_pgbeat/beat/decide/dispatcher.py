@@ -118,6 +118,7 @@ class Dispatcher:
                 lambda: self._judge.judge(self._batch, self._unreported),
             ),
             (lambda work: work.unreported and boottime() >= self._ask_at, self._finish_by_result),
+            (lambda work: work.downstream, lambda: self._queries.settle_downstream(self._batch) > 0),
             (lambda work: work.slots_to_grant, lambda: self._queries.grant_slots(self._batch) > 0),
         )
         self._steps_with_broker: Sequence[Step] = (
@@ -176,7 +177,8 @@ class Dispatcher:
             self._stuck_pause = 0.0
             return 0.0
         rest = self._settings.poll.total_seconds()
-        is_left = work.due or work.unplanned or work.slots_to_grant or work.failing or work.backfills
+        is_left = work.due or work.unplanned or work.slots_to_grant or work.downstream
+        is_left = is_left or work.failing or work.backfills
         if is_left or self._submitter.has_retries or self._delivery.is_unfinished:
             self._stuck_pause = min(max(self._stuck_pause * 2, AGAIN), rest)
             rest = self._stuck_pause

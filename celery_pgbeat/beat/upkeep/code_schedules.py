@@ -25,6 +25,7 @@ from celery_pgbeat.beat.upkeep.additions import Additions
 from celery_pgbeat.beat.upkeep.declared import Arguments, Declared, read_declared, transfer_to_code, why
 from celery_pgbeat.declare import define
 from celery_pgbeat.declare.columns import LONGEST_NAME
+from celery_pgbeat.declare.upstream import upstream_first
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.code_sync_queries import CodeSyncQueries, DeclarationStatus
 from celery_pgbeat.postgres.database import Database
@@ -229,13 +230,13 @@ class CodeSchedules:
         return changed
 
     def _all_or_each(self, write: Callable[[Sequence[dict[str, Any]]], list[str]]) -> list[str]:
-        """Write all records at once; if Postgres refuses one of them, write each alone."""
+        """Write all records at once; if Postgres refuses one of them, write each alone, behind what it comes after."""
         records = list(self.declared.records.values())
         try:
             return write(records)
         except InvalidPeriodicTask:
             written = []
-            for record in records:
+            for record in upstream_first(records):
                 try:
                     written += write([record])
                 except InvalidPeriodicTask as error:

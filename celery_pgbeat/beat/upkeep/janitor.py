@@ -65,6 +65,7 @@ class Janitor:
             self._queries.sync_group_pauses()
         if now >= self._days_at:
             self._queries.recheck_groups()
+            self._queries.recheck_downstream()
             self._make_and_prune_days(now)
 
     @property

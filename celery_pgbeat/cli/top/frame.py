@@ -16,7 +16,7 @@ from celery_pgbeat.cli.times import from_now, instant, span
 Row = Mapping[str, Any]
 Line = tuple[str, str | None]
 
-ORDER = ("pending", "sent", "running", "retrying", "buffered", "error", "created")
+ORDER = ("pending", "sent", "running", "retrying", "buffered", "waiting", "error", "created")
 
 
 @dataclass(frozen=True, slots=True)

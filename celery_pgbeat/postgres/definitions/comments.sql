@@ -101,9 +101,9 @@ comment on column {schema}.job.last_scheduled_for is 'The end of the range, if s
 comment on column {schema}.job.occurrences is 'How many occurrences the row records.';
 comment on column {schema}.job.origin is 'schedule, catchup, backfill or manual.';
 comment on column {schema}.job.state is
-    'pending, sent, running, retrying, buffered, error (failed, and waiting for a decision), created (for people: nobody has picked it up yet); final: succeeded, failed, revoked, expired, lost, skipped, untracked (sent, where tracking is send).';
+    'pending, sent, running, retrying, buffered, waiting (for other tasks), error (failed, and waiting for a decision), created (for people: nobody has picked it up yet); final: succeeded, failed, revoked, expired, lost, skipped, untracked (sent, where tracking is send).';
 comment on column {schema}.job.reason is
-    'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, not_sent, finished.';
+    'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, not_sent, finished, after (a task before it has not succeeded).';
 comment on column {schema}.job.blocked_by is 'The job that blocked it.';
 comment on column {schema}.job.task is 'The Celery task; NULL for a task for people without one.';
 comment on column {schema}.job.queue is 'The queue it was sent to; NULL: where the app routes the task.';

@@ -290,9 +290,9 @@ as $$
         and known.next_turn_at <= {schema}.now() + known.rate_interval + interval '1 minute'
 $$;
 
--- The groups by which a group would wait for itself, from this group on, in words; NULL if there is no such circle. It
--- looks at each group once, those that are waited for first.
-create or replace function {schema}.circle_of(name text, waits_for text[]) returns text
+-- The groups (or, by their column `after`, periodic tasks) by which one would wait for itself, from this one on, in
+-- words; NULL if there is no such circle. It looks at each once, those that are waited for first.
+create or replace function {schema}.circle_of(what text, name text, waits_for text[]) returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -305,11 +305,19 @@ begin
     select coalesce(jsonb_object_agg(other, circle_of.name), '{}') into waits_of from unnest(reached) as other;
     while cardinality(reached) > 0 and not waits_of ? circle_of.name loop
         with further as (
-            select distinct on (other) other, known.name as waiting
-            from {schema}.task_group as known
-            cross join unnest(known.waits_for) as other
-            where known.name = any (reached) and not waits_of ? other
-            order by other, known.name
+            select distinct on (other) other, waiting
+            from (
+                select other, known.name as waiting
+                from {schema}.task_group as known
+                cross join unnest(known.waits_for) as other
+                where what = 'group' and known.name = any (reached)
+                union all
+                select upstream, downstream
+                from {schema}.dependency
+                where what = 'periodic task' and downstream = any (reached)
+            ) as known
+            where not waits_of ? other
+            order by other, waiting
         )
         select waits_of || coalesce(jsonb_object_agg(other, waiting), '{}'), array_agg(other)
         into waits_of, reached
@@ -321,7 +329,7 @@ begin
     path := {schema}.quoted(step);
     loop
         step := waits_of ->> step;
-        path := {schema}.quoted(step) || ' waits for ' || path;
+        path := {schema}.quoted(step) || case what when 'group' then ' waits for ' else ' runs after ' end || path;
         exit when step = circle_of.name;
     end loop;
     return path;
@@ -493,13 +501,17 @@ begin
 end
 $$;
 
--- A job that begins to wait for its turn may have it at once.
+-- A job that begins to wait for its turn, or for other tasks, may have waited long enough at once.
 create or replace function {schema}.active_job_waits() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    insert into {schema}.group_turn (group_name) values (new.group_name);
+    if new.waits_for = 'slot' then
+        insert into {schema}.group_turn (group_name) values (new.group_name);
+    else
+        insert into {schema}.dependency_turn (downstream) values (new.periodic_task);
+    end if;
     return null;
 end
 $$;
@@ -507,7 +519,7 @@ $$;
 drop trigger if exists active_job_waits on {schema}.active_job;
 create trigger active_job_waits
     after insert or update of waits_for on {schema}.active_job
-    for each row when (new.waits_for = 'slot')
+    for each row when (new.waits_for in ('slot', 'upstream'))
     execute function {schema}.active_job_waits();
 
 -- Fail if a group takes no new jobs.
@@ -632,7 +644,7 @@ begin
         select job into retried
         from {schema}.retry_job(failure.job, force => not exists (
             select from {schema}.active_job as other
-            where other.periodic_task = failure.periodic_task and other.state <> 'buffered'
+            where other.periodic_task = failure.periodic_task and other.waits_for is null
                 and other.id <> all (made))) as job;
         update {schema}.active_job as job set scheduled_for = failure.scheduled_for where job.id = retried;
         made := made || retried;

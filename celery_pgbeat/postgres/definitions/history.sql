@@ -13,7 +13,9 @@ begin
     if waits_for = 'predecessor' then
         return coalesce((
             select max(job.busy_until) from {schema}.active_job as job
-            where job.periodic_task = busy_until_of_waiting.periodic_task and job.state <> 'buffered'), otherwise);
+            where job.periodic_task = busy_until_of_waiting.periodic_task and job.waits_for is null), otherwise);
+    elsif waits_for = 'upstream' then
+        return otherwise;
     end if;
     return coalesce((
         select min(job.busy_until) from {schema}.active_job as job
@@ -51,7 +53,8 @@ where {is_on} and next_run_at is not null;
 
 -- The end of a job releases the next one that waits for it, and has a beat look at its group. If it has failed or is
 -- lost, it pauses a group that wants that; one that a person gave up does not, because then somebody has decided
--- already. It wakes a beat if a job may have its turn now, or if there is room for a backfill.
+-- already. It has a beat look at what comes after its periodic task. It wakes a beat for these, or if there is room for
+-- a backfill.
 --
 -- In a group with rules it writes into group_turn whether a job waits there or not. One that begins to wait at this
 -- moment is not seen here, and a beat that looks at it counts this job as under way until this transaction has
@@ -100,6 +103,10 @@ begin
             select from {schema}.task_group as known
             where known.waits_for is not null and known.waits_for && groups and {schema}.has_waiting(known.name));
     end if;
+    insert into {schema}.dependency_turn (upstream)
+    select ended.periodic_task from (select distinct periodic_task from deleted) as ended
+    where exists (select from {schema}.dependency where upstream = ended.periodic_task offset 0);
+    wakes := wakes or found;
     if names <> '{}' then
         perform {schema}.release_buffered(names);
     end if;

@@ -44,7 +44,7 @@ comment on function {schema}.cancelled_in_words is
 comment on function {schema}.refuse_cancel is 'Internal: raises why a job cannot be cancelled; cancel_job() calls it.';
 comment on function {schema}.work_in_words is
     'Internal: returns with whom a job for people is, and until when it is to be done; job_in_words() calls it.';
-comment on function {schema}.not_targets is
+comment on function {schema}.not_names is
     'Internal: returns why a list is none of users or roles; wrong_column() and validate_person() call it.';
 comment on function {schema}.not_of_its_kind is
     'Internal: returns which column contradicts the kind of a row; wrong_column() calls it.';
@@ -372,7 +372,7 @@ comment on column {schema}.active_job.scheduled_for is 'Internal: the instant of
 comment on column {schema}.active_job.due_at is 'Internal: when it was due, with jitter and deferral; NULL for a manual job.';
 comment on column {schema}.active_job.origin is 'Internal: schedule, catchup, backfill or manual.';
 comment on column {schema}.active_job.state is
-    'Internal: pending, sent, running, retrying, buffered, error or created.';
+    'Internal: pending, sent, running, retrying, buffered, waiting, error or created.';
 comment on column {schema}.active_job.exclusive is
     'Internal: whether it is the one job of its periodic task; the unique index job_one_at_a_time allows one such row for each name.';
 comment on column {schema}.active_job.task is 'Internal: the Celery task.';
@@ -408,7 +408,7 @@ comment on column {schema}.active_job.beat is 'Internal: the beat that sent it l
 comment on column {schema}.active_job.worker is 'Internal: the worker that started it.';
 comment on column {schema}.active_job.error is 'Internal: what went wrong last.';
 comment on column {schema}.active_job.waits_for is
-    'Internal: what a buffered job waits for: predecessor (another job of its name) or slot (a slot in its group).';
+    'Internal: what a job waits for: predecessor (another job of its name), upstream (the tasks in after) or slot (a slot in its group).';
 comment on column {schema}.active_job.waited is
     'Internal: whether it has waited; then a later occurrence does not make it too late.';
 comment on column {schema}.active_job.stop_request is
@@ -458,3 +458,56 @@ comment on column {schema}.finished_job.arguments is
 comment on column {schema}.finished_job.owner is 'Internal: who had the job for people when it ended.';
 comment on column {schema}.finished_job.due_by is 'Internal: when the job for people was to be done by.';
 comment on column {schema}.finished_job.note is 'Internal: what its owner said of its end.';
+
+comment on function {schema}.waits_for_others is
+    'Internal: returns whether each occurrence of a row waits for other tasks; submit, submit_free, submit_backfill() and released() call it.';
+comment on function {schema}.first_end is
+    'Internal: returns the first end of a periodic task for an occurrence or a later one; ends_for() and due_after() call it.';
+comment on function {schema}.last_end is
+    'Internal: returns the last end of a periodic task between two occurrences; due_after() calls it.';
+comment on function {schema}.lets_go_on is
+    'Internal: returns whether an end lets the tasks go on that run after it; ends_for() and due_after() call it.';
+comment on function {schema}.ends_for is
+    'Internal: returns which upstream tasks have not ended for an occurrence, and which end keeps it from running; settle_downstream() and wait_for_others_in_words() call it.';
+comment on function {schema}.due_after is
+    'Internal: returns for which occurrence a row without a schedule is due after its upstream tasks; settle_downstream() and row_after_in_words() call it.';
+comment on function {schema}.validate_after is
+    'Internal: fails if a row may not come after the tasks that it names; after_written() calls it.';
+comment on function {schema}.after_written is
+    'Internal: keeps dependency equal to the column after; the triggers of periodic_task call it.';
+comment on function {schema}.decided_after is
+    'Internal: has beats look again at a row without a schedule that was decided; a trigger of periodic_task calls it.';
+comment on function {schema}.refuse_named_in_after is
+    'Internal: fails if a row that stays comes after one of these; after_written() and after_removed() call it.';
+comment on function {schema}.after_removed is
+    'Internal: keeps dependency equal to the column after where rows are removed; a trigger of periodic_task calls it.';
+comment on function {schema}.settle_downstream is
+    'Internal: has tasks go on whose upstream tasks have ended; beats call it.';
+comment on function {schema}.missing_in_words is
+    'Internal: returns upstream tasks that have not ended, with their states; the two functions below call it.';
+comment on function {schema}.wait_for_others_in_words is
+    'Internal: returns what a job waits for whose upstream tasks have not all ended; job_in_words() calls it.';
+comment on function {schema}.row_after_in_words is
+    'Internal: returns what a row without a schedule waits for that runs after others; row_in_words() calls it.';
+comment on table {schema}.dependency is
+    'Internal: the column after of periodic_task, a row for each name in it; a trigger writes it.';
+comment on column {schema}.dependency.upstream is 'Internal: the periodic task that comes first.';
+comment on column {schema}.dependency.downstream is 'Internal: the periodic task that names it.';
+comment on table {schema}.dependency_turn is
+    'Internal: what beats have to look at, because something has ended or changed before it.';
+comment on column {schema}.dependency_turn.upstream is 'Internal: a periodic task that has ended: all after it.';
+comment on column {schema}.dependency_turn.downstream is 'Internal: a periodic task to look at; else NULL.';
+comment on function {schema}.check_after is
+    'Internal: has what comes after what be checked later in this transaction, or now; import calls it.';
+comment on function {schema}.end_by is
+    'Internal: returns the last record of a periodic task up to an instant, if that is an end; ends_for() calls it.';
+comment on function {schema}.is_done_until is
+    'Internal: returns whether nothing is left to do of a periodic task up to an instant; ends_for() calls it.';
+comment on function {schema}.planned_again is
+    'Internal: has beats look at what comes after a row that was planned again; a trigger of periodic_task calls it.';
+comment on function {schema}.each_name_once is
+    'Internal: returns the column after as it is stored; the row trigger of periodic_task calls it.';
+comment on function {schema}.not_ended_since is
+    'Internal: returns which upstream tasks have not ended since the last occurrence of a row without a schedule; due_after() and is_done_until() call it.';
+comment on function {schema}.ends_count_from is
+    'Internal: returns the occurrence after which ends count for a row without a schedule; due_after() and not_ended_since() call it.';

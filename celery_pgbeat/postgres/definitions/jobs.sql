@@ -25,7 +25,8 @@ create or replace function {schema}.new_job(
 language sql stable rows 1
 as $$
     select new_job.id, definition.name, new_job.scheduled_for, new_job.due_at, new_job.origin,
-        case when new_job.waits_for is null then 'pending' else 'buffered' end,  -- state
+        -- state
+        case coalesce(waits_for, '') when '' then 'pending' when 'upstream' then 'waiting' else 'buffered' end,
         new_job.exclusive, definition.task, definition.queue,
         jsonb_build_object('args', definition.args, 'kwargs', definition.kwargs, 'priority', definition.priority,
                            'options', definition.options, 'sensitive', definition.sensitive,
@@ -81,7 +82,7 @@ as $$
         {schema}.now(),  -- finished_at
         job.run, coalesce(archived.attempt, job.attempt), job.sends, coalesce(archived.beat, job.beat),
         coalesce(archived.worker, job.worker), archived.error,
-        case when job.state <> 'buffered' then job.busy_until end,  -- busy_until
+        case when job.waits_for is null then job.busy_until end,  -- busy_until
         case when job.origin = 'manual' and archived.state <> 'succeeded' then
             jsonb_build_object('args', job.message -> 'args', 'kwargs', job.message -> 'kwargs')
         end,  -- arguments

@@ -68,7 +68,7 @@ begin
     if tg_op <> 'DELETE' and new.state = 'created' then
         insert into {schema}.open_work (target, due_by, scheduled_for, job, is_new)
         select target, coalesce(new.due_by, 'infinity'), new.scheduled_for, new.id,
-            (tg_op = 'INSERT' or old.state = 'buffered') and row_number() over (order by target) = 1
+            (tg_op = 'INSERT' or old.state in ('buffered', 'waiting')) and row_number() over (order by target) = 1
         from (select distinct unnest(coalesce(new.target, array['']))) as named (target);
         -- A channel's name has at most 63 bytes.
         perform pg_notify(left({channel}, 58) || '_work', new.id::text);
@@ -107,7 +107,7 @@ declare
     wrong constant text := coalesce(
         case when validate_person.id is null then 'id is null, not the id of a job' end,
         case when has_owner then {schema}.not_a_name('owner', owner) end,
-        {schema}.not_targets('targets', nullif(targets, '{}'), 1000));
+        {schema}.not_names('targets', nullif(targets, '{}'), 1000));
 begin
     if wrong is not null then
         raise exception using errcode = 'invalid_parameter_value', message = wrong;
@@ -147,7 +147,7 @@ begin
     if job.kind <> 'human' then
         raise exception using errcode = 'object_not_in_prerequisite_state', table = 'open_work',
             message = named || ' is no task for people: a worker does it';
-    elsif job.state = 'buffered' then
+    elsif job.state in ('buffered', 'waiting') then
         raise exception using errcode = 'object_not_in_prerequisite_state', table = 'open_work',
             message = named || ' waits for its turn: nobody can take it yet';
     elsif job.state = 'running' and (wanted = 'pick up' or job.owner <> refuse_work.owner) then
@@ -346,7 +346,7 @@ begin
     begin
         delete from {schema}.active_job as known
         where known.id = cancel_unsent.job and known.kind = 'task' and known.sends = 0
-            and (known.state = 'buffered' or known.state = 'pending' and known.marked_by is null)
+            and (known.waits_for is not null or known.state = 'pending' and known.marked_by is null)
         returning known.* into cancelled;
     exception when lock_not_available then
         perform {schema}.refuse_work_in_change(cancel_unsent.job);

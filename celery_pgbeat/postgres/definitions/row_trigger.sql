@@ -57,6 +57,9 @@ declare
     counts_from timestamptz := now;
     blocking uuid;
 begin
+    if new.after is not null then
+        new.after := {schema}.each_name_once(new.after);
+    end if;
     if tg_op = 'INSERT' then
         perform {schema}.validate_state(new, null);
         perform {schema}.validate_periodic_task(new);
@@ -202,6 +205,13 @@ begin
         new.planned_for := coalesce(new.planned_for, new.next_run_at);
         new.next_run_at := null;
         new.planned_revision := 0;
+    end if;
+
+    if new.after is not null and new.schedule is null
+        and (new.after is distinct from old.after or old.group_paused or not old.enabled)
+    then
+        -- What had ended by then does not count.
+        new.planned_from := greatest(new.planned_from, least(counts_from, now));
     end if;
 
     new.marked_by := null;

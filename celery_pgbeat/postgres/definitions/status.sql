@@ -205,6 +205,60 @@ begin
 end
 $$;
 
+-- Upstream tasks that have not ended, for a sentence: 'a' (running) and 'b' (paused).
+create or replace function {schema}.missing_in_words(names text[]) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return (
+        select string_agg({schema}.quoted(named) || coalesce(' (' || known.state || ')', ''), ' and ' order by place)
+        from unnest(names) with ordinality as given (named, place)
+        left join {schema}.status as known on known.name = named
+    );
+end
+$$;
+
+-- What a job waits for whose upstream tasks have not all ended.
+create or replace function {schema}.wait_for_others_in_words(job {schema}.active_job) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+    return (
+        select case
+            when ends.missing = '{}'
+            then 'has waited for other tasks, which have ended: a beat takes it within a moment'
+            else 'waits for the end of ' || {schema}.missing_in_words(ends.missing) || ' for its occurrence of '
+                || {schema}.shown(job.scheduled_for) || ' or a later one'
+        end
+        from {schema}.periodic_task as task
+        cross join lateral {schema}.ends_for(task.after, task.after_condition, job.scheduled_for) as ends
+        where task.name = job.periodic_task
+    );
+end
+$$;
+
+-- What a row without a schedule waits for that runs after others.
+create or replace function {schema}.row_after_in_words(task {schema}.periodic_task) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+    return (
+        select case
+            when ends.missing = '{}' then 'the tasks after which it runs have ended: a beat takes it within a moment'
+            else 'it runs when ' || {schema}.missing_in_words(ends.missing)
+                || case when cardinality(ends.missing) = 1 then ' has' else ' have' end || ' ended for an occurrence '
+                || 'after ' || {schema}.shown(greatest(task.last_run_at, task.planned_from))
+        end
+        from {schema}.due_after(task) as ends
+    );
+end
+$$;
+
 -- With whom a job for people is, or for whom it waits, and until when it is to be done.
 create or replace function {schema}.work_in_words(job {schema}.active_job) returns text
 language sql stable
@@ -254,6 +308,7 @@ begin
                 'failed at ' || {schema}.shown(job.busy_until)
                 || coalesce(' (' || {schema}.escaped(left(job.error, 200)) || ')', '')
                 || ' and waits for a decision: retry_job or fail_job'
+            when 'waiting' then {schema}.wait_for_others_in_words(job)
             when 'buffered' then
                 case
                     when job.waits_for = 'slot' then {schema}.place_in_words(job.group_name) else 'waits for its turn'
@@ -281,7 +336,7 @@ begin
                 end
         end
         from (
-            select case when job.state <> 'buffered' then job.busy_until - job.pickup_deadline end as waiting_since
+            select case when job.waits_for is null then job.busy_until - job.pickup_deadline end as waiting_since
         ) as known
     );
 end
@@ -333,9 +388,11 @@ as $$
             || ' counts as decided: resume() lets it go on from now', '')
         when task.planned_revision <> task.revision
         then 'its next run has been waiting to be planned since ' || {schema}.shown(task.updated_at)
-        when task.schedule is null then 'it has no schedule, only trigger() starts it'
+        when task.schedule is null and task.after is null then 'it has no schedule, only trigger() starts it'
         when task.run_count >= task.max_runs
         then format('it is finished: max_runs is %s, and so many runs were sent', task.max_runs)
+        when task.schedule is null and (task.end_at < {schema}.now()) is not true
+        then {schema}.row_after_in_words(task)
         when task.end_at is not null
         then 'it is finished: nothing is left before its end_at, ' || {schema}.shown(task.end_at)
         else 'it is finished: its schedule has no further occurrence'
@@ -441,7 +498,7 @@ begin
     select * into nodes from {schema}.nodes_in_words();
     select * into job from {schema}.active_job as active
     where active.periodic_task = task.name
-    order by active.state = 'running' desc, active.state = 'error' desc, active.state = 'buffered', active.created_at
+    order by active.state = 'running' desc, active.state = 'error' desc, active.waits_for is not null, active.created_at
     limit 1;
     select count(*) - 1 into others from {schema}.active_job as active where active.periodic_task = task.name;
     return {schema}.ended({schema}.quoted(task.name)
@@ -478,6 +535,7 @@ as $$
                 when job.state = 'sent' then 'queued'
                 when job.state = 'pending' then 'to be sent'
                 when job.waits_for = 'slot' then 'waiting for a place in its group'
+                when job.state = 'waiting' then 'waiting for other tasks'
                 when job.state = 'buffered' then 'waiting for its turn'
                 else job.state
             end as job_words,
@@ -492,6 +550,7 @@ as $$
                 then 'decided ahead until ' || {schema}.shown({schema}.ahead_until(task))
                 when task.next_run_at is not null then 'waiting'
                 when task.planned_revision <> task.revision then 'to be planned'
+                when task.schedule is null and task.after is not null then 'after other tasks'
                 when task.schedule is null then 'on demand'
                 else 'finished'
             end as row_words
@@ -520,7 +579,7 @@ from {schema}.periodic_task as stored
 left join lateral (
     select job from {schema}.active_job as job
     where job.periodic_task = stored.name
-    order by job.state = 'running' desc, job.state = 'error' desc, job.state = 'buffered', job.created_at
+    order by job.state = 'running' desc, job.state = 'error' desc, job.waits_for is not null, job.created_at
     limit 1
 ) as active on true
 left join lateral (
@@ -610,7 +669,7 @@ cross join lateral (
             when job.state = 'created' or job.owner is not null then job.due_by
             -- If its group has no free slot, it waits as it should. If there is one, no beat has given it to a job.
             when job.waits_for = 'slot' and job.group_name in (select {schema}.groups_with_room()) then job.created_at
-            when job.state = 'buffered' then null
+            when job.waits_for is not null then null
             when job.busy_until < {schema}.now() - {schema}.patience(job.mark_lease) then job.busy_until
             when job.state = 'running' then case
                 when job.max_run_time is null and job.started_at < {schema}.now() - {schema}.patience(job.mark_lease)

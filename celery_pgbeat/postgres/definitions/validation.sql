@@ -812,13 +812,14 @@ as $$
     end
 $$;
 
--- Why a list is none of names of users or roles; NULL where it is one, or no list is given.
-create or replace function {schema}.not_targets(field text, given text[], most int) returns text
+-- Why a list is none of names; NULL where it is one, or no list is given.
+create or replace function {schema}.not_names(field text, given text[], most int) returns text
 language sql stable parallel safe
 as $$
     select case
         when given is null then null
         when cardinality(given) = 0 then field || ' is empty: name somebody, or leave it out for anybody'
+        when array_ndims(given) > 1 then field || ' is a list of lists, not one list of names'
         when cardinality(given) > most then format('%s has %s names, more than %s', field, cardinality(given), most)
         else (
             select {schema}.not_a_name(field || '[' || place - 1 || ']', name)
@@ -865,7 +866,8 @@ begin
             format('end_at %s is before start_at %s', to_json(task.end_at) #>> '{}', to_json(task.start_at) #>> '{}')
         end,
         case when task.group_name is not null then {schema}.not_a_name('group_name', task.group_name) end,
-        {schema}.not_targets('target', task.target, 100),
+        {schema}.not_names('target', task.target, 100),
+        {schema}.not_names('after', task.after, 100),
         {schema}.not_of_its_kind(task),
         case
             when task.kind = 'human' and task.overlap = 'terminate_other'
@@ -956,6 +958,7 @@ begin
     perform {schema}.refuse_control('name', task.name);
     perform {schema}.refuse_control('task', task.task);
     perform {schema}.refuse_control('target', array_to_string(task.target, ''));
+    perform {schema}.refuse_control('after', array_to_string(task.after, ''));
     perform {schema}.refuse_control('group_name', task.group_name);
     perform {schema}.refuse_route('queue', task.queue);
     if task.options <> '{}' then
@@ -1087,7 +1090,7 @@ begin
                 hint = 'A group is named by the column group_name of a periodic task, or by define_group().';
         end if;
     end loop;
-    circle := {schema}.circle_of(task_group.name, task_group.waits_for);
+    circle := {schema}.circle_of('group', task_group.name, task_group.waits_for);
     if circle is not null then
         raise exception using errcode = 'invalid_parameter_value',
             message = 'No group may wait for itself: ' || circle;

@@ -4,7 +4,8 @@
 -- a valid mark do not count, or every beat would look again and again because of them. Jobs are looked at when their
 -- `check_at` has passed: what is late then is `unsent` or `past_deadline`, the rest is `in_time`. There are
 -- `slots_to_grant` when something has changed in a group in which a job waits, or it may have its turn by now.
--- `next_run_at` is also when a rate limit allows the next job.
+-- `next_run_at` is also when a rate limit allows the next job. `downstream` tells whether a task has ended, or been
+-- changed, and others come after it.
 --
 -- A function, because that keeps its plan: planning such a statement anew took ten times as long as the look itself. A
 -- plan that was made while the tables were small must serve when they have grown, so it may only use indexes. As
@@ -23,7 +24,8 @@ create or replace function {schema}.look(lease double precision, lazy_names text
     in_time boolean,
     resumes boolean,
     failing boolean,
-    backfills boolean
+    backfills boolean,
+    downstream boolean
 )
 language plpgsql stable rows 1
 set search_path = pg_catalog, pg_temp
@@ -91,10 +93,11 @@ begin
         coalesce((
             select true from {schema}.periodic_task_state where pause_due order by name limit 1
         ), exists (select from {schema}.group_failure where pause_due)) as failing,
-        exists (select from {schema}.backfills_with_room(look.lazy_names)) as backfills;
+        exists (select from {schema}.backfills_with_room(look.lazy_names)) as backfills,
+        exists (select from {schema}.dependency_turn) as downstream;
 end
 $$;
 -- call
 select now, due, next_run_at, unplanned, unsent, admissible as slots_to_grant, unreported, lapsed as past_deadline,
-    in_time, resumes, failing, backfills
+    in_time, resumes, failing, backfills, downstream
 from {schema}.look(%(lease)s, %(lazy_names)s::text[])

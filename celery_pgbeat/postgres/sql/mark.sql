@@ -27,7 +27,7 @@ create or replace function {schema}.mark(
     task text, args text, kwargs text, queue text, priority smallint, options text, sensitive boolean,
     catchup text, catchup_window interval, catchup_limit int, max_run_time interval,
     next_run_at timestamptz, planned_for timestamptz, last_run_at timestamptz, marked_at timestamptz,
-    taken_over boolean, created_at timestamptz
+    taken_over boolean, created_at timestamptz, comes_after boolean
 )
 language plpgsql rows 10
 set search_path = pg_catalog, pg_temp
@@ -69,7 +69,7 @@ begin
         options::text, sensitive,
         catchup, catchup_window, catchup_limit, max_run_time,
         next_run_at, planned_for, last_run_at, marked_at, taken_over,
-        coalesce(decided_anew_at, created_at) as created_at;
+        coalesce(decided_anew_at, created_at) as created_at, after is not null and schedule is null as comes_after;
 end
 $$;
 -- call
@@ -78,6 +78,6 @@ select name, schedule, timezone, anchor, dst, start_at, end_at, max_runs, run_co
     planned_from, task, args, kwargs, queue, priority, options, sensitive, catchup,
     {schema}.microseconds(catchup_window) as catchup_window_microseconds, catchup_limit,
     {schema}.microseconds(max_run_time) as max_run_time_microseconds, next_run_at, planned_for, last_run_at, marked_at,
-    taken_over, created_at
+    taken_over, created_at, comes_after
 from {schema}.mark(
     %(beat)s, %(lease)s::double precision, %(batch)s::int, %(fresh)s::int, %(lazy_names)s::text[])

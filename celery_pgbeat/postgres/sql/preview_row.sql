@@ -4,6 +4,6 @@ select name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as 
     case when windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
     case when planned_revision <> revision then planned_for end as held_back, revision, planned_from,
     judged_from, enabled and not group_paused as enabled, problem, planned_revision, next_run_at, planned_for,
-    {schema}.now() as now
+    {schema}.now() as now, after is not null as runs_after_others
 from {schema}.periodic_task
 where name = %(name)s

@@ -21,24 +21,38 @@ as $$
     select array_agg(periodic_task) from waited_for where periodic_task is not null
 $$;
 
--- What a released job becomes: it is to be sent at once, or waits for a slot in its group.
-create or replace function {schema}.released(group_name text, pickup_deadline interval) returns table (
-    state text, waits_for text, slot int, busy_until timestamptz, check_at timestamptz
+-- What a job becomes when one of its waits is over: that for another job of its row ('predecessor'), or that for the
+-- tasks after which it runs ('upstream'). It waits for the next thing, or is to be sent at once, or is for people.
+create or replace function {schema}.released(job {schema}.active_job, from_waiting_for text) returns table (
+    state text, waits_for text, slot int, busy_until timestamptz, check_at timestamptz, due_by timestamptz
 )
 language sql stable rows 1
 as $$
-    select case when limited then 'buffered' else 'pending' end,
-        case when limited then 'slot' end,
-        case when released.group_name is not null and not limited then 0 end,
-        case when limited then 'infinity' else {schema}.now() + released.pickup_deadline end,
-        case when limited then timestamptz 'infinity' else '-infinity' end
-    from {schema}.is_limited(released.group_name) as limited
+    select case next.waits_for
+            when 'upstream' then 'waiting' when 'slot' then 'buffered' else {schema}.ready_state(job.kind)
+        end,
+        next.waits_for,
+        case when next.waits_for is null and job.group_name is not null then 0 end,
+        case
+            when next.waits_for is null then {schema}.ready_busy_until(job.kind, job.pickup_deadline) else 'infinity'
+        end,
+        case when next.waits_for is null then {schema}.ready_check_at(job.kind) else 'infinity' end,
+        case when next.waits_for is null then {schema}.now() + job.due_in end
+    from (
+        select case
+            when from_waiting_for = 'predecessor' and job.origin <> 'manual' and exists (
+                    select from {schema}.periodic_task as task
+                    where task.name = job.periodic_task and {schema}.waits_for_others(task.after, task.schedule))
+                then 'upstream'
+            when {schema}.is_limited(job.group_name) then 'slot'
+        end as waits_for
+    ) as next
 $$;
 
 -- Release the first buffered job of each of these periodic tasks for which no other job is under way; returns how many.
--- If `overlap` has become `allow` meanwhile, all of them. If its group has a limit, a job waits for a slot next. A plan
--- that is kept may be older than the data, so each step looks up ids or names in an index and nothing is joined. No
--- index serves `is not distinct from`, so Postgres does not look up by it what it can look up by id.
+-- If `overlap` has become `allow` meanwhile, all of them. What it waits for next, `released` says. A plan that is kept
+-- may be older than the data, so each step looks up ids or names in an index and nothing is joined. No index serves
+-- `is not distinct from`, so Postgres does not look up by it what it can look up by id.
 create or replace function {schema}.release_of(names text[]) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -50,12 +64,9 @@ declare
     rest int;
 begin
     update {schema}.active_job as job
-    set (state, waits_for, slot, busy_until, check_at) = (
-            select case when state = 'pending' then {schema}.ready_state(job.kind) else state end, waits_for, slot,
-                greatest(busy_until, {schema}.ready_busy_until(job.kind, job.pickup_deadline)),
-                greatest(check_at, {schema}.ready_check_at(job.kind))
-            from {schema}.released(job.group_name, job.pickup_deadline)),
-        due_by = {schema}.now() + job.due_in,
+    set (state, waits_for, slot, busy_until, check_at, due_by) = (
+            select state, waits_for, slot, busy_until, check_at, due_by
+            from {schema}.released(job, 'predecessor')),
         exclusive = true,
         waited = true
     where job.id = any (array(
@@ -77,12 +88,9 @@ begin
         for no key update skip locked));
     get diagnostics first = row_count;
     update {schema}.active_job as job
-    set (state, waits_for, slot, busy_until, check_at) = (
-            select case when state = 'pending' then {schema}.ready_state(job.kind) else state end, waits_for, slot,
-                greatest(busy_until, {schema}.ready_busy_until(job.kind, job.pickup_deadline)),
-                greatest(check_at, {schema}.ready_check_at(job.kind))
-            from {schema}.released(job.group_name, job.pickup_deadline)),
-        due_by = {schema}.now() + job.due_in,
+    set (state, waits_for, slot, busy_until, check_at, due_by) = (
+            select state, waits_for, slot, busy_until, check_at, due_by
+            from {schema}.released(job, 'predecessor')),
         waited = true
     where job.id = any (array(
         select id from {schema}.active_job

@@ -35,7 +35,8 @@ begin
         and (start.task is null or task = start.task)
         and (token = start.token
             or stop_request is null
-                and (attempt < start.attempt or attempt = start.attempt and state not in ('running', 'buffered')));
+                and (attempt < start.attempt
+                    or attempt = start.attempt and state not in ('running', 'buffered', 'waiting')));
     return found;
 end
 $$;

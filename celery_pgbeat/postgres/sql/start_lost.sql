@@ -37,7 +37,7 @@ waiting as materialized (
     select job.id, job.group_name, job.slot
     from {schema}.active_job as job
     join late on late.periodic_task = job.periodic_task
-    where job.exclusive and job.state in ('pending', 'sent', 'buffered')
+    where job.exclusive and job.state in ('pending', 'sent', 'buffered', 'waiting')
     for update of job
 ),
 placed as materialized (

@@ -14,7 +14,8 @@ with candidate as materialized (
         and (%(task)s::text is null or task = %(task)s)
         and (token = %(token)s
             or stop_request is null
-                and (attempt < %(attempt)s or attempt = %(attempt)s and state not in ('running', 'buffered')))
+                and (attempt < %(attempt)s
+                    or attempt = %(attempt)s and state not in ('running', 'buffered', 'waiting')))
     for no key update
 ),
 remembered as (

@@ -11,10 +11,12 @@
 --   made               the new jobs
 --   skipped            occurrences that were to get a job, and that another job blocks
 --   skipped_together   occurrences that were to get none
+--   turned             a beat has to look at what comes after a row of which occurrences are skipped
 --   advanced           the rows, with their next runs
 -- A row that another transaction has locked is skipped, and the same beat tries again while its lease lasts. So is a
 -- row whose other job is being sent at this moment and is final with that: soon it blocks no more. A job whose group
--- is limited is buffered, and `grant_slots` gives it its slot. An occurrence of a finished group is skipped.
+-- is limited is buffered, and `grant_slots` gives it its slot. One that comes after other tasks waits for their ends,
+-- and `settle_downstream` sees them. An occurrence of a finished group is skipped.
 --   The decision about a row depends on the jobs that block it, so these are locked too. `recover` drops a job because
 -- a newer occurrence is due, and `judge` gives one up. If this statement skipped the new occurrence for such a job at
 -- the same moment, neither would run. A key share lock is enough against them: it conflicts with what deletes a job,
@@ -119,7 +121,7 @@ resolved as materialized (
     from fenced
     cross join lateral (
         select count(*) as jobs, count(*) filter (where other.waits_for = 'predecessor') as waiting,
-            (array_agg(other.id order by other.state = 'buffered', other.created_at))[1] as first
+            (array_agg(other.id order by other.waits_for is not null, other.created_at))[1] as first
         from {schema}.active_job as other
         where fenced.job is not null and fenced.overlap <> 'allow' and other.periodic_task = fenced.name
             and other.id not in (select id from given_up)
@@ -134,7 +136,7 @@ replaced as (
             and id not in (select id from given_up)
         order by id
         for update skip locked))
-    returning job, job.periodic_task, job.state, job.origin
+    returning job, job.periodic_task, job.waits_for is not null as waited, job.origin
 ),
 replaced_archived as (
     insert into {schema}.finished_job
@@ -142,9 +144,9 @@ replaced_archived as (
     join resolved on resolved.name = replaced.periodic_task
     cross join lateral {schema}.archived(
         replaced.job,
-        case when replaced.state = 'buffered' then 'skipped' else 'revoked' end,
-        case when replaced.state = 'buffered' then 'superseded' end,
-        case when replaced.state <> 'buffered' then 'replaced for the next occurrence' end,
+        case when replaced.waited then 'skipped' else 'revoked' end,
+        case when replaced.waited then 'superseded' end,
+        case when not replaced.waited then 'replaced for the next occurrence' end,
         blocked_by => resolved.job) as final
 ),
 stop_requested as (
@@ -168,7 +170,13 @@ made as (
             or action = 'replace'
                 and others > (select count(*) from replaced where periodic_task = resolved.name) as waits
     ) as predecessor
-    cross join lateral (select case when waits then 'predecessor' when limited then 'slot' end as waits_for) as buffered
+    cross join lateral (
+        select case
+            when waits then 'predecessor'
+            when {schema}.waits_for_others((definition).after, (definition).schedule) then 'upstream'
+            when limited then 'slot'
+        end as waits_for
+    ) as buffered
     cross join lateral {schema}.new_job(
         definition, job, scheduled_for, job_due_at, origin, overlap <> 'allow' and not waits, waits_for, deadline,
         %(timezone)s, %(full_acts_as)s, %(beat)s, marked_at, (definition).mark_lease) as created
@@ -203,6 +211,12 @@ skipped_together as (
     from fenced
     where skipped_count > 0
 ),
+turned as (
+    insert into {schema}.dependency_turn (upstream)
+    select name from resolved
+    where (skipped_count > 0 or job is not null and job not in (select id from made))
+        and exists (select from {schema}.dependency where upstream = resolved.name offset 0)
+),
 advanced as (
     update {schema}.periodic_task as task
     set next_run_at = case when outcome.goes_on then outcome.next_run_at end,
@@ -221,7 +235,7 @@ advanced as (
                 -- What waited and is replaced has not run.
                 case when action = 'replace' then (
                     select count(*) from replaced
-                    where periodic_task = name and state = 'buffered' and origin not in ('manual', 'backfill')
+                    where periodic_task = name and waited and origin not in ('manual', 'backfill')
                 ) else 0 end as superseded
             from resolved
         ) as resolved

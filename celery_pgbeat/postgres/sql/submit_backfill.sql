@@ -2,7 +2,7 @@
 --
 -- It takes the mark off the backfill and returns one of these:
 --   submitted  done
---   waiting    done, and the jobs wait for slots in their group, or for people
+--   waiting    done, and the jobs wait: for other tasks, for slots in their group, or for people
 --   held       nothing was done: another transaction locks the periodic task, has changed it, or has made a job first
 --   lost       nothing was done: the mark is not this one any more
 -- It locks the periodic task and takes off the mark of that row before it looks what else is under way: each statement
@@ -34,7 +34,7 @@ declare
     filling {schema}.backfill;
     definition {schema}.periodic_task;
     is_free boolean := true;
-    limited boolean := false;
+    waits_for text;
 begin
     select * into filling from {schema}.backfill as stored
     where stored.id = submit_backfill.backfill and stored.state = 'running'
@@ -65,7 +65,10 @@ begin
                     and other.scheduled_for = any (submit_backfill.scheduled_fors)
                     and other.state <> 'skipped'
                     and (filling.mode = 'missing' or other.state in ('succeeded', 'untracked'))));
-        limited := {schema}.is_limited(definition.group_name);
+        waits_for := case
+            when {schema}.waits_for_others(definition.after, definition.schedule) then 'upstream'
+            when {schema}.is_limited(definition.group_name) then 'slot'
+        end;
         if is_free then
             begin
                 insert into {schema}.active_job
@@ -79,7 +82,7 @@ begin
                 ) as first
                 cross join lateral {schema}.new_job(
                     definition, wanted.job, wanted.scheduled_for, null, 'backfill', first.is_exclusive,
-                    case when limited then 'slot' end, submit_backfill.pickup_deadline, submit_backfill.timezone,
+                    waits_for, submit_backfill.pickup_deadline, submit_backfill.timezone,
                     submit_backfill.full_acts_as, filling.marked_by, filling.marked_at, filling.mark_lease,
                     filling.id) as created
                 on conflict (id) do nothing;
@@ -104,7 +107,7 @@ begin
         marked_by = null,
         marked_at = null
     where stored.id = filling.id;
-    return case when limited or definition.kind = 'human' then 'waiting' else 'submitted' end;
+    return case when waits_for is not null or definition.kind = 'human' then 'waiting' else 'submitted' end;
 end
 $$;
 -- call

@@ -1,8 +1,9 @@
 -- Submit the decided occurrences that no other job blocks: nearly all of them, nearly always.
 --
 -- What `submit` does in many steps for any row, in the few steps that such a row takes. A row that this leaves as it is
--- (another job blocks it or came in between, its group is limited or finished, it is a task for people, or another
--- transaction locks the row) is left to `submit`. The fence, the order of locks and the result are the same.
+-- (another job blocks it or came in between, its group is limited or finished, it comes after other tasks, it is a task
+-- for people, or another transaction locks the row) is left to `submit`. So is one of which occurrences are skipped and
+-- others come after it. The fence, the order of locks and the result are the same.
 --
 -- A function, because that keeps its plan: planning this anew took as long as submitting ten rows. The plan knows
 -- neither the table's size nor the batch's, and must serve any: rows are found by index, and what was decided is joined
@@ -56,6 +57,11 @@ begin
             and (stored.overlap = 'allow' or planned.job is null
                 or not exists (
                     select from {schema}.active_job as other where other.periodic_task = stored.name
+                    offset 0))
+            and (planned.job is null or not {schema}.waits_for_others(stored.after, stored.schedule))
+            and ((planned.skipped_count > 0) is not true
+                or not exists (
+                    select from {schema}.dependency where upstream = stored.name
                     offset 0))
             and (stored.group_name is null or planned.job is null
                 or not exists (

@@ -48,6 +48,7 @@ class Table:
             resumes=False,
             failing=self.failing,
             backfills=False,
+            downstream=False,
         )
 
     def recheck(self, _batch: int) -> int:

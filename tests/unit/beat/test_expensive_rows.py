@@ -58,6 +58,7 @@ class Table:
             "resumes",
             "failing",
             "backfills",
+            "downstream",
         )
         return PendingWork(now=NOW, next_run_at=None, **is_there, **dict.fromkeys(absent, False))
 

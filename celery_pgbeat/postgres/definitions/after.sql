@@ -1,0 +1,496 @@
+-- Periodic tasks that come after others: the columns `after` and `after_condition`.
+--
+-- The upstream tasks of a row are those that its column `after` names; it is downstream of them. Whether they have
+-- ended is read from the history alone, by the instants of their occurrences. So it does not matter who sees an end,
+-- how late, or how often.
+
+-- Whether each occurrence of a row waits for others. A row without a schedule is not due before they have ended.
+create or replace function {schema}.waits_for_others(after text[], schedule text) returns boolean
+language sql immutable parallel safe
+as $$ select after is not null and schedule is not null $$;
+
+-- The column `after` as it is stored: each name once, in the order given; NULL for an empty list. What is no plain list
+-- of names is left as it is, for validate_periodic_task to refuse.
+create or replace function {schema}.each_name_once(names text[]) returns text[]
+language sql immutable parallel safe
+as $$
+    select case
+        when array_ndims(names) > 1 then names
+        else (
+            select array_agg(name order by place)
+            from (
+                select name, min(place) as place from unnest(names) with ordinality as given (name, place) group by name
+            ) as once)
+    end
+$$;
+
+-- The first end of a periodic task for this occurrence or a later one; no row if there is none.
+--
+-- An occurrence that was left out (overlap, limit, superseded, too_late, blackout, min_gap, paused) has not ended: a
+-- later one of the task runs in its place. If it counted, a task that takes longer than its interval would be over for
+-- others before it has ended. One that could not run (after, finished, not_allowed, not_sent) has ended. Several that
+-- one record skips have ended with the last of them. A record is made when its occurrence is due, or later.
+create or replace function {schema}.first_end(upstream text, since timestamptz)
+returns table (id uuid, occurrence timestamptz, state text)
+language plpgsql stable rows 1
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+begin
+    return query
+    select ended.id, ended.occurrence, ended.state
+    from (
+        (select final.id, final.scheduled_for as occurrence, final.state, final.finished_at
+         from {schema}.finished_job as final
+         where final.periodic_task = first_end.upstream and final.scheduled_for >= since
+             and final.state <> 'skipped' and final.created_at >= since - interval '1 day'
+         order by final.scheduled_for, final.finished_at desc
+         limit 1)
+        union all
+        (select final.id, coalesce(final.last_scheduled_for, final.scheduled_for), final.state, final.finished_at
+         from {schema}.finished_job as final
+         where final.periodic_task = first_end.upstream
+             and coalesce(final.last_scheduled_for, final.scheduled_for) >= since
+             and final.state = 'skipped' and final.reason in ('after', 'finished', 'not_allowed', 'not_sent')
+             and final.created_at >= since - interval '1 day'
+         order by coalesce(final.last_scheduled_for, final.scheduled_for), final.finished_at desc
+         limit 1)
+    ) as ended
+    order by ended.occurrence, ended.finished_at desc
+    limit 1;
+end
+$$;
+
+-- The last end of a periodic task for an occurrence after `since` and up to `until`; no row if there is none.
+create or replace function {schema}.last_end(upstream text, since timestamptz, until timestamptz)
+returns table (id uuid, occurrence timestamptz, state text)
+language plpgsql stable rows 1
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+begin
+    return query
+    select ended.id, ended.occurrence, ended.state
+    from (
+        (select final.id, final.scheduled_for as occurrence, final.state, final.finished_at
+         from {schema}.finished_job as final
+         where final.periodic_task = last_end.upstream and final.scheduled_for > since and final.scheduled_for <= until
+             and final.state <> 'skipped' and final.created_at >= since - interval '1 day'
+         order by final.scheduled_for desc, final.finished_at desc
+         limit 1)
+        union all
+        (select final.id, coalesce(final.last_scheduled_for, final.scheduled_for), final.state, final.finished_at
+         from {schema}.finished_job as final
+         where final.periodic_task = last_end.upstream
+             and coalesce(final.last_scheduled_for, final.scheduled_for) > since
+             and coalesce(final.last_scheduled_for, final.scheduled_for) <= until
+             and final.state = 'skipped' and final.reason in ('after', 'finished', 'not_allowed', 'not_sent')
+             and final.created_at >= since - interval '1 day'
+         order by coalesce(final.last_scheduled_for, final.scheduled_for) desc, final.finished_at desc
+         limit 1)
+    ) as ended
+    order by ended.occurrence desc, ended.finished_at desc
+    limit 1;
+end
+$$;
+
+-- The last record of a periodic task up to an instant, if that is an end; no row if it is none, or there is none.
+create or replace function {schema}.end_by(upstream text, until timestamptz)
+returns table (id uuid, occurrence timestamptz, state text)
+language plpgsql stable rows 1
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+begin
+    return query
+    select last.id, last.occurrence, last.state
+    from (
+        select known.id, known.occurrence, known.state, known.reason
+        from (
+            (select final.id, final.scheduled_for as occurrence, final.state, final.reason, final.finished_at
+             from {schema}.finished_job as final
+             where final.periodic_task = end_by.upstream and final.scheduled_for <= until and final.state <> 'skipped'
+             order by final.scheduled_for desc, final.finished_at desc
+             limit 1)
+            union all
+            (select final.id, coalesce(final.last_scheduled_for, final.scheduled_for), final.state, final.reason,
+                 final.finished_at
+             from {schema}.finished_job as final
+             where final.periodic_task = end_by.upstream
+                 and coalesce(final.last_scheduled_for, final.scheduled_for) <= until and final.state = 'skipped'
+             order by coalesce(final.last_scheduled_for, final.scheduled_for) desc, final.finished_at desc
+             limit 1)
+        ) as known
+        order by known.occurrence desc, known.finished_at desc
+        limit 1
+    ) as last
+    where last.state <> 'skipped' or last.reason in ('after', 'finished', 'not_allowed', 'not_sent');
+end
+$$;
+
+-- Whether nothing is left to do for any occurrence up to an instant: of a periodic task and, where it has no schedule,
+-- of the tasks before it.
+create or replace function {schema}.is_done_until(name text, until timestamptz) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+begin
+    return not exists (
+        with recursive before as (
+            select is_done_until.name as name
+            union
+            select known.upstream
+            from before
+            join {schema}.periodic_task as stored on stored.name = before.name
+            join {schema}.dependency as known on known.downstream = before.name
+            where stored.schedule is null
+        )
+        select from before
+        join {schema}.periodic_task as stored on stored.name = before.name
+        where case
+                when stored.problem is not null then true
+                when stored.schedule is not null
+                then stored.planned_revision <> stored.revision
+                    or coalesce(stored.planned_for, stored.next_run_at) <= until
+                when stored.next_run_at is not null then true
+                else stored.after is not null and stored.enabled and not stored.group_paused
+                    and {schema}.not_ended_since(stored) = '{}'
+            end
+            or exists (
+                select from {schema}.active_job as job
+                where job.periodic_task = stored.name and job.scheduled_for <= until and job.origin <> 'backfill'));
+end
+$$;
+
+-- Whether an end lets its downstream tasks go on: any does under `finish`; under `success` it must have succeeded, or a
+-- job that a person started later, by trigger() or retry_job(), must have.
+create or replace function {schema}.lets_go_on(
+    after_condition text, upstream text, occurrence timestamptz, state text
+) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+begin
+    return after_condition = 'finish' or lets_go_on.state = 'succeeded' or exists (
+        select from {schema}.finished_job as final
+        where final.periodic_task = lets_go_on.upstream and final.scheduled_for >= lets_go_on.occurrence
+            and final.state <> 'skipped' and final.state = 'succeeded' and final.origin = 'manual'
+            and final.created_at >= lets_go_on.occurrence - interval '1 day');
+end
+$$;
+
+-- Whether each of the upstream tasks has ended for an occurrence, and which end keeps this occurrence from running. The
+-- names that have not ended are in `missing`. An upstream task has ended if it has for the same occurrence or a later
+-- one. If it has none at this very instant, its last one before counts, once nothing up to this instant is left to do.
+create or replace function {schema}.ends_for(after text[], after_condition text, occurrence timestamptz)
+returns table (missing text[], blocked_by uuid)
+language plpgsql stable rows 1
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+    upstream text;
+    ended record;
+begin
+    missing := '{}';
+    foreach upstream in array coalesce(after, '{}') loop
+        select * into ended from {schema}.first_end(upstream, occurrence);
+        if not found and {schema}.is_done_until(upstream, occurrence) then
+            select * into ended from {schema}.end_by(upstream, occurrence);
+        end if;
+        if ended.id is null then
+            missing := missing || upstream;
+        elsif blocked_by is null
+            and not {schema}.lets_go_on(after_condition, upstream, ended.occurrence, ended.state)
+        then
+            blocked_by := ended.id;
+        end if;
+    end loop;
+    return next;
+end
+$$;
+
+-- Which upstream tasks of a row without a schedule have not ended for an occurrence later than the last one that was
+-- decided.
+create or replace function {schema}.not_ended_since(task {schema}.periodic_task) returns text[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return array(
+        select upstream from unnest(task.after) with ordinality as given (upstream, place)
+        where not exists (
+            select from {schema}.last_end(upstream, {schema}.ends_count_from(task), 'infinity'))
+        order by place);
+end
+$$;
+
+-- The occurrence after which ends count for a row without a schedule.
+create or replace function {schema}.ends_count_from(task {schema}.periodic_task) returns timestamptz
+language sql immutable parallel safe
+as $$ select greatest(task.last_run_at, task.planned_from, task.start_at - interval '1 microsecond') $$;
+
+-- For which occurrence a row without a schedule is due: when each of its upstream tasks has ended for an occurrence
+-- later than the last one that was decided. `occurrence` is null while one is `missing`, or has not come as far as the
+-- others, and outside the bounds of the row.
+--
+-- Several rounds may be waiting, and one upstream task may be ahead of another. So it looks for the last instant from
+-- which each of them has an end: the first end from then on, or the last before, if nothing up to this instant is left
+-- to do. The latest of these ends is the occurrence of the row. An earlier one counts beside it only if its task has
+-- nothing left to do up to that occurrence: an end that is left from another round does not stand for one that is
+-- still to come.
+create or replace function {schema}.due_after(task {schema}.periodic_task)
+returns table (occurrence timestamptz, missing text[], blocked_by uuid)
+language plpgsql stable rows 1
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+    since constant timestamptz := {schema}.ends_count_from(task);
+    most_rounds constant int := 100;
+    instant timestamptz := 'infinity';
+    upstream text;
+    ended record;
+    ends timestamptz[];
+    is_due boolean := false;
+begin
+    missing := {schema}.not_ended_since(task);
+    if missing = '{}' and (task.run_count >= task.max_runs) is not true then
+        for round in 1..most_rounds loop
+            select max(last.occurrence) into instant
+            from unnest(task.after) as named
+            cross join lateral {schema}.last_end(named, since, instant) as last;
+            exit when instant is null;
+            is_due := true;
+            ends := '{}';
+            occurrence := null;
+            blocked_by := null;
+            foreach upstream in array task.after loop
+                select * into ended from {schema}.first_end(upstream, instant);
+                if not found and {schema}.is_done_until(upstream, instant) then
+                    select * into ended from {schema}.end_by(upstream, instant);
+                end if;
+                is_due := is_due and coalesce(ended.occurrence > since, false);
+                exit when not is_due;
+                ends := ends || ended.occurrence;
+                occurrence := greatest(occurrence, ended.occurrence);
+                if blocked_by is null
+                    and not {schema}.lets_go_on(task.after_condition, upstream, ended.occurrence, ended.state)
+                then
+                    blocked_by := ended.id;
+                end if;
+            end loop;
+            is_due := is_due and not exists (
+                select from unnest(task.after, ends) as used (name, ended_for)
+                where used.ended_for < occurrence and not {schema}.is_done_until(used.name, occurrence));
+            exit when is_due;
+            instant := instant - interval '1 microsecond';
+        end loop;
+    end if;
+    if not is_due or occurrence > task.end_at then
+        occurrence := null;
+        blocked_by := null;
+    end if;
+    return next;
+end
+$$;
+
+-- Fail if a row may not come after the tasks that it names: one is unknown, or comes after this row itself. Nobody can
+-- remove a task that it names until this transaction has ended. Two authors who write `after` come one after the other:
+-- at the same time they could close a circle that neither sees.
+create or replace function {schema}.validate_after(name text, after text[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    unknown text;
+    similar_name text;
+begin
+    perform pg_advisory_xact_lock(hashtext('{schema}.periodic_task.after'));
+    perform from {schema}.periodic_task as task where task.name = any (validate_after.after) for key share;
+    select named into unknown from unnest(validate_after.after) with ordinality as given (named, place)
+    where not exists (select from {schema}.periodic_task as task where task.name = given.named)
+    order by place
+    limit 1;
+    if found then
+        similar_name := {schema}.similar_name(unknown);
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('after names %s, and no periodic task is named so', {schema}.quoted(unknown))
+                || coalesce(': did you mean ' || {schema}.quoted(similar_name) || '?', ''),
+            hint = 'Define the tasks that come first before the others, or all in one statement.';
+    end if;
+    -- Its words take long to find, so first whether there is one at all. Nothing comes after most new rows.
+    if validate_after.name = any (validate_after.after)
+        or exists (select from {schema}.dependency where upstream = validate_after.name)
+        and exists (
+            with recursive before as (
+                select named as name from unnest(validate_after.after) as named
+                union
+                select known.upstream from before join {schema}.dependency as known on known.downstream = before.name
+            )
+            select from before where before.name = validate_after.name)
+    then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = 'No periodic task may wait for itself: '
+                || {schema}.circle_of('periodic task', validate_after.name, validate_after.after);
+    end if;
+end
+$$;
+
+-- Keep the table dependency equal to the column `after`. It runs when all rows of the statement are written, so one
+-- statement may define the tasks in any order. A transaction may have it run later (check_after): `import` writes
+-- many statements. It acts for the owner: nobody else writes that table.
+create or replace function {schema}.after_written() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    named text[];
+begin
+    if tg_op = 'UPDATE' and new.name <> old.name then
+        perform {schema}.refuse_named_in_after(array[old.name]);
+        delete from {schema}.dependency as known where known.downstream = old.name;
+    end if;
+    if tg_op = 'INSERT' or new.name <> old.name or new.after is distinct from old.after then
+        -- As it is now: where this runs at the end of a transaction, the row may have been changed again, or be gone.
+        select task.after into named from {schema}.periodic_task as task where task.name = new.name;
+        delete from {schema}.dependency as known where known.downstream = new.name;
+        if named is not null then
+            insert into {schema}.dependency (upstream, downstream) select distinct unnest(named), new.name;
+            perform {schema}.validate_after(new.name, named);
+        end if;
+    end if;
+    insert into {schema}.dependency_turn (downstream) values (new.name);
+    return null;
+end
+$$;
+
+revoke execute on function {schema}.after_written() from public;
+
+drop trigger if exists periodic_task_defined_after on {schema}.periodic_task;
+create constraint trigger periodic_task_defined_after
+    after insert on {schema}.periodic_task
+    deferrable initially immediate
+    for each row when (new.after is not null)
+    execute function {schema}.after_written();
+
+drop trigger if exists periodic_task_after_changed on {schema}.periodic_task;
+create constraint trigger periodic_task_after_changed
+    after update of name, after, after_condition, schedule on {schema}.periodic_task
+    deferrable initially immediate
+    for each row when (
+        (old.after is not null or new.after is not null)
+            and (old.name, old.after, old.after_condition, old.schedule)
+                is distinct from (new.name, new.after, new.after_condition, new.schedule)
+        or old.name <> new.name)
+    execute function {schema}.after_written();
+
+-- A row without a schedule has been decided, is not due any more, or is not paused any more: its upstream tasks may
+-- have ended again meanwhile.
+create or replace function {schema}.decided_after() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into {schema}.dependency_turn (downstream) values (new.name);
+    return null;
+end
+$$;
+
+revoke execute on function {schema}.decided_after() from public;
+
+drop trigger if exists periodic_task_decided_after on {schema}.periodic_task;
+create trigger periodic_task_decided_after
+    after update of next_run_at, enabled, group_paused on {schema}.periodic_task
+    for each row when (
+        new.after is not null and new.schedule is null and new.next_run_at is null
+            and (old.next_run_at is not null or not old.enabled or old.group_paused))
+    execute function {schema}.decided_after();
+
+-- A row has been planned again, or somebody has set its next run: nothing may be left to do of it now up to an instant
+-- for which others wait. A submit, which every tick writes, moves last_run_at too: it writes a turn itself, or its job
+-- does when it ends.
+create or replace function {schema}.planned_again() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+begin
+    insert into {schema}.dependency_turn (upstream)
+    select new.name where exists (select from {schema}.dependency where upstream = new.name);
+    return null;
+end
+$$;
+
+revoke execute on function {schema}.planned_again() from public;
+
+drop trigger if exists periodic_task_planned_again on {schema}.periodic_task;
+create trigger periodic_task_planned_again
+    after update of planned_revision, next_run_at on {schema}.periodic_task
+    for each row when (
+        old.planned_revision <> new.planned_revision
+        or old.last_run_at is not distinct from new.last_run_at and old.next_run_at is distinct from new.next_run_at)
+    execute function {schema}.planned_again();
+
+-- Fail if a row that stays comes after one of these.
+create or replace function {schema}.refuse_named_in_after(names text[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    found_one record;
+begin
+    select upstream, downstream into found_one from {schema}.dependency
+    where upstream = any (names) and downstream <> all (names)
+    order by upstream, downstream
+    limit 1;
+    if found then
+        raise exception using errcode = 'object_in_use', table = 'dependency',
+            message = format('The periodic task %1$s runs after %2$s: take %2$s out of its column after first, or '
+                                 'remove both in one statement.',
+                             {schema}.quoted(found_one.downstream), {schema}.quoted(found_one.upstream));
+    end if;
+end
+$$;
+
+-- A task that another names stays. What the removed tasks named, nobody waits for any more.
+create or replace function {schema}.after_removed() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+    names constant text[] := array(select name from deleted);
+begin
+    if exists (select from {schema}.dependency) then
+        perform {schema}.refuse_named_in_after(names);
+        with gone as (
+            delete from {schema}.dependency where downstream = any (names) returning downstream
+        )
+        insert into {schema}.dependency_turn (downstream) select distinct downstream from gone;
+    end if;
+    return null;
+end
+$$;
+
+revoke execute on function {schema}.after_removed() from public;
+
+drop trigger if exists periodic_task_removed on {schema}.periodic_task;
+create trigger periodic_task_removed
+    after delete on {schema}.periodic_task
+    referencing old table as deleted
+    for each statement execute function {schema}.after_removed();
