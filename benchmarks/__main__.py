@@ -17,6 +17,7 @@ from benchmarks import (
     report,
     schedules,
     soak,
+    waiting,
     worker,
 )
 from benchmarks.ground import servers
@@ -32,6 +33,7 @@ MEASURES = {
     "change": change,
     "worker": worker,
     "soak": soak,
+    "waiting": waiting,
     "messages": messages,
     "schedules": schedules,
     "planning": planning,

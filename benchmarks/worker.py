@@ -44,8 +44,7 @@ def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
         tracked.append(rate)
         late.append(lag)
         plain.append(_plain(ground, options))
-        with _jobs(ground, options.tasks) as cluster:
-            alone.append(_alone(cluster, options))
+        alone.append(finished_alone(ground, options.tasks, options.concurrency))
     case = f"{options.pool}, {options.concurrency} at once"
     without = Figure(f"tasks without tracking, {case}", "tasks/s", plain)
     limit = Figure(f"starts and finishes alone, {options.concurrency} connections", "tasks/s", alone)
@@ -55,7 +54,7 @@ def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
 
 
 @contextmanager
-def _jobs(ground: Ground, tasks: int) -> Iterator[Cluster]:
+def _jobs(ground: Ground, tasks: int, add_beside: Callable[[str], None] | None = None) -> Iterator[Cluster]:
     """Let a beat fill the queue with jobs of ours, and yield the servers for the measure."""
     server = ground.valkey
     with ground.database() as database:
@@ -68,6 +67,8 @@ def _jobs(ground: Ground, tasks: int) -> Iterator[Cluster]:
             wait_for(length_of(server.url), tasks, 120)
             time.sleep(1)  # for the last confirm
             beat.stop()
+            if add_beside is not None:
+                add_beside(database)
             execute(database, "vacuum analyze pgbeat.active_job")
             yield cluster
 
@@ -84,10 +85,15 @@ def tracked_rate(ground: Ground, tasks: int, concurrency: int, pool: str = "pref
         return rate, time.time() - emptied
 
 
-def _alone(cluster: Cluster, options: argparse.Namespace) -> float:
-    """Run the statements alone."""
-    with finishers(options.concurrency, cluster.database, cluster.broker, QUEUE):
-        return _emptied(length_of(cluster.broker), options.tasks)
+def finished_alone(
+    ground: Ground, tasks: int, connections: int, add_beside: Callable[[str], None] | None = None
+) -> float:
+    """Return how many jobs a second the statements of a worker start and finish, beside what is added."""
+    with (
+        _jobs(ground, tasks, add_beside) as cluster,
+        finishers(connections, cluster.database, cluster.broker, QUEUE),
+    ):
+        return _emptied(length_of(cluster.broker), tasks)
 
 
 def _start(cluster: Cluster, concurrency: int, pool: str) -> None:

@@ -12,10 +12,10 @@ from celery_pgbeat.cli.target import Target
 
 
 def state_of(group: GroupStatus) -> str:
-    """Return the state of a group in a word; an active one is `full` or `open`."""
+    """Return the state of a group in a word; an active one may be `full`."""
     most = 1 if group.ordered else group.max_active
     full = most is not None and group.active >= most
-    return group.state if group.state != "active" else "full" if full else "open"
+    return "full" if full and group.state == "active" else group.state
 
 
 def rules_of(group: TaskGroup) -> str:

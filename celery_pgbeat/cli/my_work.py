@@ -41,5 +41,7 @@ def my_work(owner: str, roles: Sequence[str], limit: int, as_json: bool) -> None
     found = Target.current().beat().my_work(owner, roles, limit=limit)
     if as_json:
         print_json([row_as_dict(one) for one in found])
-    else:
+    elif found:
         print_table(COLUMNS, found)
+    else:
+        click.echo(f"There is nothing to do for {text(owner)!r}.")

@@ -41,7 +41,12 @@ from celery_pgbeat.postgres.statements import statement
 from celery_pgbeat.safe_text import type_of
 
 # What our own functions raise, by SQLSTATE, and by the table that the error names, if it names one.
-MEANINGS = {"P0002": UnknownPeriodicTask, "42704": UnknownBackfill, "55000": BackfillOver}
+MEANINGS: dict[str, type[Exception]] = {
+    "P0002": UnknownPeriodicTask,
+    "42704": UnknownBackfill,
+    "55000": BackfillOver,
+    "55006": JobInTheWay,
+}
 MEANINGS_OF_TABLE: dict[tuple[str, str | None], type[Exception]] = {
     ("P0002", "task_group"): UnknownGroup,
     ("P0002", "job"): UnknownJob,
@@ -160,14 +165,15 @@ class ApiQueries:
         if code is None:
             return None
         fields = _fields_of(origin)
-        message, hint = fields.message or str(origin), fields.hint
+        message = fields.message or str(origin)
+        if fields.hint:  # written for SQL
+            stop = "" if message.endswith((".", "?")) else "."
+            message = f"{message}{stop} {fields.hint.replace(' => true', '')}"
         meaning = MEANINGS_OF_TABLE.get((code, fields.table)) or MEANINGS.get(code)
         if meaning is not None:
             return meaning(message)
-        if code == "55006":  # of two jobs of one call, where there is no end to wait for, the message says what to do
-            return JobInTheWay(f"{message}: wait for its end, or send one beside it with force" if hint else message)
         if code == "22023" or code.startswith("23"):
-            return InvalidPeriodicTask(f"{message.rstrip('.')}. {hint}" if hint else message)
+            return InvalidPeriodicTask(message)
         if code in ("3F000", "42P01", "42883", "42703"):
             return SchemaMissing(
                 f"The database lacks the pgbeat schema {self._schema!r}, or has an older one: run `celery-pgbeat "

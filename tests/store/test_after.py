@@ -15,6 +15,7 @@ from celery_pgbeat import PgBeat
 from celery_pgbeat.cli import main
 from celery_pgbeat.errors import PeriodicTaskInUse
 from celery_pgbeat.planning import NOTHING, Decision, Postponed, Rules, decide, plan, range_of
+from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness.clock import Clock
 from tests.harness.session import Session
@@ -906,7 +907,7 @@ def test_an_unknown_task_is_refused_by_its_name(session: Session) -> None:
     define(session, "extract", YEARLY)
     error = session.refusal("select pgbeat.schedule('b', 'app.probe', after => array['extrakt'])")
 
-    assert "after names 'extrakt', and no periodic task is named so: did you mean 'extract'?" in str(error)
+    assert "after names 'extrakt', and no periodic task is named so. Did you mean 'extract'?" in str(error)
     assert error.pgcode == "22023"
     assert session.rows("select from pgbeat.periodic_task where name = 'b'") == []
 
@@ -1016,3 +1017,24 @@ def test_a_file_may_define_them_in_any_order(session: Session, migrated_database
     unknown = imported({"name": "x", "after": ["nowhere"]})
     assert "after names 'nowhere', and no periodic task is named so" in unknown
     assert session.value("select count(*) from pgbeat.dependency") == len(names) - 1
+
+
+def test_one_that_no_beat_has_seen_is_found_by_the_doctor_and_by_the_hourly_recheck(
+    store: BeatQueries, session: Session, clock: Clock
+) -> None:
+    define(session, "a", YEARLY)
+    define(session, "b", YEARLY, after=["a"])
+    due(session, clock, "a", "b")
+    tick(store)
+    operators = AdminQueries(store.database)
+    clock.advance(10 * MINUTE)
+    assert "forgotten" not in operators.stuck(MINUTE)
+    end(session, "a")
+    session.rows("delete from pgbeat.dependency_turn")  # as if no trigger had written it
+    session.rows("insert into pgbeat.dependency_turn (downstream) values ('another')")
+
+    assert "b" == operators.stuck(MINUTE)["forgotten"]["name"]
+    store.recheck_downstream()
+    tick(store)
+
+    assert {"b": "pending"} == states(session)

@@ -1,6 +1,6 @@
 """A diamond of five tasks across the nights when the clocks change, and across a day without a beat.
 
-    extract ──► sums, counts ──► load ──► publish
+extract ──► sums, counts ──► load ──► publish
 """
 
 from __future__ import annotations

@@ -171,7 +171,10 @@ def test_what_is_released_others_may_take(kit: PgBeatTest) -> None:
 def test_a_target_restricts_who_may_pick_it_up(kit: PgBeatTest) -> None:
     job = created(kit, target=["finance", "ann"])
 
-    sentence = f"Job {job} of 'sign off' is for 'finance', 'ann', and 'bob' is none of them"
+    sentence = (
+        f"Job {job} of 'sign off' is for 'finance', 'ann', and 'bob' is none of them. "
+        "Name the roles of the owner in targets, if one of them is meant."
+    )
     assert sentence == refused(kit, WorkForOthers, "pick_up", job, "bob")
     assert sentence == refused(kit, WorkForOthers, "pick_up", job, "bob", ["sales"])
     kit.beat.pick_up(job, "bob", ["sales", "finance"])

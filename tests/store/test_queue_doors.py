@@ -139,7 +139,7 @@ def test_the_shell_defines_and_lists_groups(run: Run, session: Session) -> None:
     assert "No periodic task names the group 'then' yet" in then.stderr
     assert "The group 'then': at most 3 at once; at most 100/m; when first has nothing to do.\n" == then.stdout
     listed = json.loads(run("group", "list", "--json").stdout)
-    assert [("first", "open", True), ("then", "open", False)] == [
+    assert [("first", "active", True), ("then", "active", False)] == [
         (group["name"], group["state"], group["ordered"]) for group in listed
     ]
     assert "one at a time, in order" in run("group", "list").stdout

@@ -746,7 +746,7 @@ def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
         "error: Not at the broker yet: 1 job",
         "error: Silent past busy_until, and not judged: 1 job",
         "warning: Running for more than a day without a max_run_time: 1 job",
-        "error: Buffered, though nothing blocks it: 1 job",
+        "error: Waits, though nothing keeps it waiting: 1 job",
     ] == heads
 
 

@@ -286,7 +286,7 @@ def test_a_group_without_rows_can_be_removed_and_one_with_rows_not(run: Run, row
     assert "No periodic task names the group 'raports' yet. Did you mean 'reports'?\n" == typo.stderr
     assert "Removed the group 'raports'.\n" == run("group", "remove", "raports").stdout
     refused(run("group", "remove", "raports"), "No group is named 'raports'. Did you mean 'reports'?")
-    assert "1 periodic tasks are in the group 'reports'" in run("group", "remove", "reports").stderr
+    assert "The group 'reports' has periodic tasks (1)" in run("group", "remove", "reports").stderr
     with pytest.raises(GroupInUse):
         beat.remove_group("reports")
     with pytest.raises(UnknownGroup):

@@ -381,13 +381,13 @@ def test_python_joins_the_transaction_of_the_caller_and_commits_by_itself_withou
         ("b", InvalidPeriodicTask, r"jobs\[1\] is a str, not a dict with name, args and kwargs"),
         ({"name": "b\0"}, InvalidPeriodicTask, r"jobs\[1\]: name holds the character NUL"),
         ({"name": "bb", "args": [{1}]}, UnknownPeriodicTask, "named 'bb'. Did you mean 'b'"),
-        ({"name": "bb"}, UnknownPeriodicTask, "named 'bb'. Did you mean 'b'"),
+        ({"name": "bb"}, UnknownPeriodicTask, r"jobs\[1\]: No periodic task is named 'bb'. Did you mean 'b'"),
         (
             {"name": "c"},
             JobInTheWay,
             r"jobs\[1\] is one more job of 'c', whose overlap \(skip\).*or start them with for",
         ),
-        ({"name": "d"}, JobInTheWay, "A job of 'd' is not final yet: .*: wait for its end, or send one beside"),
+        ({"name": "d"}, JobInTheWay, r"A job of 'd' is not final yet: .*\. Wait for its end, or send one beside it"),
     ],
 )
 def test_python_says_what_is_wrong_with_one_job_and_starts_none(

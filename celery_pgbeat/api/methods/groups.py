@@ -154,8 +154,8 @@ class GroupMethods(Connected):
             if name not in tasks:
                 raise UnknownGroup(f"No group is named {name!r}{did_you_mean(name, tasks) or '.'}")
             raise GroupInUse(
-                f"{tasks[name]} periodic tasks are in the group {name!r}: give them another group_name first, or "
-                "resume it and remove its settings"
+                f"The group {name!r} has periodic tasks ({tasks[name]}): give them another group_name first, or resume "
+                "it and remove its settings"
             )
         return TaskGroup(**rows[0])
 

@@ -154,7 +154,7 @@ KINDS = {
     "forgotten": StuckKind(
         ERROR,
         "job",
-        "Buffered, though nothing blocks it: {number}, {first}.",
+        "Waits, though nothing keeps it waiting: {number}, {first}.",
         "A beat releases such jobs with each heartbeat: check that one is alive, and look at its log.",
     ),
 }

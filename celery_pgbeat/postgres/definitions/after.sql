@@ -328,7 +328,7 @@ begin
         similar_name := {schema}.similar_name(unknown);
         raise exception using errcode = 'invalid_parameter_value',
             message = format('after names %s, and no periodic task is named so', {schema}.quoted(unknown))
-                || coalesce(': did you mean ' || {schema}.quoted(similar_name) || '?', ''),
+                || coalesce('. Did you mean ' || {schema}.quoted(similar_name) || '?', ''),
             hint = 'Define the tasks that come first before the others, or all in one statement.';
     end if;
     -- Its words take long to find, so first whether there is one at all. Nothing comes after most new rows.

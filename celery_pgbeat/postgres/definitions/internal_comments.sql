@@ -282,8 +282,12 @@ comment on function {schema}.end_of_range is
     'Internal: returns the end of a range that was given as a text; backfill() calls it.';
 comment on function {schema}.is_backfilled is
     'Internal: returns whether a backfill of one of these periodic tasks is running; active_job_gone() calls it.';
+comment on function {schema}.similar_names is
+    'Internal: returns all names that differ from this one by one typing error; similar_name() and similar_group_in_words() call it.';
 comment on function {schema}.similar_name is
-    'Internal: returns the periodic task whose name differs from this one by one typing error; unknown_in_words() and the statement similar_name of the Python API call it.';
+    'Internal: returns the periodic task whose name differs from this one by one typing error; unknown_in_words(), validate_after() and the statement similar_name of the Python API call it.';
+comment on function {schema}.similar_group_in_words is
+    'Internal: returns which group may have been meant, as the end of a sentence; refuse_group_of_nobody() and validate_order_of_groups() call it.';
 comment on function {schema}.unknown_in_words is
     'Internal: returns the sentence that there is no such periodic task, with the reason or the name that was probably meant; refuse_unknown() and the Python API call it.';
 comment on function {schema}.refuse_unknown is

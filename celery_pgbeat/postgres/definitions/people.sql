@@ -160,7 +160,8 @@ begin
         raise exception using errcode = 'insufficient_privilege', table = 'open_work',
             message = format('%s is for %s, and %s is none of them', named,
                 (select string_agg({schema}.quoted(target), ', ') from unnest(job.target) as target),
-                {schema}.quoted(refuse_work.owner));
+                {schema}.quoted(refuse_work.owner)),
+            hint = 'Name the roles of the owner in targets, if one of them is meant.';
     end if;
     perform {schema}.refuse_work_in_change(refuse_work.id);
 end

@@ -7,32 +7,14 @@
 -- user has put into a schema of the caller's search_path would run with the caller's rights. Every function here that a
 -- statement, a view or a trigger calls sets the search_path; the functions that these call inherit it.
 
--- The name that differs from an unknown one by one typing error: a letter too many, too few, wrong, or two of them
--- swapped. Each name that may have been meant is one probe of the primary key, so a million rows cost no more than ten.
--- Their number grows with the length of the unknown name, the cost of making them with its square. A periodic task's
--- name has at most 200 characters: no name is similar to a longer one.
+-- The periodic task that may have been meant. Each similar name is one probe of the primary key, so a million rows cost
+-- no more than ten.
 create or replace function {schema}.similar_name(name text) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-    with cut as (
-        select left(similar_name.name, at) as head, substr(similar_name.name, at + 1) as tail
-        from generate_series(0, char_length(similar_name.name)) as at
-        where char_length(similar_name.name) <= 200
-    ),
-    meant as (
-        select head || substr(tail, 2) as name from cut
-        union
-        select head || substr(tail, 2, 1) || left(tail, 1) || substr(tail, 3) from cut
-        union
-        select head || letter || rest
-        from cut
-        cross join lateral (values (tail), (substr(tail, 2))) as kept (rest)
-        cross join regexp_split_to_table(
-            'abcdefghijklmnopqrstuvwxyz0123456789_-.: ABCDEFGHIJKLMNOPQRSTUVWXYZ', '') as letter
-    )
     select task.name from {schema}.periodic_task as task
-    where task.name = any (array(select meant.name from meant))
+    where task.name = any ({schema}.similar_names(similar_name.name))
     order by task.name
     limit 1
 $$;
@@ -434,13 +416,14 @@ begin
         returning stored.name
     )
     select array_agg(name) into known from fenced;
-    select value ->> 'name' as name into wrong
+    select ordinality - 1 as index, value ->> 'name' as name into wrong
     from jsonb_array_elements(jobs) with ordinality
-    where value ->> 'name' not in (select unnest(known))
+    where value ->> 'name' <> all (coalesce(known, '{}'))
     order by ordinality
     limit 1;
     if found then
-        perform {schema}.refuse_unknown(wrong.name);
+        raise exception using errcode = 'no_data_found',
+            message = format('jobs[%s]: %s', wrong.index, {schema}.unknown_in_words(wrong.name));
     end if;
     perform {schema}.refuse_finished_group(member.group_name)
     from (

@@ -801,6 +801,32 @@ as $$
     where value not between '0001-01-02 00:00+00' and '9999-12-30 00:00+00'
 $$;
 
+-- All names that differ from this one by one typing error: a letter too many, too few, wrong, or two of them swapped.
+-- Their number grows with the length of the name, the cost of making them with its square. A name has at most 200
+-- characters: none is similar to a longer one.
+create or replace function {schema}.similar_names(name text) returns text[]
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+    with cut as (
+        select left(similar_names.name, at) as head, substr(similar_names.name, at + 1) as tail
+        from generate_series(0, char_length(similar_names.name)) as at
+        where char_length(similar_names.name) <= 200
+    ),
+    meant as (
+        select head || substr(tail, 2) as name from cut
+        union
+        select head || substr(tail, 2, 1) || left(tail, 1) || substr(tail, 3) from cut
+        union
+        select head || letter || rest
+        from cut
+        cross join lateral (values (tail), (substr(tail, 2))) as kept (rest)
+        cross join regexp_split_to_table(
+            'abcdefghijklmnopqrstuvwxyz0123456789_-.: ABCDEFGHIJKLMNOPQRSTUVWXYZ', '') as letter
+    )
+    select array(select meant.name from meant)
+$$;
+
 -- Why a text is no name of 1 to 200 characters; NULL where it is one.
 create or replace function {schema}.not_a_name(field text, value text) returns text
 language sql stable parallel safe
@@ -1086,7 +1112,8 @@ begin
             raise exception using errcode = 'invalid_parameter_value', message = wrong;
         elsif other <> task_group.name and not {schema}.is_a_group(other) then
             raise exception using errcode = 'invalid_parameter_value',
-                message = format('waits_for names %s, and no group is named so', {schema}.quoted(other)),
+                message = format('waits_for names %s, and no group is named so', {schema}.quoted(other))
+                    || {schema}.similar_group_in_words(other),
                 hint = 'A group is named by the column group_name of a periodic task, or by define_group().';
         end if;
     end loop;

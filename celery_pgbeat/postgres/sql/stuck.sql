@@ -49,6 +49,17 @@ found (kind, name, since, detail) as (
                 where other.periodic_task = job.periodic_task and other.waits_for is distinct from 'predecessor')
             when 'slot' then group_name in (select {schema}.groups_with_room())
         end
+    union all
+    select 'forgotten', oldest.periodic_task, oldest.created_at, null
+    from (
+        select periodic_task, created_at, scheduled_for from {schema}.active_job
+        where waits_for = 'upstream' and created_at < {schema}.now() - make_interval(secs => %(patience)s)
+        order by created_at
+        limit 100  -- to read the ends of one takes a millisecond
+    ) as oldest
+    join {schema}.periodic_task as task on task.name = oldest.periodic_task
+    cross join lateral {schema}.ends_for(task.after, task.after_condition, oldest.scheduled_for) as ends
+    where ends.missing = '{}'
 )
 select kind, count(*) as number, (array_agg(name order by since, name))[1] as name, min(since) as since,
     (array_agg(detail order by since, name))[1] as detail
