@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any
 
-from celery_pgbeat.api.ahead import HELD_BACK, coming_runs, in_utc
+from celery_pgbeat.api.ahead import HELD_BACK, LONGEST_SEARCH, coming_runs, in_utc
 from celery_pgbeat.api.expected import Expected, Follower, Outlook
 from celery_pgbeat.api.graph import after_in_words
 from celery_pgbeat.api.rows import Upcoming
@@ -34,6 +34,8 @@ class ExpectedRuns:
     def of(self, name: str, after: datetime | None = None) -> Iterator[Upcoming]:
         """Iterate over the expected runs of a row; of one with a schedule there are none.
 
+        It ends where a blackout window drops each run for a long time.
+
         Args:
             name: of the row.
             after: only runs later than this; None for all.
@@ -41,10 +43,14 @@ class ExpectedRuns:
         Raises:
             InvalidSchedule: a row on which it depends cannot be planned.
         """
+        dropped = 0
         for expected in self._outlook.coming(name, after):
             run = self._run(name, expected)
+            dropped = 0 if run is not None else dropped + 1
             if run is not None:
                 yield run
+            elif dropped == LONGEST_SEARCH:
+                return
 
     def next_of_each(self) -> Iterator[Upcoming]:
         """Iterate over the next run of each row that is not due already, in name order.
@@ -54,9 +60,10 @@ class ExpectedRuns:
         """
         outlook = Outlook(self._followers, self._stored_after, self._now)
         for name, expected in sorted(outlook.firsts().items()):
-            run = None if self._rows[name]["next_run_at"] is not None else self._run(name, expected)
-            if run is not None:
-                yield run
+            if self._rows[name]["next_run_at"] is None:
+                run = self._run(name, expected) or next(self.of(name, expected.due_at), None)
+                if run is not None:
+                    yield run
 
     @cached_property
     def _outlook(self) -> Outlook:

@@ -258,6 +258,15 @@ def test_the_jitter_and_the_windows_of_all_tasks_count(beat: PgBeat) -> None:
     assert (planned.planned_for, NOON + 17 * HOUR) == (late.planned_for, late.next_run_at)
     assert "expected after 'a'; held back by a blackout window" == late.note
     assert "never" not in {run.name for run in beat.upcoming()}
+    assert [] == beat.upcoming("never", 1)
+
+
+def test_a_run_that_a_window_drops_gives_way_to_the_next_one(beat: PgBeat) -> None:
+    define(beat, "a", "0 * * * *")
+    define(beat, "b", after=["a"], blackout=["cron: 0 13 * * * PT2H"], blackout_action="skip")
+
+    assert [3, 4] == hours(beat.upcoming("b", 2))
+    assert [3] == hours([run for run in beat.upcoming() if run.name == "b"])
 
 
 def test_the_bounds_of_a_row_without_a_schedule_count(beat: PgBeat) -> None:
