@@ -127,7 +127,8 @@ def check_python(place: Place, numbers: random.Random) -> None:
     try:
         place.door.schedule(name, task, schedule, **row)
     except InvalidPeriodicTask as refusal:
-        assert str(refusal).startswith(OF_OTHER_ROWS), refusal
+        if not str(refusal).startswith(OF_OTHER_ROWS):
+            raise
     else:
         place.door.unschedule(name)
 
