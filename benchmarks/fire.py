@@ -1,7 +1,8 @@
 """Fire rate: rows all due at one instant, each once; messages a second until the last lies at the broker.
 
-The clock starts at the instant at which the rows are due, never later than the first mark. Beside it the bare limit of
-the same machine in the same run (`bare.py`), and the processor time of each message.
+The clock starts at the instant at which the rows are due, never later than the first mark. Beside it two limits of the
+same machine in the same run: the bare one (`bare.py`), and on Redis the lean tick (`lean.py`). And the processor time
+of each message.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 from benchmarks.bare import bare
 from benchmarks.ground import BROKERS, Ground, cpu_of, length_of, wait_for
+from benchmarks.lean import lean
 from benchmarks.results import Figure
 from benchmarks.rows import announce_worker, far, insert, set_due, soon
 from celery_pgbeat.embedded import Server
@@ -75,15 +77,22 @@ def _case(ground: Ground, rows: int, beats: int, options: argparse.Namespace) ->
     rounds = options.rounds or (10 if rows <= MANY_ROUNDS else 1)
     fired: list[Fired] = []
     rates: list[float] = []
+    leanest: list[float] = []
     for _ in range(options.repeats):
         fired += fire(ground, rows, beats, options.broker, rounds, way=options.way)
         rates += bare(ground, rows, beats, options.broker, rounds)
+        if options.broker == "redis":
+            leanest += lean(ground, rows, beats, rounds)
     case = f"{options.broker}, {rows:,} rows, {_beats(beats)}"
     limit = Figure(f"bare limit, {case}", "messages/s", rates)
     case += "" if options.way == "rendered" else f", messages made by Celery, {options.way}"
     ours = Figure(f"fire rate, {case}", "messages/s", [one.rate for one in fired]).beside("the bare limit", limit)
-    # The limit of the other ways is the same; it is printed with the first.
-    return [ours, *([limit] if options.way == "rendered" else []), *_costs(case, fired)]
+    limits = [limit]
+    if leanest:
+        limits.append(Figure(f"lean tick, {options.broker}, {rows:,} rows, {_beats(beats)}", "messages/s", leanest))
+        ours.beside("the lean tick", limits[-1])
+    # The limits of the other ways are the same; they are printed with the first.
+    return [ours, *(limits if options.way == "rendered" else []), *_costs(case, fired)]
 
 
 def _costs(case: str, fired: Sequence[Fired]) -> list[Figure]:
