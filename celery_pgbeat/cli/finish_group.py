@@ -7,7 +7,6 @@ import click
 from celery_pgbeat.cli.completion import group_names
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_result
-from celery_pgbeat.cli.suggested_groups import suggesting_groups
 from celery_pgbeat.cli.target import Target
 
 
@@ -19,6 +18,5 @@ def finish_group(name: str, as_json: bool) -> None:
 
     Jobs that wait or are under way go on.
     """
-    with suggesting_groups(name):
-        group = Target.current().beat().finish_group(name)
+    group = Target.current().beat().finish_group(name)
     print_result(group, f"The group {name!r} takes no new jobs until you resume it.", as_json)

@@ -7,7 +7,6 @@ import click
 from celery_pgbeat.cli.completion import group_names
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_result
-from celery_pgbeat.cli.suggested_groups import suggesting_groups
 from celery_pgbeat.cli.target import Target
 
 
@@ -17,6 +16,5 @@ from celery_pgbeat.cli.target import Target
 @as_json
 def pause_group(name: str, reason: str | None, as_json: bool) -> None:
     """Pause all periodic tasks of a group. Messages already at the broker still run."""
-    with suggesting_groups(name):
-        group = Target.current().beat().pause_group(name, reason)
+    group = Target.current().beat().pause_group(name, reason)
     print_result(group, f"Paused the group {name!r} until you resume it.", as_json)

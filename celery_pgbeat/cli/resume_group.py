@@ -7,7 +7,6 @@ import click
 from celery_pgbeat.cli.completion import group_names
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.output import as_json, print_result
-from celery_pgbeat.cli.suggested_groups import suggesting_groups
 from celery_pgbeat.cli.target import Target
 
 
@@ -20,6 +19,5 @@ def resume_group(name: str, retry: bool, as_json: bool) -> None:
 
     Jobs that wait in it go on. Missed runs are not caught up, and a row that was paused by name stays paused.
     """
-    with suggesting_groups(name):
-        group = Target.current().beat().resume_group(name, retry=retry)
+    group = Target.current().beat().resume_group(name, retry=retry)
     print_result(group, f"Resumed the group {name!r}.", as_json)

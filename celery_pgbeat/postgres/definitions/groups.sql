@@ -486,19 +486,15 @@ as $$
                    where member.group_paused in (true, false) and member.group_name = is_a_group.name)
 $$;
 
--- The group that may have been meant, as the end of a sentence; empty if none is similar.
+-- The group that may have been meant, as the end of a sentence; NULL if none is similar.
 create or replace function {schema}.similar_group_in_words(name text) returns text
 language sql stable
 as $$
-    select coalesce(
-        (
-            select '. Did you mean ' || {schema}.quoted(meant) || '?'
-            from unnest({schema}.similar_names(similar_group_in_words.name)) as meant
-            where {schema}.is_a_group(meant)
-            order by meant
-            limit 1
-        ),
-        '')
+    select '. Did you mean ' || {schema}.quoted(meant) || '?'
+    from unnest({schema}.similar_names(similar_group_in_words.name)) as meant
+    where {schema}.is_a_group(meant)
+    order by meant
+    limit 1
 $$;
 
 -- Fail if there is no such group.
@@ -511,7 +507,7 @@ begin
     elsif not {schema}.is_a_group(refuse_group_of_nobody.name) then
         raise exception using errcode = 'no_data_found', table = 'task_group',
             message = format('No group is named %s', {schema}.quoted(refuse_group_of_nobody.name))
-                || {schema}.similar_group_in_words(refuse_group_of_nobody.name),
+                || coalesce({schema}.similar_group_in_words(refuse_group_of_nobody.name), '.'),
             hint = 'A group is named by the column group_name of a periodic task, or by define_group().';
     end if;
 end

@@ -1113,7 +1113,7 @@ begin
         elsif other <> task_group.name and not {schema}.is_a_group(other) then
             raise exception using errcode = 'invalid_parameter_value',
                 message = format('waits_for names %s, and no group is named so', {schema}.quoted(other))
-                    || {schema}.similar_group_in_words(other),
+                    || coalesce({schema}.similar_group_in_words(other), ''),
                 hint = 'A group is named by the column group_name of a periodic task, or by define_group().';
         end if;
     end loop;
