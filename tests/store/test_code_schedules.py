@@ -688,6 +688,31 @@ def test_code_declares_what_comes_after_other_tasks_in_any_order(database: Datab
     assert (["sign off"], None) == (found["publish"].after, found["publish"].schedule)
 
 
+def test_no_beat_waits_for_an_open_transaction_that_writes_after(database: Database) -> None:
+    deploy(shop({"a": hourly(), "b": hourly()}), database)
+    database.execute("insert into pgbeat.periodic_task (name, task, schedule) values ('of sql', 't', '@daily')")
+    author = psycopg2.connect(plain_url(database))
+    with author.cursor() as cursor:
+        cursor.execute("update pgbeat.periodic_task set after = array['a'] where name = 'of sql'")
+    later = {"after": ["a"]}
+    code = CodeSchedules(
+        shop({"a": hourly(args=(1,)), "b": hourly(pgbeat=later), "c": hourly(pgbeat=later), "d": hourly()}),
+        database,
+        Settings(),
+    )
+
+    code.sync()
+
+    assert not code.is_in_sync
+    assert {"a", "b", "d", "of sql"} == rows(database).keys()
+    assert ([1], None) == (rows(database)["a"].args, rows(database)["b"].after)
+    author.rollback()
+    author.close()
+    code.sync()
+    assert code.is_in_sync
+    assert (["a"], ["a"]) == (rows(database)["b"].after, rows(database)["c"].after)
+
+
 def test_a_bad_declaration_keeps_none_from_its_place_in_the_order(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:

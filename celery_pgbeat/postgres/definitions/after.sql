@@ -307,6 +307,12 @@ begin
 end
 $$;
 
+-- The advisory lock of who writes `after`.
+create or replace function {schema}.lock_of_after() returns int
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select hashtext('{schema}.periodic_task.after') $$;
+
 -- Fail if a row may not come after the tasks that it names: one is unknown, or comes after this row itself. Nobody can
 -- remove a task that it names until this transaction has ended. Two authors who write `after` come one after the other:
 -- at the same time they could close a circle that neither sees.
@@ -318,7 +324,7 @@ declare
     unknown text;
     similar_name text;
 begin
-    perform pg_advisory_xact_lock(hashtext('{schema}.periodic_task.after'));
+    perform pg_advisory_xact_lock({schema}.lock_of_after());
     perform from {schema}.periodic_task as task where task.name = any (validate_after.after) for key share;
     select named into unknown from unnest(validate_after.after) with ordinality as given (named, place)
     where not exists (select from {schema}.periodic_task as task where task.name = given.named)

@@ -1,4 +1,4 @@
--- Read which rows are not as code declares them: they belong to others, or were locked when it wrote.
+-- Read which rows are not as code declares them: they belong to others, or what they need was locked when it wrote.
 with given as materialized (
     select definition ->> 'name' as name, definition from jsonb_array_elements(%(definitions)s::jsonb) as definition
 )
@@ -12,3 +12,7 @@ select name, managed_by
 from {schema}.periodic_task
 where managed_by = %(manager)s and declared is not null and not declared ? 'withdrawn' and enabled
     and name not in (select unnest(%(names)s::text[]))
+union all
+select given.name, %(manager)s
+from given
+where not exists (select from {schema}.periodic_task as stored where stored.name = given.name)

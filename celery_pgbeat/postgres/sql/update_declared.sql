@@ -1,14 +1,21 @@
 -- Write the columns that code has changed since it last declared them, and no others.
 --
 -- What an operator has changed meanwhile stays until code changes that very column. A column that did not exist when
--- the row was last declared counts as declared with its default. A row that another transaction has locked is skipped;
--- `find_differences` returns it. Nothing is written unless this declaration is in force, and the lock keeps it so until
--- the commit.
+-- the row was last declared counts as declared with its default. A row that another transaction has locked is skipped,
+-- and so is a change of `after` while another one writes that column; `find_differences` returns them. Nothing is
+-- written unless this declaration is in force, and the lock keeps it so until the commit.
 with fence as materialized (
     select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
 ),
 given as materialized (
     select definition ->> 'name' as name, definition from jsonb_array_elements(%(definitions)s::jsonb) as definition
+),
+turn as materialized (
+    select pg_try_advisory_xact_lock({schema}.lock_of_after()) as is_mine
+    where exists (
+        select from {schema}.periodic_task as stored
+        join given on given.name = stored.name
+        where stored.declared ->> 'after' is distinct from given.definition ->> 'after')
 ),
 fenced as materialized (
     select stored.name, given.definition,
@@ -23,6 +30,7 @@ fenced as materialized (
         and stored.name = any (array(select name from given))
         and stored.managed_by = %(manager)s
         and stored.declared is distinct from given.definition
+        and (stored.declared ->> 'after' is not distinct from given.definition ->> 'after' or (select is_mine from turn))
     order by stored.name
     for no key update of stored skip locked
 )
