@@ -22,6 +22,7 @@ from tests.harness.session import Session
 from tests.harness.ticks import LEASE, beat
 
 MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
 YEARLY = "0 0 1 1 *"  # not due by itself: a test says when it is
 RULES = Rules(timezone="UTC", on_time=2 * LEASE, lease=LEASE)
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -1038,3 +1039,35 @@ def test_one_that_no_beat_has_seen_is_found_by_the_doctor_and_by_the_hourly_rech
     tick(store)
 
     assert {"b": "pending"} == states(session)
+
+
+def test_the_last_end_is_kept_for_those_that_come_after_it_however_short_the_retention_is(
+    store: BeatQueries, session: Session, clock: Clock
+) -> None:
+    define(session, "yearly", YEARLY)
+    define(session, "alone", YEARLY)
+    define(session, "daily", YEARLY, after=["yearly"])
+    session.rows("select pgbeat.make_days()")
+    for number in range(3):
+        due(session, clock, "yearly", "alone")
+        tick(store)
+        ended = end(session, "yearly", "succeeded" if number == 2 else "failed")
+        end(session, "alone")
+
+    clock.advance(100 * DAY)
+    for _ in range(2):  # the second one finds nothing to drop
+        store.prune(7 * DAY)
+        clock.advance(DAY)
+
+    assert [("yearly", ended)] == [
+        (row["periodic_task"], row["id"]) for row in session.rows("select * from pgbeat.finished_job")
+    ]
+    session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now() + interval '1 year'")
+    tick_planned(store)
+    due(session, clock, "daily")
+    tick(store)
+    assert {"daily": "pending"} == states(session)
+
+    session.rows("update pgbeat.periodic_task set after = null where name = 'daily'")
+    store.prune(7 * DAY)
+    assert [] == session.rows("select * from pgbeat.finished_job")

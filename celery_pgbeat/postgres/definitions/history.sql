@@ -160,8 +160,40 @@ begin
 end
 $$;
 
+-- The last records of a periodic task by its occurrences: of one that ran, of one that was skipped and has ended with
+-- that, of one that was left out. What comes after it asks for no earlier ones.
+create or replace function {schema}.last_records(name text) returns setof {schema}.finished_job
+language plpgsql stable rows 3
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+begin
+    return query
+    (select final.* from {schema}.finished_job as final
+     where final.periodic_task = last_records.name and final.state <> 'skipped'
+     order by final.scheduled_for desc, final.finished_at desc
+     limit 1)
+    union all
+    (select final.* from {schema}.finished_job as final
+     where final.periodic_task = last_records.name and final.state = 'skipped'
+         and final.reason in ('after', 'finished', 'not_allowed', 'not_sent')
+     order by coalesce(final.last_scheduled_for, final.scheduled_for) desc, final.finished_at desc
+     limit 1)
+    union all
+    (select final.* from {schema}.finished_job as final
+     where final.periodic_task = last_records.name and final.state = 'skipped'
+         and final.reason not in ('after', 'finished', 'not_allowed', 'not_sent')
+     order by coalesce(final.last_scheduled_for, final.scheduled_for) desc, final.finished_at desc
+     limit 1);
+end
+$$;
+
 -- Drop the days of the history that are wholly older than the retention, and backfills that had ended by then; returns
--- how many days it dropped.
+-- how many days it dropped. Another session that does it at this moment is left to it.
+--
+-- The last records of tasks that others come after are kept, in the default partition: a yearly task has ended for
+-- those that come after it, however short the retention is.
 create or replace function {schema}.prune(retention interval) returns int
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -170,22 +202,36 @@ set timezone = 'UTC'
 as $$
 declare
     keep_from constant date := (({schema}.now() - retention) at time zone 'UTC')::date;
-    partition text;
-    dropped int := 0;
+    days text[];
+    day text;
+    kept {schema}.finished_job[] := '{}';
 begin
-    for partition in
+    if not pg_try_advisory_xact_lock(hashtext('{schema}.prune')) then
+        return 0;
+    end if;
+    days := array(
         select child.relname
         from pg_inherits
         join pg_class child on child.oid = inhrelid
         where inhparent = '{schema}.finished_job'::regclass
             and child.relname ~ '^finished_job_[0-9]{8}$'
             and to_date(right(child.relname, 8), 'YYYYMMDD') < keep_from
-        order by child.relname
-    loop
-        execute format('drop table {schema}.%I', partition);
-        dropped := dropped + 1;
+        order by child.relname);
+    if days <> '{}' or exists (select from {schema}.finished_job_default where created_at < keep_from) then
+        kept := array(
+            select final::{schema}.finished_job
+            from (select distinct upstream from {schema}.dependency) as known
+            cross join lateral {schema}.last_records(known.upstream) as final
+            where final.created_at < keep_from);
+    end if;
+    foreach day in array days loop
+        execute format('drop table {schema}.%I', day);
     end loop;
-    delete from {schema}.finished_job_default where created_at < keep_from;
+    delete from {schema}.finished_job_default
+    where created_at < keep_from and id <> all (array(select one.id from unnest(kept) as one));
+    insert into {schema}.finished_job
+    select one.* from unnest(kept) as one
+    where not exists (select from {schema}.finished_job_default as there where there.id = one.id);
     delete from {schema}.backfill where state <> 'running' and finished_at < keep_from;
     -- The state of names that no row has any more. A state that is being written at this moment is kept.
     delete from {schema}.periodic_task_state where name = any (array(
@@ -193,7 +239,7 @@ begin
         where coalesce(greatest(last_started_at, last_failed_at), '-infinity') < keep_from
             and not exists (select from {schema}.periodic_task as task where task.name = known.name)
         for update skip locked));
-    return dropped;
+    return cardinality(days);
 end
 $$;
 
