@@ -20,7 +20,7 @@ copyright = "2026, the celery-pgbeat developers"
 version = release = celery_pgbeat.__version__
 
 extensions = ["myst_parser"]
-include_patterns = ["docs/*.md", "examples/*/README.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
+include_patterns = ["*.md", "docs/*.md", "examples/*/README.md"]
 exclude_patterns = [".*", "build"]  # Sphinx walks through all other folders
 root_doc = "docs/index"
 nitpicky = True
