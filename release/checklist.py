@@ -87,12 +87,19 @@ def pages_are_of_a_release(root: Path) -> None:
             raise Failure(f"{path.relative_to(root)} says {found[0]!r}")
 
 
+def project_has_an_address(root: Path) -> None:
+    """The package names the project's address."""
+    if "[project.urls]" not in (root / "pyproject.toml").read_text(encoding="utf-8"):
+        raise Failure("pyproject.toml has no [project.urls]: the index would show no way to the source")
+
+
 FACTS: tuple[Callable[[Path], None], ...] = (
     version_is_one_of_a_release,
     all_is_committed_on_main,
     version_is_new,
     changelog_names_the_version,
     pages_are_of_a_release,
+    project_has_an_address,
 )
 
 

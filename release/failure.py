@@ -14,11 +14,14 @@ class Failure(Exception):
 
 
 def run(*words: Any, folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run a command in a folder and return what it prints; the last lines of one that fails are the failure."""
+    """Run a command in a folder and return what it prints; the last lines of one that fails are the failure.
+
+    It sees no PYTHONPATH: what it imports is what is installed.
+    """
     done = subprocess.run(
         [str(word) for word in words],
         cwd=folder,
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, "PYTHONPATH": "", **(environment or {})},
         capture_output=True,
         text=True,
         check=False,

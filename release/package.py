@@ -47,11 +47,11 @@ def check(root: Path, *, tests: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="celery-pgbeat-release-") as here:
         first = _build(root, Path(here) / "one")
         second = _build(root, Path(here) / "another-folder", touch=True)
-        _compare(first, second)
+        compare(first, second)
         wheel, sdist = _only(first, "*.whl"), _only(first, "*.tar.gz")
         _check_names(root, wheel, sdist)
-        _check_wheel(root, wheel)
-        _check_sdist(root, sdist)
+        check_wheel(root, wheel)
+        check_sdist(root, sdist)
         _try(root, wheel, Path(here) / "installed")
         if tests:
             _run_tests(sdist, Path(here) / "sdist")
@@ -68,7 +68,7 @@ def write_bill_of_materials(root: Path) -> None:
     target = root / "dist" / f"celery_pgbeat-{version.of_package(root)}.cdx.json"
     with tempfile.TemporaryDirectory(prefix="celery-pgbeat-release-") as here:
         python = _environment(Path(here) / "installed")
-        exactly = f"celery-pgbeat=={version.of_package(root)}"  # by its name: the file's path is nobody's business
+        exactly = f"celery-pgbeat=={version.of_package(root)}"  # by its name, so the file's path is not recorded
         run(python, "-m", "pip", "install", "--quiet", "--find-links", wheel.parent, exactly, folder=Path(here))
         run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools", folder=Path(here))
         run(
@@ -83,6 +83,30 @@ def write_bill_of_materials(root: Path) -> None:
     print(target.relative_to(root))
 
 
+def compare(first: Path, second: Path) -> None:
+    """Fail if two folders have not the same files."""
+    hashes = [{path.name: _hash(path) for path in folder.iterdir()} for folder in (first, second)]
+    if hashes[0] != hashes[1]:
+        raise Failure(f"two builds of one commit differ: {hashes[0]} and {hashes[1]}")
+
+
+def check_wheel(root: Path, wheel: Path) -> None:
+    """Fail if the wheel has not just the files of the package in the last commit, and the license."""
+    with zipfile.ZipFile(wheel) as files:
+        names = set(files.namelist())
+    about = {name for name in names if name.split("/")[0].endswith(".dist-info")}
+    _check_equal("the wheel", names - about, _committed(root, PACKAGE))
+    if not any(name.endswith("/licenses/LICENSE") for name in about):
+        raise Failure("the wheel has no LICENSE")
+
+
+def check_sdist(root: Path, sdist: Path) -> None:
+    """Fail if the sdist has not just the files of the last commit."""
+    with tarfile.open(sdist) as files:
+        names = {one.name.partition("/")[2] for one in files.getmembers() if one.isfile()}
+    _check_equal("the sdist", names - MADE, _committed(root))
+
+
 def _build(root: Path, folder: Path, *, touch: bool = False) -> Path:
     """Check the last commit out into a folder, build it there, and return the folder of the results."""
     source, results = folder / "source", folder / "dist"
@@ -94,19 +118,13 @@ def _build(root: Path, folder: Path, *, touch: bool = False) -> Path:
     if touch:
         for path in source.rglob("*"):
             path.touch()
-    epoch = {"SOURCE_DATE_EPOCH": _committed_at(root), "PYTHONPATH": ""}
+    epoch = {"SOURCE_DATE_EPOCH": _committed_at(root)}
     run(sys.executable, "-m", "build", "--outdir", results, source, folder=folder, environment=epoch)
     return results
 
 
 def _committed_at(root: Path) -> str:
     return run("git", "log", "-1", "--format=%ct", folder=root).strip()
-
-
-def _compare(first: Path, second: Path) -> None:
-    hashes = [{path.name: _hash(path) for path in folder.iterdir()} for folder in (first, second)]
-    if hashes[0] != hashes[1]:
-        raise Failure(f"two builds of one commit differ: {hashes[0]} and {hashes[1]}")
 
 
 def _hash(path: Path) -> str:
@@ -125,21 +143,6 @@ def _check_names(root: Path, wheel: Path, sdist: Path) -> None:
     expected = (f"{release}-py3-none-any.whl", f"{release}.tar.gz")
     if (wheel.name, sdist.name) != expected:
         raise Failure(f"built {wheel.name} and {sdist.name}, not {' and '.join(expected)}")
-
-
-def _check_wheel(root: Path, wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as files:
-        names = set(files.namelist())
-    about = {name for name in names if name.split("/")[0].endswith(".dist-info")}
-    _check_equal("the wheel", names - about, _committed(root, PACKAGE))
-    if not any(name.endswith("/licenses/LICENSE") for name in about):
-        raise Failure("the wheel has no LICENSE")
-
-
-def _check_sdist(root: Path, sdist: Path) -> None:
-    with tarfile.open(sdist) as files:
-        names = {one.name.partition("/")[2] for one in files.getmembers() if one.isfile()}
-    _check_equal("the sdist", names - MADE, _committed(root))
 
 
 def _committed(root: Path, *folders: str) -> set[str]:
@@ -162,13 +165,12 @@ def _environment(folder: Path) -> Path:
 def _try(root: Path, wheel: Path, folder: Path) -> None:
     """Install the wheel into an empty environment, import all of it, and run the command."""
     python = _environment(folder)
-    clean = {"PYTHONPATH": ""}
-    run(python, "-m", "pip", "install", "--quiet", wheel, folder=folder, environment=clean)
-    run(python, "-W", "error", "-c", FIRST_STEPS, folder=folder, environment=clean)
-    said = run(python.with_name("celery-pgbeat"), "--version", folder=folder, environment=clean)
+    run(python, "-m", "pip", "install", "--quiet", wheel, folder=folder)
+    run(python, "-W", "error", "-c", FIRST_STEPS, folder=folder)
+    said = run(python.with_name("celery-pgbeat"), "--version", folder=folder)
     if said != f"celery-pgbeat, version {version.of_package(root)}\n":
         raise Failure(f"celery-pgbeat --version of the wheel prints {said!r}")
-    run(python.with_name("celery-pgbeat"), "validate", "0 3 * * *", folder=folder, environment=clean)
+    run(python.with_name("celery-pgbeat"), "validate", "0 3 * * *", folder=folder)
 
 
 def _run_tests(sdist: Path, folder: Path) -> None:
@@ -177,6 +179,6 @@ def _run_tests(sdist: Path, folder: Path) -> None:
     with tarfile.open(sdist) as files:
         files.extractall(folder)
     (source,) = folder.glob(f"{PACKAGE}-*")
-    clean = {"PYTHONPATH": "", "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
-    run(python, "-m", "pip", "install", "--quiet", f"{sdist}[test]", folder=folder, environment=clean)
-    run(python, "-m", "pytest", "tests/unit", "-n", "1", folder=source, environment=clean)
+    path = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
+    run(python, "-m", "pip", "install", "--quiet", f"{sdist}[test]", folder=folder)
+    run(python, "-m", "pytest", "tests/unit", "-n", "1", folder=source, environment=path)

@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from celery_pgbeat import __version__
+from release import package
+from release.failure import Failure
 
 ROOT = Path(__file__).parents[2]
 READY = {
     "celery_pgbeat/__init__.py": '__version__ = "1.2.0"\n',
     "CHANGELOG.md": "# Changelog\n\n## 1.2.0 (2026-11-25)\n\n- A thing.\n\n## 1.1.0 (2026-10-01)\n",
     "docs/page.md": "# A page\n",
+    "LICENSE": "All may use it.\n",
+    "pyproject.toml": "[project.urls]\n",
 }
 
 
@@ -63,6 +69,7 @@ def test_a_repository_that_is_ready_is_told_how_to_tag_and_upload(repository: Pa
         ("celery_pgbeat/__init__.py", '__version__ = "1.3.0"\n', "does not begin with ## 1.3.0"),
         ("CHANGELOG.md", "# Changelog\n\n## 1.2.0 (unreleased)\n", "says 'unreleased' for the date"),
         ("docs/page.md", "# A page\n\nThere is no\nrelease yet.\n", "docs/page.md says 'There is no release yet'"),
+        ("pyproject.toml", "[project]\n", "pyproject.toml has no [project.urls]"),
         ("README.md", "git clone https://example.com/your-name/it\n", "README.md says 'your-name/'"),
     ],
 )
@@ -88,6 +95,53 @@ def test_another_branch_and_a_used_version_end_the_walk(repository: Path) -> Non
 
     git(repository, "switch", "--create", "idea")
     assert "the branch is 'idea'" in walked(repository).stderr
+
+
+def archived(repository: Path, *left_out: str, extra: tuple[str, ...] = ()) -> Path:
+    """Make an sdist of the repository, without some files and with others."""
+    path = repository.parent / "made.tar.gz"
+    with tarfile.open(path, "w:gz") as files:
+        for name in (*(name for name in READY if name not in left_out), "PKG-INFO", *extra):
+            files.addfile(tarfile.TarInfo(f"celery_pgbeat-1.2.0/{name}"))
+    return path
+
+
+def test_an_sdist_has_each_file_of_the_commit_and_no_other(repository: Path) -> None:
+    package.check_sdist(repository, archived(repository))
+
+    with pytest.raises(Failure, match=r"the sdist lacks docs/page\.md"):
+        package.check_sdist(repository, archived(repository, "docs/page.md"))
+    with pytest.raises(Failure, match=r"the sdist has what no commit has: secret\.env"):
+        package.check_sdist(repository, archived(repository, extra=("secret.env",)))
+
+
+def zipped(repository: Path, *names: str) -> Path:
+    path = repository.parent / "made.whl"
+    with zipfile.ZipFile(path, "w") as files:
+        for name in names:
+            files.writestr(name, "")
+    return path
+
+
+def test_a_wheel_has_each_file_of_the_package_and_the_license(repository: Path) -> None:
+    code, license_ = "celery_pgbeat/__init__.py", "celery_pgbeat-1.2.0.dist-info/licenses/LICENSE"
+    package.check_wheel(repository, zipped(repository, code, license_))
+
+    with pytest.raises(Failure, match=r"the wheel lacks celery_pgbeat/__init__\.py"):
+        package.check_wheel(repository, zipped(repository, license_))
+    with pytest.raises(Failure, match=r"the wheel has what no commit has: docs/page\.md"):
+        package.check_wheel(repository, zipped(repository, code, license_, "docs/page.md"))
+    with pytest.raises(Failure, match="the wheel has no LICENSE"):
+        package.check_wheel(repository, zipped(repository, code))
+
+
+def test_two_builds_that_differ_are_no_release(tmp_path: Path) -> None:
+    for folder, text in (("one", "1"), ("same", "1"), ("other", "2")):
+        write(tmp_path, f"{folder}/it.whl", text)
+    package.compare(tmp_path / "one", tmp_path / "same")
+
+    with pytest.raises(Failure, match="two builds of one commit differ"):
+        package.compare(tmp_path / "one", tmp_path / "other")
 
 
 def test_the_changelog_of_this_repository_begins_with_its_version() -> None:
