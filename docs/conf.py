@@ -15,8 +15,8 @@ from sphinx.application import Sphinx
 import celery_pgbeat
 
 project = "celery-pgbeat"
-author = "the celery-pgbeat developers"
-copyright = "2026, the celery-pgbeat developers"
+author = "the celery-pgbeat maintainers"
+copyright = "2026, the celery-pgbeat maintainers"
 version = release = celery_pgbeat.__version__
 
 extensions = ["myst_parser"]
