@@ -1,4 +1,5 @@
--- Take over up to %(batch)s jobs that no beat sends: given back, made by trigger(), or of a beat whose lease is over.
+-- Take over up to %(batch)s jobs that no beat sends: given back, made by trigger(), or of a beat whose lease is over. It
+-- returns them in the order of their occurrences, which is the order in which they are sent.
 --
 -- Each job is checked again before it is sent. If its row was removed or paused, or if it is too late, it is recorded
 -- as skipped instead. But the pause of a group that keeps its jobs came too late for one that has its turn. Manual and
@@ -80,3 +81,4 @@ union all
 select (job).id, (job).periodic_task, (job).scheduled_for, (job).origin, (job).task, (job).queue, null,
     {schema}.microseconds((job).max_run_time), (job).run, reason, null, null, null, null, null, (job).sends
 from dropped
+order by scheduled_for, id
