@@ -118,8 +118,23 @@ def _idle(ground: Ground, options: argparse.Namespace, beside: bool) -> tuple[fl
         ground.empty("redis")
         with ground.cluster(database, ground.valkey.url) as cluster:
             beat = cluster.beat()
+            _wait_until_seen(database)
+            execute(database, "vacuum analyze")  # or Postgres does it meanwhile
+            execute(database, "checkpoint")
             time.sleep(SETTLING)
             begun, before = time.monotonic(), (cpu_of(beat.pid), cpu_of(ground.postgres.pid))
             time.sleep(options.window)
             span, after = time.monotonic() - begun, (cpu_of(beat.pid), cpu_of(ground.postgres.pid))
     return tuple((late - early) / span * 100 for early, late in zip(before, after, strict=True))
+
+
+def _wait_until_seen(database: str) -> None:
+    """Wait until a beat has looked at all that is new."""
+    until = time.monotonic() + 120
+    while execute(
+        database,
+        "select 1 from pgbeat.dependency_turn union all select 1 from pgbeat.group_turn where not held"
+        " union all select 1 from pgbeat.periodic_task where planned_revision <> revision limit 1",
+    ):
+        assert time.monotonic() < until, "the beat does not come to rest"
+        time.sleep(0.1)

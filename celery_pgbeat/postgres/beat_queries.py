@@ -356,7 +356,7 @@ class BeatQueries:
         return [(row[0], row[1]) for row in self._run("pause_failing", batch=batch)]
 
     def settle_downstream(self, batch: int) -> int:
-        """Have up to `batch` tasks go on whose upstream tasks have ended; returns how many were settled."""
+        """Have up to `batch` tasks go on whose upstream tasks have ended; return 0 if none did and none is left."""
         (row,) = self._run("settle_downstream", batch=batch)
         return int(row[0])
 

@@ -1071,3 +1071,28 @@ def test_the_last_end_is_kept_for_those_that_come_after_it_however_short_the_ret
     session.rows("update pgbeat.periodic_task set after = null where name = 'daily'")
     store.prune(7 * DAY)
     assert [] == session.rows("select * from pgbeat.finished_job")
+
+
+def test_a_beat_does_not_rest_before_it_has_looked_at_all_that_may_go_on(
+    store: BeatQueries, session: Session, clock: Clock
+) -> None:
+    define(session, "a", YEARLY)
+    session.rows("select pgbeat.schedule('b' || n, 'app.probe', after => array['a']) from generate_series(1, 25) n")
+
+    assert [True, True, False] == [store.settle_downstream(10) > 0 for _ in range(3)]
+    assert not store.look().downstream
+
+
+def test_a_beat_does_not_hurry_because_of_what_another_transaction_has_locked(
+    store: BeatQueries, session: Session, migrated_database: str
+) -> None:
+    define(session, "a", YEARLY)
+    session.rows("select pgbeat.schedule('b' || n, 'app.probe', after => array['a']) from generate_series(1, 10) n")
+    author = Session(migrated_database)
+    author.connection.autocommit = False
+    author.rows("select from pgbeat.periodic_task where after is not null for update")
+
+    assert 0 == store.settle_downstream(10)
+    author.connection.rollback()
+    assert store.look().downstream
+    assert store.settle_downstream(10) > 0

@@ -1,4 +1,4 @@
--- Have up to %(batch)s tasks go on whose upstream tasks have ended; returns how many were settled.
+-- Have up to %(batch)s tasks go on whose upstream tasks have ended; returns 0 if none did and none is left to look at.
 --
 -- It takes the turns from dependency_turn: whatever is written from here on is a row of its own, and the next look
 -- finds it. A waiting job of which each upstream task has ended is released, or recorded as skipped, `after`, if one of
@@ -17,11 +17,13 @@ set jit = off
 as $$
 declare
     names text[];
+    turns int;
+    there_may_be_more boolean;
+    put_back int;
     jobs uuid[];
     rows_due text[];
     settled int;
     due int;
-    rest int := 0;
 begin
     with taken as (
         delete from {schema}.dependency_turn
@@ -29,7 +31,7 @@ begin
             select ctid from {schema}.dependency_turn order by upstream, downstream limit most for update skip locked))
         returning upstream, downstream
     )
-    select array_agg(name order by name) into names
+    select array_agg(name order by name), (select count(*) from taken) into names, turns
     from (
         select downstream as name from taken where downstream is not null
         union
@@ -51,12 +53,12 @@ begin
             select behind.name from behind)
     ) as meant;
     if names is null then
-        return 0;
+        return (turns = most)::int;
     end if;
+    there_may_be_more := greatest(turns, cardinality(names)) >= most;
     if cardinality(names) > most then
         insert into {schema}.dependency_turn (downstream) select unnest(names[most + 1:]);
         names := names[:most];
-        rest := 1;  -- the beat goes on at once
     end if;
 
     jobs := array(
@@ -77,6 +79,7 @@ begin
     select name from {schema}.periodic_task
     where name = any (names) and after is not null and schedule is null and next_run_at is null
         and enabled and not group_paused and name <> all (rows_due);
+    get diagnostics put_back = row_count;
 
     with ready as materialized (
         select job.id, ends.blocked_by
@@ -137,7 +140,7 @@ begin
     from ended
     where task.name = ended.name and task.name = any (rows_due);
     get diagnostics due = row_count;
-    return settled + due + rest;
+    return settled + due + (there_may_be_more and put_back < cardinality(names))::int;
 end
 $$;
 -- call
