@@ -37,6 +37,10 @@ class InvalidPeriodicTask(PgBeatError, ValueError):
     """A periodic task cannot be stored: an argument, an option or a column is wrong."""
 
 
+class InvalidSource(PgBeatError, ValueError):
+    """What is to be moved in from another scheduler cannot be read: it is out of reach, or not what it should be."""
+
+
 class InvalidSetting(PgBeatError, ValueError):
     """A `pgbeat_*` setting (or its environment variable), or Celery's `timezone`, has a value that cannot be used."""
 

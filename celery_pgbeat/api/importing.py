@@ -101,6 +101,10 @@ class Importer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forget what was compared."""
         self._records.close()
 
     def compare(self, lines: Iterable[str], each: Callable[[int], None] = lambda _: None) -> Iterator[Difference]:
@@ -119,10 +123,10 @@ class Importer:
         if self._prune:
             yield from self._compare_rest()
 
-    def apply(self, each: Callable[[int], None] = lambda _: None) -> None:
+    def apply(self, each: Callable[[int], None] = lambda _: None, also: Callable[[Any], None] = lambda _: None) -> None:
         """Write what `compare` has found, in one transaction.
 
-        `each` is called with the number of periodic tasks written so far.
+        `each` is called with the number of periodic tasks written so far, `also` with the connection at the end.
 
         Raises:
             InvalidPeriodicTask: the database refuses a row, or it has become another owner's since; nothing is written.
@@ -148,6 +152,7 @@ class Importer:
                     each(done := done + len(removed))
             if groups:
                 self._operators.order_groups(groups, connection)
+            also(connection)
 
     def _read(self, lines: Iterable[str]) -> Iterator[tuple[int, Record]]:
         """Iterate over the definitions of periodic tasks, with the numbers of their lines; keep groups and windows."""

@@ -1,4 +1,4 @@
-"""`import`: write the definitions of a file, after showing what they change."""
+"""`import`: write the definitions of a file, or of another scheduler, after showing what they change."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from celery_pgbeat.cli.known_tasks import tasks_of, warn_of_unknown
 from celery_pgbeat.cli.output import as_json, number, print_json
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
+from celery_pgbeat.columns import PUBLIC
+from celery_pgbeat.moving.places import PLACES
 
 if TYPE_CHECKING:
     from celery_pgbeat.api.importing import Difference, Importer
@@ -22,15 +24,41 @@ KINDS = ("added", "changed", "removed")
 
 
 @click.command("import", cls=ApiCommand)
-@click.argument("file", type=click.File(encoding="utf-8-sig", errors="surrogateescape"))
-@click.option("--dry-run", is_flag=True, help="Show what differs; write nothing.")
+@click.argument("source", metavar="FILE|SOURCE", required=False)
+@click.option("--dry-run", is_flag=True, help="Show what differs; write nothing. The default with --from.")
 @click.option("--managed-by", metavar="OWNER", help="Only this owner's lines and rows; lines without an owner get it.")
 @click.option("--take-over", is_flag=True, help="Change rows of other owners too; they become the line's owner's.")
 @click.option("--prune", is_flag=True, help="Remove the rows that are not in FILE, of each owner in it.")
+@click.option("--from", "kind", type=click.Choice(list(PLACES)), help="Import from this scheduler; see below.")
+@click.option("--apply", is_flag=True, help="With --from: write it.")
+@click.option("--cut-over", is_flag=True, help="With --from: switch the entries off there, in the same transaction.")
+@click.option(
+    "--overlap",
+    type=click.Choice(list(PUBLIC["overlap"].choices)),
+    default="allow",
+    show_default=True,
+    help="With --from: of the rows that have no such rule there.",
+)
+@click.option("--task", metavar="TASK", help="With --from: the Celery task that runs commands; it gets them.")
+@click.option("--key-prefix", metavar="TEXT", help="With --from redbeat: of its keys; default: the app's, or redbeat:")
+@click.option("--trust-pickle", is_flag=True, help="With --from: load pickles, which runs whatever code they hold.")
 @with_yes
 @as_json
 def import_(
-    file: TextIO, dry_run: bool, managed_by: str | None, take_over: bool, prune: bool, yes: bool, as_json: bool
+    source: str | None,
+    dry_run: bool,
+    managed_by: str | None,
+    take_over: bool,
+    prune: bool,
+    kind: str | None,
+    apply: bool,
+    cut_over: bool,
+    overlap: str,
+    task: str | None,
+    key_prefix: str | None,
+    trust_pickle: bool,
+    yes: bool,
+    as_json: bool,
 ) -> None:
     """Write the definitions of FILE (- for stdin) into the tables. FILE is as `export` prints it.
 
@@ -38,8 +66,53 @@ def import_(
     transaction, or nothing. Pauses, next runs and jobs stay. A line without a timezone keeps that of the row. A line
     without managed_by is managed by api. Rows that code declares are left out: the beats of that app write them.
 
-    Exit codes: 0 done, or nothing to do; 1 a line is wrong, or a row has another owner, and nothing was written.
+    With --from the definitions come from another scheduler, whose entries are at SOURCE. The command shows what becomes
+    of each: taken, changed in meaning, or refused with the reason. Only --apply writes. docs/moving.md says what SOURCE
+    is for each scheduler, and what differs.
+
+    Exit codes: 0 done, or nothing to do; 1 a line is wrong, or a row has another owner, and nothing was written. With
+    --from a refused entry is no error; 1 means that SOURCE cannot be read.
     """
+    if kind is not None:
+        if dry_run and apply:
+            raise click.UsageError("--dry-run and --apply contradict each other.")
+        if prune:
+            raise click.UsageError("--prune is for FILE: rows that are not at SOURCE stay.")
+        _move_in(
+            kind,
+            source,
+            {"task": task, "key_prefix": key_prefix, "trust_pickle": trust_pickle},
+            apply=apply,
+            cut_over=cut_over,
+            overlap=overlap,
+            managed_by=managed_by,
+            take_over=take_over,
+            yes=yes,
+            as_json=as_json,
+        )
+        return
+    if source is None:
+        raise click.UsageError("Missing argument 'FILE': a file as `export` prints it, - for stdin, or --from.")
+    if apply or cut_over:
+        raise click.UsageError("--apply and --cut-over need --from: a FILE is written without them.")
+    file = click.File(encoding="utf-8-sig", errors="surrogateescape").convert(source, None, click.get_current_context())
+    _import_file(file, dry_run, managed_by, take_over, prune, yes, as_json)
+
+
+def _move_in(kind: str, source: str | None, given: dict[str, Any], **flags: Any) -> None:
+    from celery_pgbeat.cli.moving import move_in
+    from celery_pgbeat.moving.kind import Request
+    from celery_pgbeat.moving.registry import kind_named
+
+    target = Target.current()
+    operators = target.operators()
+    request = Request(source, operators.database, operators.clock(), target.app, **given)
+    move_in(kind_named(kind), request, **flags)
+
+
+def _import_file(
+    file: TextIO, dry_run: bool, managed_by: str | None, take_over: bool, prune: bool, yes: bool, as_json: bool
+) -> None:
     from celery_pgbeat.api.importing import Importer
 
     target = Target.current()

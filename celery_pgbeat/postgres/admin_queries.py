@@ -146,6 +146,11 @@ class AdminQueries:
         rows = self._run("schedule", connection, definitions=given, running_first=[], taking_over=list(taking_over))
         return len(rows)
 
+    def pause_many(self, names: Collection[str], reason: str, connection: Any) -> list[str]:
+        """Pause periodic tasks until they are resumed; return the names of those that existed."""
+        rows = self._run("pause_many", connection, names=list(names), reason=reason, until=None, seconds=None)
+        return [row["name"] for row in rows]
+
     def shared_rows(self) -> list[Row]:
         """Read the groups with settings and the named windows, in the order of an export."""
         return self._run("shared_rows")

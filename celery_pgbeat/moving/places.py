@@ -1,0 +1,10 @@
+"""The kinds of sources by name, each with the module and the attribute where it is. Imports nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+PLACES: Mapping[str, tuple[str, str]] = {
+    "beat-schedule": ("beat_schedule", "BEAT_SCHEDULE"),
+    "django-celery-beat": ("django_celery_beat", "DJANGO_CELERY_BEAT"),
+}

@@ -1,0 +1,1 @@
+"""How the records of other schedulers are read: tables, Redis, files. Knows no meaning."""

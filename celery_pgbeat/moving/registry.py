@@ -1,0 +1,15 @@
+"""A kind of source by its name. It is imported when it is used: it may need a driver or an extra."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from celery_pgbeat.moving.kind import Kind
+from celery_pgbeat.moving.places import PLACES
+
+
+def kind_named(name: str) -> Kind:
+    """Return the kind of a name in `PLACES`."""
+    module, attribute = PLACES[name]
+    kind: Kind = getattr(import_module(f"celery_pgbeat.moving.kinds.{module}"), attribute)
+    return kind
