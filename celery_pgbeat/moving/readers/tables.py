@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy
 from sqlalchemy.engine import Connection, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from celery_pgbeat.errors import InvalidSource
 from celery_pgbeat.postgres.engine import masked, normalise_url
@@ -105,12 +105,13 @@ def _engine(source: str | None, own_url: str) -> sqlalchemy.Engine:
         return sqlalchemy.create_engine(
             url, connect_args=arguments, hide_parameters=True, poolclass=sqlalchemy.pool.NullPool
         )
+    except (NoSuchModuleError, ImportError) as error:
+        raise InvalidSource(f"the driver of the source's database is not installed: {error}") from None
+
     except (ArgumentError, ValueError):
         raise InvalidSource(
             "the source is not a database URL; write it as postgresql://user:password@host:5432/database"
         ) from None
-    except (sqlalchemy.exc.NoSuchModuleError, ImportError) as error:
-        raise InvalidSource(f"the driver of the source's database is not installed: {error}") from None
 
 
 def _aware(value: Any) -> Any:

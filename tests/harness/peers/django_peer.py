@@ -49,7 +49,7 @@ def fill(start: datetime) -> None:
     call_command("migrate", verbosity=0)
 
     def add(name: str, **columns: Any) -> None:
-        last = columns.pop("last_run_at", start - timedelta(minutes=13))
+        last = columns.pop("last_run_at", start - timedelta(seconds=3))
         models.PeriodicTask.objects.create(name=name, task="shop.work", **columns)
         models.PeriodicTask.objects.filter(name=name).update(last_run_at=last, date_changed=start - 5 * HOUR)
 
@@ -58,8 +58,7 @@ def fill(start: datetime) -> None:
         add(f"cron {number:02}", crontab=models.CrontabSchedule.objects.create(**named, timezone=zone))
     for every, period in INTERVALS:
         interval = models.IntervalSchedule.objects.create(every=every, period=period)
-        last = start - timedelta(seconds=29) if period == "seconds" else start - timedelta(minutes=3)
-        add(f"every {every} {period}", interval=interval, last_run_at=last)
+        add(f"every {every} {period}", interval=interval)
     hourly = models.IntervalSchedule.objects.get(every=1, period="hours")
     clocked = models.ClockedSchedule.objects.create(clocked_time=start + timedelta(days=2, seconds=17))
     passed = models.ClockedSchedule.objects.create(clocked_time=start - HOUR)

@@ -7,7 +7,7 @@ ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Ho
 # minute, hour, day of month, month, day of week
 CRONTABS = (
     ("0", "3", "*", "*", "*"),
-    ("*/10", "*", "*", "*", "*"),
+    ("*/30", "*", "*", "*", "*"),
     ("30", "2", "*", "*", "*"),
     ("15", "9-17", "*", "*", "mon-fri"),
     ("0", "0", "20-31", "*", "1"),
@@ -17,4 +17,4 @@ CRONTABS = (
     ("59", "23", "*", "3,10", "*"),
     ("0", "6", "*", "*", "sunday"),
 )
-INTERVALS = ((30, "seconds"), (5, "minutes"), (7, "minutes"), (1, "hours"), (9, "hours"), (1, "days"), (2, "days"))
+INTERVALS = ((20, "minutes"), (35, "minutes"), (1, "hours"), (9, "hours"), (1, "days"), (2, "days"))
