@@ -47,7 +47,7 @@ class Move:
         request: how to read it.
         operators: of our database.
         settings: for the allowed tasks and the shortest interval.
-        timezone: the app's zone, None if it is not known; it is judged in, not written.
+        timezone: the app's, for entries without one; None if it is not known, then it is that of the beats' app.
         overlap: of the rows whose entry has no rule for it.
         managed_by: the owner of the rows.
         take_over: change rows of other owners too.
@@ -146,7 +146,8 @@ class Move:
             )
         except (InvalidPeriodicTask, InvalidSchedule, MissingExtra) as error:
             return Refused(answer.name, str(error)), None
-        return answer, _as_stored(definition, stored)
+        zone = definition.timezone or self._timezone
+        return answer, {**definition.values, "timezone": zone, "anchor": _anchor(definition, stored)}
 
     def _stored(self, names: list[str]) -> dict[str, dict[str, Any]]:
         pages = (names[at : at + PAGE] for at in range(0, len(names), PAGE))
@@ -163,15 +164,12 @@ class Move:
         return Row(answer, "equal") if difference is None else Row(answer, difference.kind, difference.columns)
 
 
-def _as_stored(definition: Definition, stored: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return the columns; a row that is there already keeps from where its interval is counted."""
+def _anchor(definition: Definition, stored: Mapping[str, Any] | None) -> datetime | None:
+    """Return from where an interval is counted: a row that is there already keeps that."""
     if stored is None or stored["schedule"] != definition.schedule:
-        return definition.values
-    return {**definition.values, "anchor": _instant(stored["anchor"])}
-
-
-def _instant(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+        anchor: datetime | None = definition.anchor
+        return anchor
+    return None if stored["anchor"] is None else datetime.fromisoformat(stored["anchor"])
 
 
 def _of_another(owner: str) -> str:

@@ -107,7 +107,6 @@ def _engine(source: str | None, own_url: str) -> sqlalchemy.Engine:
         )
     except (NoSuchModuleError, ImportError) as error:
         raise InvalidSource(f"the driver of the source's database is not installed: {error}") from None
-
     except (ArgumentError, ValueError):
         raise InvalidSource(
             "the source is not a database URL; write it as postgresql://user:password@host:5432/database"

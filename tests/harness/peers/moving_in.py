@@ -21,16 +21,18 @@ SPRING = datetime(2027, 3, 25, 12, 0, 5, tzinfo=timezone.utc)  # they go forward
 class MovingIn:
     """Moves from one kind of source into one database."""
 
-    def __init__(self, kind: str, url: str, source: str | None = None) -> None:
+    def __init__(self, kind: str, url: str, source: str | None = None, app: str | None = None) -> None:
         self.url = url
+        self.app = app
         self.kind = kind
         self.source = source
         self.clock = Clock(url)
 
     def run(self, *words: str) -> Result:
         """Run `import --from`."""
+        app = [] if self.app is None else ["-A", self.app]
         source = [] if self.source is None else [self.source]
-        return CliRunner().invoke(main, ["--url", self.url, "import", "--from", self.kind, *source, *words])
+        return CliRunner().invoke(main, [*app, "--url", self.url, "import", "--from", self.kind, *source, *words])
 
     def report(self, *words: str) -> dict[str, dict[str, Any]]:
         """Return the rows of the report by name."""
