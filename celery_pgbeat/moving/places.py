@@ -7,4 +7,5 @@ from collections.abc import Mapping
 PLACES: Mapping[str, tuple[str, str]] = {
     "beat-schedule": ("beat_schedule", "BEAT_SCHEDULE"),
     "django-celery-beat": ("django_celery_beat", "DJANGO_CELERY_BEAT"),
+    "redbeat": ("redbeat", "REDBEAT"),
 }

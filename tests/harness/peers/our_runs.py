@@ -13,7 +13,7 @@ from tests.harness.peers.run_peer import Runs
 SOME = 50  # runs that are read at once
 
 
-def our_runs(url: str, end: datetime) -> Runs:
+def our_runs(url: str, end: datetime, zone: str = "UTC") -> Runs:
     """Return when our rows run from now on, by name; the app's zone is UTC."""
     beat = PgBeat(Celery("shop", set_as_current=False), url=url)
     try:
