@@ -8,4 +8,6 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "beat-schedule": ("beat_schedule", "BEAT_SCHEDULE"),
     "django-celery-beat": ("django_celery_beat", "DJANGO_CELERY_BEAT"),
     "redbeat": ("redbeat", "REDBEAT"),
+    "sqlalchemy-celery-beat": ("sqlalchemy_celery_beat", "SQLALCHEMY_CELERY_BEAT"),
+    "celery-sqlalchemy-scheduler": ("celery_sqlalchemy_scheduler", "CELERY_SQLALCHEMY_SCHEDULER"),
 }

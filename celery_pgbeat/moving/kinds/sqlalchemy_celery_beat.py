@@ -1,0 +1,38 @@
+"""sqlalchemy-celery-beat: its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from celery_pgbeat.moving.answers import Answer
+from celery_pgbeat.moving.kind import DRIFT, NIGHTS, OVERDUE, Kind, Request
+from celery_pgbeat.moving.kinds.celery_tables import answer_of
+from celery_pgbeat.moving.readers.tables import switch_off, tables_at
+
+SCHEDULES = ("interval", "crontab", "solar", "clocked")
+
+
+def read(request: Request) -> Iterator[Answer]:
+    """Iterate over the periodic tasks."""
+    with tables_at(request.source, request.database.url) as tables:
+        tasks = tables.rows("celery_periodictask")
+        schedules = {kind: tables.by_id(f"celery_{kind}schedule") for kind in SCHEDULES}
+    for row in tasks:
+        kind = next((kind for kind in SCHEDULES if row["discriminator"] == f"{kind}schedule"), None)
+        schedule = schedules[kind].get(row["schedule_id"], {}) if kind else {}
+        yield answer_of(row, kind, schedule, request.now, ends=False)
+
+
+def off(connection: Any, keys: Collection[Any]) -> None:
+    """Switch periodic tasks off, as its models do."""
+    switch_off(connection, "celery_periodictask", "celery_periodictaskchanged", keys)
+
+
+SQLALCHEMY_CELERY_BEAT = Kind(
+    "sqlalchemy-celery-beat",
+    "the URL of the database with its tables; default: our own",
+    read,
+    (DRIFT, OVERDUE, NIGHTS),
+    off,
+)
