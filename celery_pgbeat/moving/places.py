@@ -10,4 +10,7 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "redbeat": ("redbeat", "REDBEAT"),
     "sqlalchemy-celery-beat": ("sqlalchemy_celery_beat", "SQLALCHEMY_CELERY_BEAT"),
     "celery-sqlalchemy-scheduler": ("celery_sqlalchemy_scheduler", "CELERY_SQLALCHEMY_SCHEDULER"),
+    "crontab": ("crontab_file", "CRONTAB"),
+    "system-crontab": ("crontab_file", "SYSTEM_CRONTAB"),
+    "pg_cron": ("pg_cron", "PG_CRON"),
 }

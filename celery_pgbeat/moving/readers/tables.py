@@ -29,13 +29,13 @@ class Tables:
         self._connection = connection
         self._place = place
 
-    def rows(self, name: str) -> list[Record]:
-        """Read a table, in the order of its key; naive instants are in UTC.
+    def rows(self, name: str, schema: str | None = None) -> list[Record]:
+        """Read a table, in the order of its key; naive instants are in UTC. Without a schema, `table_of` finds it.
 
         Raises:
             InvalidSource: there is no such table.
         """
-        table = table_of(self._connection, name)
+        table = table_of(self._connection, name, schema)
         if table is None:
             raise InvalidSource(f"{self._place} has no table {name!r}: name the database that has it, or another kind")
         found = self._connection.execute(sqlalchemy.select(table).order_by(*table.primary_key.columns))
@@ -73,12 +73,13 @@ def tables_at(source: str | None, own_url: str) -> Iterator[Tables]:
         engine.dispose()
 
 
-def table_of(connection: Connection, name: str) -> sqlalchemy.Table | None:
+def table_of(connection: Connection, name: str, schema: str | None = None) -> sqlalchemy.Table | None:
     """Return a table with its columns: the one on the search path, else the first schema's that has one; or None."""
     inspector = sqlalchemy.inspect(connection)
-    schemas: Sequence[str | None] = [None]
-    if not inspector.has_table(name):
-        schemas = [schema for schema in inspector.get_schema_names() if inspector.has_table(name, schema=schema)]
+    schemas: Sequence[str | None] = [schema]
+    if not inspector.has_table(name, schema=schema):
+        others = () if schema else inspector.get_schema_names()
+        schemas = [other for other in others if inspector.has_table(name, schema=other)]
     if not schemas:
         return None
     return sqlalchemy.Table(name, sqlalchemy.MetaData(), schema=schemas[0], autoload_with=connection)
