@@ -13,4 +13,5 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "crontab": ("crontab_file", "CRONTAB"),
     "system-crontab": ("crontab_file", "SYSTEM_CRONTAB"),
     "pg_cron": ("pg_cron", "PG_CRON"),
+    "kubernetes": ("kubernetes", "KUBERNETES"),
 }
