@@ -14,4 +14,5 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "system-crontab": ("crontab_file", "SYSTEM_CRONTAB"),
     "pg_cron": ("pg_cron", "PG_CRON"),
     "kubernetes": ("kubernetes", "KUBERNETES"),
+    "apscheduler": ("apscheduler_jobs", "APSCHEDULER"),
 }

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shelve
+from contextlib import closing
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
+from celery.beat import ScheduleEntry
 
 from tests.harness.peers.beat_schedule_peer import ENTRIES, REFUSED
 from tests.harness.peers.moving_in import AUTUMN, SPRING, MovingIn
@@ -62,3 +66,24 @@ def test_without_an_app_there_is_nothing_to_read(migrated_database: str) -> None
     done = MovingIn("beat-schedule", migrated_database).run()
 
     assert (1, "Error: beat-schedule is read from an app: name it, with -A\n") == (done.exit_code, done.stderr)
+
+
+def test_last_runs_come_from_the_schedule_file_of_beat_only_if_it_is_trusted(moving: MovingIn, tmp_path: Path) -> None:
+    path = str(tmp_path / "celerybeat-schedule")
+    last = AUTUMN - timedelta(minutes=7)
+    with closing(shelve.open(path)) as shelf:
+        shelf["entries"] = {"seconds": ScheduleEntry(name="seconds", task="shop.work", schedule=90.0, last_run_at=last)}
+    moving.source = path
+    moving.clock.stand_at(AUTUMN)
+
+    refused = moving.run()
+    moving.report("--trust-pickle", "--apply", "--yes")
+
+    assert (1, True) == (
+        refused.exit_code,
+        "holds pickles, and to load one runs whatever code it names" in refused.stderr,
+    )
+    assert last == Session(moving.url).task("seconds")["anchor"]
+    moving.source = str(tmp_path / "none")
+    missing = moving.run("--trust-pickle")
+    assert (1, True) == (missing.exit_code, "is no schedule file of Celery's beat" in missing.stderr)
