@@ -1,4 +1,4 @@
-"""The kinds of sources by name, each with the module and the attribute where it is. Imports nothing."""
+"""The schedulers that one can move in from, and back to, by name, with the place of each. Imports nothing."""
 
 from __future__ import annotations
 
@@ -15,4 +15,11 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "pg_cron": ("pg_cron", "PG_CRON"),
     "kubernetes": ("kubernetes", "KUBERNETES"),
     "apscheduler": ("apscheduler_jobs", "APSCHEDULER"),
+}
+
+# The modules in `back/`.
+BACK: Mapping[str, str] = {
+    "beat-schedule": "python_text",
+    "django-celery-beat": "sql_text",
+    "redbeat": "redis_commands",
 }

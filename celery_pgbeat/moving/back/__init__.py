@@ -1,0 +1,1 @@
+"""The way back: our rows as entries of another scheduler, printed for its own tools. Knows no database."""
