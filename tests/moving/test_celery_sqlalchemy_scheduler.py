@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +64,20 @@ def test_its_entries_become_rows(moving: MovingIn) -> None:
     assert not session.task("off")["enabled"]
     assert ["none"] == [row["name"] for row in session.rows("select name from celery_periodic_task where enabled")]
     assert session.value("select last_update > '2026-02-01Z' from celery_periodic_task_changed")
+
+
+def test_a_source_may_be_another_database_whose_instants_are_in_utc(migrated_database: str, tmp_path: Path) -> None:
+    words = {"serial": "integer", "timestamptz": "timestamp", "T11:00:00Z": " 11:00:00", "2026-01-01Z": "2026-01-01"}
+    script = TABLES
+    for ours, theirs in words.items():
+        script = script.replace(ours, theirs)
+    with closing(sqlite3.connect(tmp_path / "beat.db")) as connection:
+        connection.executescript(script)
+    moving = MovingIn("celery-sqlalchemy-scheduler", migrated_database, f"sqlite:///{tmp_path}/beat.db")
+    moving.clock.stand_at(AUTUMN)
+
+    report = moving.report("--apply", "--yes")
+
+    assert ["interval", "crontab", "off"] == [name for name, row in report.items() if row["taken"]]
+    row = Session(migrated_database).task("interval")
+    assert datetime.fromisoformat("2026-10-22T11:00:00+00:00") == row["anchor"]

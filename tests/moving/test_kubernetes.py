@@ -86,3 +86,14 @@ def test_what_is_no_manifest_is_one_sentence(migrated_database: str, tmp_path: P
     done = MovingIn("kubernetes", migrated_database, str(path)).run()
 
     assert (1, 1, True) == (done.exit_code, len(done.stderr.splitlines()), words in done.stderr), done.output
+
+
+def test_control_characters_of_a_source_are_not_printed(migrated_database: str, tmp_path: Path) -> None:
+    path = tmp_path / "manifests.json"
+    hostile = "\x1b[31mred\r\n"
+    path.write_text(json.dumps({"items": [cron_job(hostile, "0 3 * * *"), cron_job("x", f"0 {hostile} * * *")]}))
+
+    shown = MovingIn("kubernetes", migrated_database, str(path)).run("--task", "shop.run").output
+
+    assert "red" in shown
+    assert not set("\x1b\r") & set(shown)
