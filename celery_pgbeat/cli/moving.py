@@ -9,6 +9,7 @@ import click
 
 from celery_pgbeat.cli.confirmation import confirm
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
+from celery_pgbeat.cli.known_tasks import tasks_of, warn_of_unknown
 from celery_pgbeat.cli.output import ended, print_json, say, text
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
@@ -59,6 +60,8 @@ def move_in(
         summary = _summary(rows)
         if not as_json:
             _print(rows, notes)
+        tasks = {row.columns["task"][1] for row in rows if "task" in row.columns}
+        warn_of_unknown(tasks, tasks_of(target.app) if tasks else ())
         if apply:
             _apply(move, summary, cut_over, yes)
     if as_json:

@@ -62,6 +62,10 @@ def test_a_second_import_changes_nothing(moving: MovingIn) -> None:
     assert {"equal"} == {row["kind"] for row in moving.report("--apply", "--yes").values() if row["taken"]}
 
 
+def test_tasks_that_the_app_does_not_know_are_named(moving: MovingIn) -> None:
+    assert "The app knows no task 'shop.work'" in moving.run().stderr
+
+
 def test_without_an_app_there_is_nothing_to_read(migrated_database: str) -> None:
     done = MovingIn("beat-schedule", migrated_database).run()
 
