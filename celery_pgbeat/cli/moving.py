@@ -56,7 +56,7 @@ def move_in(
         take_over=take_over,
     ) as move:
         rows = move.compare()
-        notes = [_of_overlap(overlap), *kind.differences]
+        notes = [*([] if kind.own_overlap else [_of_overlap(overlap)]), *kind.differences]
         summary = _summary(rows)
         if not as_json:
             _print(rows, notes)

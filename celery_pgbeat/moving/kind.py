@@ -49,6 +49,7 @@ class Kind:
         source: what SOURCE is, in words.
         read: iterates over what became of each entry.
         differences: what differs for all of its rows, in one sentence each.
+        own_overlap: whether its entries say what happens while the last run is not finished.
         switch_off: switches entries off by their keys, on a connection to our database; None if it cannot.
     """
 
@@ -56,4 +57,5 @@ class Kind:
     source: str
     read: Callable[[Request], Iterator[Answer]]
     differences: tuple[str, ...] = ()
+    own_overlap: bool = False
     switch_off: Callable[[Any, Collection[Any]], None] | None = None

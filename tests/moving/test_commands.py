@@ -124,6 +124,17 @@ def test_jobs_of_pg_cron_become_rows_and_are_switched_off(migrated_database: str
     assert ["wrong"] == [row["jobname"] for row in session.rows("select jobname from cron.job where active")]
 
 
+@pytest.mark.parametrize(("kind", "says"), [("pg_cron", False), ("crontab", True)])
+def test_the_report_speaks_of_overlap_where_the_peer_does_not_look(
+    migrated_database: str, crontab: Path, kind: str, says: bool
+) -> None:
+    Session(migrated_database).rows(CRON_JOBS)
+
+    shown = MovingIn(kind, migrated_database, str(crontab) if kind == "crontab" else None).run("--task", "x").stdout
+
+    assert says == ("(overlap allow), as there; our own default is skip" in shown)
+
+
 def test_a_file_that_cannot_be_read_is_one_sentence(migrated_database: str, tmp_path: Path) -> None:
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00")

@@ -153,4 +153,5 @@ APSCHEDULER = Kind(
     "the URL of the database with the table of its SQLAlchemy job store; default: our own",
     read,
     (TASK, GRACE, INSTANCES, NIGHTS),
+    own_overlap=True,
 )

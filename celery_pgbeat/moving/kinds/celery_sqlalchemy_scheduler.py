@@ -36,5 +36,5 @@ CELERY_SQLALCHEMY_SCHEDULER = Kind(
     "the URL of the database with its tables; default: our own",
     read,
     (DRIFT, OVERDUE, NIGHTS, START),
-    off,
+    switch_off=off,
 )

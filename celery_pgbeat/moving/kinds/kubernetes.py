@@ -23,6 +23,7 @@ CONTAINER = (
     "The task gets image, command and args of the first container as keywords. What else a pod has (environment, "
     "volumes, resources, backoffLimit) is not imported."
 )
+POLICY = "concurrencyPolicy becomes overlap: Allow allow, Forbid buffer_one, Replace terminate_other."
 ZONE = "A CronJob without a timeZone gets UTC, which is the zone of most control planes."
 NIGHTS = "On the nights when the clocks change, a time that does not exist runs right after the gap: there it is lost."
 
@@ -82,4 +83,4 @@ def text_of_schedule(schedule: str) -> str:
     return f"cron: {' '.join(fields)}"
 
 
-KUBERNETES = Kind("kubernetes", f"a file with {WHAT}", read, (CONTAINER, ZONE, NIGHTS))
+KUBERNETES = Kind("kubernetes", f"a file with {WHAT}", read, (CONTAINER, ZONE, NIGHTS, POLICY), own_overlap=True)

@@ -69,5 +69,6 @@ PG_CRON = Kind(
     "the URL of the database with the schema cron; default: our own",
     read,
     (ONE_AT_A_TIME, COMMAND),
-    off,
+    own_overlap=True,
+    switch_off=off,
 )

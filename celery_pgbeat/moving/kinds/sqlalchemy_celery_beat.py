@@ -34,5 +34,5 @@ SQLALCHEMY_CELERY_BEAT = Kind(
     "the URL of the database with its tables; default: our own",
     read,
     (DRIFT, OVERDUE, NIGHTS),
-    off,
+    switch_off=off,
 )
