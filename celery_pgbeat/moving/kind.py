@@ -46,7 +46,6 @@ class Kind:
     """A scheduler that one can move in from.
 
     Attributes:
-        source: what SOURCE is, in words.
         read: iterates over what became of each entry.
         differences: what differs for all of its rows, in one sentence each.
         own_overlap: whether its entries say what happens while the last run is not finished.
@@ -54,7 +53,6 @@ class Kind:
     """
 
     name: str
-    source: str
     read: Callable[[Request], Iterator[Answer]]
     differences: tuple[str, ...] = ()
     own_overlap: bool = False

@@ -150,7 +150,6 @@ def _weekday(text: str) -> int:
 
 APSCHEDULER = Kind(
     "apscheduler",
-    "the URL of the database with the table of its SQLAlchemy job store; default: our own",
     read,
     (TASK, GRACE, INSTANCES, NIGHTS),
     own_overlap=True,

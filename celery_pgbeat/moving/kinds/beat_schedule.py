@@ -62,7 +62,6 @@ def answer_of(name: str, given: Any, deadline: float | None = None, last_run: da
 
 BEAT_SCHEDULE = Kind(
     "beat-schedule",
-    "none, or beat's schedule file for the last runs: the entries are those of the app of -A",
     read,
     (STILL_IN_CODE, NIGHTS),
 )

@@ -33,7 +33,6 @@ def off(connection: Any, keys: Collection[Any]) -> None:
 
 CELERY_SQLALCHEMY_SCHEDULER = Kind(
     "celery-sqlalchemy-scheduler",
-    "the URL of the database with its tables; default: our own",
     read,
     (DRIFT, OVERDUE, NIGHTS, START),
     switch_off=off,

@@ -78,7 +78,5 @@ def _answer(times: str, command: str, zone: str | None, with_user: bool) -> Answ
 
 
 DIFFERENCES = (ZONE, ENVIRONMENT, NIGHTS)
-CRONTAB = Kind("crontab", "a file as `crontab -l` prints it", partial(read, with_user=False), DIFFERENCES)
-SYSTEM_CRONTAB = Kind(
-    "system-crontab", "a file such as /etc/crontab, with users", partial(read, with_user=True), DIFFERENCES
-)
+CRONTAB = Kind("crontab", partial(read, with_user=False), DIFFERENCES)
+SYSTEM_CRONTAB = Kind("system-crontab", partial(read, with_user=True), DIFFERENCES)

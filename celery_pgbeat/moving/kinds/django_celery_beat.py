@@ -32,7 +32,6 @@ def off(connection: Any, keys: Collection[Any]) -> None:
 
 DJANGO_CELERY_BEAT = Kind(
     "django-celery-beat",
-    "the URL of the database with its tables; default: our own",
     read,
     (DRIFT, OVERDUE, NIGHTS),
     switch_off=off,

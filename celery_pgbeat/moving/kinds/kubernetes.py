@@ -83,4 +83,4 @@ def text_of_schedule(schedule: str) -> str:
     return f"cron: {' '.join(fields)}"
 
 
-KUBERNETES = Kind("kubernetes", f"a file with {WHAT}", read, (CONTAINER, ZONE, NIGHTS, POLICY), own_overlap=True)
+KUBERNETES = Kind("kubernetes", read, (CONTAINER, ZONE, NIGHTS, POLICY), own_overlap=True)

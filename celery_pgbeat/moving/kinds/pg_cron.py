@@ -66,7 +66,6 @@ def off(connection: Any, keys: Collection[Any]) -> None:
 
 PG_CRON = Kind(
     "pg_cron",
-    "the URL of the database with the schema cron; default: our own",
     read,
     (ONE_AT_A_TIME, COMMAND),
     own_overlap=True,

@@ -81,4 +81,4 @@ def _value(given: dict[str, Any]) -> Any:
     return datetime(**fields, tzinfo=ZoneInfo(zone) if isinstance(zone, str) else timezone(timedelta(seconds=zone)))
 
 
-REDBEAT = Kind("redbeat", "the URL of its Redis; default: that of the app of -A", read, (DRIFT, OVERDUE, NIGHTS, ZONE))
+REDBEAT = Kind("redbeat", read, (DRIFT, OVERDUE, NIGHTS, ZONE))

@@ -31,7 +31,6 @@ def off(connection: Any, keys: Collection[Any]) -> None:
 
 SQLALCHEMY_CELERY_BEAT = Kind(
     "sqlalchemy-celery-beat",
-    "the URL of the database with its tables; default: our own",
     read,
     (DRIFT, OVERDUE, NIGHTS),
     switch_off=off,
