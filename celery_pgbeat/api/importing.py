@@ -205,7 +205,7 @@ class Importer:
         return first == number
 
     def _compare(self, batch: dict[int, Record]) -> Iterator[Difference]:
-        names = [given["name"] for given in batch.values() if _is_name(given.get("name"))]
+        names = [given["name"] for given in batch.values() if is_name(given.get("name"))]
         stored = {name: record_of(row) for name, row in self._operators.definitions_of(names).items()}
         for number, given in batch.items():
             name = given.get("name")
@@ -301,7 +301,8 @@ def _of_another(name: str, owner: str) -> str:
     return f"{name!r} is managed by {owner!r}: leave it out, or take it over (take_over)"
 
 
-def _is_name(name: Any) -> bool:
+def is_name(name: Any) -> bool:
+    """Return whether a value can be the name of a row, and so may be looked for."""
     try:
         read_name(name)
     except InvalidPeriodicTask:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from celery_pgbeat.api.exchange import Change, line_of
-from celery_pgbeat.api.importing import CODE, OWNER, Difference, Importer
+from celery_pgbeat.api.importing import CODE, OWNER, Difference, Importer, is_name
 from celery_pgbeat.declare import Definition, define
 from celery_pgbeat.declare.definition import record_of
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, MissingExtra
@@ -90,7 +90,7 @@ class Move:
             InvalidSource: the source cannot be read.
         """
         answers = list(self._once_each(self._kind.read(self._request)))
-        stored = self._stored([answer.name for answer in answers])
+        stored = self._stored([answer.name for answer in answers if is_name(answer.name)])
         settled, lines = [], []
         for given in answers:
             answer, definition = self._defined(given, stored.get(given.name))

@@ -91,9 +91,14 @@ def test_what_is_no_manifest_is_one_sentence(migrated_database: str, tmp_path: P
 def test_control_characters_of_a_source_are_not_printed(migrated_database: str, tmp_path: Path) -> None:
     path = tmp_path / "manifests.json"
     hostile = "\x1b[31mred\r\n"
-    path.write_text(json.dumps({"items": [cron_job(hostile, "0 3 * * *"), cron_job("x", f"0 {hostile} * * *")]}))
+    path.write_text(
+        json.dumps(
+            {"items": [cron_job(hostile, "0 3 * * *"), cron_job("x", f"0 {hostile} * * *"), cron_job("\0", "@daily")]}
+        )
+    )
 
     shown = MovingIn("kubernetes", migrated_database, str(path)).run("--task", "shop.run").output
 
     assert "red" in shown
+    assert "0 taken" in shown
     assert not set("\x1b\r") & set(shown)

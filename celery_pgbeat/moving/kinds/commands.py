@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from celery_pgbeat.declare.columns import LONGEST_NAME
 from celery_pgbeat.moving.answers import Answer, Refused, Taken
 from celery_pgbeat.moving.kind import Request
@@ -13,15 +15,7 @@ def named(request: Request, answer: Taken) -> Answer:
     """Return the answer with the task that runs commands; a refusal if none was named."""
     if request.task is None:
         return Refused(answer.name, NEEDS_TASK)
-    return Taken(
-        answer.name,
-        request.task,
-        answer.schedule,
-        answer.columns,
-        answer.changes,
-        answer.paused,
-        answer.key,
-    )
+    return replace(answer, task=request.task)
 
 
 def name_of(command: str) -> str:

@@ -19,6 +19,7 @@ from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.safe_text import one_line
 
 Record = dict[str, Any]
+PAGE = 1_000  # ids in one statement
 CONNECT_TIMEOUT = 5  # seconds; a host that drops packets is given up after this
 
 
@@ -90,7 +91,9 @@ def switch_off(connection: Connection, name: str, changes: str, keys: Collection
     table, told = table_of(connection, name), table_of(connection, changes)
     if table is None:
         raise InvalidSource(f"our own database has no table {name!r}: switch its entries off yourself")
-    connection.execute(table.update().where(table.c.id.in_(list(keys))).values(enabled=False))
+    ids = list(keys)
+    for at in range(0, len(ids), PAGE):
+        connection.execute(table.update().where(table.c.id.in_(ids[at : at + PAGE])).values(enabled=False))
     if told is not None:
         connection.execute(told.update().values(last_update=sqlalchemy.func.clock_timestamp()))
 
