@@ -41,7 +41,11 @@ def answer_of(
         columns, changes = _call(row)
     except (ValueError, InvalidSchedule) as error:
         return Refused(name, str(error))
-    columns |= {"start_at": start, "end_at": expires, "max_runs": 1 if row["one_off"] and kind != "clocked" else None}
+    columns |= {
+        "start_at": start,
+        "end_at": expires,
+        "max_runs": 1 if row.get("one_off") and kind != "clocked" else None,
+    }
     if kind == "interval":
         columns["anchor"] = _anchor(row, now)
     if expires is not None and not ends:
@@ -91,7 +95,7 @@ def _refusal(row: Mapping[str, Any], kind: str | None, schedule: Mapping[str, An
         ),
         (kind is None, "it has no schedule: the peer never runs it"),
         (not schedule, f"its {kind} schedule is missing"),
-        (row["enabled"] and row["one_off"] and row["total_run_count"], "it is a one-off that has had its run"),
+        (row["enabled"] and row.get("one_off") and row["total_run_count"], "it is a one-off that has had its run"),
         (kind == "clocked" and _past(schedule.get("clocked_time"), now), "its only time has passed"),
         (_past(expires, now), f"it has expired, at {expires}"),
         (_past(expires, start), f"it expires at {expires}, before its start at {start}"),

@@ -13,6 +13,7 @@ from typing import Any
 import sqlalchemy
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from celery_pgbeat.errors import InvalidSource
 from celery_pgbeat.postgres.engine import masked, normalise_url
@@ -40,7 +41,7 @@ class Tables:
         if table is None:
             raise InvalidSource(f"{self._place} has no table {name!r}: name the database that has it, or another kind")
         found = self._connection.execute(sqlalchemy.select(table).order_by(*table.primary_key.columns))
-        return [{column: _aware(value) for column, value in row.items()} for row in found.mappings()]
+        return [{str(column): _aware(value) for column, value in row.items()} for row in found.mappings()]
 
     def by_id(self, name: str) -> dict[Any, Record]:
         """Read a table by its `id`; nothing if this version of the scheduler has none of that name."""
@@ -106,9 +107,7 @@ def _engine(source: str | None, own_url: str) -> sqlalchemy.Engine:
             arguments = {"connect_timeout": CONNECT_TIMEOUT}
         else:
             arguments = {}
-        return sqlalchemy.create_engine(
-            url, connect_args=arguments, hide_parameters=True, poolclass=sqlalchemy.pool.NullPool
-        )
+        return sqlalchemy.create_engine(url, connect_args=arguments, hide_parameters=True, poolclass=NullPool)
     except (NoSuchModuleError, ImportError) as error:
         raise InvalidSource(f"the driver of the source's database is not installed: {error}") from None
     except (ArgumentError, ValueError):
