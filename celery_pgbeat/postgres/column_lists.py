@@ -12,6 +12,7 @@ A text has them as tokens, so that a column is one line in `celery_pgbeat/column
                              the columns in the grants of the roles
     {task_columns}           what callers see, the spans as microseconds (see `spans.py`). Not `*`: that would send
                              intervals, whose text changes with a setting, and columns that no caller knows.
+    {open_columns}           likewise, without those that the role reader may not read
     {parameters}             those of the function schedule() between its schedule and managed_by, with defaults
     {parameter_names}        the names of all of its parameters, as texts
     {column_checks}          why a column is wrong, by its type, its bounds and the values that are allowed
@@ -93,6 +94,7 @@ def _tokens() -> dict[str, str]:
     texts = [f"'{column.name}', nullif(task.{column.name}, stored.{column.name})" for column in FREE_TEXTS]
     return {
         "{task_columns}": _joined(_read(column) for column in PUBLIC.values()),
+        "{open_columns}": _joined(_read(column) for column in PUBLIC.values() if not column.hidden),
         "{parameters}": ",\n    ".join(_parameter(DECLARED[name]) for name in PARAMETERS),
         "{parameter_names}": _texts(["name", "task", "schedule", *PARAMETERS, "managed_by", *OF_THE_CALL]),
         "{column_checks}": ",\n        ".join(filter(None, map(_check, DECLARED.values()))),

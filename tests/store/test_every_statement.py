@@ -85,7 +85,8 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("but skipped_firsts skipped_lasts skipped_counts skipped_reasons", []),
     ("problems errors reasons tasks", [None]),
     ("args kwargs", None),
-    ("anchor before before_at enabled group_name next_at pattern queue state task with_problem", None),
+    ("after_at anchor before before_at enabled group_name next_at pattern queue state task with_problem words", None),
+    ("minutes", 60),
 )
 TOLD = {name: value for names, value in _TOLD for name in names.split()}
 # Parameters for which a statement needs another value.
@@ -100,7 +101,9 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("end_unstarted", {"state": "revoked"}),
     ("finish", {"state": "succeeded"}),
     ("page_of_jobs", {"states": None}),
-    ("page_of_tasks", {"managed_by": None}),
+    ("page_of_tasks look_through", {"managed_by": None}),
+    ("lanes", {"since": NOW}),
+    ("planned_minutes", {"until": "2100-01-01 00:00+00"}),
     ("raise_alerts", {"after": 60.0, "step": 1}),
     ("backfill_history", {"after": NOW}),
     ("upcoming", {"after": None}),
