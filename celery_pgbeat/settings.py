@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.statements import checked_schema
+from celery_pgbeat.redaction import MASK
 from celery_pgbeat.safe_text import in_short
 from celery_pgbeat.suggestions import question
 from celery_pgbeat.unknown_settings import misspelt_variables, unknown_settings
@@ -26,6 +27,7 @@ from celery_pgbeat.unknown_settings import misspelt_variables, unknown_settings
 logger = logging.getLogger(__name__)
 
 DAY = timedelta(days=1)
+SHORTEST_PASSWORD = 8  # characters; whoever has it sees every periodic task
 CALL_OTHERS = frozenset(
     f"celery.{name}" for name in ("chain", "chord", "chord_unlock", "chunks", "group", "map", "starmap")
 )
@@ -126,6 +128,14 @@ def _port(name: str, value: Any) -> int:
     if not 1 <= number <= 65_535:
         raise InvalidSetting(f"{name} is {in_short(value)}; a port is from 1 to 65535")
     return number
+
+
+def _password(name: str, value: Any) -> str | None:
+    """Check a password. Errors do not repeat it."""
+    password = _text(name, value)
+    if password is not None and len(password) < SHORTEST_PASSWORD:
+        raise InvalidSetting(f"{name} has {len(password)} characters; it must have at least {SHORTEST_PASSWORD}")
+    return password
 
 
 def _webhook(name: str, value: Any) -> str:
@@ -254,6 +264,12 @@ class Settings:
         _text,
         "The address of that port; `0.0.0.0` for all addresses of the host, so that other hosts can read them.",
     )
+    web_password: str | None = _setting(
+        None,
+        _password,
+        "The password of the dashboard, for HTTP's Basic authentication with any user name; without one only this host "
+        "may open it.",
+    )
     opentelemetry: bool = _setting(
         False,
         _switch,
@@ -359,6 +375,8 @@ class Settings:
             shown["url"] = masked(normalise_url(self.url))
         if self.alert_webhook is not None:
             shown["alert_webhook"] = masked_webhook(self.alert_webhook)
+        if self.web_password is not None:
+            shown["web_password"] = MASK
         return f"Settings({', '.join(f'{name}={in_short(value)}' for name, value in shown.items())})"
 
 

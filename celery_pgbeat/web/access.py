@@ -1,0 +1,168 @@
+"""Who may open the dashboard, and what a browser may do with its pages.
+
+Without a password and an `authorize` only this host may: the connection must come from a loopback address, and ask for
+this host by a name of its own, so that no page of another site can read the dashboard by a name that it makes point
+here. A request that a proxy has passed on comes from somewhere else, wherever its connection comes from.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from ipaddress import ip_address
+from typing import Any, TypeAlias
+
+import anyio
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+Authorize: TypeAlias = Callable[[HTTPConnection], "bool | Awaitable[bool]"]
+
+GUESS = 0.2  # seconds that a wrong password costs, one after the other: at most five can be tried in a second
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+HOW_TO_ALLOW = (
+    "Set pgbeat_web_password (PGBEAT_WEB_PASSWORD in the environment), or mount the dashboard with "
+    "dashboard(..., authorize=...)."
+)
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this one, by its address or as `localhost`.
+
+    Example:
+        >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.com")]
+        [True, True, True, False, False]
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The rule of one dashboard.
+
+    Attributes:
+        password: what Basic authentication must give; None for none.
+        authorize: whether a request may be answered; None for no such function.
+        hosts: the names by which it may be asked for, as patterns; None for any, and for those of this host if there is
+            neither password nor `authorize`.
+    """
+
+    password: str | None = field(default=None, repr=False)
+    authorize: Authorize | None = None
+    hosts: tuple[str, ...] | None = None
+
+    async def refusal(self, request: HTTPConnection) -> Response | None:
+        """Return the answer to a request that is refused; None for one that may go on."""
+        is_open = self.password is None and self.authorize is None
+        hosts = LOOPBACK_NAMES if self.hosts is None and is_open else self.hosts
+        if hosts is not None and not _names(request, hosts):
+            return _refused(400, "The dashboard does not answer to this host name: see the argument hosts.")
+        if is_open:
+            client = request.client
+            if client is None or not is_loopback(client.host) or any(name in request.headers for name in FORWARDED):
+                return _refused(403, f"Only this host itself may open the dashboard. {HOW_TO_ALLOW}")
+            return None
+        if self.password is not None and not _knows(request, self.password):
+            return _refused(401, "The password of the dashboard is needed.", {"WWW-Authenticate": _REALM})
+        if self.authorize is not None:
+            allowed = self.authorize(request)
+            if inspect.isawaitable(allowed):
+                allowed = await allowed
+            if allowed is not True:
+                return _refused(403, "You may not open this dashboard: ask those who run it.")
+        return None
+
+
+_REALM = 'Basic realm="celery-pgbeat", charset="UTF-8"'
+
+
+def _refused(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
+    return PlainTextResponse(f"{sentence}\n", status, headers)
+
+
+def _names(request: HTTPConnection, hosts: Iterable[str]) -> bool:
+    given = request.headers.get("host", "")
+    name, bracket, _ = given[1:].partition("]") if given.startswith("[") else (given.partition(":")[0], "]", "")
+    return bool(bracket) and any(fnmatchcase(name.lower(), pattern.lower()) for pattern in hosts)
+
+
+def _knows(request: HTTPConnection, password: str) -> bool:
+    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "basic":
+        return False
+    try:
+        decoded = base64.b64decode(given, validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return False
+    return hmac.compare_digest(decoded.partition(":")[2].encode(), password.encode())
+
+
+class Guarded:
+    """An ASGI application behind an `Access`; its answers have the headers that keep a browser from harm."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+        self._guess = anyio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it; there are no websockets."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        request = HTTPConnection(scope)
+        refusal = await self._access.refusal(request)
+        if refusal is not None and refusal.status_code == 401 and "authorization" in request.headers:
+            async with self._guess:
+                await anyio.sleep(GUESS)
+        await (refusal or self._app)(scope, receive, with_headers)
+
+
+def access_of(password: Any, authorize: Any, hosts: Any) -> Access:
+    """Return the rule that these arguments of `dashboard` make.
+
+    Raises:
+        TypeError: one of them is of a wrong type; names it.
+    """
+    if password is not None and (not isinstance(password, str) or not password):
+        raise TypeError("password is neither None nor a text that is not empty")
+    if authorize is not None and not callable(authorize):
+        raise TypeError("authorize is neither None nor a function")
+    if isinstance(hosts, str):
+        raise TypeError("hosts is a text, not a list of host names")
+    return Access(password, authorize, None if hosts is None else tuple(hosts))

@@ -1,0 +1,232 @@
+"""The ASGI application: the pages, the stream of live updates and the files, behind the rule of who may open them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from celery_pgbeat.api import PgBeat
+from celery_pgbeat.errors import PgBeatError
+from celery_pgbeat.web import words
+from celery_pgbeat.web.access import Access, Guarded, access_of
+from celery_pgbeat.web.failures import page_of_error, page_of_fault, said_to_viewers
+from celery_pgbeat.web.page import Address, Page, Query
+from celery_pgbeat.web.pages import PAGES
+from celery_pgbeat.web.pages.hour import MINUTES
+from celery_pgbeat.web.pages.now import Now, read_now, read_slow
+from celery_pgbeat.web.reading import Reader
+from celery_pgbeat.web.shared import Pace, Shared, events
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+    from celery_pgbeat.web.access import Authorize
+
+AT_ONCE = 8  # pages that are read at the same time; the pool has ten connections
+AGAIN = 5  # seconds after which a page that could not be read is asked for again
+SLOWLY = 20.0  # seconds between two reads of what changes slowly: the charts show minutes that are over
+MENU = (
+    ("", "Now"),
+    ("tasks", "Tasks"),
+    ("jobs", "Jobs"),
+    ("timeline", "Timeline"),
+    ("groups", "Groups"),
+    ("work", "Work"),
+    ("nodes", "Nodes"),
+    ("problems", "Problems"),
+)
+TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+PARTS = ("verdict", "figures", "charts", "late", "next", "running", "ended")  # of Now
+UPDATED = (*PARTS, "asof")
+
+
+def dashboard(
+    source: PgBeat | Celery | str | None = None,
+    *,
+    password: str | None = None,
+    authorize: Authorize | None = None,
+    hosts: Iterable[str] | None = None,
+    title: str = "pgbeat",
+    pace: Pace | None = None,
+) -> Dashboard:
+    """Return the dashboard as an ASGI application, which you serve or mount. It only reads.
+
+    Without a password and without `authorize` it answers only requests from this host itself. Nothing connects to the
+    database before somebody looks.
+
+    Args:
+        source: a `PgBeat`, a Celery app, the URL of the database, or None for PGBEAT_URL.
+        password: what a browser must give, with any user name; None for `pgbeat_web_password`, unless `authorize` is
+            given.
+        authorize: a function, which may be async, that gets Starlette's connection (with its `session`, `headers` and
+            `user`) and returns True if the request may be answered. With a password, both must agree.
+        hosts: the names of this server that a request may ask for, as patterns such as `*.example.com`; None for any,
+            and for those of this host if there is neither password nor `authorize`.
+        title: what the pages are headed with, such as the name of your app.
+        pace: how often an open page is updated.
+
+    Raises:
+        TypeError: an argument is of a wrong type.
+        InvalidSetting: a setting is wrong; names it and its value.
+
+    Example:
+        >>> from starlette.applications import Starlette
+        >>> from starlette.routing import Mount
+        >>> from celery_pgbeat.web import dashboard
+        >>> pages = dashboard("postgresql://localhost/shop", authorize=lambda request: "staff" in request.scope)
+        >>> app = Starlette(routes=[Mount("/beat", app=pages)])
+    """
+    beat = source if isinstance(source, PgBeat) else PgBeat(source)
+    if password is None and authorize is None:
+        password = beat.settings.web_password
+    return Dashboard(Site(Reader(beat), title, pace or Pace()), access_of(password, authorize, hosts))
+
+
+class Dashboard(Guarded):
+    """What `dashboard` returns: an ASGI application."""
+
+    def __init__(self, site: Site, access: Access) -> None:
+        super().__init__(site.app, access)
+        self._site = site
+
+    def end_streams(self) -> None:
+        """End the live updates of all who look, within half a second, because the server is about to stop."""
+        self._site.over = True
+
+
+class Site:
+    """What all pages of one dashboard share."""
+
+    def __init__(self, reader: Reader, title: str, pace: Pace) -> None:
+        self._reader = reader
+        self._pace = pace
+        self.over = False
+        self._limiter = anyio.CapacityLimiter(AT_ONCE)
+        self._files = dict(_files())
+        self._now = Shared(partial(read_now, reader), pace.every, self._limiter)
+        self._slow = Shared(partial(read_slow, reader), SLOWLY, self._limiter)
+        self._templates = _templates()
+        self._templates.globals.update(site=title, menu=MENU, version=_version(self._files), again=AGAIN)
+        self.app = Starlette(
+            routes=[
+                Route("/", self._answering(self._front)),
+                *(Route(f"/{name}", self._answering(partial(self._read, read))) for name, read in PAGES.items()),
+                Route("/events", self._events),
+                Route("/static/{name}", self._file),
+            ],
+            exception_handlers={404: self._not_found},
+            lifespan=self._closing,
+        )
+        self.app.router.redirect_slashes = False  # it would answer with whatever host the request has named
+
+    def is_over(self) -> bool:
+        """Tell whether the server is about to stop."""
+        return self.over
+
+    @asynccontextmanager
+    async def _closing(self, _app: Starlette) -> AsyncIterator[None]:
+        """Close the connections when the server ends; a mounted application is not told of it, and need not be."""
+        yield
+        self._reader.close()
+
+    def _answering(self, read: Callable[[Request], Awaitable[Page]]) -> Callable[[Request], Awaitable[Response]]:
+        """Return an endpoint that draws a page, or a page that says what is wrong."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                page = await read(request)
+                return await anyio.to_thread.run_sync(self._drawn, page, request, limiter=self._limiter)
+            except PgBeatError as error:
+                page = page_of_error(error)
+            except Exception:  # noqa: BLE001 - the top of a request: what is wrong with one page is in the log
+                page = page_of_fault()
+            return self._drawn(page, request)
+
+        return answer
+
+    async def _read(self, read: Callable[[Reader, Query], Page], request: Request) -> Page:
+        return await anyio.to_thread.run_sync(self._in_one_transaction, read, request, limiter=self._limiter)
+
+    def _in_one_transaction(self, read: Callable[[Reader, Query], Page], request: Request) -> Page:
+        with self._reader.database.reading():
+            return read(self._reader, Query(request.query_params))
+
+    async def _front(self, _request: Request) -> Page:
+        return Page("now", "Now", self._values_of(await self._snapshot()))
+
+    async def _snapshot(self) -> Now:
+        return replace(await self._now.get(), **(await self._slow.get())._asdict())
+
+    @staticmethod
+    def _values_of(snapshot: Now) -> dict[str, Any]:
+        return {"it": snapshot, "now": snapshot.now, "parts": PARTS, "minutes": MINUTES}
+
+    def _drawn(self, page: Page, request: Request) -> Response:
+        address = Address(request.scope.get("root_path", ""))
+        html = self._templates.get_template(f"{page.template}.html").render(
+            url=address, title=page.title, here=request.url.path.rpartition("/")[2], **page.values
+        )
+        headers = {"Retry-After": str(AGAIN)} if page.status == 503 else None
+        return HTMLResponse(html, page.status, headers)
+
+    def _parts(self, address: Address, snapshot: Now) -> dict[str, str]:
+        values = {"url": address, **self._values_of(snapshot)}
+        return {part: self._templates.get_template(f"parts/{part}.html").render(values) for part in UPDATED}
+
+    async def _events(self, request: Request) -> Response:
+        address = Address(request.scope.get("root_path", ""))
+        stream = events(self._snapshot, partial(self._parts, address), said_to_viewers, self._pace, self.is_over)
+        headers = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+    async def _file(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in self._files:
+            return PlainTextResponse("There is no such file.\n", 404)
+        return Response(
+            self._files[name],
+            media_type=TYPES[name.rpartition(".")[2]],
+            headers={"Cache-Control": "private, max-age=31536000, immutable"},
+        )
+
+    async def _not_found(self, request: Request, _error: Exception) -> Response:
+        return self._drawn(Page("unknown", "There is no such page", {"sentence": None}, 404), request)
+
+
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("celery_pgbeat.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=words.safe,
+    )
+    environment.filters.update(
+        {name: getattr(words, name) for name in ("span", "clock", "from_now", "sentence", "mark", "task_mark", "node")}
+    )
+    environment.globals.update(number=words.number)
+    return environment
+
+
+def _files() -> Iterable[tuple[str, bytes]]:
+    for file in (resources.files("celery_pgbeat.web") / "static").iterdir():
+        yield file.name, file.read_bytes()
+
+
+def _version(files: Mapping[str, bytes]) -> str:
+    """Return a text that changes with the files, for their addresses: browsers keep them for good."""
+    return hashlib.sha256(b"".join(files[name] for name in sorted(files))).hexdigest()[:12]

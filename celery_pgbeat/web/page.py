@@ -1,0 +1,73 @@
+"""What a page is: a template, what it shows, and the parameters of its address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+from urllib.parse import urlencode
+
+LONGEST = 250  # characters of a parameter; names have up to 200
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page.
+
+    Attributes:
+        template: the name of its template, without the ending.
+        title: what it is called.
+        values: what the template shows.
+        status: the status of HTTP.
+    """
+
+    template: str
+    title: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+
+
+class Query:
+    """The parameters of an address: whatever they are, they are short texts without NUL, which Postgres refuses."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._given = given
+
+    def text(self, name: str) -> str | None:
+        """Return a parameter; None if it is empty or missing."""
+        return self._given.get(name, "").replace("\0", "").strip()[:LONGEST] or None
+
+    def name(self, name: str = "name") -> str:
+        """Return a parameter as it is, blanks included, because it is the name of something."""
+        return self._given.get(name, "").replace("\0", "")[:LONGEST]
+
+    def choice(self, name: str, choices: Mapping[str, Any] | tuple[str, ...]) -> str | None:
+        """Return a parameter that is one of these; None if it is not."""
+        value = self._given.get(name)
+        return value if value in choices else None
+
+    def instant(self, name: str) -> datetime | None:
+        """Return a parameter that is an instant; None if it is not."""
+        try:
+            value = datetime.fromisoformat(self._given.get(name, "").replace("Z", "+00:00"))
+            return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+        except (ValueError, OverflowError):
+            return None
+
+
+class Address:
+    """The addresses of the pages, below the path at which the dashboard is mounted."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base.rstrip("/")
+
+    def __call__(self, page: str = "", /, **parameters: Any) -> str:
+        """Return the address of a page. Parameters that are None are left out.
+
+        Example:
+            >>> Address("/ops")("task", name="a/b & c", after=None)
+            '/ops/task?name=a%2Fb+%26+c'
+        """
+        given = {name.rstrip("_"): value for name, value in parameters.items() if value is not None}
+        return f"{self.base}/{page}{'?' if given else ''}{urlencode(given)}"

@@ -1,0 +1,29 @@
+"""What is overdue, with the reasons; of very many only the first, without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from celery_pgbeat.postgres.dashboard_queries import DashboardQueries
+
+MANY = 1_000  # overdue runs: from here on the view, which sorts them all, would take too long for a page
+UNTOLD = "the reasons are not computed while so many are overdue; the page of the task has it"
+
+
+def read_overdue(queries: DashboardQueries, runs: int, now: datetime, limit: int) -> Sequence[dict[str, Any]]:
+    """Read what is overdue, the longest late first.
+
+    Args:
+        queries: the statements.
+        runs: how many runs are overdue, counted up to `MANY`.
+        now: the time.
+        limit: the most rows to return.
+    """
+    if runs < MANY:
+        return queries.overdue(limit)
+    return [
+        {"name": row["name"], "due_at": row["next_run_at"], "late_by": now - row["next_run_at"], "reason": UNTOLD}
+        for row in queries.latest_due(limit)
+    ]

@@ -1,0 +1,32 @@
+"""Problems: all that needs somebody, the gravest first, each with the reason."""
+
+from __future__ import annotations
+
+from celery_pgbeat.api.rows import Job, read_row
+from celery_pgbeat.web.page import Page, Query
+from celery_pgbeat.web.pages.overdue import MANY, read_overdue
+from celery_pgbeat.web.reading import Reader
+
+MOST = 50  # of each kind
+
+
+def read_problems(reader: Reader, _query: Query) -> Page:
+    """Read what needs somebody."""
+    queries = reader.queries
+    now = queries.clock()
+    nodes = queries.nodes(reader.settings.dead_after)
+    return Page(
+        "problems",
+        "Problems",
+        {
+            "now": now,
+            "has_beat": any(node["role"] == "beat" and node["alive"] for node in nodes),
+            "overdue": read_overdue(queries, len(queries.latest_due(MANY)), now, MOST + 1),
+            "unplannable": queries.problems(MOST + 1),
+            "asking": [read_row(Job, row) for row in queries.page_of_jobs(limit=MOST + 1, states=["error"])],
+            "alerts": queries.alerts(MOST + 1),
+            "refused": queries.refused_declarations(limit=MOST + 1),
+            "paused_groups": [group for group in queries.groups() if group["paused"]],
+            "most": MOST,
+        },
+    )

@@ -1,0 +1,100 @@
+"""The one sentence on top of the first page: the gravest of what is wrong, or that nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from celery_pgbeat.web.pages.overdue import MANY
+from celery_pgbeat.web.words import number, span
+
+if TYPE_CHECKING:
+    from celery_pgbeat.web.pages.now import Now
+
+START = "Start one: celery -A your_app beat"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The one sentence on top.
+
+    Attributes:
+        kind: `ok`, `late` or `bad`.
+        says: the finding.
+        then: what follows, or what to do.
+        page: where to read more; None for nowhere.
+    """
+
+    kind: str
+    says: str
+    then: str = ""
+    page: str | None = None
+
+
+def verdict_of(it: Now) -> Verdict:
+    """Return what matters most."""
+    found = (check(it) for check in CHECKS)
+    return next((verdict for verdict in found if verdict is not None), Verdict("ok", "Nothing is late.", _alive(it)))
+
+
+def _no_beat(it: Now) -> Verdict | None:
+    if it.beats:
+        return None
+    if it.beat_seen_at is None:
+        return Verdict("bad", "No beat is running.", f"Nothing is sent until one is. {START}", "nodes")
+    behind = f"{_many(it.activity['late'], 'run')} overdue. " if it.activity["late"] else ""
+    then = f"{behind}What is due goes out when a beat is back. {START}"
+    return Verdict("bad", f"No beat for {span(it.now - it.beat_seen_at)}.", then, "nodes")
+
+
+def _overdue(it: Now) -> Verdict | None:
+    late = max(it.activity["late"], len(it.overdue))
+    if not late:
+        return None
+    worst = max((row["late_by"] for row in it.overdue), default=timedelta(0))
+    return Verdict("bad", f"{_many(late, 'run')} overdue.", f"The worst by {span(worst)}. {_alive(it)}", "problems")
+
+
+def _no_tracker(it: Now) -> Verdict | None:
+    if it.workers > it.blind:
+        return None
+    if it.workers:
+        says = "Nobody reports what becomes of the jobs."
+        return Verdict("late", says, "Add celery_pgbeat.worker to imports of the workers.", "nodes")
+    return Verdict("late", "No worker is running.", "Jobs wait at the broker until one is.", "nodes")
+
+
+def _undecided(it: Now) -> Verdict | None:
+    asking = it.under_way.get("error", 0)
+    if not asking:
+        return None
+    says = f"{number(asking, 'failed job')} {'waits' if asking == 1 else 'wait'} for a decision."
+    return Verdict("late", says, _alive(it), "problems")
+
+
+def _problem(it: Now) -> Verdict | None:
+    many = len(it.problems)
+    says = f"{many} or more tasks" if many >= it.rows else number(many, "task")
+    return Verdict("late", f"{says} cannot be planned.", _alive(it), "problems") if many else None
+
+
+def _alert(it: Now) -> Verdict | None:
+    many = len(it.alerts)
+    says = f"{many} or more alerts" if many >= it.rows else number(many, "alert")
+    return Verdict("late", f"{says} raised.", _alive(it), "problems") if many else None
+
+
+CHECKS: Sequence[Callable[[Now], Verdict | None]] = (_no_beat, _overdue, _no_tracker, _undecided, _problem, _alert)
+
+
+def _alive(it: Now) -> str:
+    is_one = it.beats + it.workers == 1
+    return f"{number(it.beats, 'beat')} and {number(it.workers, 'worker')} {'is' if is_one else 'are'} alive."
+
+
+def _many(late: int, word: str) -> str:
+    if late >= MANY:
+        return f"{MANY:,} or more {word}s are"
+    return f"{number(late, word)} {'is' if late == 1 else 'are'}"

@@ -1,0 +1,60 @@
+"""The dashboard of a database whose clock stands at noon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy.engine import make_url
+
+from celery_pgbeat.api import PgBeat
+from celery_pgbeat.postgres.roles import roles_script
+from celery_pgbeat.web import dashboard
+from tests.harness.session import Session
+from tests.harness.situations import Situation
+from tests.web.visitor import Visitor
+
+
+@pytest.fixture
+def situation(migrated_database: str) -> Situation:
+    """A database whose clock stands at noon, with nobody there."""
+    return Situation(migrated_database)
+
+
+@pytest.fixture
+def well(situation: Situation) -> Situation:
+    """A beat and a worker with our tracker live."""
+    situation.beat()
+    situation.worker()
+    return situation
+
+
+@pytest.fixture
+def session(situation: Situation) -> Session:
+    return situation.session
+
+
+@pytest.fixture
+def beat(migrated_database: str) -> Iterator[PgBeat]:
+    made = PgBeat(url=migrated_database)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def visitor(migrated_database: str) -> Iterator[Visitor]:
+    """Somebody on this host who looks at the dashboard."""
+    with Visitor(dashboard(migrated_database)) as made:
+        yield made
+
+
+@pytest.fixture
+def reader_url(situation: Situation, migrated_database: str, unique_name: Callable[[], str]) -> Iterator[str]:
+    """The database's URL for a user who is a member of the role `pgbeat_reader` and of no other."""
+    name, owner = unique_name(), situation.session
+    owner.rows(roles_script("pgbeat"))
+    owner.rows("grant select on public.pgbeat_test_clock to public")
+    owner.rows(f"create role {name} login password 'reader' in role pgbeat_reader")
+    yield make_url(migrated_database).set(username=name, password="reader").render_as_string(hide_password=False)
+    owner.rows(f"drop owned by {name}")
+    owner.rows(f"drop role {name}")

@@ -1,0 +1,125 @@
+"""Now: one sentence on top says what matters most; below it the figures, the charts and the first of each kind."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tests.harness.situations import NOON, Situation, ago
+from tests.web.visitor import Visitor
+
+
+def test_where_all_is_well_it_says_so(well: Situation, visitor: Visitor) -> None:
+    well.plan()
+
+    seen = visitor.open("/")
+
+    assert 200 == seen.status
+    assert "Nothing is late. 1 beat and 1 worker are alive." in seen.text
+    assert "Beats alive 1 Workers alive 1 Running 0 Waiting 0 Overdue 0 Problems 0" in seen.text
+    assert "Next nightly 13:00:00" in seen.text
+
+
+def test_without_any_beat_it_says_how_to_start_one(situation: Situation, visitor: Visitor) -> None:
+    situation.plan()
+
+    text = visitor.open("/").text
+
+    assert "No beat is running. Nothing is sent until one is. Start one: celery -A your_app beat" in text
+
+
+def test_where_all_beats_are_gone_it_says_since_when_and_what_is_overdue(
+    situation: Situation, visitor: Visitor
+) -> None:
+    situation.beat(seen_at=ago(minutes=4))
+    situation.plan(ago(minutes=3))
+
+    text = visitor.open("/").text
+
+    assert "No beat for 4m00s. 1 run is overdue. What is due goes out when a beat is back." in text
+
+
+def test_an_overdue_run_is_named_with_the_reason(well: Situation, visitor: Visitor) -> None:
+    well.plan(ago(minutes=3))
+
+    text = visitor.open("/").text
+
+    assert "1 run is overdue. The worst by 3m00s." in text
+    assert "nightly 3m00s late due 11:57:00 ; a beat was seen at 12:00:00 , but none takes it" in text
+
+
+def test_a_worker_without_our_tracker_is_spoken_of(situation: Situation, visitor: Visitor) -> None:
+    situation.beat()
+    situation.worker(tracking=False)
+
+    assert "Nobody reports what becomes of the jobs. Add celery_pgbeat.worker to imports" in visitor.open("/").text
+
+
+def test_without_a_worker_it_says_that_jobs_wait(situation: Situation, visitor: Visitor) -> None:
+    situation.beat()
+
+    assert "No worker is running. Jobs wait at the broker until one is." in visitor.open("/").text
+
+
+def test_a_row_that_cannot_be_planned_comes_with_its_problem(well: Situation, visitor: Visitor) -> None:
+    well.task(problem="the zone Mars/Olympus_Mons is unknown")
+
+    text = visitor.open("/").text
+
+    assert "1 task cannot be planned." in text
+    assert "Cannot be planned ✗ nightly the zone Mars/Olympus_Mons is unknown" in text
+
+
+def test_a_job_that_waits_for_a_decision_is_counted(well: Situation, visitor: Visitor) -> None:
+    well.plan(on_error="ask")
+    well.job("error", on_error="ask", busy_until=NOON, error="ValueError: no", check_at="infinity")
+
+    assert "1 failed job waits for a decision." in visitor.open("/").text
+
+
+def test_what_runs_longest_and_what_ended_last_are_links_to_their_jobs(well: Situation, visitor: Visitor) -> None:
+    well.plan()
+    well.job("running", since=ago(minutes=10))
+    started = ago(minutes=2)
+    well.final("failed", ago(minutes=2), started_at=started, error="TimeoutError: no answer")
+
+    seen = visitor.open("/")
+
+    assert "Running longest ▮ nightly 10m00s since 11:50:00 on web-2:815" in seen.text
+    assert "✗ nightly failed after 0 ms TimeoutError: no answer" in seen.text
+    assert 200 == visitor.open(seen.link("job?id=")).status
+
+
+def test_the_last_hour_is_drawn_and_also_told_in_words(well: Situation, visitor: Visitor) -> None:
+    for second in range(3):
+        well.final("succeeded", ago(minutes=1, seconds=-second), started_at=ago(minutes=1, seconds=-second - 2))
+    well.final("skipped", ago(minutes=5), reason="overlap")
+
+    seen = visitor.open("/")
+
+    titles = [given["aria-label"] for tag, given in seen.tags if tag == "svg"]
+    assert [
+        "Jobs a minute in the last hour: 3 in the last minute, at most 3 at 11:59",
+        "From the decision to the start, 95 % of the jobs: 2.0 s at last, at most 2.0 s in the hour",
+        "0 failed and 1 skipped in the last hour",
+    ] == titles
+    assert "11:59 3 0 0 2.0 s 2.0 s" in seen.text
+
+
+def test_a_busy_minute_is_estimated_from_its_first_jobs(well: Situation, visitor: Visitor) -> None:
+    well.session.rows(
+        "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
+        "finished_at) select gen_random_uuid(), 'nightly', at, 'schedule', 'succeeded', 'app.probe', at, at "
+        "from generate_series(0, 1199) n, lateral (select %s + n * interval '50 ms' as at) as due",
+        NOON - timedelta(minutes=1),
+    )
+
+    (made,) = [given["aria-label"] for tag, given in visitor.open("/").tags if tag == "svg"][:1]
+
+    assert "Jobs a minute in the last hour: 1,204 in the last minute, at most 1,204 at 11:59" == made
+
+
+def test_where_there_is_no_task_it_says_how_to_add_one(well: Situation, visitor: Visitor) -> None:
+    text = visitor.open("/").text
+
+    assert "No periodic tasks yet" in text
+    assert "insert into pgbeat.periodic_task (name, task, schedule)" in text
