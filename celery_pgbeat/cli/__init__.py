@@ -52,6 +52,7 @@ COMMANDS = {
     "import": "Write the definitions of a file into the tables.",
     "nodes": "List the beats and workers.",
     "top": "Watch beats, workers, jobs and late rows.",
+    "web": "Serve the dashboard: pages in a browser that only read.",
     "doctor": "Look for problems, and print how to fix each.",
     "health": "Check that periodic tasks are being sent; for probes.",
 }
@@ -60,7 +61,7 @@ SECTIONS = {
     "Look": ("list", "show", "upcoming", "graph", "explain", "jobs", "job", "overdue"),
     "Define": ("add", "edit", "remove", "validate", "export", "import"),
     "Run": ("trigger", "pause", "resume", "group", "backfill", "work"),
-    "Operate": ("health", "doctor", "nodes", "top"),
+    "Operate": ("health", "doctor", "nodes", "top", "web"),
     "Set up": ("migrate", "sql", "demo"),
 }
 # Commands with a name of their own that are also part of a group of commands; the help shows only the latter.

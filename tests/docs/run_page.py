@@ -23,7 +23,7 @@ from tests.docs.pages import PROJECTS, Block, blocks
 WRITTEN = {"postgresql://localhost/shop": "PGBEAT_URL", "redis://localhost": "CELERY_BROKER_URL"}
 OURS = ("celery-pgbeat ",)
 OF_A_PROJECT = ("celery -A shop pgbeat ", "python manage.py ")
-LEFT_OUT = ("celery-pgbeat demo",)  # it has a test of its own
+LEFT_OUT = ("celery-pgbeat demo", "celery-pgbeat web")  # they have tests of their own
 ALLOWED = {"celery-pgbeat health": 3, "celery-pgbeat doctor": 1}  # no beat runs here
 
 
