@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
@@ -95,7 +95,8 @@ def import_(
         raise click.UsageError("Missing argument 'FILE': a file as `export` prints it, - for stdin, or --from.")
     if apply or cut_over:
         raise click.UsageError("--apply and --cut-over need --from: a FILE is written without them.")
-    file = click.File(encoding="utf-8-sig", errors="surrogateescape").convert(source, None, click.get_current_context())
+    reads = click.File(encoding="utf-8-sig", errors="surrogateescape")
+    file = cast("TextIO", reads.convert(source, None, click.get_current_context()))
     _import_file(file, dry_run, managed_by, take_over, prune, yes, as_json)
 
 

@@ -13,6 +13,7 @@ WIDTH, HEIGHT, GAP = 300, 44, 1  # units of the drawing
 LANE_WIDTH, LANE_HEIGHT = 1_000, 20  # likewise, of a lane
 NARROWEST = 2.0  # units of a mark
 LEAST = 1.5  # the height of a bar that is not nothing
+FEWEST = 30  # bars for which there is room: fewer are no wider, and stand on the right
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,9 @@ def bars(values: Sequence[Bar], title: str) -> Markup:
         title: the finding, for those who do not see it.
     """
     most = max((bar.value for bar in values if bar.value is not None), default=0.0)
-    step = WIDTH / max(len(values), 1)
-    drawn = Markup("").join(_bar(bar, place * step, step - GAP, most) for place, bar in enumerate(values))
+    step = WIDTH / max(len(values), FEWEST)
+    left = WIDTH - step * len(values)
+    drawn = Markup("").join(_bar(bar, left + place * step, step - GAP, most) for place, bar in enumerate(values))
     return Markup(
         '<svg class="chart" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">'
         '<title>{}</title><rect class="ground" x="0" y="{}" width="{}" height="1"/>{}</svg>'

@@ -1,5 +1,5 @@
--- Take over up to %(batch)s jobs that no beat sends: given back, made by trigger(), or of a beat whose lease is over. It
--- returns them in the order of their occurrences, which is the order in which they are sent.
+-- Take over up to %(batch)s jobs that no beat sends: given back, made by trigger(), or of a beat whose lease is over.
+-- They are sent in the order in which it returns them, that of their occurrences.
 --
 -- Each job is checked again before it is sent. If its row was removed or paused, or if it is too late, it is recorded
 -- as skipped instead. But the pause of a group that keeps its jobs came too late for one that has its turn. Manual and

@@ -30,7 +30,8 @@ fenced as materialized (
         and stored.name = any (array(select name from given))
         and stored.managed_by = %(manager)s
         and stored.declared is distinct from given.definition
-        and (stored.declared ->> 'after' is not distinct from given.definition ->> 'after' or (select is_mine from turn))
+        and ((select is_mine from turn)
+            or stored.declared ->> 'after' is not distinct from given.definition ->> 'after')
     order by stored.name
     for no key update of stored skip locked
 )
