@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -11,6 +11,7 @@ from markupsafe import Markup
 from celery_pgbeat.web.charts import Bar, bars
 from celery_pgbeat.web.words import span
 
+MINUTE = timedelta(minutes=1)
 MINUTES, SAMPLE = 60, 300  # of a chart, and the jobs that are read of each minute
 Row = Mapping[str, Any]
 
@@ -35,7 +36,7 @@ def charts_of(minutes: Sequence[Row]) -> Sequence[Chart]:
 
 
 def _rate(minutes: Sequence[Row]) -> Chart:
-    rates = [minute["made"] / minute["seconds"] * 60 for minute in minutes]
+    rates = [minute["made"] * (MINUTE / minute["covered"]) for minute in minutes]
     drawn = [
         Bar(rate, f"{_clock(minute)}: {rate:,.0f} jobs", "run") for rate, minute in zip(rates, minutes, strict=True)
     ]
@@ -64,7 +65,7 @@ def _waits(minutes: Sequence[Row]) -> Chart:
 
 
 def _ends(minutes: Sequence[Row]) -> Chart:
-    scaled = [(minute, 60 / minute["seconds"]) for minute in minutes]
+    scaled = [(minute, MINUTE / minute["covered"]) for minute in minutes]
     failed = [minute["failed"] * scale for minute, scale in scaled]
     skipped = [minute["skipped"] * scale for minute, scale in scaled]
     drawn = [
