@@ -69,8 +69,9 @@ class Queues:
         last = self.loads["three"]
         last.runs_for(SECONDS)
         due = {group: len(load.due(now(self.cluster.database))) for group, load in self.loads.items()}
-        # Each death keeps a group waiting for as long as a dead worker is waited for.
-        patience = within(30 + (DEAD_AFTER + 1) * len(self.deaths.died))
+        # An ordered group runs all that is due one by one, and each death keeps it waiting for as long as a dead worker
+        # is waited for.
+        patience = within(30 + 2 * RUN * max(due.values()) + (DEAD_AFTER + 1) * len(self.deaths.died))
         eventually(self._are_done, patience, "the end of all jobs", every=0.5)
         for group, load in self.loads.items():
             account = load.account(None, now(self.cluster.database), started=True)
