@@ -24,12 +24,19 @@ as $$
     end
 $$;
 
+-- Whether an occurrence that was skipped for this reason has ended with that: it could not run.
+--
+-- One that was left out (overlap, limit, superseded, too_late, blackout, min_gap, paused) has not ended: a later one of
+-- the task runs in its place. If it counted, a task that takes longer than its interval would be over for others before
+-- it has ended.
+create or replace function {schema}.ends_by_skip(reason text) returns boolean
+language sql immutable parallel safe
+as $$ select reason in ('after', 'finished', 'not_allowed', 'not_sent') $$;
+
 -- The first end of a periodic task for this occurrence or a later one; no row if there is none.
 --
--- An occurrence that was left out (overlap, limit, superseded, too_late, blackout, min_gap, paused) has not ended: a
--- later one of the task runs in its place. If it counted, a task that takes longer than its interval would be over for
--- others before it has ended. One that could not run (after, finished, not_allowed, not_sent) has ended. Several that
--- one record skips have ended with the last of them. A record is made when its occurrence is due, or later.
+-- Several occurrences that one record skips have ended with the last of them. A record is made when its occurrence is
+-- due, or later.
 create or replace function {schema}.first_end(upstream text, since timestamptz)
 returns table (id uuid, occurrence timestamptz, state text)
 language plpgsql stable rows 1
@@ -53,7 +60,7 @@ begin
          from {schema}.finished_job as final
          where final.periodic_task = first_end.upstream
              and coalesce(final.last_scheduled_for, final.scheduled_for) >= since
-             and final.state = 'skipped' and final.reason in ('after', 'finished', 'not_allowed', 'not_sent')
+             and final.state = 'skipped' and {schema}.ends_by_skip(final.reason)
              and final.created_at >= since - interval '1 day'
          order by coalesce(final.last_scheduled_for, final.scheduled_for), final.finished_at desc
          limit 1)
@@ -88,7 +95,7 @@ begin
          where final.periodic_task = last_end.upstream
              and coalesce(final.last_scheduled_for, final.scheduled_for) > since
              and coalesce(final.last_scheduled_for, final.scheduled_for) <= until
-             and final.state = 'skipped' and final.reason in ('after', 'finished', 'not_allowed', 'not_sent')
+             and final.state = 'skipped' and {schema}.ends_by_skip(final.reason)
              and final.created_at >= since - interval '1 day'
          order by coalesce(final.last_scheduled_for, final.scheduled_for) desc, final.finished_at desc
          limit 1)
@@ -130,7 +137,7 @@ begin
         order by known.occurrence desc, known.finished_at desc
         limit 1
     ) as last
-    where last.state <> 'skipped' or last.reason in ('after', 'finished', 'not_allowed', 'not_sent');
+    where last.state <> 'skipped' or {schema}.ends_by_skip(last.reason);
 end
 $$;
 

@@ -177,13 +177,13 @@ begin
     union all
     (select final.* from {schema}.finished_job as final
      where final.periodic_task = last_records.name and final.state = 'skipped'
-         and final.reason in ('after', 'finished', 'not_allowed', 'not_sent')
+         and {schema}.ends_by_skip(final.reason)
      order by coalesce(final.last_scheduled_for, final.scheduled_for) desc, final.finished_at desc
      limit 1)
     union all
     (select final.* from {schema}.finished_job as final
      where final.periodic_task = last_records.name and final.state = 'skipped'
-         and final.reason not in ('after', 'finished', 'not_allowed', 'not_sent')
+         and not {schema}.ends_by_skip(final.reason)
      order by coalesce(final.last_scheduled_for, final.scheduled_for) desc, final.finished_at desc
      limit 1);
 end

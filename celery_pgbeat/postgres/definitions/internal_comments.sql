@@ -475,6 +475,8 @@ comment on function {schema}.ends_for is
     'Internal: returns which upstream tasks have not ended for an occurrence, and which end keeps it from running; settle_downstream() and wait_for_others_in_words() call it.';
 comment on function {schema}.due_after is
     'Internal: returns for which occurrence a row without a schedule is due after its upstream tasks; settle_downstream() and row_after_in_words() call it.';
+comment on function {schema}.ends_by_skip is
+    'Internal: returns whether an occurrence that was skipped for a reason has ended with that; first_end(), last_end(), end_by(), last_records() and the statement expected call it.';
 comment on function {schema}.last_records is
     'Internal: returns the last records of a periodic task that decide about those that come after it; prune() calls it.';
 comment on function {schema}.lock_of_after is

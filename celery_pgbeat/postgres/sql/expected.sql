@@ -57,7 +57,7 @@ left join lateral (
             union all
             (select coalesce(last_scheduled_for, scheduled_for) from {schema}.finished_job as final
              where final.periodic_task = given.upstream and final.state = 'skipped'
-                and final.reason in ('after', 'finished', 'not_allowed', 'not_sent')
+                and {schema}.ends_by_skip(final.reason)
                 and coalesce(last_scheduled_for, scheduled_for) > bounds.since
                 and final.created_at >= bounds.since - interval '1 day'
              order by coalesce(last_scheduled_for, scheduled_for) desc
