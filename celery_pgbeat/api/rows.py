@@ -50,6 +50,7 @@ class Job:
         owner: who has the task for people, or had it when it ended.
         due_by: when the task for people is overdue.
         note: what its owner said of its end.
+        stop_request: `cancel` or `terminate`, if a job that runs was asked to give way to the next one.
     """
 
     id: UUID
@@ -76,6 +77,7 @@ class Job:
     owner: str | None
     due_by: datetime | None
     note: str | None
+    stop_request: str | None
 
 
 @dataclass(frozen=True, slots=True)

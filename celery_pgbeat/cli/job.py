@@ -50,6 +50,7 @@ def as_pairs(found: JobAt) -> list[tuple[str, str]]:
         ("blocked by", text(one.blocked_by)),
         ("origin", text(one.origin)),
         ("task", text(one.task)),
+        ("asked to", text(one.stop_request)),
         ("owner", text(one.owner)),
         ("due by", _when(one.due_by, now)),
         ("note", text(one.note)),

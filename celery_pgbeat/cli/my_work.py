@@ -22,6 +22,7 @@ COLUMNS = (
     Column("SCHEDULED FOR", "scheduled_for", lambda one: instant(one.scheduled_for), rank=2),
     Column("DUE BY", "due_by", lambda one: instant(one.due_by)),
     Column("OVERDUE", "overdue", lambda one: "overdue" if one.overdue else "-", colours={"overdue": "red"}),
+    Column("ASKED TO", "stop_request", lambda one: text(one.stop_request), rank=2),
     Column("FOR", "target", lambda one: text(", ".join(one.target) if one.target else None), rank=1, least=10),
     Column("SUBJECT", "subject", lambda one: text(one.subject), beneath=True),
 )

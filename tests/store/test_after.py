@@ -1096,3 +1096,37 @@ def test_a_beat_does_not_hurry_because_of_what_another_transaction_has_locked(
     author.connection.rollback()
     assert store.look().downstream
     assert store.settle_downstream(10) > 0
+
+
+def test_what_another_transaction_has_locked_keeps_nothing_behind_it(
+    store: BeatQueries, session: Session, clock: Clock, migrated_database: str
+) -> None:
+    define(session, "a", YEARLY)
+    session.rows("select pgbeat.schedule('b' || n, 'app.probe', after => array['a']) from generate_series(1, 25) n")
+    session.rows("select pgbeat.schedule('c', 'app.probe', after => array['a'])")
+    settle_all(store)
+    due(session, clock, "a")
+    submit(store, "a")
+    author = Session(migrated_database)
+    author.rows("begin")
+    author.rows("select from pgbeat.periodic_task where name like %s for update", "b%")
+    end(session, "a")
+
+    settle_all(store)
+
+    assert ["c"] == [row["name"] for row in session.rows(DUE_NOW)]
+    author.rows("rollback")
+    settle_all(store)
+    assert 26 == len(session.rows(DUE_NOW))
+    assert not store.look().downstream
+
+
+DUE_NOW = "select name from pgbeat.periodic_task where next_run_at <= pgbeat.now()"
+
+
+def settle_all(store: BeatQueries) -> None:
+    """Look, ten at a time, at what may go on, until a beat would rest."""
+    for _ in range(10):
+        if not store.settle_downstream(10):
+            return
+    raise AssertionError("a beat never comes to rest")

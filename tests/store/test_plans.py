@@ -16,7 +16,7 @@ from celery_pgbeat.postgres.worker_queries import Finish, MessageCopy, Start, Un
 from tests.harness.session import Session
 from tests.harness.ticks import beat, decided
 from tests.store import test_every_statement
-from tests.store.reads import read_by
+from tests.store.reads import LOOK, read_by
 
 ROWS = 5_000
 
@@ -70,6 +70,25 @@ def test_p11_a_look_reads_no_table_as_a_whole_and_few_rows(store: BeatQueries, m
 
     assert {} == read_by(session)["as a whole"]
     assert read_by(session)["rows"] < 20
+
+
+def test_p11_a_look_reads_once_what_many_groups_wait_for(store: BeatQueries, migrated_database: str) -> None:
+    store.database.execute("insert into pgbeat.task_group (name) values ('busy')")
+    store.database.execute(
+        "insert into pgbeat.task_group (name, waits_for) select 'group-' || n, array['busy'] "
+        "from generate_series(1, 300) n"
+    )
+    store.database.execute("update pgbeat.periodic_task set group_name = 'busy', next_run_at = pgbeat.now()")
+    store.database.execute("delete from pgbeat.group_turn")
+    store.database.execute("insert into pgbeat.group_turn select 'group-' || n, true from generate_series(1, 300) n")
+    session = Session(migrated_database)
+    session.rows("set track_functions = 'all'")
+
+    session.rows("begin")
+    session.rows(LOOK)
+    calls = session.value("select calls from pg_stat_xact_user_functions where funcname = 'is_busy'")
+
+    assert 1 == calls
 
 
 def test_p11_a_look_whose_plan_was_kept_since_the_tables_were_empty_reads_none_of_them_as_a_whole(

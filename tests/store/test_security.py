@@ -411,6 +411,9 @@ def test_every_column_is_either_the_reader_s_or_hidden_from_him_on_purpose(owner
         "group_turn.held",
         "dependency_turn.upstream",
         "dependency_turn.downstream",
+        "dependency_turn.tries",
+        "last_author.what",
+        "last_author.transaction",
     } == hidden
 
 
@@ -477,9 +480,11 @@ def test_what_acts_for_the_owner_looks_names_up_in_pg_catalog_alone(owner: Sessi
         "decided_after": ["search_path=pg_catalog, pg_temp"],
         "finish": ["search_path=pg_catalog, pg_temp"],
         "my_work": ["search_path=pg_catalog, pg_temp"],
+        "one_author": ["search_path=pg_catalog, pg_temp"],
         "pick_up": ["search_path=pg_catalog, pg_temp"],
         "planned_again": ["search_path=pg_catalog, pg_temp"],
         "release": ["search_path=pg_catalog, pg_temp"],
+        "task_group_to_be_written": ["search_path=pg_catalog, pg_temp"],
         "work_changed": ["search_path=pg_catalog, pg_temp"],
     } == {
         row["proname"]: [setting for setting in row["proconfig"] if setting.startswith("search_path")]

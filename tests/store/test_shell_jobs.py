@@ -337,6 +337,19 @@ def test_what_begins_now_takes_no_page(run: Run) -> None:
     assert (2, True) == (result.exit_code, "--follow begins now" in result.stderr)
 
 
+@pytest.mark.parametrize("request_", ["cancel", "terminate"])
+def test_what_a_job_was_asked_to_do_is_shown(run: Run, beat: PgBeat, session: Session, request_: str) -> None:
+    assert 0 == run("add", "sign off", "--kind", "human").exit_code
+    work, job = (str(beat.trigger(name)) for name in ("sign off", "nightly"))
+    assert 0 == run("work", "take", work, "--owner", "ann").exit_code
+    for one, shown in ((work, ("work", "list", "--owner", "ann")), (job, ("job", "show", job))):
+        assert request_ not in run(*shown).stdout
+        session.rows("update pgbeat.active_job set stop_request = %s where id = %s", request_, one)
+
+        assert request_ in run(*shown).stdout
+        assert request_ == json.loads(run("job", "show", one, "--json").stdout)["stop_request"]
+
+
 def test_people_work_at_the_shell(run: Run, beat: PgBeat) -> None:
     assert 0 == run("add", "sign off", "--kind", "human", "--target", "finance", "--subject", "the month").exit_code
     job, other = (str(beat.trigger("sign off", force=True)) for _ in range(2))

@@ -314,15 +314,14 @@ begin
 end
 $$;
 
--- The advisory lock of who writes `after`.
+-- The advisory lock that `one_author` takes, for those who do not wait for it.
 create or replace function {schema}.lock_of_after() returns int
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select hashtext('{schema}.periodic_task.after') $$;
 
 -- Fail if a row may not come after the tasks that it names: one is unknown, or comes after this row itself. Nobody can
--- remove a task that it names until this transaction has ended. Two authors who write `after` come one after the other:
--- at the same time they could close a circle that neither sees.
+-- remove a task that it names until this transaction has ended.
 create or replace function {schema}.validate_after(name text, after text[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -331,7 +330,7 @@ declare
     unknown text;
     similar_name text;
 begin
-    perform pg_advisory_xact_lock({schema}.lock_of_after());
+    perform {schema}.one_author('periodic_task.after');
     perform from {schema}.periodic_task as task where task.name = any (validate_after.after) for key share;
     select named into unknown from unnest(validate_after.after) with ordinality as given (named, place)
     where not exists (select from {schema}.periodic_task as task where task.name = given.named)

@@ -122,6 +122,8 @@ comment on column {schema}.job.busy_until is
 comment on column {schema}.job.owner is 'Who has the task for people, or had it when it ended.';
 comment on column {schema}.job.due_by is 'When the task for people is overdue; NULL: never.';
 comment on column {schema}.job.note is 'What its owner said of its end.';
+comment on column {schema}.job.stop_request is
+    'What a job that runs was asked to do because the next one is due (overlap): cancel or terminate; else NULL.';
 
 comment on table {schema}.active_job is 'Internal: the jobs that are not final. Read the view job.';
 comment on table {schema}.finished_job is 'Internal: the jobs that are final, partitioned by day. Read the view job.';

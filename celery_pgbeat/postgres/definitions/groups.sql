@@ -263,17 +263,32 @@ as $$
         and (known.name is null or {schema}.turns_in(known) is distinct from 0)
 $$;
 
--- The groups in which a job may have its turn by now, of those in which a beat has seen that it could not.
+-- The groups in which a job may have its turn by now, of those in which a beat has seen that it could not. Many may
+-- wait for the same other groups, so each of those is looked at once.
 create or replace function {schema}.held_groups_with_room() returns setof text
 language sql stable rows 10
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
+    with held as materialized (
+        select distinct group_name from {schema}.group_turn where held
+    ),
+    busy as materialized (
+        select other
+        from (
+            select distinct unnest(known.waits_for) as other
+            from held
+            join {schema}.task_group as known on known.name = held.group_name
+        ) as waited_for
+        where {schema}.is_busy(other)
+    )
     select held.group_name
-    from (select distinct group_name from {schema}.group_turn where held) as held
+    from held
     left join {schema}.task_group as known on known.name = held.group_name
-    where known.name is null or {schema}.turns_in(known) is distinct from 0
+    where known.name is null
+        or not coalesce(known.waits_for && array(select other from busy), false)
+        and {schema}.turns_in(known) is distinct from 0
 $$;
 
 -- When the next job may go in one of the groups whose jobs wait for the time that their rate limit sets.
@@ -336,17 +351,36 @@ begin
 end
 $$;
 
--- Two that are written at the same time could close a circle that neither sees. So those who may write `waits_for` come
--- one after the other, and they wait before they lock a row.
-create or replace function {schema}.task_group_to_be_written() returns trigger
-language plpgsql
+-- Have authors of `waits_for`, or of `after`, come one after the other until their transactions end: two at the same
+-- time could close a circle that neither sees. Under REPEATABLE READ the second does not see what the first has
+-- committed since it began; it fails with 40001, because both write the same row, and may try again. One write for each
+-- transaction, however many rows it has. It acts for the owner: nobody else writes that table.
+create or replace function {schema}.one_author(what text) returns void
+language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform pg_advisory_xact_lock(hashtext('{schema}.task_group.waits_for'));
+    perform pg_advisory_xact_lock(hashtext('{schema}.' || one_author.what));
+    update {schema}.last_author as known
+    set transaction = pg_current_xact_id()
+    where known.what = one_author.what and known.transaction <> pg_current_xact_id();
+end
+$$;
+
+revoke execute on function {schema}.one_author(text) from public;
+
+-- They wait before they lock a row.
+create or replace function {schema}.task_group_to_be_written() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform {schema}.one_author('task_group.waits_for');
     return null;
 end
 $$;
+
+revoke execute on function {schema}.task_group_to_be_written() from public;
 
 drop trigger if exists task_group_to_be_written on {schema}.task_group;
 create trigger task_group_to_be_written

@@ -480,7 +480,13 @@ comment on function {schema}.ends_by_skip is
 comment on function {schema}.last_records is
     'Internal: returns the last records of a periodic task that decide about those that come after it; prune() calls it.';
 comment on function {schema}.lock_of_after is
-    'Internal: returns the key of the advisory lock of transactions that write the column after; validate_after() and the statements that write what code declares call it.';
+    'Internal: returns the key of the advisory lock of transactions that write the column after; the statements that write what code declares call it.';
+comment on function {schema}.one_author is
+    'Internal: has transactions that write waits_for or after come one after the other; validate_after() and a trigger of task_group call it.';
+comment on table {schema}.last_author is
+    'Internal: which transaction has last written what could close a circle.';
+comment on column {schema}.last_author.what is 'Internal: the column.';
+comment on column {schema}.last_author.transaction is 'Internal: the id of the transaction.';
 comment on function {schema}.validate_after is
     'Internal: fails if a row may not come after the tasks that it names; after_written() calls it.';
 comment on function {schema}.after_written is
@@ -507,6 +513,7 @@ comment on table {schema}.dependency_turn is
     'Internal: what beats have to look at, because something has ended or changed before it.';
 comment on column {schema}.dependency_turn.upstream is 'Internal: a periodic task that has ended: all after it.';
 comment on column {schema}.dependency_turn.downstream is 'Internal: a periodic task to look at; else NULL.';
+comment on column {schema}.dependency_turn.tries is 'Internal: how often a beat has found it locked.';
 comment on function {schema}.check_after is
     'Internal: has what comes after what be checked later in this transaction, or now; import calls it.';
 comment on function {schema}.end_by is

@@ -3,8 +3,9 @@
 -- It takes the turns from dependency_turn: whatever is written from here on is a row of its own, and the next look
 -- finds it. A waiting job of which each upstream task has ended is released, or recorded as skipped, `after`, if one of
 -- them has ended in another way than its row allows. A row without a schedule becomes due, or its occurrence is
--- recorded likewise. What another transaction has locked keeps its turn. What is due already keeps none: it gets one
--- when it is decided (the trigger periodic_task_decided_after).
+-- recorded likewise. What another transaction has locked gets a new turn, behind what was not tried as often; a beat
+-- does not hurry because of it. What is due already gets none: it gets one when it is decided (the trigger
+-- periodic_task_decided_after).
 --
 -- A row is locked first, and the ends are read after that, in a statement of their own. The row trigger must not take
 -- this for a run that somebody has set, so `planned_revision` moves, as in a postponement.
@@ -18,6 +19,7 @@ as $$
 declare
     names text[];
     turns int;
+    tried int;
     there_may_be_more boolean;
     put_back int;
     jobs uuid[];
@@ -28,10 +30,14 @@ begin
     with taken as (
         delete from {schema}.dependency_turn
         where ctid = any (array(
-            select ctid from {schema}.dependency_turn order by upstream, downstream limit most for update skip locked))
-        returning upstream, downstream
+            select ctid from {schema}.dependency_turn
+            order by tries, upstream, downstream
+            limit most
+            for update skip locked))
+        returning upstream, downstream, tries
     )
-    select array_agg(name order by name), (select count(*) from taken) into names, turns
+    select array_agg(name order by name), (select count(*) from taken), (select min(tries) from taken)
+    into names, turns, tried
     from (
         select downstream as name from taken where downstream is not null
         union
@@ -72,13 +78,16 @@ begin
             and enabled and not group_paused
         order by name
         for no key update skip locked);
-    insert into {schema}.dependency_turn (downstream)
-    select distinct periodic_task from {schema}.active_job
-    where waits_for = 'upstream' and periodic_task = any (names) and id <> all (jobs)
-    union
-    select name from {schema}.periodic_task
-    where name = any (names) and after is not null and schedule is null and next_run_at is null
-        and enabled and not group_paused and name <> all (rows_due);
+    insert into {schema}.dependency_turn (downstream, tries)
+    select locked.name, tried + 1
+    from (
+        select periodic_task as name from {schema}.active_job
+        where waits_for = 'upstream' and periodic_task = any (names) and id <> all (jobs)
+        union
+        select name from {schema}.periodic_task
+        where name = any (names) and after is not null and schedule is null and next_run_at is null
+            and enabled and not group_paused and name <> all (rows_due)
+    ) as locked;
     get diagnostics put_back = row_count;
 
     with ready as materialized (
@@ -140,7 +149,10 @@ begin
     from ended
     where task.name = ended.name and task.name = any (rows_due);
     get diagnostics due = row_count;
-    return settled + due + (there_may_be_more and put_back < cardinality(names))::int;
+    return settled + due + (
+        there_may_be_more
+            and (put_back < cardinality(names) or exists (select from {schema}.dependency_turn where tries = 0))
+    )::int;
 end
 $$;
 -- call
