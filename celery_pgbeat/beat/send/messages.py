@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from celery import Celery
@@ -118,7 +119,10 @@ def arguments_of(args: str, kwargs: str) -> tuple[Any, Any]:
 
 def instant_text(instant: datetime) -> str:
     """Write an instant for our header."""
-    return (instant if instant.tzinfo is timezone.utc else instant.astimezone(timezone.utc)).isoformat()
+    return _shown(instant if instant.tzinfo is timezone.utc else instant.astimezone(timezone.utc))
+
+
+_shown = lru_cache(maxsize=256)(datetime.isoformat)  # of many rows, which are due at the same instants
 
 
 def options_of(job: OutgoingJob, now: datetime) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from struct import pack
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from amqp import Message, spec
 from amqp.exceptions import RecoverableConnectionError
@@ -26,6 +26,7 @@ from celery_pgbeat.beat.send.rendering.eligibility import comes_from
 from celery_pgbeat.beat.send.rendering.message_fields import (
     OUR_HEADER,
     PROPERTIES,
+    EncodedArguments,
     MessageFields,
     fields_in,
     headers_in,
@@ -46,6 +47,20 @@ _END = b"\xce"  # of a frame
 _AROUND = 8  # bytes of a frame around its content
 
 
+class PreparedArguments(NamedTuple):
+    """The arguments as they are written.
+
+    Attributes:
+        start: how the content of the header's frame begins, with the size of the body.
+        body: the frame of the body; empty if the body is.
+    """
+
+    argsrepr: bytes
+    kwargsrepr: bytes
+    start: bytes
+    body: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class AmqpTemplate:
     """The frames of a message: the method's is always the same, the header's has placeholders (`%`-formatted)."""
@@ -60,15 +75,26 @@ class AmqpTemplate:
     after: bytes
     place: str = ""  # one channel for all
 
-    def render(self, fields: MessageFields) -> bytes:
+    def prepare(self, arguments: EncodedArguments) -> PreparedArguments:
+        """Write the arguments, and their frame."""
+        body = arguments.body.encode(self.encoding) if isinstance(arguments.body, str) else arguments.body
+        if len(body) > self.frame_max - _AROUND:
+            raise NotRenderable("it is larger than a frame")
+        return PreparedArguments(
+            _text(arguments.argsrepr),
+            _text(arguments.kwargsrepr),
+            pack(">HHQ", *_CONTENT, len(body)),
+            _frame(3, self.channel, body) if body else b"",
+        )
+
+    def render(self, prepared: PreparedArguments, fields: MessageFields) -> bytes:
         """Fill in the placeholders."""
-        body = fields.body.encode(self.encoding) if isinstance(fields.body, str) else fields.body
         values = {
             b"id": _text(fields.id),
             b"periodic_task": _text(fields.periodic_task),
             b"scheduled_for": _text(fields.scheduled_for),
-            b"argsrepr": _text(fields.argsrepr),
-            b"kwargsrepr": _text(fields.kwargsrepr),
+            b"argsrepr": prepared.argsrepr,
+            b"kwargsrepr": prepared.kwargsrepr,
             b"expires": _text(fields.expires or ""),
             b"correlation_id": _short(fields.id),
             b"expiration": _short(fields.expiration or ""),
@@ -80,12 +106,10 @@ class AmqpTemplate:
         ours = self.ours % values
         values[b"pgbeat"] = pack(">cI", b"F", len(ours)) + ours
         headers = self.headers % values
-        start = pack(">HHQ", *_CONTENT, len(body))
-        content = b"".join((start, self.before, pack(">I", len(headers)), headers, self.after % values))
-        if max(len(content), len(body)) > self.frame_max - _AROUND:
+        content = b"".join((prepared.start, self.before, pack(">I", len(headers)), headers, self.after % values))
+        if len(content) > self.frame_max - _AROUND:
             raise NotRenderable("it is larger than a frame")
-        frames = self.method + _frame(2, self.channel, content)
-        return frames + _frame(3, self.channel, body) if body else frames
+        return self.method + _frame(2, self.channel, content) + prepared.body
 
 
 class AmqpWriter:
@@ -146,7 +170,7 @@ class AmqpWriter:
         write = frame_writer(connection, SimpleNamespace(write=written.extend))
         arguments = _arguments(captured.target)
         write(1, self.channel.channel_id, spec.Basic.Publish, arguments, copy.copy(captured.message))
-        return bool(bytes(written) != template.render(fields))
+        return bool(bytes(written) != template.render(template.prepare(fields.arguments), fields))
 
     def write(self, place: str, messages: Sequence[bytes], taken: list[bool | None]) -> None:  # noqa: ARG002
         """Publish a batch and wait until the broker has answered for each message."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kombu.compression import compress
@@ -14,11 +13,7 @@ from kombu.utils import json
 
 from celery_pgbeat.beat.send.messages import OutgoingJob, arguments_of, delay_of, instant_text
 from celery_pgbeat.beat.send.rendering.capture import NotRenderable
-from celery_pgbeat.beat.send.rendering.message_fields import MessageFields, ReprLimits
-
-# A row has the same arguments for each of its occurrences. All of this takes some megabytes at most.
-REMEMBERED = 4096  # texts
-REMEMBERED_UP_TO = 1000  # characters of each
+from celery_pgbeat.beat.send.rendering.message_fields import EncodedArguments, MessageFields, ReprLimits
 
 
 class Clocks(NamedTuple):
@@ -26,14 +21,6 @@ class Clocks(NamedTuple):
 
     database: datetime
     app: datetime
-
-
-class EncodedArguments(NamedTuple):
-    """The arguments in a message."""
-
-    body: str | bytes
-    argsrepr: str
-    kwargsrepr: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,14 +43,8 @@ class Body:
     show_args: ReprLimits
     show_kwargs: ReprLimits
 
-    def fields(self, job: OutgoingJob, clocks: Clocks) -> MessageFields:
-        """Return the fields of this job's message.
-
-        Raises:
-            Exception: whatever `apply_async` would raise or log.
-        """
-        short = len(job.args) + len(job.kwargs) <= REMEMBERED_UP_TO
-        encoded = _remembered(self, job.args, job.kwargs) if short else self.encode(job.args, job.kwargs)
+    def fields(self, job: OutgoingJob, clocks: Clocks, arguments: EncodedArguments) -> MessageFields:
+        """Return the fields of the message of this job, whose arguments `encode` has encoded."""
         expires = expiration = None
         if self.expires_after is not None:
             expires_at = clocks.database + self.expires_after
@@ -71,21 +52,18 @@ class Body:
             if left < 0:
                 raise NotRenderable("it expires before it is sent")
             expires, expiration = expires_at.isoformat(), str(int(left * 1000))
+        eta = None if self.countdown is None else (clocks.database + self.countdown).isoformat()
+        scheduled_for = instant_text(job.scheduled_for)
         return MessageFields(
-            id=str(job.id),
-            periodic_task=job.periodic_task,
-            scheduled_for=instant_text(job.scheduled_for),
-            body=encoded.body,
-            argsrepr=encoded.argsrepr,
-            kwargsrepr=encoded.kwargsrepr,
-            eta=None if self.countdown is None else (clocks.database + self.countdown).isoformat(),
-            expires=expires,
-            expiration=expiration,
-            trace=job.trace,
+            str(job.id), job.periodic_task, scheduled_for, *arguments, eta, expires, expiration, job.trace
         )
 
     def encode(self, args_text: str, kwargs_text: str) -> EncodedArguments:
-        """Encode arguments from their JSON: the result depends only on the texts."""
+        """Encode arguments from their JSON: the result depends only on the texts.
+
+        Raises:
+            Exception: whatever `apply_async` would raise or log.
+        """
         args, kwargs = arguments_of(args_text, kwargs_text)
         if self.check is not None:
             self.check(*args, **kwargs)
@@ -113,4 +91,3 @@ def _serialized(body: Any, serializer: str | None) -> str | bytes:
 
 
 _encode = json.JSONEncoder().encode
-_remembered = lru_cache(maxsize=REMEMBERED)(Body.encode)

@@ -9,6 +9,14 @@ from typing import Any, NamedTuple
 from celery.utils.saferepr import saferepr
 
 
+class EncodedArguments(NamedTuple):
+    """The arguments in a message."""
+
+    body: str | bytes
+    argsrepr: str
+    kwargsrepr: str
+
+
 class MessageFields(NamedTuple):
     """The values of one message, as Celery writes them."""
 
@@ -22,6 +30,11 @@ class MessageFields(NamedTuple):
     expires: str | None
     expiration: str | None  # milliseconds
     trace: Mapping[str, str] | None = None  # headers, whose names are part of the key
+
+    @property
+    def arguments(self) -> EncodedArguments:
+        """Those of the arguments."""
+        return EncodedArguments(self.body, self.argsrepr, self.kwargsrepr)
 
 
 # Where they are in a message. A place is rendered only if the captured message has the field's value there.

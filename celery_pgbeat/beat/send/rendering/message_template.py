@@ -11,13 +11,14 @@ import uuid
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, options_of
 from celery_pgbeat.beat.send.rendering.body import Body, Clocks
 from celery_pgbeat.beat.send.rendering.capture import CapturedMessage, NotRenderable, capture
 from celery_pgbeat.beat.send.rendering.eligibility import SendPath, is_plain_task
-from celery_pgbeat.beat.send.rendering.message_fields import MessageFields, ReprLimits
+from celery_pgbeat.beat.send.rendering.message_fields import EncodedArguments, MessageFields, ReprLimits
 from celery_pgbeat.beat.send.rendering.writer import Template, Writer
 
 if TYPE_CHECKING:
@@ -33,7 +34,12 @@ class RenderMismatch(Exception):
     """What was rendered differs from Celery's own message."""
 
 
-@dataclass(frozen=True, slots=True)
+# A row has the same arguments for each of its occurrences. All of this takes some megabytes at most.
+REMEMBERED = 4096  # messages with their arguments
+REMEMBERED_UP_TO = 1000  # characters of the arguments of each
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class MessageTemplate:
     """How to make the messages of all jobs that have `template_key` in common.
 
@@ -48,8 +54,22 @@ class MessageTemplate:
     declared: tuple[Any, ...]
 
     def render(self, job: OutgoingJob, clocks: Clocks) -> Any:
-        """Return a job's message in the form that its writer writes."""
-        return self.template.render(self.body.fields(job, clocks))
+        """Return a job's message in the form that its writer writes.
+
+        Raises:
+            Exception: whatever `apply_async` would raise or log.
+        """
+        short = len(job.args) + len(job.kwargs) <= REMEMBERED_UP_TO
+        arguments, prepared = (_remembered if short else MessageTemplate.prepare)(self, job.args, job.kwargs)
+        return self.template.render(prepared, self.body.fields(job, clocks, arguments))
+
+    def prepare(self, args_text: str, kwargs_text: str) -> tuple[EncodedArguments, Any]:
+        """Return arguments, encoded, and the message with them filled in: both depend only on their JSON."""
+        arguments = self.body.encode(args_text, kwargs_text)
+        return arguments, self.template.prepare(arguments)
+
+
+_remembered = lru_cache(maxsize=REMEMBERED)(MessageTemplate.prepare)
 
 
 def template_key(job: OutgoingJob) -> Hashable:
@@ -71,13 +91,13 @@ def build_template(sender: Sender, writer: Writer, path: SendPath, job: Outgoing
         raise NotRenderable("its task is sent in a way of its own")
     captured = _captured(sender, writer, job, clocks)
     body = _body(task, captured, path, job, clocks)
-    fields = _with_expiration(body.fields(job, clocks), captured, clocks, sender.app)
+    fields = _with_expiration(_fields(body, job, clocks), captured, clocks, sender.app)
     template = writer.template(captured, fields)
     _prove(writer, template, captured, fields)
 
     other, later = _other(job), clocks._replace(database=clocks.database + timedelta(hours=25, microseconds=1))
     captured = _captured(sender if task is None else _unchecking(sender, job.task, task), writer, other, later)
-    fields = _with_expiration(replace(body, check=None).fields(other, later), captured, later, sender.app)
+    fields = _with_expiration(_fields(replace(body, check=None), other, later), captured, later, sender.app)
     _prove(writer, template, captured, fields)
     return MessageTemplate(task, body, template, captured.declared)
 
@@ -85,6 +105,10 @@ def build_template(sender: Sender, writer: Writer, path: SendPath, job: Outgoing
 def _captured(sender: Sender, writer: Writer, job: OutgoingJob, clocks: Clocks) -> CapturedMessage:
     entry = JobEntry(job, sender.app, clocks.database)
     return capture(lambda producer: sender.apply_async(entry, producer=producer), writer.channel)
+
+
+def _fields(body: Body, job: OutgoingJob, clocks: Clocks) -> MessageFields:
+    return body.fields(job, clocks, body.encode(job.args, job.kwargs))
 
 
 def _prove(writer: Writer, template: Template, captured: CapturedMessage, fields: MessageFields) -> None:

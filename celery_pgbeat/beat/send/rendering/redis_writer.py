@@ -8,9 +8,11 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
@@ -21,6 +23,7 @@ from celery_pgbeat.beat.send.rendering.eligibility import comes_from
 from celery_pgbeat.beat.send.rendering.message_fields import (
     OUR_HEADER,
     PROPERTIES,
+    EncodedArguments,
     MessageFields,
     fields_in,
     headers_in,
@@ -45,17 +48,33 @@ _REPLAYING = ("retry_on_timeout", "retry_on_error", "retry")
 
 @dataclass(frozen=True, slots=True)
 class RedisTemplate:
-    """A message's text, `%`-formatted, and the list it belongs to."""
+    """A message's text, and the list it belongs to.
 
-    place: str  # the key
-    text: str
+    Attributes:
+        place: the key of the list.
+        parts: the text between the fields, and the names of the fields in their places: the second, the fourth, …
+    """
+
+    place: str
+    parts: Sequence[str]
     channel: Any
     delivery_tags: Iterator[str]
 
-    def render(self, fields: MessageFields) -> str:
-        """Fill in the placeholders."""
-        body, _ = self.channel.encode_body(fields.body, self.channel.body_encoding)
-        return self.text % _values_of(fields, body, next(self.delivery_tags))
+    def prepare(self, arguments: EncodedArguments) -> str:
+        """Fill in the arguments; the rest is `%`-formatted."""
+        body, _ = self.channel.encode_body(arguments.body, self.channel.body_encoding)
+        known = {
+            "body": quoted(body),
+            "argsrepr": quoted(arguments.argsrepr),
+            "kwargsrepr": quoted(arguments.kwargsrepr),
+        }
+        texts, fields = self.parts[::2], self.parts[1::2]
+        filled = [_escaped(known[field]) if field in known else f"%({field})s" for field in fields]
+        return "".join(chain.from_iterable(zip_longest(map(_escaped, texts), filled, fillvalue="")))
+
+    def render(self, prepared: str, fields: MessageFields) -> str:
+        """Fill in what is left."""
+        return prepared % _values_of(fields, next(self.delivery_tags))
 
 
 class RedisWriter:
@@ -87,17 +106,14 @@ class RedisWriter:
             _put_sentinels(ours, fields_in(ours, OUR_HEADER, fields))
         _put_sentinels(properties, {**fields_in(properties, PROPERTIES, fields), "delivery_tag": "delivery_tag"})
         _put_sentinels(message, {"body": "body"})
-        text = dumps(message).replace("%", "%%")
-        for field in (*MessageFields._fields, *map(placeholder, range(len(fields.trace or ()))), "delivery_tag"):
-            text = text.replace(quoted(_sentinel(field)), f"%({field})s")
-        return RedisTemplate(key, text, self.channel, self._delivery_tags)
+        return RedisTemplate(key, _SENTINELS.split(dumps(message)), self.channel, self._delivery_tags)
 
     def differs(self, template: Any, captured: CapturedMessage, fields: MessageFields) -> bool:
         """Return whether key or text differs in any byte from what kombu pushes, except the random delivery tag."""
         key, text = self._pushed(captured)
-        body, _ = self.channel.encode_body(fields.body, self.channel.body_encoding)
         tag = json.loads(text)["properties"]["delivery_tag"]
-        return bool((key, text) != (template.place, template.text % _values_of(fields, body, tag)))
+        rendered = template.prepare(fields.arguments) % _values_of(fields, tag)
+        return bool((key, text) != (template.place, rendered))
 
     def write(self, place: str, messages: Sequence[str], taken: list[bool | None]) -> None:
         """Push a batch."""
@@ -150,24 +166,28 @@ def _random_uuids() -> Iterator[str]:
             yield f"{part[:8]}-{part[8:12]}-4{part[13:16]}-a{part[17:20]}-{part[20:]}"
 
 
+def _escaped(text: str) -> str:
+    return text.replace("%", "%%")
+
+
 def _sentinel(field: str) -> str:
     """Return a text that no message contains, to find the place of a field in the JSON text."""
     return f"\0{field}\0"
+
+
+_SENTINELS = re.compile(re.escape(quoted(_sentinel("*"))).replace(r"\*", "([^\\\\]*)"))  # in JSON, with its quotes
 
 
 def _put_sentinels(table: dict[str, Any], places: Mapping[str, str]) -> None:
     table.update({key: _sentinel(field) for key, field in places.items()})
 
 
-def _values_of(fields: MessageFields, body: str, delivery_tag: str) -> dict[str, str]:
-    identity = f'"{fields.id}"'
+def _values_of(fields: MessageFields, delivery_tag: str) -> dict[str, str]:
+    """Return the fields as JSON; those of the arguments are filled in before."""
     values = {
-        "id": identity,
+        "id": f'"{fields.id}"',
         "periodic_task": quoted(fields.periodic_task),
         "scheduled_for": quoted(fields.scheduled_for),
-        "body": quoted(body),
-        "argsrepr": quoted(fields.argsrepr),
-        "kwargsrepr": quoted(fields.kwargsrepr),
         "eta": f'"{fields.eta}"',
         "expires": f'"{fields.expires}"',
         "expiration": f'"{fields.expiration}"',

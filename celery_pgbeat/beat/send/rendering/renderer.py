@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,20 @@ class MessageBatch:
         self.writer.write(self.place, self.messages, self.taken)
 
 
+@dataclass(slots=True)
+class Alike:
+    """The jobs of a batch that have a template in common.
+
+    Attributes:
+        delay: seconds until each may start.
+    """
+
+    first: OutgoingJob
+    count: int = 0
+    template: MessageTemplate | None = None
+    delay: float = 0.0
+
+
 class Renderer:
     """Renders for one beat; each connection has a writer of its own, and its own templates.
 
@@ -92,28 +106,34 @@ class Renderer:
             self._templates.clear()
         clocks = Clocks(now, self._sender.app.now().astimezone(timezone.utc))
         plain: list[OutgoingJob] = []
-        keyed: list[tuple[Hashable, OutgoingJob]] = []
+        groups: dict[Hashable, Alike] = {}
+        grouped: list[tuple[Alike, OutgoingJob]] = []
         for job in jobs:
             if self._is_lazy(job.periodic_task):
                 plain.append(job)
-            else:
-                keyed.append((template_key(job), job))
-        templates = self._templates_of(keyed, writer, current, clocks)
+                continue
+            key = template_key(job)
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = Alike(job)
+            group.count += 1
+            grouped.append((group, job))
+        self._find_templates(groups, writer, current, clocks)
         batches: dict[str, MessageBatch] = {}
-        for key, job in keyed:
-            template = templates[key]
-            if template is None:
+        for group, job in grouped:
+            if group.template is None:
                 plain.append(job)
                 continue
             try:
-                message = template.render(job, clocks)
+                message = group.template.render(job, clocks)
             except Exception:  # noqa: BLE001  Celery will raise it again
                 plain.append(job)
                 continue
-            place = template.template.place
-            if place not in batches:
-                batches[place] = MessageBatch(writer, place)
-            batches[place].add(job, template.body.delay(clocks), message)
+            place = group.template.template.place
+            batch = batches.get(place)
+            if batch is None:
+                batch = batches[place] = MessageBatch(writer, place)
+            batch.add(job, group.delay, message)
         return list(batches.values()), plain
 
     def _current_writer(self) -> Writer | None:
@@ -126,24 +146,22 @@ class Renderer:
                     del self._templates[key]
         return writer
 
-    def _templates_of(
-        self, keyed: Sequence[tuple[Hashable, OutgoingJob]], writer: Writer, current: SendPath, clocks: Clocks
-    ) -> dict[Hashable, MessageTemplate | None]:
-        """Return the templates that can be used now, after declaring their queues."""
-        counts = Counter(key for key, _ in keyed)
-        templates: dict[Hashable, MessageTemplate | None] = {}
+    def _find_templates(
+        self, groups: Mapping[Hashable, Alike], writer: Writer, current: SendPath, clocks: Clocks
+    ) -> None:
+        """Give each group the template that can be used now, after declaring its queues."""
         declared: set[int] = set()
-        for key, job in dict(reversed(keyed)).items():  # the first job of each template
-            if is_listened_to(job.task):  # before a template is built: that makes messages which are not sent
-                templates[key] = None
+        for key, group in groups.items():
+            if is_listened_to(group.first.task):  # before a template is built: that makes messages which are not sent
                 continue
-            template = self._known(key, job, counts[key], writer, current, clocks)
-            templates[key] = template
-            for entity in () if template is None else template.declared:
+            template = self._known(key, group.first, group.count, writer, current, clocks)
+            if template is None:
+                continue
+            for entity in template.declared:
                 if id(entity) not in declared:
                     declared.add(id(entity))
                     self._declare(key, entity)
-        return templates
+            group.template, group.delay = template, template.body.delay(clocks)
 
     def _declare(self, key: Hashable, entity: Any) -> None:
         try:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from celery_pgbeat.beat.send.rendering.capture import CapturedMessage
-from celery_pgbeat.beat.send.rendering.message_fields import MessageFields
+from celery_pgbeat.beat.send.rendering.message_fields import EncodedArguments, MessageFields
 
 
 class Template(Protocol):
@@ -16,8 +16,11 @@ class Template(Protocol):
     def place(self) -> str:
         """Where it is written to; messages for one place are written at once."""
 
-    def render(self, fields: MessageFields) -> Any:
-        """Fill in the placeholders."""
+    def prepare(self, arguments: EncodedArguments) -> Any:
+        """Fill in the arguments, which a row has in common with its next messages."""
+
+    def render(self, prepared: Any, fields: MessageFields) -> Any:
+        """Fill in the placeholders that are left in what `prepare` has returned."""
 
 
 class Writer(Protocol):
