@@ -160,9 +160,9 @@ class PeriodicTask:
         "What happens to a run where the clocks change",
         choices={
             "default": "",
-            "skip": "nothing runs in a gap",
-            "once": "each reading of the clock runs at most once",
-            "all": "both passes of an overlap run",
+            "skip": "nothing runs in a skipped hour",
+            "once": "a time that the clocks show twice runs once",
+            "all": "a time that they show twice runs twice",
         },
         default="default",
     )

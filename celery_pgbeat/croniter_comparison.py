@@ -26,7 +26,7 @@ from celery_pgbeat.schedules import Schedule, parse
 from celery_pgbeat.schedules.cron.fields import DAY, WEEKDAY, YEAR, Field, read_field
 from celery_pgbeat.schedules.cron.hashed import expand
 from celery_pgbeat.schedules.cron.reader import LAYOUTS, NICKNAMES
-from celery_pgbeat.schedules.wallclock.dst import Gap, Overlap
+from celery_pgbeat.schedules.wallclock.dst import Gap, Repeat
 from celery_pgbeat.schedules.wallclock.instants import UTC, as_utc
 from celery_pgbeat.schedules.wallclock.wall_times import WallTimes
 from celery_pgbeat.schedules.wallclock.zones import Span, zone_named
@@ -257,7 +257,7 @@ class _Comparison:
         if change.gap:
             then = "left out" if wall.rule.gap is Gap.NOTHING else "run once, right after it"
             return "clocks", f"the clocks go forward on {_day(change)}: times in the gap are {then} here"
-        passes = "in the first pass only" if wall.rule.overlap is Overlap.FIRST else "in both passes"
+        passes = "in the first pass only" if wall.rule.repeat is Repeat.FIRST else "in both passes"
         return "clocks", f"the clocks go back on {_day(change)}: times that come twice run {passes} here"
 
 

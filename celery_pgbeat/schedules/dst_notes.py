@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .schedule import Schedule
 from .wallclock.bounded import Bounded
-from .wallclock.dst import LONGEST_CAUGHT_UP, Gap, Overlap
+from .wallclock.dst import LONGEST_CAUGHT_UP, Gap, Repeat
 from .wallclock.instants import LATEST, MICROSECOND, as_utc, horizon_after, within_reach
 from .wallclock.wall_times import MARGIN, WallTimes
 from .wallclock.zones import Span
@@ -45,11 +45,11 @@ def dst_note(schedule: Schedule, occurrence: datetime) -> str | None:
     span = wall.zone.span_at(instant)
     if instant < span.affected_until and span.gap:
         return _out_of_gap(wall, span, instant)
-    if instant < span.overlap_until:
-        return _in_overlap(wall, span, instant)
+    if instant < span.repeats_until:
+        return _in_repeated_time(wall, span, instant)
     ahead = wall.zone.span_at(min(instant + MARGIN, LATEST - MICROSECOND))
-    if ahead.start - (ahead.overlap_until - ahead.start) <= instant < ahead.start:
-        return _in_overlap(wall, ahead, instant)
+    if ahead.start - (ahead.repeats_until - ahead.start) <= instant < ahead.start:
+        return _in_repeated_time(wall, ahead, instant)
     return None
 
 
@@ -141,11 +141,11 @@ def _out_of_gap(wall: WallTimes, span: Span, instant: datetime) -> str | None:
     return f"{_forward(span)}: {left_out.do_not_exist(span)}, {then}"
 
 
-def _in_overlap(wall: WallTimes, span: Span, instant: datetime) -> str:
+def _in_repeated_time(wall: WallTimes, span: Span, instant: datetime) -> str:
     """Return the note on an instant whose reading comes twice, because of the change at the start of `span`."""
     first = instant < span.start
     reading = _clock(instant + (span.before if first else span.offset), span)
-    if wall.rule.overlap is Overlap.FIRST:
+    if wall.rule.repeat is Repeat.FIRST:
         passes = "it runs in the first pass only"
     else:
         passes = f"this is the {'first' if first else 'second'} pass"

@@ -42,7 +42,7 @@ class Kind:
         detects: whether a text without a prefix is of this kind; None for a kind that needs its prefix.
         read: reads a text.
         describe: canonical text -> plain English, without the zone.
-        min_gap: no schedule of this kind has two occurrences closer than this; zero where only a look can tell.
+        shortest_gap: no schedule of this kind has two occurrences closer than this; zero where only a look can tell.
         gap_sample: how many occurrences to look at for the check against `pgbeat_min_interval`.
         repeats: whether there can be more than one occurrence.
         counts_by_walking: whether `count` visits each occurrence, of which there is at most one a day; counting over
@@ -61,7 +61,7 @@ class Kind:
     describe: Callable[[str], str]
     prefixes: tuple[str, ...] = ()
     detects: Callable[[str], object] | None = None
-    min_gap: timedelta = timedelta(0)
+    shortest_gap: timedelta = timedelta(0)
     gap_sample: int = 60
     repeats: bool = True
     counts_by_walking: bool = False

@@ -36,7 +36,7 @@ def gap_below(schedule: Schedule, minimum: timedelta) -> timedelta | None:
         >>> gap_below(parse("*/10 * * * * *", "UTC"), timedelta(minutes=1))
         datetime.timedelta(seconds=10)
     """
-    if schedule.kind_info.min_gap >= minimum:
+    if schedule.kind_info.shortest_gap >= minimum:
         return None
     gap = shortest_gap(schedule, schedule.kind_info.gap_sample)
     return gap if gap is not None and gap < minimum else None

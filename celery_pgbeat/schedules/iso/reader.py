@@ -12,7 +12,7 @@ from ..kind import Parsed
 from ..moments import Moment, read_moment
 from ..source_text import PartError, SourceText
 from ..wallclock.bounded import Bounded
-from ..wallclock.dst import DATES, Overlap, Rule
+from ..wallclock.dst import DATES, Repeat, Rule
 from ..wallclock.grid import Instants
 from ..wallclock.instants import EARLIEST, LATEST
 from ..wallclock.protocols import Times
@@ -61,7 +61,7 @@ def read_repeating(source: SourceText) -> Parsed:
 def _once(moment: Moment, zone: Zone, rule: Rule) -> Times:
     if moment.offset is not None:
         return Instants(moment.reading - moment.offset)
-    return WallTimes(Instants(moment.reading), zone, Rule(rule.gap, Overlap.FIRST))
+    return WallTimes(Instants(moment.reading), zone, Rule(rule.gap, Repeat.FIRST))
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def read_rrule(source: SourceText) -> Parsed:
 
 
 def _passes(moments: tuple[Moment, ...], zone: Zone) -> tuple[set[datetime], set[datetime]]:
-    """Return moments as readings, except those in the second pass of an overlap, which are returned as instants."""
+    """Return moments as readings, except those in the second pass of repeated time, which are returned as instants."""
     late = {moment for moment in moments if moment.instant(zone) != first_instant_of(moment.reading_in(zone), zone)}
     return {moment.reading_in(zone) for moment in moments if moment not in late}, {m.instant(zone) for m in late}
 
@@ -88,8 +88,8 @@ def _until(rule: Rule, zone: Zone) -> datetime:
         return rule.until.reading
     instant = rule.until.instant(zone)
     span = zone.span_at(instant)
-    # In the second pass of an overlap all its readings have been shown already.
-    return max(instant, span.overlap_until - MICROSECOND) + span.offset
+    # In the second pass of repeated time all its readings have been shown already.
+    return max(instant, span.repeats_until - MICROSECOND) + span.offset
 
 
 def _endless(rule: Rule, start: datetime) -> Readings:

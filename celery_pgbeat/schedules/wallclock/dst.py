@@ -1,6 +1,7 @@
 """What a schedule does when a wall clock changes: one table for all kinds.
 
-A gap is wall time that does not exist (02:00 to 03:00 on a spring night), an overlap is wall time that exists twice.
+A *gap* is wall time that the clocks skip (02:00 to 03:00 on a spring night). *Repeated* time is wall time that they
+show twice. A *reading* is what a wall clock shows, without a zone; the tables say which instants it becomes.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ class Gap(Enum):
     SHIFT = "shift"  # later by the length of the gap
 
 
-class Overlap(Enum):
-    """Which passes of an overlap count."""
+class Repeat(Enum):
+    """Which passes of repeated wall time count."""
 
     FIRST = "first"
     BOTH = "both"
@@ -32,32 +33,32 @@ class Rule(NamedTuple):
     """How readings become instants at a change of the offset."""
 
     gap: Gap
-    overlap: Overlap
+    repeat: Repeat
 
 
 CHOICES = ("default", "skip", "once", "all")
 
 REAL_TIME = {  # cron and crontab whose minute or hour starts with "*": every real instant that reads so
-    "default": Rule(Gap.NOTHING, Overlap.BOTH),
-    "skip": Rule(Gap.NOTHING, Overlap.FIRST),
-    "once": Rule(Gap.NOTHING, Overlap.FIRST),
-    "all": Rule(Gap.NOTHING, Overlap.BOTH),
+    "default": Rule(Gap.NOTHING, Repeat.BOTH),
+    "skip": Rule(Gap.NOTHING, Repeat.FIRST),
+    "once": Rule(Gap.NOTHING, Repeat.FIRST),
+    "all": Rule(Gap.NOTHING, Repeat.BOTH),
 }
 FIXED = {  # cron and crontab at fixed times of the day: never lost, never doubled
-    "default": Rule(Gap.AFTER, Overlap.FIRST),
-    "skip": Rule(Gap.NOTHING, Overlap.FIRST),
-    "once": Rule(Gap.AFTER, Overlap.FIRST),
-    "all": Rule(Gap.AFTER, Overlap.BOTH),
+    "default": Rule(Gap.AFTER, Repeat.FIRST),
+    "skip": Rule(Gap.NOTHING, Repeat.FIRST),
+    "once": Rule(Gap.AFTER, Repeat.FIRST),
+    "all": Rule(Gap.AFTER, Repeat.BOTH),
 }
 CALENDAR = {  # as systemd does it
-    "default": Rule(Gap.NOTHING, Overlap.FIRST),
-    "skip": Rule(Gap.NOTHING, Overlap.FIRST),
-    "once": Rule(Gap.NOTHING, Overlap.FIRST),
-    "all": Rule(Gap.NOTHING, Overlap.BOTH),
+    "default": Rule(Gap.NOTHING, Repeat.FIRST),
+    "skip": Rule(Gap.NOTHING, Repeat.FIRST),
+    "once": Rule(Gap.NOTHING, Repeat.FIRST),
+    "all": Rule(Gap.NOTHING, Repeat.BOTH),
 }
 DATES = {  # RRULE and the date parts of ISO 8601, as RFC 5545 has it
-    "default": Rule(Gap.SHIFT, Overlap.FIRST),
-    "skip": Rule(Gap.NOTHING, Overlap.FIRST),
-    "once": Rule(Gap.SHIFT, Overlap.FIRST),
-    "all": Rule(Gap.SHIFT, Overlap.BOTH),
+    "default": Rule(Gap.SHIFT, Repeat.FIRST),
+    "skip": Rule(Gap.NOTHING, Repeat.FIRST),
+    "once": Rule(Gap.SHIFT, Repeat.FIRST),
+    "all": Rule(Gap.SHIFT, Repeat.BOTH),
 }

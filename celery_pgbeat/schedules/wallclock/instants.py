@@ -5,8 +5,8 @@ Every datetime in `schedules/` has the tzinfo `UTC`, but there are two kinds of 
 * an *instant*, a point of real time;
 * a *reading*, what a wall clock in some zone shows; its `UTC` means nothing.
 
-`instant + offset == reading`. Python compares two datetimes of one ZoneInfo by their wall clock (both passes of an
-overlap are "equal"), so no datetime with a real zone takes part in arithmetic here.
+`instant + offset == reading`. Python compares two datetimes of one ZoneInfo by their wall clock (both passes of
+repeated time are "equal"), so no datetime with a real zone takes part in arithmetic here.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 A zone is a sequence of spans of constant offset. Within one span a reading is an instant plus that offset, so the
 instants are the readings, shifted. Only the start of a span is special: there are readings that the change leaves out
-(a gap) or shows again (an overlap).
+(a gap) or shows again (repeated time).
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from .dst import LONGEST_CAUGHT_UP, Gap, Overlap, Rule
+from .dst import LONGEST_CAUGHT_UP, Gap, Repeat, Rule
 from .instants import EARLIEST, LATEST, MICROSECOND, horizon_after, horizon_before
 from .protocols import Readings, SecondReadings
 from .zones import Span, Zone
@@ -28,7 +28,7 @@ class WallTimes:
         self.readings = readings
         self.zone = zone
         self.rule = rule
-        self._first_pass_only = rule.overlap is Overlap.FIRST
+        self._first_pass_only = rule.repeat is Repeat.FIRST
 
     def following(self, after: datetime) -> datetime | None:
         """Return the first instant strictly later than `after`, or None."""
@@ -39,7 +39,7 @@ class WallTimes:
                 instant = reading - span.offset
                 if instant < span.end:
                     return instant if instant.year - after.year < 100 or instant <= horizon_after(after) else None
-                if span.end - after > MARGIN:  # no overlap can show again a reading before `after`
+                if span.end - after > MARGIN:  # no change can show a reading before `after` again
                     there = self.zone.span_at(instant)
                     instant = reading - there.offset
                     if there.affected_until <= instant < there.end:
@@ -75,7 +75,7 @@ class WallTimes:
 
     def _opening(self, span: Span) -> datetime:
         """Return the instant after which the span's own readings count."""
-        return (span.overlap_until if self._first_pass_only else span.start) - MICROSECOND
+        return (span.repeats_until if self._first_pass_only else span.start) - MICROSECOND
 
     def _first_in(self, span: Span, after: datetime) -> datetime | None:
         found = None

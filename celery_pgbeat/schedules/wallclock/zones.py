@@ -25,7 +25,7 @@ LONGEST_ZONE = 40  # characters of a name for which a similar one is looked for;
 # Between two probes there is at most one change of the offset: no two changes of any zone lie closer together than 3.9
 # days (in Debian's tables; 6.9 days in the package tzdata: Recife 2000, Gaza 2040).
 PROBE = timedelta(days=3)
-LEAD = timedelta(days=3)  # a year's list begins this early, so that an overlap over New Year is seen whole
+LEAD = timedelta(days=3)  # a year's list begins this early, so that repeated time over New Year is seen whole
 
 
 class Span:
@@ -36,11 +36,11 @@ class Span:
         offset: reading minus instant, here.
         before: the same just before `start`. Equal to `offset` where the span was cut at New Year.
         gap: how much wall time `start` leaps over; zero if none.
-        overlap_until: the first instant whose reading the span before has not shown already.
+        repeats_until: the first instant whose reading the span before has not shown already.
         affected_until: the first instant that the change at `start` does not affect any more.
     """
 
-    __slots__ = ("affected_until", "before", "end", "gap", "offset", "overlap_until", "start")
+    __slots__ = ("affected_until", "before", "end", "gap", "offset", "repeats_until", "start")
 
     def __init__(self, start: datetime, end: datetime, before: timedelta, offset: timedelta) -> None:
         self.start = start
@@ -48,7 +48,7 @@ class Span:
         self.before = before
         self.offset = offset
         self.gap = max(offset - before, NONE)
-        self.overlap_until = start + max(before - offset, NONE)
+        self.repeats_until = start + max(before - offset, NONE)
         self.affected_until = start + abs(offset - before)
 
 

@@ -31,7 +31,7 @@ MOON = Kind(
     prefixes=("moon",),
     read=read_moon,
     describe=lambda text: f"at {text.removeprefix('moon: ')} moon",
-    min_gap=timedelta(days=29),
+    shortest_gap=timedelta(days=29),
 )
 
 
@@ -58,7 +58,7 @@ def test_the_example_of_a_kind_is_read_as_that_kind_and_described(kind: Kind) ->
 
 @pytest.mark.parametrize("kind", KINDS.all, ids=lambda kind: kind.name)
 def test_no_schedule_is_faster_than_its_kind_allows(kind: Kind) -> None:
-    assert gap_below(example_of(kind), kind.min_gap) is None
+    assert gap_below(example_of(kind), kind.shortest_gap) is None
 
 
 @pytest.mark.usefixtures("moon")
