@@ -7,14 +7,13 @@ from contextlib import suppress
 from dataclasses import fields
 from datetime import date, datetime, time, timedelta, timezone
 from typing import Any
-from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from celery_pgbeat.api.rows import BackfillPreview
 from celery_pgbeat.api.zones import zone_of
 from celery_pgbeat.choices import BackfillMode
 from celery_pgbeat.declare.columns import read_choice, read_instant
-from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, UnknownBackfill
+from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.planning import NOTHING, History, PlanningRow, Rules, range_of
 from celery_pgbeat.planning.backfill import MODES
 from celery_pgbeat.postgres.api_queries import ApiQueries
@@ -79,18 +78,6 @@ def check_terms(mode: Any, max_active: Any) -> None:
     read_choice("mode", mode, MODES)
     if isinstance(max_active, bool) or not isinstance(max_active, int) or not 1 <= max_active <= MOST_ACTIVE:
         raise InvalidPeriodicTask(f"max_active is {max_active!r}: it is a whole number from 1 to {MOST_ACTIVE}")
-
-
-def read_backfill_id(id: UUID | str) -> UUID:
-    """Return the id of a backfill.
-
-    Raises:
-        UnknownBackfill: it is no UUID.
-    """
-    try:
-        return UUID(str(id))
-    except ValueError:
-        raise UnknownBackfill(f"There is no backfill {id!r}: an id is a UUID, such as backfills() returns") from None
 
 
 def refuse_empty(row: Mapping[str, Any], since: datetime, until: datetime, app_timezone: str | None) -> None:

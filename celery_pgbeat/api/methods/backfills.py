@@ -7,7 +7,8 @@ from datetime import date
 from typing import Any, Literal, get_args, overload
 from uuid import UUID
 
-from celery_pgbeat.api.backfills import check_terms, preview, range_in, read_backfill_id, read_ends, refuse_empty
+from celery_pgbeat.api.backfills import check_terms, preview, range_in, read_ends, refuse_empty
+from celery_pgbeat.api.ids import read_backfill_id
 from celery_pgbeat.api.methods.connected import Connected
 from celery_pgbeat.api.rows import Backfill, BackfillPreview, read_row
 from celery_pgbeat.api.zones import refuse_unknown_zone

@@ -7,7 +7,7 @@ from typing import Any, get_args, overload
 from uuid import UUID
 
 from celery_pgbeat.api import many
-from celery_pgbeat.api.jobs import read_job_id
+from celery_pgbeat.api.ids import read_job_id
 from celery_pgbeat.api.methods.connected import Connected
 from celery_pgbeat.api.rows import Job, RetriedJob, read_row
 from celery_pgbeat.choices import JobState

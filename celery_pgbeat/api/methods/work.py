@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 from uuid import UUID
 
-from celery_pgbeat.api.jobs import read_job_id
+from celery_pgbeat.api.ids import read_job_id
 from celery_pgbeat.api.methods.connected import Connected
 from celery_pgbeat.api.rows import Work, read_row
 from celery_pgbeat.choices import WorkOutcome

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
-from celery_pgbeat.api.jobs import read_job_id
+from celery_pgbeat.api.ids import read_job_id
 from celery_pgbeat.api.rows import Job, read_row
 from celery_pgbeat.choices import JobState
 from celery_pgbeat.errors import UnknownJob
