@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from celery_pgbeat.beat.send.broker import CAUTION, CONNECT_TIMEOUT
-from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
+from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding, named_and_counted
 from celery_pgbeat.cli.output import number
 from celery_pgbeat.declare import app_timezone
 from celery_pgbeat.declare.signature import mismatch
@@ -38,18 +38,20 @@ def tasks(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Fin
     known = _registered_by_workers(app) if unknown else set()
     who = "Neither this app nor any worker that replied knows" if known else "This app does not know"
     unknown = [row for row in unknown if row["task"] not in known]
-    for row in unknown[:MOST_SHOWN]:
-        yield Finding(
+    yield from named_and_counted(
+        [(row,) for row in unknown],
+        MOST_SHOWN,
+        lambda row: Finding(
             ERROR,
             f"{who} the task {row['task']!r}, which {_users(row)}.",
             "Correct the name, or make the app import the module: see `include` and autodiscover_tasks().",
-        )
-    if len(unknown) > MOST_SHOWN:
-        yield Finding(
+        ),
+        lambda more: Finding(
             ERROR,
-            f"{who} {number(len(unknown) - MOST_SHOWN, 'more task')} that rows name.",
+            f"{who} {number(more, 'more task')} that rows name.",
             "Fix those above first: the cause may be one module that is not imported.",
-        )
+        ),
+    )
 
 
 def calls(operators: AdminQueries, app: Any) -> Iterator[Finding]:
@@ -57,24 +59,25 @@ def calls(operators: AdminQueries, app: Any) -> Iterator[Finding]:
     app.loader.import_default_modules()
     app.finalize()
     wrong = [
-        (row, reason)
+        (row, MASK if row["sensitive"] else reason)
         for row in operators.calls_in_use()
         if (task := app.tasks.get(row["task"])) is not None
         and (reason := mismatch(task, row["positions"], row["keywords"])) is not None
     ]
-    for row, reason in wrong[:MOST_SHOWN]:
-        shown = MASK if row["sensitive"] else reason
-        yield Finding(
+    yield from named_and_counted(
+        wrong,
+        MOST_SHOWN,
+        lambda row, shown: Finding(
             WARNING,
             f"The call does not match the task {row['task']!r}, which {_users(row)}: {shown}.",
             "Correct args and kwargs, or deploy the beats and workers that know this signature.",
-        )
-    if len(wrong) > MOST_SHOWN:
-        yield Finding(
+        ),
+        lambda more: Finding(
             WARNING,
-            f"{number(len(wrong) - MOST_SHOWN, 'more kind')} of calls do not match their tasks.",
+            f"{number(more, 'more kind')} of calls do not match their tasks.",
             "Fix those above first: the cause may be one signature that has changed.",
-        )
+        ),
+    )
 
 
 def workers(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from celery_pgbeat.app_name import app_name, manager_of
 from celery_pgbeat.beat.upkeep.declared import Declared, read_declared, transfer_to_code, why
-from celery_pgbeat.cli.doctor.finding import ERROR, WARNING, Finding
+from celery_pgbeat.cli.doctor.finding import ERROR, WARNING, Finding, named_and_counted
 from celery_pgbeat.cli.output import ended, number
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.settings import Settings
@@ -21,18 +21,20 @@ def refused(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[F
     if app is not None:
         errors = _declared(settings, app).refused
         found = {**found, **{(manager_of(app), name): why(error) for name, error in errors.items()}}
-    for (manager, name), reason in list(found.items())[:MOST_SHOWN]:
-        yield Finding(
+    yield from named_and_counted(
+        [(manager, name, reason) for (manager, name), reason in found.items()],
+        MOST_SHOWN,
+        lambda manager, name, reason: Finding(
             ERROR,
             f"{manager} declares {name!r}, and its beats refuse that: {ended(reason)}",
             "Mend it in the code, and restart the beats: until then it never runs, or as it was declared before.",
-        )
-    if len(found) > MOST_SHOWN:
-        yield Finding(
+        ),
+        lambda more: Finding(
             ERROR,
-            f"Beats refuse {number(len(found) - MOST_SHOWN, 'more declaration')} in code.",
+            f"Beats refuse {number(more, 'more declaration')} in code.",
             "Fix those above first: celery-pgbeat list shows all of them.",
-        )
+        ),
+    )
 
 
 def of_other_owners(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[Finding]:
@@ -40,19 +42,21 @@ def of_other_owners(operators: AdminQueries, settings: Settings, app: Any) -> It
     ours, schema = manager_of(app), operators.database.schema
     rows = operators.definitions_of(list(_declared(settings, app).records))
     found = [(name, row["managed_by"]) for name, row in sorted(rows.items()) if row["managed_by"] != ours]
-    for name, owner in found[:MOST_SHOWN]:
-        yield Finding(
+    yield from named_and_counted(
+        found,
+        MOST_SHOWN,
+        lambda name, owner: Finding(
             WARNING,
             f"{ours} declares {name!r}, but the row is managed by {owner!r}: what the code says of it has no effect.",
             f"Remove it from the code; or give the row to the code and restart the beats: "
             f"{transfer_to_code(schema, name, ours)}",
-        )
-    if len(found) > MOST_SHOWN:
-        yield Finding(
+        ),
+        lambda more: Finding(
             WARNING,
-            f"{number(len(found) - MOST_SHOWN, 'more row')} that {ours} declares are managed by others.",
+            f"{number(more, 'more row')} that {ours} declares are managed by others.",
             "Deal with those above first: celery-pgbeat list --json shows who manages each row.",
-        )
+        ),
+    )
 
 
 def apps(operators: AdminQueries, app: Any) -> Iterator[Finding]:
