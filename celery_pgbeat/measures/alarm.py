@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from celery_pgbeat.errors import DatabaseUnavailable
+from celery_pgbeat.measures.outlasting import Outlasting
 from celery_pgbeat.measures.webhook import Webhook
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.safe_text import one_line
@@ -30,7 +30,6 @@ logger = logging.getLogger(__name__)
 
 MOST = 100  # overdue periodic tasks with an alert at a time, and refused declarations
 SHARE = 20  # checking takes at most a twentieth of the time: slow checks are made less often
-REMIND_EVERY = 60.0  # seconds between two log lines about a check that fails
 STEP = 2.0  # seconds by which the database's clock may differ from what the beat assumes
 STOP_WITHIN = 0.5  # seconds that an alert which is being posted has when the beat stops
 
@@ -93,7 +92,7 @@ class Alarm:
         self._webhook = webhook
         self._stopping = threading.Event()
         self._thread = LastingThread(self._run, "pgbeat-alarm")
-        self._remind_at = 0.0
+        self._outlasting = Outlasting(logger, "Cannot look for what is overdue", "alert")
 
     def start(self) -> None:
         """Start to check."""
@@ -156,20 +155,12 @@ class Alarm:
         wait = self._every
         while not self._stopping.wait(wait):
             began = time.monotonic()
-            self._guarded()
+            self._outlasting.call(self._check)
             wait = max(self._every, SHARE * (time.monotonic() - began))
 
-    def _guarded(self) -> None:
-        try:
-            if self._may_judge():
-                self.report(self.look())
-        except DatabaseUnavailable as error:
-            # The turns log the outage; this line explains why there is no alert.
-            logger.debug("Cannot look for what is overdue: %s", error, extra={"action": "alert"})
-        except BaseException as error:  # noqa: BLE001  an error of the alerts must not stop the beat
-            if time.monotonic() >= self._remind_at:
-                self._remind_at = time.monotonic() + REMIND_EVERY
-                logger.warning("Cannot look for what is overdue: %s", error, extra={"action": "alert"})
+    def _check(self) -> None:
+        if self._may_judge():
+            self.report(self.look())
 
 
 def _subject(alert: Alert) -> str:

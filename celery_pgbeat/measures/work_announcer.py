@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from celery_pgbeat.errors import DatabaseUnavailable
+from celery_pgbeat.measures.outlasting import Outlasting
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.signals import work_created
 from celery_pgbeat.threads import LastingThread
@@ -24,7 +23,6 @@ from celery_pgbeat.threads import LastingThread
 logger = logging.getLogger(__name__)
 
 MOST = 1_000  # tasks for people that one look takes
-REMIND_EVERY = 60.0  # seconds between two log lines about a look that fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class WorkAnnouncer:
         self._every = every.total_seconds()
         self._stopping = threading.Event()
         self._thread = LastingThread(self._run, "pgbeat-work")
-        self._remind_at = 0.0
+        self._outlasting = Outlasting(logger, "Cannot look for new tasks for people", "announce")
 
     def start(self) -> None:
         """Start to look."""
@@ -93,13 +91,8 @@ class WorkAnnouncer:
 
     def _run(self) -> None:
         while not self._stopping.wait(self._every):
-            try:
-                while found := self.look():
-                    self.report(found)
-            except DatabaseUnavailable as error:
-                # The turns log the outage; this line explains why there is no signal.
-                logger.debug("Cannot look for new tasks for people: %s", error, extra={"action": "announce"})
-            except BaseException as error:  # noqa: BLE001  an error here must not stop the beat
-                if time.monotonic() >= self._remind_at:
-                    self._remind_at = time.monotonic() + REMIND_EVERY
-                    logger.warning("Cannot look for new tasks for people: %s", error, extra={"action": "announce"})
+            self._outlasting.call(self._announce)
+
+    def _announce(self) -> None:
+        while found := self.look():
+            self.report(found)
