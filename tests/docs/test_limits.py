@@ -14,6 +14,7 @@ from celery_pgbeat.measures import alarm, counting, gauges, webhook
 from celery_pgbeat.plain_json import DEEPEST, LARGEST
 from celery_pgbeat.planning import catchup
 from celery_pgbeat.postgres import beat_queries, listen, migrate
+from celery_pgbeat.postgres.column_lists import FREE_TEXTS
 from celery_pgbeat.schedules import windows
 from celery_pgbeat.schedules.parse import LONGEST_SET, LONGEST_TEXT
 from celery_pgbeat.schedules.wallclock import instants
@@ -82,6 +83,12 @@ def test_each_limit_of_the_page_has_the_number_of_the_code() -> None:
     ]
 
     assert [] == missing
+
+
+def test_the_line_of_free_texts_names_each_of_them() -> None:
+    (line,) = [line for line in lines() if line.startswith("| `task`, `queue`")]
+
+    assert [] == [column.name for column in FREE_TEXTS if f"`{column.name}`" not in line]
 
 
 def said(number: float) -> str:

@@ -76,7 +76,7 @@ def test_nothing_in_the_schema_is_without_a_comment(comments: list[dict[str, Any
 
 
 def test_what_is_not_public_begins_with_internal_and_nothing_else_does(comments: list[dict[str, Any]]) -> None:
-    public = {(row["kind"], row["name"]) for row in comments if not row["comment"].startswith("Internal: ")}
+    public = {(row["kind"], row["name"]) for row in comments if not (row["comment"] or "").startswith("Internal: ")}
 
     assert PUBLIC_FUNCTIONS == {name for kind, name in public if kind == "function"}
     assert INTERNAL_TABLES == {
@@ -93,7 +93,7 @@ def test_all_of_an_internal_table_is_internal(comments: list[dict[str, Any]]) ->
 
 def test_what_an_internal_comment_names_exists(comments: list[dict[str, Any]]) -> None:
     functions = {row["name"] for row in comments if row["kind"] == "function"}
-    internal = [row["comment"] for row in comments if row["comment"].startswith("Internal: ")]
+    internal = [row["comment"] for row in comments if (row["comment"] or "").startswith("Internal: ")]
     named = {name for comment in internal for name in re.findall(r"(\w+)\(\)", comment)}
 
     assert len(named) > 30

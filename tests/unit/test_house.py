@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import inspect
 import re
 import subprocess
@@ -29,6 +30,16 @@ def test_nobody_imports_whom_he_may_not() -> None:
     )
 
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_contract_of_wallclock_names_each_folder_of_a_kind() -> None:
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / "setup.cfg", encoding="utf-8")
+    named = contracts["importlinter:contract:wallclock"]["forbidden_modules"].split()
+    folders = {path.parent.name for path in (ROOT / "celery_pgbeat" / "schedules").glob("*/reader.py")}
+
+    assert len(folders) > 5
+    assert set() == {f"celery_pgbeat.schedules.{folder}" for folder in folders} - set(named)
 
 
 @pytest.mark.parametrize("path", SQL, ids=lambda path: path.stem)
