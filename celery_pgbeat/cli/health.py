@@ -71,7 +71,7 @@ def health(
 ) -> None:
     """Check the database and its schema, that a beat is alive, and that no row waits too long; exit code 3 if not.
 
-    What code declares and beats refuse is shown too, and decides nothing: a restart would not mend it.
+    What code declares and beats refuse is shown too, and decides nothing: a restart would not fix it.
 
     A row waits while it is due and no beat has marked it. After a failed check the later checks are unknown, which
     does not count as failed: `--only beats --here` is a liveness probe that passes during an outage of the database.

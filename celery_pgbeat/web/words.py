@@ -132,7 +132,7 @@ def mark(state: str | None) -> Markup:
 
 
 def task_mark(state: str) -> Markup:
-    """Return the sign of a periodic task's state, by the gravest of its words."""
+    """Return the sign of a periodic task's state, by the most serious of its words."""
     words = [word.strip() for word in state.split(",")]
     for beginnings, sign in TASK_MARKS:
         if any(word.startswith(beginnings) for word in words):

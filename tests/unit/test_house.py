@@ -20,7 +20,7 @@ SQL = sorted((ROOT / "celery_pgbeat" / "postgres" / "sql").glob("*.sql"))
 EVERY_SQL = sorted((ROOT / "celery_pgbeat").rglob("*.sql"))
 
 
-def test_nobody_imports_whom_he_may_not() -> None:
+def test_no_module_imports_what_its_contract_forbids() -> None:
     checked = subprocess.run(
         [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
         cwd=ROOT,

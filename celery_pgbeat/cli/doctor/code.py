@@ -27,7 +27,7 @@ def refused(operators: AdminQueries, settings: Settings, app: Any) -> Iterator[F
         lambda manager, name, reason: Finding(
             ERROR,
             f"{manager} declares {name!r}, and its beats refuse that: {ended(reason)}",
-            "Mend it in the code, and restart the beats: until then it never runs, or as it was declared before.",
+            "Fix it in the code, and restart the beats: until then it never runs, or as it was declared before.",
         ),
         lambda more: Finding(
             ERROR,

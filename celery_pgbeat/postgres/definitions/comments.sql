@@ -240,7 +240,7 @@ comment on function {schema}.fail_job(uuid, text) is
 comment on function {schema}.cancel_job(uuid, text) is
     'Cancel a job that has not been sent, or one for people: it ends as revoked, with who cancelled it and why; returns the name of its periodic task. SQLSTATE P0002 for an unknown id; 55000 if the job is final, waits for a decision, or the broker may have its message; 55P03 if another transaction changes it; 42501 if the caller may cancel only tasks for people.';
 comment on function {schema}.my_work(text, text[], int) is
-    'List the tasks for people that the owner has (running), then those that he may pick up by his name or by targets, his roles (created): what is due first comes first. At most `most` of them, up to 10000.';
+    'List the tasks for people that the owner has (running), then those that the owner may pick up, by name or by targets, the roles of the owner (created): what is due first comes first. At most `most` of them, up to 10000.';
 comment on function {schema}.pick_up(uuid, text, text[]) is
     'Pick up a task for people: it is running and with this owner; returns the name of its periodic task. targets are the roles of the owner. SQLSTATE 55006 if somebody else has it, with the name; 55P03 if another transaction changes it at this moment; 42501 if it is for others; 55000 if it is over, waits for its turn or is none for people; P0002 for an unknown id.';
 comment on function {schema}.release(uuid, text) is

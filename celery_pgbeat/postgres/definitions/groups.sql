@@ -238,8 +238,7 @@ as $$
 $$;
 
 -- The groups in which a job waits that may have its turn, by one probe of the index for each group in which one waits.
--- A group that is not limited any more keeps none,
--- unless it is stopped.
+-- A group that is not limited any more keeps no job waiting, unless it is stopped.
 create or replace function {schema}.groups_with_room() returns setof text
 language sql stable rows 10
 set search_path = pg_catalog, pg_temp

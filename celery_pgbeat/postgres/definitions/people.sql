@@ -428,8 +428,8 @@ begin
 end
 $$;
 
--- What somebody has, and what he may take by his name and by `targets`, his roles: what he has first, then what is due
--- first. One probe of the index of open_work for each name, however many jobs are open.
+-- What somebody has, and may take by name or by `targets`, the roles of that person: first what the person has, then
+-- what is due first. One probe of the index of open_work for each name, however many jobs are open.
 create or replace function {schema}.my_work(owner text, targets text[] default null, most int default 100)
 returns table (
     id uuid, periodic_task text, subject text, task text, args jsonb, kwargs jsonb, scheduled_for timestamptz,

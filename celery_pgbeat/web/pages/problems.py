@@ -1,4 +1,4 @@
-"""Problems: all that needs somebody, the gravest first, each with the reason."""
+"""Problems: all that needs a person, the most serious first, each with the reason."""
 
 from __future__ import annotations
 

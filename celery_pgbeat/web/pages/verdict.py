@@ -1,4 +1,4 @@
-"""The one sentence on top of the first page: the gravest of what is wrong, or that nothing is."""
+"""The one sentence on top of the first page: the most serious thing that is wrong, or that nothing is."""
 
 from __future__ import annotations
 
