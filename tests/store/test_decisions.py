@@ -237,7 +237,7 @@ def test_the_next_occurrence_replaces_it_under_cancel_other(kit: PgBeatTest) -> 
 
     (sent,) = kit.advance("1h")
 
-    assert ("revoked", "replaced for the next occurrence") == (state(kit, job), kit.beat.job(job).error)
+    assert ("revoked", f"replaced for the next occurrence; {FAILED}") == (state(kit, job), kit.beat.job(job).error)
     assert sent.id != job
 
 

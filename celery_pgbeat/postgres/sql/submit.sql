@@ -146,7 +146,10 @@ replaced_archived as (
         replaced.job,
         case when replaced.waited then 'skipped' else 'revoked' end,
         case when replaced.waited then 'superseded' end,
-        case when not replaced.waited then 'replaced for the next occurrence' end,
+        case
+            when not replaced.waited
+                then left('replaced for the next occurrence' || coalesce('; ' || (replaced.job).error, ''), 2000)
+        end,
         blocked_by => resolved.job) as final
 ),
 stop_requested as (
