@@ -17,12 +17,13 @@ from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.confirmation import with_yes
 from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.instants import DAYS, read_day_or_instant
+from celery_pgbeat.cli.instants import read_day_or_instant
 from celery_pgbeat.cli.no_beat import warn_without_beat
 from celery_pgbeat.cli.output import as_json, number, print_json, print_pairs
 from celery_pgbeat.cli.progress import Progress
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import instant
+from celery_pgbeat.typed_instants import DAYS
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import Backfill, BackfillPreview, PgBeat

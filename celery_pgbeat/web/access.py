@@ -23,9 +23,13 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from celery_pgbeat.safe_text import one_line
+
 Authorize: TypeAlias = Callable[[HTTPConnection], "bool | Awaitable[bool]"]
+MayChange: TypeAlias = Callable[[HTTPConnection], "bool | str | Awaitable[bool | str]"]
 
 GUESS = 0.2  # seconds that a wrong password costs, one after the other: at most five can be tried in a second
+LONGEST_NAME = 200  # characters of a person's name
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 HOW_TO_ALLOW = (
@@ -39,7 +43,8 @@ HEADERS = {
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    # Not no-referrer: browsers then send `Origin: null` with the dashboard's own forms too.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
@@ -60,6 +65,17 @@ def is_loopback(host: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who may change something.
+
+    Attributes:
+        name: None if it is not known.
+    """
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """The rule of one dashboard.
 
@@ -68,11 +84,13 @@ class Access:
         authorize: whether a request may be answered; None for no such function.
         hosts: the names by which it may be asked for, as patterns; None for any, and for those of this host if there is
             neither password nor `authorize`.
+        may_change: whether a request may change something, or by whose name; None for nobody.
     """
 
     password: str | None = field(default=None, repr=False)
     authorize: Authorize | None = None
     hosts: tuple[str, ...] | None = None
+    may_change: MayChange | None = None
 
     async def refusal(self, request: HTTPConnection) -> Response | None:
         """Return the answer to a request that is refused; None for one that may go on."""
@@ -94,6 +112,17 @@ class Access:
             if allowed is not True:
                 return _refused(403, "You may not open this dashboard: ask those who run it.")
         return None
+
+    async def person(self, request: HTTPConnection) -> Person | None:
+        """Return who may change something by a request that was not refused; None for one who may only look."""
+        if self.may_change is None:
+            return None
+        found = self.may_change(request)
+        if inspect.isawaitable(found):
+            found = await found
+        if found is True:
+            return Person()
+        return Person(one_line(found, LONGEST_NAME)) if isinstance(found, str) and found.strip() else None
 
 
 _REALM = 'Basic realm="celery-pgbeat", charset="UTF-8"'
@@ -153,7 +182,7 @@ class Guarded:
         await (refusal or self._app)(scope, receive, with_headers)
 
 
-def access_of(password: Any, authorize: Any, hosts: Any) -> Access:
+def access_of(password: Any, authorize: Any, hosts: Any, may_change: Any = None) -> Access:
     """Return the rule that these arguments of `dashboard` make.
 
     Raises:
@@ -163,6 +192,8 @@ def access_of(password: Any, authorize: Any, hosts: Any) -> Access:
         raise TypeError("password is neither None nor a text that is not empty")
     if authorize is not None and not callable(authorize):
         raise TypeError("authorize is neither None nor a function")
+    if may_change is not None and not callable(may_change):
+        raise TypeError("may_change is neither None nor a function")
     if isinstance(hosts, str):
         raise TypeError("hosts is a text, not a list of host names")
-    return Access(password, authorize, None if hosts is None else tuple(hosts))
+    return Access(password, authorize, None if hosts is None else tuple(hosts), may_change)

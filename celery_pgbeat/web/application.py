@@ -21,19 +21,25 @@ from starlette.routing import Route
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.errors import PgBeatError
 from celery_pgbeat.web import words
-from celery_pgbeat.web.access import Access, Guarded, access_of
-from celery_pgbeat.web.failures import page_of_error, page_of_fault, said_to_viewers
+from celery_pgbeat.web.access import Access, Guarded, Person, access_of
+from celery_pgbeat.web.acting import Acting
+from celery_pgbeat.web.actions import ACTIONS, DONE
+from celery_pgbeat.web.actions.edit import look_ahead
+from celery_pgbeat.web.failures import page_of_error, page_of_fault, said_of_change, said_to_viewers
+from celery_pgbeat.web.forgery import SHORTEST_SECRET, Tokens
+from celery_pgbeat.web.form import Form, Wrong
 from celery_pgbeat.web.page import Address, Page, Query
 from celery_pgbeat.web.pages import PAGES
 from celery_pgbeat.web.pages.hour import MINUTES
 from celery_pgbeat.web.pages.now import Now, read_now, read_slow
 from celery_pgbeat.web.reading import Reader
 from celery_pgbeat.web.shared import Pace, Shared, events
+from celery_pgbeat.web.writing import Writer
 
 if TYPE_CHECKING:
     from celery import Celery
 
-    from celery_pgbeat.web.access import Authorize
+    from celery_pgbeat.web.access import Authorize, MayChange
 
 AT_ONCE = 8  # pages that are read at the same time; the pool has ten connections
 AGAIN = 5  # seconds after which a page that could not be read is asked for again
@@ -59,10 +65,12 @@ def dashboard(
     password: str | None = None,
     authorize: Authorize | None = None,
     hosts: Iterable[str] | None = None,
+    may_change: MayChange | None = None,
+    secret: str | None = None,
     title: str = "pgbeat",
     pace: Pace | None = None,
 ) -> Dashboard:
-    """Return the dashboard as an ASGI application, which you serve or mount. It only reads.
+    """Return the dashboard as an ASGI application, which you serve or mount. Without `may_change` it only reads.
 
     Without a password and without `authorize` it answers only requests from this host itself. Nothing connects to the
     database before somebody looks.
@@ -75,6 +83,10 @@ def dashboard(
             `user`) and returns True if the request may be answered. With a password, both must agree.
         hosts: the names of this server that a request may ask for, as patterns such as `*.example.com`; None for any,
             and for those of this host if there is neither password nor `authorize`.
+        may_change: a function, which may be async, that gets the same connection, and returns the name of a person who
+            may change something, True for one without a name, or False. It is asked for each page. None for nobody.
+        secret: a text of at least 32 characters from which the tokens of forms are made. Give it if several processes
+            serve the dashboard, the same to all; None for a random one.
         title: what the pages are headed with, such as the name of your app.
         pace: how often an open page is updated.
 
@@ -89,10 +101,14 @@ def dashboard(
         >>> pages = dashboard("postgresql://localhost/shop", authorize=lambda request: "staff" in request.scope)
         >>> app = Starlette(routes=[Mount("/beat", app=pages)])
     """
+    if secret is not None and (not isinstance(secret, str) or len(secret) < SHORTEST_SECRET):
+        raise TypeError(f"secret is neither None nor a text of at least {SHORTEST_SECRET} characters")
     beat = source if isinstance(source, PgBeat) else PgBeat(source)
     if password is None and authorize is None:
         password = beat.settings.web_password
-    return Dashboard(Site(Reader(beat), title, pace or Pace()), access_of(password, authorize, hosts))
+    access = access_of(password, authorize, hosts, may_change)
+    writer = Writer(beat, is_own=not isinstance(source, PgBeat))
+    return Dashboard(Site(Reader(beat), writer, access, Tokens(secret), title, pace or Pace()), access)
 
 
 class Dashboard(Guarded):
@@ -110,8 +126,10 @@ class Dashboard(Guarded):
 class Site:
     """What all pages of one dashboard share."""
 
-    def __init__(self, reader: Reader, title: str, pace: Pace) -> None:
+    def __init__(self, reader: Reader, writer: Writer, access: Access, tokens: Tokens, title: str, pace: Pace) -> None:
         self._reader = reader
+        self._writer = writer
+        self._access = access
         self._pace = pace
         self.over = False
         self._limiter = anyio.CapacityLimiter(AT_ONCE)
@@ -119,11 +137,17 @@ class Site:
         self._now = Shared(partial(read_now, reader), pace.every, self._limiter)
         self._slow = Shared(partial(read_slow, reader), SLOWLY, self._limiter)
         self._templates = _templates()
+        acting = Acting(reader, writer, access, tokens, self._limiter, self._drawn)
         self._templates.globals.update(site=title, menu=MENU, version=_version(self._files), again=AGAIN)
         self.app = Starlette(
             routes=[
                 Route("/", self._answering(self._front)),
                 *(Route(f"/{name}", self._answering(partial(self._read, read))) for name, read in PAGES.items()),
+                *(
+                    Route(f"/{name}", partial(acting.answer, action), methods=["GET", "POST"])
+                    for name, action in ACTIONS.items()
+                ),
+                Route("/check-schedule", self._check_schedule),
                 Route("/events", self._events),
                 Route("/static/{name}", self._file),
             ],
@@ -141,19 +165,22 @@ class Site:
         """Close the connections when the server ends; a mounted application is not told of it, and need not be."""
         yield
         self._reader.close()
+        self._writer.close()
 
     def _answering(self, read: Callable[[Request], Awaitable[Page]]) -> Callable[[Request], Awaitable[Response]]:
         """Return an endpoint that draws a page, or a page that says what is wrong."""
 
         async def answer(request: Request) -> Response:
+            person = None
             try:
+                person = await self._access.person(request)
                 page = await read(request)
-                return await anyio.to_thread.run_sync(self._drawn, page, request, limiter=self._limiter)
+                return await anyio.to_thread.run_sync(self._drawn, page, request, person, limiter=self._limiter)
             except PgBeatError as error:
                 page = page_of_error(error)
             except Exception:  # noqa: BLE001 - the top of a request: what is wrong with one page is in the log
                 page = page_of_fault()
-            return self._drawn(page, request)
+            return self._drawn(page, request, person)
 
         return answer
 
@@ -174,10 +201,15 @@ class Site:
     def _values_of(snapshot: Now) -> dict[str, Any]:
         return {"it": snapshot, "now": snapshot.now, "parts": PARTS, "minutes": MINUTES}
 
-    def _drawn(self, page: Page, request: Request) -> Response:
+    def _drawn(self, page: Page, request: Request, person: Person | None) -> Response:
         address = Address(request.scope.get("root_path", ""))
         html = self._templates.get_template(f"{page.template}.html").render(
-            url=address, title=page.title, here=request.url.path.rpartition("/")[2], **page.values
+            url=address,
+            title=page.title,
+            here=request.url.path.rpartition("/")[2],
+            person=person,
+            done=DONE.get(request.query_params.get("done", "")),
+            **page.values,
         )
         headers = {"Retry-After": str(AGAIN)} if page.status == 503 else None
         return HTMLResponse(html, page.status, headers)
@@ -185,6 +217,25 @@ class Site:
     def _parts(self, address: Address, snapshot: Now) -> dict[str, str]:
         values = {"url": address, **self._values_of(snapshot)}
         return {part: self._templates.get_template(f"parts/{part}.html").render(values) for part in UPDATED}
+
+    async def _check_schedule(self, request: Request) -> Response:
+        """Answer what a schedule means that somebody is typing, as a part of the page."""
+        if await self._access.person(request) is None:
+            return PlainTextResponse("You may look, not change.\n", 403)
+        html = await anyio.to_thread.run_sync(self._checked, Query(request.query_params), limiter=self._limiter)
+        return HTMLResponse(html)
+
+    def _checked(self, query: Query) -> str:
+        values: dict[str, Any] = {"look": None, "wrong": None}
+        try:
+            with self._reader.database.reading():
+                typed = Form({name: query.long_text(name) for name in ("schedule", "timezone")})
+                values["look"] = look_ahead(self._reader, query, typed)
+        except Wrong:
+            return ""
+        except PgBeatError as error:
+            values["wrong"] = said_of_change(error)
+        return self._templates.get_template("parts/look-schedule.html").render(values)
 
     async def _events(self, request: Request) -> Response:
         address = Address(request.scope.get("root_path", ""))
@@ -203,7 +254,7 @@ class Site:
         )
 
     async def _not_found(self, request: Request, _error: Exception) -> Response:
-        return self._drawn(Page("unknown", "There is no such page", {"sentence": None}, 404), request)
+        return self._drawn(Page("unknown", "There is no such page", {"sentence": None}, 404), request, None)
 
 
 def _templates() -> Environment:

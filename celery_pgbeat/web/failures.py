@@ -11,17 +11,20 @@ from celery_pgbeat.errors import (
     NotPermitted,
     PgBeatError,
     SchemaMissing,
+    UnknownBackfill,
+    UnknownGroup,
     UnknownJob,
     UnknownPeriodicTask,
 )
 from celery_pgbeat.web.page import Page
 
+NOT_THERE = (UnknownPeriodicTask, UnknownJob, UnknownGroup, UnknownBackfill)
 logger = logging.getLogger(__name__)
 
 
 def page_of_error(error: PgBeatError) -> Page:
     """Return the page for an error of ours."""
-    if isinstance(error, (UnknownPeriodicTask, UnknownJob)):
+    if isinstance(error, NOT_THERE):
         return Page("unknown", "It is not there", {"sentence": str(error)}, 404)
     logger.warning("The dashboard cannot read the database: %s", error)
     if isinstance(error, (DatabaseUnavailable, SchemaMissing)):
@@ -34,6 +37,20 @@ def page_of_fault() -> Page:
     number = uuid.uuid4().hex[:8]
     logger.exception("A page of the dashboard could not be drawn: error %s", number)
     return Page("error", "This page could not be drawn", {"error": number, "sentence": None}, 500)
+
+
+def said_of_change(error: PgBeatError) -> str:
+    """Return what to tell somebody whose change was refused."""
+    if isinstance(error, DatabaseBusy):
+        return "Another transaction holds what you want to change. Nothing was changed: send again."
+    if isinstance(error, DatabaseUnavailable):
+        return "The database does not answer. Look whether this was done before you send it again."
+    if isinstance(error, NotPermitted):
+        return (
+            "The dashboard's user of the database may not do this. Make it a member of the role pgbeat_author; for "
+            "work of people, of pgbeat_person."
+        )
+    return said_to_viewers(error) if isinstance(error, SchemaMissing) else str(error)
 
 
 def said_to_viewers(error: PgBeatError) -> str:

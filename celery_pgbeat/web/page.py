@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 LONGEST = 250  # characters of a parameter; names have up to 200
+LONGEST_SCHEDULE = 5_000  # characters of a schedule that is checked while it is typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,10 @@ class Query:
     def name(self, name: str = "name") -> str:
         """Return a parameter as it is, blanks included, because it is the name of something."""
         return self._given.get(name, "").replace("\0", "")[:LONGEST]
+
+    def long_text(self, name: str) -> str:
+        """Return a parameter that may be as long as a schedule."""
+        return self._given.get(name, "").replace("\0", "")[:LONGEST_SCHEDULE]
 
     def choice(self, name: str, choices: Mapping[str, Any] | tuple[str, ...]) -> str | None:
         """Return a parameter that is one of these; None if it is not."""

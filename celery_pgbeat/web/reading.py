@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from celery_pgbeat.api import PgBeat
+from celery_pgbeat.api.ahead import coming_runs
+from celery_pgbeat.api.rows import Upcoming
+from celery_pgbeat.declare.update import changes_of
 from celery_pgbeat.errors import DatabaseBusy, NotPermitted
 from celery_pgbeat.postgres.dashboard_queries import DashboardQueries
 from celery_pgbeat.postgres.database import NO_RIGHT, Database, reason, sqlstate
@@ -80,10 +84,19 @@ class ReadOnlyDatabase(Database):
 
     def translated(self, error: Exception) -> Exception:
         """Return one of our errors in place of one that may pass by itself, or that a right would mend."""
-        origin = getattr(error, "orig", None)
-        if sqlstate(origin) == NO_RIGHT:
-            return NotPermitted(f"The dashboard's user of {self.shown_url} lacks a right: {reason(origin)}")
-        return super().translated(error)
+        return _without_right(self, error) or super().translated(error)
+
+
+def translated(database: Database, error: Exception) -> Exception:
+    """Return one of our errors in place of one that may pass by itself, or that a right would mend."""
+    return _without_right(database, error) or database.translated(error)
+
+
+def _without_right(database: Database, error: Exception) -> NotPermitted | None:
+    origin = getattr(error, "orig", None)
+    if sqlstate(origin) != NO_RIGHT:
+        return None
+    return NotPermitted(f"The dashboard's user of {database.shown_url} lacks a right: {reason(origin)}")
 
 
 @contextmanager
@@ -99,6 +112,13 @@ def _transaction(connection: Connection) -> Iterator[None]:
                 connection.exec_driver_sql("rollback")
             except DBAPIError:
                 connection.invalidate()  # whatever is left of the transaction ends with it
+
+
+class Rehearsal(NamedTuple):
+    """A change that was not made: the columns that it would write, and the runs that would follow."""
+
+    columns: Mapping[str, Any]
+    runs: Sequence[Upcoming]
 
 
 class Reader(PgBeat):
@@ -132,6 +152,25 @@ class Reader(PgBeat):
     def queries(self) -> DashboardQueries:
         """The statements of operators and of the dashboard."""
         return DashboardQueries(self.database)
+
+    def runs_after_change(self, name: str, given: Mapping[str, Any], limit: int) -> Rehearsal:
+        """Return when a periodic task would run if these columns were changed now, as if it were not paused.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row.
+            InvalidSchedule, InvalidPeriodicTask: the change would be refused.
+        """
+        row = self.get(name)
+        columns = changes_of(row, given, self.settings, self._app_timezone)
+        known = self._row("preview_row", name, None)
+        changed = {column: columns[column] for column in ("schedule", "timezone")}
+        anchor = (
+            row.anchor or row.start_at or (known["now"] if columns["schedule"] != row.schedule else known["anchor"])
+        )
+        unplanned = dict.fromkeys(("problem", "planned_revision", "held_back", "judged_from"))
+        record = {**known, **changed, **unplanned, "anchor": anchor, "enabled": True, "planned_from": known["now"]}
+        runs = tuple(islice(coming_runs(record, self._rules), limit))
+        return Rehearsal({**changed, "anchor": anchor}, runs)
 
     def close(self) -> None:
         """Close the connections of this process."""

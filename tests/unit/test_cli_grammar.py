@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from celery_pgbeat import __version__
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import COMMANDS, FLAT_NAMES, SECTIONS, SYNONYMS, main, pgbeat
-from celery_pgbeat.cli.instants import parse_instant
+from celery_pgbeat.typed_instants import parse_instant
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.name_patterns import like
 

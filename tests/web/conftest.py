@@ -14,6 +14,8 @@ from tests.harness.session import Session
 from tests.harness.situations import Situation
 from tests.web.visitor import Visitor
 
+FILLED = ("periodic_task", "active_job", "finished_job", "task_group", "backfill", "open_work", "node")
+
 
 @pytest.fixture
 def situation(migrated_database: str) -> Situation:
@@ -27,6 +29,21 @@ def well(situation: Situation) -> Situation:
     situation.beat()
     situation.worker()
     return situation
+
+
+@pytest.fixture(scope="module")
+def stage(shared_database: str) -> Situation:
+    """One database for all tests of a module, whose clock stands at noon."""
+    return Situation(shared_database)
+
+
+@pytest.fixture
+def empty_stage(stage: Situation) -> Situation:
+    """That database without a row, but for a beat and a worker that live."""
+    stage.session.rows(f"truncate {', '.join(f'pgbeat.{table}' for table in FILLED)}")
+    stage.beat()
+    stage.worker()
+    return stage
 
 
 @pytest.fixture

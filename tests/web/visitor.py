@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
 
+from httpx2 import Response
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
@@ -23,6 +25,7 @@ class Seen:
         text: what a person reads, with single blanks.
         links: the addresses of all links and forms.
         tags: the name and the attributes of each element.
+        fields: what the fields of the form have that it would send as it is.
     """
 
     status: int
@@ -31,6 +34,7 @@ class Seen:
     text: str
     links: list[str]
     tags: list[tuple[str, dict[str, str | None]]]
+    fields: dict[str, str]
 
     def link(self, words: str) -> str:
         """Return the address of the first link whose address contains these words."""
@@ -43,6 +47,10 @@ class _Reader(HTMLParser):
         self.words: list[str] = []
         self.links: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.fields: dict[str, str] = {}
+        self._posts = False
+        self._area: str | None = None
+        self._choice = ""
         self._within: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -51,12 +59,32 @@ class _Reader(HTMLParser):
         self.links += [str(given[name]) for name in ("href", "action", "src") if name in given]
         if tag in UNSEEN:
             self._within.append(tag)
+        self._posts = given.get("method") == "post" if tag == "form" else self._posts
+        if self._posts:
+            self._field(tag, given)
+
+    def _field(self, tag: str, given: dict[str, str | None]) -> None:
+        name, value = str(given.get("name")), given.get("value") or ""
+        if tag == "input" and (given.get("type") != "checkbox" or "checked" in given):
+            self.fields[name] = value
+        elif tag == "textarea":
+            self.fields[name], self._area = "", name
+        elif tag == "select":
+            self._choice = name
+        elif tag == "option" and ("selected" in given or self._choice not in self.fields):
+            self.fields[self._choice] = value
 
     def handle_endtag(self, tag: str) -> None:
         if tag in self._within:
             self._within.remove(tag)
+        if tag == "textarea" and self._area is not None:
+            self.fields[self._area] = self.fields[self._area].removeprefix("\n")
+            self._area = None
+        self._posts = self._posts and tag != "form"
 
     def handle_data(self, data: str) -> None:
+        if self._area is not None:
+            self.fields[self._area] += data
         if not self._within:
             self.words.append(data)
 
@@ -76,7 +104,21 @@ class Visitor:
 
     def open(self, path: str, **parameters: Any) -> Seen:
         """Open an address, or a page with parameters."""
-        answer = self.client.get(path, params=parameters or None, follow_redirects=False)
+        return self._seen(self.client.get(path, params=parameters or None, follow_redirects=False))
+
+    def send(self, path: str, fields: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Seen:
+        """Send a form, as a browser does from a page of the same site."""
+        here = {"Origin": str(self.client.base_url).rstrip("/")} if headers is None else headers
+        return self._seen(self.client.post(path, data=dict(fields), headers=here, follow_redirects=False))
+
+    def act(self, path: str, *, step: str = "do", **typed: str) -> Seen:
+        """Open the form of an action, type into it, and send it."""
+        seen = self.open(path)
+        assert 200 == seen.status, seen.text
+        return self.send(path, {**seen.fields, **typed, "step": step})
+
+    @staticmethod
+    def _seen(answer: Response) -> Seen:
         reader = _Reader()
         reader.feed(answer.text)
         return Seen(
@@ -86,4 +128,5 @@ class Visitor:
             " ".join(" ".join(reader.words).split()),
             reader.links,
             reader.tags,
+            reader.fields,
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from celery_pgbeat.api.rows import Job, Upcoming, read_row
+from celery_pgbeat.api.rows import Backfill, Job, Upcoming, read_row
 from celery_pgbeat.errors import (
     DatabaseBusy,
     InvalidSchedule,
@@ -26,6 +26,7 @@ from celery_pgbeat.web.words import MARKS, in_full, span
 
 NEXT = 10  # occurrences that are shown
 JOBS = 60  # runs in the chart and the first page of jobs
+BACKFILLS = 3  # that are shown
 NEIGHBOURS = 40  # tasks before it, and after it, that are shown
 
 
@@ -61,6 +62,7 @@ def read_task(reader: Reader, query: Query) -> Page:
             "before": [statuses[one["name"]] for one in neighbours if one["is_before"]],
             "behind": [statuses[one["name"]] for one in neighbours if not one["is_before"]],
             "most": NEIGHBOURS,
+            "backfills": _backfills(reader, name),
         },
     )
 
@@ -73,6 +75,15 @@ def _upcoming(reader: Reader, name: str) -> tuple[Sequence[Upcoming], str | None
         return (), str(error)
     except DatabaseBusy:
         return (), "So many tasks come before it that its next runs took too long to compute."
+
+
+def _backfills(reader: Reader, name: str) -> Sequence[Backfill]:
+    """Return the latest backfills; none if this user of the database may not read them."""
+    try:
+        with reader.database.attempt():
+            return reader.backfills(name, limit=BACKFILLS)
+    except NotPermitted:
+        return ()
 
 
 def _arguments(reader: Reader, row: Mapping[str, Any]) -> str | None:

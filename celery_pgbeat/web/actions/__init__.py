@@ -1,0 +1,44 @@
+"""What those may change who may: each action has a page with a form, and is one call of the Python API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from celery_pgbeat.web.actions import backfill, edit, groups, jobs, tasks
+from celery_pgbeat.web.actions.action import Action
+
+ACTIONS: Mapping[str, Action] = {
+    "pause": tasks.PAUSE,
+    "resume": tasks.RESUME,
+    "trigger": tasks.TRIGGER,
+    "edit": edit.EDIT,
+    "backfill": backfill.BACKFILL,
+    "cancel-backfill": backfill.CANCEL_BACKFILL,
+    "cancel-job": jobs.CANCEL_JOB,
+    "retry-job": jobs.RETRY_JOB,
+    "fail-job": jobs.FAIL_JOB,
+    "pick-up": jobs.PICK_UP,
+    "release": jobs.RELEASE,
+    "finish": jobs.FINISH,
+    "limit-group": groups.LIMIT_GROUP,
+    "pause-group": groups.PAUSE_GROUP,
+    "resume-group": groups.RESUME_GROUP,
+}
+# What a page says after an action; its address carries only the word.
+DONE: Mapping[str, str] = {
+    "paused": "It is paused.",
+    "resumed": "It is resumed.",
+    "triggered": "This job was made. A beat sends it.",
+    "edited": "The schedule is saved. A beat plans the next run.",
+    "backfilled": "The backfill has begun. Beats send its jobs, the oldest first.",
+    "backfill-cancelled": "The backfill is cancelled.",
+    "cancelled": "It is cancelled.",
+    "retried": "It runs again: this is the job.",
+    "failed": "It was given up.",
+    "picked-up": "You have it.",
+    "released": "It was given back.",
+    "finished": "It is finished.",
+    "limited": "The limit is set.",
+    "group-paused": "The group is paused.",
+    "group-resumed": "The group is resumed.",
+}
