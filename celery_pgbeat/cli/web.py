@@ -35,12 +35,15 @@ PORT = 8480
     metavar="NAME",
     help="Answer only to this name of the server; may be given several times, and may contain *.",
 )
-def web(host: str, port: int, prefix: str, host_names: tuple[str, ...]) -> None:
-    """Serve the dashboard until Ctrl-C: pages in a browser that show what runs, what is late and why. It only reads.
+@click.option(
+    "--allow-changes", is_flag=True, help="Let all who may open it also change things: pause, trigger, edit, decide."
+)
+def web(host: str, port: int, prefix: str, host_names: tuple[str, ...], allow_changes: bool) -> None:
+    """Serve the dashboard until Ctrl-C: pages in a browser that show what runs, what is late and why.
 
-    Without pgbeat_web_password (PGBEAT_WEB_PASSWORD in the environment) only this host may open it, and no other
-    address is taken. With one, a browser asks for it; any user name will do. Put a proxy that speaks HTTPS before an
-    address that others reach. It needs the extra `web`.
+    It only reads, unless you give --allow-changes. Without pgbeat_web_password (PGBEAT_WEB_PASSWORD in the environment)
+    only this host may open it, and no other address is taken. With one, a browser asks for it; any user name will do.
+    Put a proxy that speaks HTTPS before an address that others reach. It needs the extra `web`.
 
     Exit codes: 0 ended; 1 the port is taken; 2 wrong usage or settings.
     """
@@ -59,7 +62,8 @@ def web(host: str, port: int, prefix: str, host_names: tuple[str, ...]) -> None:
             "the environment), or mount dashboard(..., authorize=...) in an application of your own"
         )
     _ = beat.settings.required_url
-    app = dashboard(beat, hosts=host_names or None, title=_title(beat))
+    may_change = (lambda _: True) if allow_changes else None
+    app = dashboard(beat, hosts=host_names or None, may_change=may_change, title=_title(beat))
     with _listening(host, port) as listener:
         shown = f"[{host}]" if ":" in host else host
         click.echo(f"The dashboard is at http://{shown}:{listener.getsockname()[1]}{prefix.rstrip('/')}/ (Ctrl-C ends)")

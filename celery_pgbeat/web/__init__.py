@@ -1,9 +1,10 @@
-"""The dashboard: pages in a browser that show what runs, what is late and why. It only reads.
+"""The dashboard: pages in a browser that show what runs, what is late and why.
 
     from celery_pgbeat.web import dashboard
 
     app = dashboard("postgresql://localhost/shop")
 
+It only reads, unless `may_change` says who may change something.
 It is an ASGI application for any server, and may be mounted in another one. It needs the extra `web`. Nothing else in
 the package imports it, but the command `web`.
 """

@@ -54,6 +54,7 @@ MENU = (
     ("nodes", "Nodes"),
     ("problems", "Problems"),
 )
+JUMPS = "ntjirwdp"  # for each page of the menu the letter that goes there, after g
 TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 PARTS = ("verdict", "figures", "charts", "late", "next", "running", "ended")  # of Now
 UPDATED = (*PARTS, "asof")
@@ -138,7 +139,13 @@ class Site:
         self._slow = Shared(partial(read_slow, reader), SLOWLY, self._limiter)
         self._templates = _templates()
         acting = Acting(reader, writer, access, tokens, self._limiter, self._drawn)
-        self._templates.globals.update(site=title, menu=MENU, version=_version(self._files), again=AGAIN)
+        self._templates.globals.update(
+            site=title,
+            menu=MENU,
+            jumps=[(letter, *page) for letter, page in zip(JUMPS, MENU, strict=True)],
+            version=_version(self._files),
+            again=AGAIN,
+        )
         self.app = Starlette(
             routes=[
                 Route("/", self._answering(self._front)),

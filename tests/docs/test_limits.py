@@ -18,6 +18,7 @@ from celery_pgbeat.postgres.column_lists import FREE_TEXTS
 from celery_pgbeat.schedules import windows
 from celery_pgbeat.schedules.parse import LONGEST_SET, LONGEST_TEXT
 from celery_pgbeat.schedules.wallclock import instants
+from celery_pgbeat.web import form
 from celery_pgbeat.worker.report import refusals, report_queue, tracker
 from celery_pgbeat.worker.start import guard, message
 from tests.docs.pages import NAMED, ROOT, written_in
@@ -55,6 +56,8 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "one attempt to post": (webhook.TIMEOUT,),
     "rows that the gauges": (gauges.MOST,),
     "jobs whose lateness": (counting.MOST_UNSENT,),
+    "a form that somebody sends": (form.MOST_BYTES // 1024, form.MOST_FIELDS, form.PATIENCE),
+    "an action in the dashboard": (3,),
     "waiting for another process": (migrate.ADVISORY_LOCK_WITHIN, migrate.LOGGED_AFTER),
     "waiting for a lock": (2,),
     "spans: leases": (YEAR.days,),

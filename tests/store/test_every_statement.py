@@ -46,7 +46,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("hostname hash version by error problem", "x"),
     ("managed_by manager", "code:shop"),
     ("app", "shop"),
-    ("owner", "ann"),
+    ("owner who", "ann"),
     ("targets", ["finance"]),
     ("outcome", "succeeded"),
     ("note", "signed"),

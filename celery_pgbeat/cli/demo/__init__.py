@@ -22,10 +22,11 @@ from celery_pgbeat.cli.target import Target
     "--seconds", type=click.IntRange(15, 3600), default=25, show_default=True, help="How long to run and count."
 )
 @click.option("--keep", is_flag=True, help="Keep everything running after the proof, until Ctrl-C.")
+@click.option("--web", is_flag=True, help="Serve the dashboard beside it, for this host, and print its address.")
 @click.option("--broker", metavar="URL", envvar="CELERY_BROKER_URL", help="Use this broker instead of a private one.")
 @as_json
 @click.pass_context
-def demo(ctx: click.Context, seconds: int, keep: bool, broker: str | None, as_json: bool) -> None:
+def demo(ctx: click.Context, seconds: int, keep: bool, web: bool, broker: str | None, as_json: bool) -> None:
     """Watch three beats share the work while one of them is killed.
 
     Starts a private Postgres, a private broker, three beats and a worker. It kills one beat with kill -9, freezes
@@ -34,6 +35,8 @@ def demo(ctx: click.Context, seconds: int, keep: bool, broker: str | None, as_js
 
     With --url or PGBEAT_URL it uses that Postgres, in a schema of its own that it drops at the end
     (not if it is killed with kill -9).
+
+    With --web you can watch and pause its tasks in a browser; add --keep to have time for that.
     """
     from celery_pgbeat.cli.demo.endings import signals_end_the_demo
     from celery_pgbeat.cli.demo.processes import Processes
@@ -41,12 +44,14 @@ def demo(ctx: click.Context, seconds: int, keep: bool, broker: str | None, as_js
     from celery_pgbeat.cli.demo.servers import Servers
     from celery_pgbeat.cli.screen import Screen
 
+    if web:
+        import celery_pgbeat.web  # noqa: F401 - says now if the extra is missing
     target = Target.of(ctx)
     if target.schema:
         raise click.UsageError("demo creates a schema of its own: leave --schema out.")
     url = target.url or os.environ.get("PGBEAT_URL")
     screen = Screen(to_stderr=as_json)
-    with signals_end_the_demo(), Servers(url, broker) as servers, Processes(servers) as processes:
+    with signals_end_the_demo(), Servers(url, broker) as servers, Processes(servers, web) as processes:
         scenario = Scenario(servers, processes, screen, seconds)
         proof = scenario.run(keep=keep)
         if as_json:

@@ -85,8 +85,11 @@ class DemoProcess:
 
     def tail(self) -> str:
         """Return the last lines of its log."""
-        lines = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
-        return "\n".join([f"The log of {self.name} ends:", *lines[-TAIL:]])
+        return "\n".join([f"The log of {self.name} ends:", *self.log().splitlines()[-TAIL:]])
+
+    def log(self) -> str:
+        """Return its log."""
+        return self._log.read_text(errors="replace") if self._log.exists() else ""
 
     @property
     def _started(self) -> Process:

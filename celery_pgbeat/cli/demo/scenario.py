@@ -99,6 +99,8 @@ class Scenario:
         self._rows = self._queries.rows()
         self._since = self._queries.now()
         self._until = self._since + self._length
+        if self._processes.address:
+            self._report(f"the dashboard is at {self._processes.address}")
         self._report(f"all processes are ready; counting for {self._length.total_seconds():.0f} s (lease: {LEASE} s)")
 
     def _events(self) -> list[tuple[datetime, Callable[[], None]]]:
@@ -246,6 +248,8 @@ class Scenario:
 
     def _all_are_ready(self) -> bool:
         if not {process.pid for process in self._processes.all} <= self._queries.nodes():
+            return False
+        if self._processes.dashboard is not None and self._processes.address is None:
             return False
         planned = {row.name for row in self._queries.rows()}
         return intro.names_in_python() <= planned and self._queries.unplanned() == 0

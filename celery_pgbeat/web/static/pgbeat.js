@@ -82,14 +82,98 @@
     open();
   }
 
+  // The theme: auto, light, dark.
+  function offerThemes() {
+    const button = document.getElementById("theme");
+    const root = document.documentElement;
+    const next = { auto: "light", light: "dark", dark: "auto" };
+    const show = () => { button.textContent = `theme: ${root.dataset.theme ?? "auto"}`; };
+    button.addEventListener("click", () => {
+      const theme = next[root.dataset.theme ?? "auto"];
+      if (theme === "auto") delete root.dataset.theme;
+      else root.dataset.theme = theme;
+      try {
+        if (theme === "auto") localStorage.removeItem("pgbeat-theme");
+        else localStorage.setItem("pgbeat-theme", theme);
+      } catch {
+        // It holds for this page alone then.
+      }
+      show();
+    });
+    show();
+    button.hidden = false;
+  }
+
+  // The keys. None acts within a field, or together with Ctrl, Alt or Meta.
+  function listenToKeys() {
+    const help = document.getElementById("help");
+    const button = document.getElementById("keys");
+    let went = 0; // when g was pressed
+
+    function step(by) {
+      const rows = [...document.querySelectorAll("main tbody tr, main .rows > li")].filter((row) => row.querySelector("a"));
+      if (!rows.length) return;
+      const at = rows.findIndex((row) => row.contains(document.activeElement));
+      const row = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1)];
+      for (const other of rows) other.classList.toggle("here", other === row);
+      row.querySelector("a").focus();
+      row.scrollIntoView({ block: "nearest" });
+    }
+
+    const actions = {
+      "/": () => document.getElementById("find").focus(),
+      "?": () => (help.open ? help.close() : help.showModal()),
+      j: () => step(1),
+      k: () => step(-1),
+      g: () => { went = Date.now(); },
+    };
+    document.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (/^(input|select|textarea)$/i.test(document.activeElement?.tagName ?? "")) return;
+      const jump = Date.now() - went < 1500 && document.querySelector(`[data-jump="${CSS.escape(event.key)}"]`);
+      went = 0;
+      if (!jump && !Object.hasOwn(actions, event.key)) return;
+      event.preventDefault();
+      if (jump) jump.click();
+      else actions[event.key]();
+    });
+    button.addEventListener("click", () => help.showModal());
+    button.hidden = false;
+  }
+
+  // A form: instants are in the viewer's zone, and a schedule is checked while it is typed.
+  function helpWithForm(form) {
+    for (const element of form.querySelectorAll("[data-zone]")) element.textContent = zone;
+    for (const field of form.querySelectorAll("[data-zone-field]")) field.value = zone;
+    const look = form.querySelector("[data-look]");
+    if (!look) return;
+    let waiting = 0;
+    let asked = 0;
+    async function check() {
+      const mine = ++asked;
+      const typed = new URLSearchParams({ schedule: form.elements.schedule.value, timezone: form.elements.timezone.value });
+      typed.set("name", new URL(form.action).searchParams.get("name"));
+      try {
+        const answer = await fetch(`${look.dataset.look}?${typed}`);
+        const html = answer.ok ? await answer.text() : "";
+        if (mine !== asked) return;
+        look.innerHTML = html;
+        localise(look);
+      } catch {
+        // The database or the network is away: sending the form says so.
+      }
+    }
+    form.addEventListener("input", () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(check, 300); // milliseconds after the last key
+    });
+  }
+
   localise(document);
   document.getElementById("zone").textContent = `times in ${zone}`;
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (/^(input|select|textarea)$/i.test(document.activeElement?.tagName ?? "")) return;
-    event.preventDefault();
-    document.getElementById("find").focus();
-  });
+  offerThemes();
+  listenToKeys();
+  for (const form of document.querySelectorAll("form.act")) helpWithForm(form);
   const page = document.querySelector("[data-events]");
   if (page) listen(page);
 })();
