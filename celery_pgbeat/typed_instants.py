@@ -32,6 +32,7 @@ def parse_instant(text: str, now: datetime, today: Callable[[], date], *, ahead:
         ValueError: the text is none of these; the message lists the forms.
 
     Example:
+        >>> from datetime import timezone
         >>> noon = datetime(2026, 12, 24, 12, tzinfo=timezone.utc)
         >>> parse_instant("90m ago", noon, noon.date).isoformat()
         '2026-12-24T10:30:00+00:00'

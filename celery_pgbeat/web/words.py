@@ -38,7 +38,7 @@ MARKS: Mapping[str, tuple[str, str]] = {
 TASK_MARKS = (
     (("problem", "overdue", "silent"), ("bad", "✗")),
     (("error",), ("late", "?")),
-    (("paused", "group paused", "decided ahead"), ("late", "⏸")),
+    (("paused", "group paused", "decided ahead"), ("late", "‖")),
     (("running", "retrying"), ("run", "▮")),
     (("queued", "to be sent"), ("idle", "→")),
 )

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import redis
 
@@ -90,6 +91,21 @@ def test_the_demo_on_given_servers_removes_its_schema_and_its_keys(database: str
     assert [] == sql(database, "select nspname from pg_namespace where nspname like 'pgbeat%%'")
     with redis.Redis.from_url(redis_url) as client:
         assert [] == client.keys("*")
+
+
+@pytest.mark.slow
+def test_the_demo_serves_the_dashboard_beside_it_and_ends_it(database: str) -> None:
+    with running("--seconds", "15", "--web", PGBEAT_URL=database) as demo:
+        assert demo.stdout is not None
+        lines = (re.search(r"the dashboard is at (http://\S+)", line) for line in demo.stdout)
+        address = next(found[1] for found in lines if found)
+        page = httpx2.get(f"{address}tasks", timeout=30)
+        demo.communicate(timeout=90)
+
+    assert (200, True) == (page.status_code, "ship-orders" in page.text)
+    assert "you may change things" in page.text
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(address)
 
 
 @pytest.mark.slow

@@ -199,7 +199,13 @@ def test_only_the_names_that_are_given_are_answered() -> None:
     assert 400 == Visitor(app, "evil.example").open("/static/pgbeat.css").status
 
 
-@pytest.mark.parametrize("wrong", [{"password": ""}, {"password": 5}, {"authorize": True}, {"hosts": "shop.example"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"password": ""}, {"password": 5}, {"authorize": True}, {"hosts": "shop.example"}, {"may_change": "anna"}),
+        *({"secret": "short"}, {"secret": b"x" * 32}),
+    ],
+)
 def test_a_wrong_argument_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(TypeError, match=next(iter(wrong))):
         dashboard(AWAY, **wrong)  # type: ignore[arg-type]
@@ -220,7 +226,7 @@ def test_every_answer_has_the_headers_that_keep_a_browser_from_harm(path: str, s
         assert "unsafe" not in seen.headers["content-security-policy"]
         assert "nosniff" == seen.headers["x-content-type-options"]
         assert "DENY" == seen.headers["x-frame-options"]
-        assert "no-referrer" == seen.headers["referrer-policy"]
+        assert "same-origin" == seen.headers["referrer-policy"]
         assert "set-cookie" not in seen.headers
         assert "access-control-allow-origin" not in seen.headers
 

@@ -66,6 +66,23 @@ def test_with_a_password_it_asks_for_it_and_below_a_prefix_all_links_are(
     assert PASSWORD not in log.read_text()
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_only_with_allow_changes_it_changes_something(tmp_path: Path, migrated_database: str, allowed: bool) -> None:
+    session = Session(migrated_database)
+    session.insert("nightly", schedule="every 1h")
+    process, address, _ = started(tmp_path, migrated_database, *(["--allow-changes"] if allowed else []))
+    try:
+        with httpx2.Client(headers={"Origin": address.rstrip("/")}) as client:
+            form = client.get(f"{address}pause?name=nightly")
+            token = re.findall(r'name="token" value="(\w+)"', form.text)
+            answer = client.post(f"{address}pause?name=nightly", data={"token": "".join(token), "step": "do"})
+    finally:
+        process.close()
+
+    assert (200, 303) == (form.status_code, answer.status_code) if allowed else (403, 403)
+    assert allowed is not session.task("nightly")["enabled"]
+
+
 def run(*words: str, **environment: str) -> tuple[int, str]:
     """Run the command; it must not begin to serve."""
     given = {"PGBEAT_URL": "postgresql://127.0.0.1:1/x", "PGBEAT_WEB_PASSWORD": "", **environment}

@@ -35,7 +35,7 @@ def test_a_group_comes_with_its_rules_its_jobs_and_why_it_is_paused(
     seen = visitor.open("/groups")
 
     assert (
-        "reports ⏸ paused stocktaking until Monday 2 jobs at a time 100/m a failure pauses it 1 1 of 2 0" in seen.text
+        "reports ‖ paused stocktaking until Monday 2 jobs at a time 100/m a failure pauses it 1 1 of 2 0" in seen.text
     )
     assert "invoices ✓ active in order, one at a time 0 0 0" in seen.text
     assert "/tasks?group=reports" in seen.links
@@ -107,7 +107,7 @@ def test_problems_are_all_that_needs_somebody_the_gravest_first(
         "report the zone Mars/Olympus_Mons is unknown",
         "Refused declarations in code 1 ✗ wrong code:shop, 12:00:00 hour 25 is not in 0-23",
         "Alerts 1 ✗ web-1:4711 dead_beat",
-        "Paused groups 1 ⏸ reports 0 tasks stocktaking",
+        "Paused groups 1 ‖ reports 0 tasks stocktaking",
     ]
     places = [text.find(part) for part in parts]
     assert sorted(places) == places, text
