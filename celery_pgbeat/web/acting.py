@@ -6,6 +6,7 @@ What Postgres or the API refuses stands beside the form, which keeps what was ty
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from celery_pgbeat.web.page import Address, Page, Query
 from celery_pgbeat.web.reading import Reader
 from celery_pgbeat.web.writing import Writer
 
+logger = logging.getLogger(__name__)
 MAY_NOT = "Ask those who run this dashboard: they say with may_change who may change something."
 FOREIGN = (
     "The form comes from another site, or the proxy before this dashboard replaces the name of the host: have it pass "
@@ -114,6 +116,8 @@ class Acting:
             status = 403 if isinstance(error, NotPermitted) else 422
             shown = Shown(form, {"": said_of_change(error)}, status=status)
         else:
+            what, name = action.title, subject.name(action.parameter)
+            logger.info("%s %r, by %s", what, name, person.name or "somebody", extra={"action": done.word})
             # The page and its parameters are ours: no address that somebody has typed is gone to.
             address = _address(request)(done.page, **done.parameters, done=done.word)
             return RedirectResponse(address, 303)

@@ -60,8 +60,11 @@ def gone_to(seen: Seen, address: str) -> None:
 # --- periodic tasks
 
 
-def test_a_task_is_paused_with_a_reason_and_an_end(well: Situation, anna: Visitor) -> None:
+def test_a_task_is_paused_with_a_reason_and_an_end(
+    well: Situation, anna: Visitor, caplog: pytest.LogCaptureFixture
+) -> None:
     well.plan()
+    caplog.set_level("INFO", "celery_pgbeat.web")
 
     seen = anna.act("/pause?name=nightly", reason="stocktaking", until="2100-03-05 09:00", zone="Europe/Berlin")
 
@@ -70,6 +73,7 @@ def test_a_task_is_paused_with_a_reason_and_an_end(well: Situation, anna: Visito
     assert (False, "stocktaking") == (row["enabled"], row["pause_reason"])
     assert NOON.replace(day=5, hour=8) == row["paused_until"]
     assert "It is paused." in anna.open(seen.headers["location"]).text
+    assert "Pause 'nightly', by anna" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -90,4 +90,4 @@ BACKFILL = Action(
     looks="Show what would be sent",
     must_look=True,
 )
-CANCEL_BACKFILL = Action("Cancel backfill", "Cancel it", _about_cancel, _cancel, parameter="id")
+CANCEL_BACKFILL = Action("Cancel: backfill", "Cancel it", _about_cancel, _cancel, parameter="id")

@@ -71,7 +71,7 @@ EDIT = Action(
     _about,
     _edit,
     (
-        Field("schedule", "Schedule", hint="such as 0 3 * * *, every 5m, cal: Mon..Fri 09:00, @daily"),
+        Field("schedule", "Schedule", hint="such as 0 3 * * *, every 5m, Mon..Fri 09:00, @daily"),
         Field("timezone", "Time zone", hint="such as Europe/Berlin; empty: that of the app, from the next beat on"),
         Field("revision", "", "hidden"),
     ),

@@ -84,7 +84,7 @@ def _finish(call: Call) -> Done:
 
 
 CANCEL_JOB = Action(
-    "Cancel job",
+    "Cancel: job",
     "Cancel it",
     _job("It ends as revoked. A job whose message the broker may have is refused."),
     _cancel,
@@ -93,7 +93,7 @@ CANCEL_JOB = Action(
     back="job",
 )
 RETRY_JOB = Action(
-    "Run again job",
+    "Run again: job",
     "Run it again",
     _job("One that waits for a decision runs again itself; of another one a new job is made."),
     _retry,
@@ -102,7 +102,7 @@ RETRY_JOB = Action(
     back="job",
 )
 FAIL_JOB = Action(
-    "Give up job",
+    "Give up: job",
     "Give it up",
     _job("It ends as failed."),
     _fail,
@@ -110,12 +110,12 @@ FAIL_JOB = Action(
     parameter="id",
     back="job",
 )
-PICK_UP = Action("Pick up", "Pick it up", _about_pick_up, _pick_up, (OWNER,), parameter="id", back="work")
+PICK_UP = Action("Pick up: job", "Pick it up", _about_pick_up, _pick_up, (OWNER,), parameter="id", back="work")
 RELEASE = Action(
-    "Give back", "Give it back", _job("Others can pick it up then."), _release, parameter="id", back="work"
+    "Give back: job", "Give it back", _job("Others can pick it up then."), _release, parameter="id", back="work"
 )
 FINISH = Action(
-    "Finish",
+    "Finish: job",
     "Finish it",
     _job(),
     _finish,
