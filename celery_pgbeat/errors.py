@@ -141,6 +141,10 @@ class SchemaTaken(PgBeatError, RuntimeError):
     """The schema serves another app, whose beats live."""
 
 
+class ShadowConflict(PgBeatError, RuntimeError):
+    """Beats in shadow and beats that send use one schema; the message says which of them waits."""
+
+
 class NotPermitted(PgBeatError, PermissionError):
     """The user of `pgbeat_url` lacks a privilege; the message has the grant."""
 

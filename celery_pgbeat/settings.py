@@ -270,6 +270,12 @@ class Settings:
         "The password of the dashboard, for HTTP's Basic authentication with any user name; without one only this host "
         "may open it.",
     )
+    shadow: bool = _setting(
+        False,
+        _switch,
+        "Whether beats only record what they would send, beside another scheduler that sends; alike for all beats of a "
+        "schema.",
+    )
     opentelemetry: bool = _setting(
         False,
         _switch,

@@ -25,6 +25,8 @@ class Node:
         silent_for: how long ago that is.
         alive: whether that is less than `pgbeat_dead_after`.
         tracking: of a worker: whether it guards and tracks jobs. One that does not may start a job twice.
+        mode: of a beat: `sends`; `shadow` (`pgbeat_shadow`: it records what it would send); `waits`, while it is to send
+            and beats in shadow live. None for a worker.
         jobs: how many jobs a worker runs, or a beat is sending.
     """
 
@@ -38,6 +40,7 @@ class Node:
     silent_for: timedelta
     alive: bool
     tracking: bool
+    mode: Literal["sends", "waits", "shadow"] | None
     jobs: int
 
 
@@ -62,7 +65,7 @@ class Health:
 
 def read_node(row: Mapping[str, Any]) -> Node:
     """Return a node of a row that `nodes.sql` has read."""
-    known = {column: row[column] for column in ("id", "role", "hostname", "pid", "version", "alive", "jobs")}
+    known = {column: row[column] for column in ("id", "role", "hostname", "pid", "version", "alive", "mode", "jobs")}
     return Node(
         **known,
         started_at=row["started_at"].astimezone(timezone.utc),

@@ -33,7 +33,7 @@ class Job:
         origin: why there is this job.
         state: what became of it so far.
         reason: why it was skipped: `overlap`, `blackout`, `too_late`, `paused`, `deleted`, `limit`, `min_gap`,
-            `superseded`, `not_allowed`, `not_sent`, `finished`.
+            `superseded`, `not_allowed`, `not_sent`, `finished`, `after`, `shadow`.
         blocked_by: the id of the job that was in the way.
         task: the Celery task; None for a task for people without one.
         queue: the queue it was sent to; None: where the app routes the task.

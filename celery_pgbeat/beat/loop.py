@@ -31,6 +31,7 @@ from celery_pgbeat.errors import (
     SchemaMissing,
     SchemaTaken,
     SchemaTooNew,
+    ShadowConflict,
 )
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres import migrate
@@ -40,6 +41,8 @@ from celery_pgbeat.threads import LastingThread
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds after an error, doubled with each further one
+# Errors that say what is wrong by themselves, without a traceback.
+OUTAGES = (DatabaseUnavailable, NotPermitted, SchemaMissing, SchemaTaken, SchemaTooNew, ShadowConflict)
 REMIND_EVERY = 60.0  # seconds between two log lines about the same error
 DELIVERY_ENDS_WITHIN = 2.0  # seconds that the batch under way has to end, or to be given back, when the beat stops
 ALIVE_CHECKED_AFTER = 1.0  # seconds of a turn until Celery's thread checks that this thread is still alive
@@ -263,7 +266,7 @@ class BeatLoop:
 
     def _report(self, error: BaseException) -> None:
         """Log an error, and again once a minute while it stays the same."""
-        outage = isinstance(error, (DatabaseUnavailable, NotPermitted, SchemaMissing, SchemaTaken, SchemaTooNew))
+        outage = isinstance(error, OUTAGES)
         if outage and not isinstance(error, DatabaseBusy):
             self.wiring.clock.lost()
         what, now = (type(error).__name__ if outage else repr(error)), boottime()

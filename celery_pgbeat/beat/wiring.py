@@ -26,6 +26,7 @@ from celery_pgbeat.beat.send.publisher import Publisher
 from celery_pgbeat.beat.send.rendering.renderer import Renderer
 from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.beat.upkeep.janitor import Janitor
+from celery_pgbeat.beat.upkeep.mode import Mode
 from celery_pgbeat.beat.upkeep.one_app import OneApp
 from celery_pgbeat.beat.upkeep.result_poller import ResultPoller
 from celery_pgbeat.beat.upkeep.tracking import Tracking
@@ -132,7 +133,7 @@ class Wiring:
             self.broker,
             delivery,
             Planner(queries, settings, rules, stopwatch),
-            Submitter(queries, delivery, tracking, clock, rules, observer),
+            Submitter(queries, delivery, tracking, clock, rules, observer, settings.shadow),
             Recovery(queries, delivery, clock, settings, rules, observer),
             Backfiller(queries, delivery, tracking, settings, rules),
             Judge(queries, tracking, observer),
@@ -146,7 +147,8 @@ class Wiring:
             look_every,
             stopwatch,
         )
-        return Beat(queries, tracking, Janitor(queries, settings, node, tracking), delivery, dispatcher)
+        janitor = Janitor(queries, settings, node, tracking, Mode(queries, settings))
+        return Beat(queries, tracking, janitor, delivery, dispatcher)
 
     def _delivery(
         self, queries: BeatQueries, publisher: Publisher, throttle: LogThrottle, observer: Observer, inline: bool

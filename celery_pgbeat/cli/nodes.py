@@ -15,7 +15,7 @@ from celery_pgbeat.cli.table import EMPTY, Column, print_table
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import from_now, instant, with_utc
 
-KEYS = ("id", "role", "hostname", "pid", "version", "started_at", "last_seen_at", "tracking", "alive", "jobs")
+KEYS = ("id", "role", "hostname", "pid", "version", "started_at", "last_seen_at", "tracking", "mode", "alive", "jobs")
 
 
 @click.command(cls=ApiCommand)
@@ -27,7 +27,8 @@ def nodes(role: str | None, alive: bool | None, as_json: bool) -> None:
     """List the beats and workers that have sent a heartbeat within the last day.
 
     A node without a heartbeat for longer than pgbeat_dead_after counts as dead. JOBS counts the jobs that a worker
-    runs, or that a beat is sending. A worker without tracking runs no guard: it may start a job twice. Exit code 0.
+    runs, or that a beat is sending. A worker without tracking runs no guard: it may start a job twice. MODE is that of a beat:
+    sends, shadow (pgbeat_shadow: it only records what it would send), or waits, while beats in shadow live. Exit code 0.
     """
     target = Target.current()
     found = [
@@ -63,6 +64,7 @@ COLUMNS = (
     Column("LAST SEEN", "silent_for", lambda node: from_now(min(node["last_seen_at"], node["now"]), node["now"])),
     Column("JOBS", "jobs", lambda node: str(node["jobs"])),
     Column("TRACKING", "tracking", _tracking, colours={"no": "yellow"}),
+    Column("MODE", "mode", lambda node: node["mode"] or EMPTY, colours={"shadow": "yellow", "waits": "red"}),
     Column("VERSION", "version", lambda node: text(node["version"]), rank=1),
     Column("STARTED", "started_at", lambda node: instant(node["started_at"]), rank=2),
     Column("ID", "id", lambda node: text(node["id"]), rank=3),

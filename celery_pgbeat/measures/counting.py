@@ -67,7 +67,7 @@ class Counting(Observer):
             if decision.job is None or decision.due_at is None:
                 continue
             if not answer.made:
-                skipped["overlap"] += 1
+                skipped["shadow" if answer.in_shadow else "overlap"] += 1
             elif not answer.waits:
                 due_ats[decision.job] = decision.due_at
         self._due_ats.add(due_ats)

@@ -124,10 +124,12 @@ class BeatQueries:
         judging: bool,
         resending: bool,
         full_acts_as: str = "full",
+        shadow: bool = False,
     ) -> list[Submitted]:
         """Submit the decided occurrences: write the jobs and move the next runs on, fenced by this very mark.
 
-        `full_acts_as` is what `tracking = full` comes to where no worker reports: `result` or `send`.
+        `full_acts_as` is what `tracking = full` comes to where no worker reports: `result` or `send`. With `shadow` each
+        occurrence that would get a job is skipped.
         """
         rows = self._run(
             "submit",
@@ -137,12 +139,13 @@ class BeatQueries:
             resending=resending,
             full_acts_as=full_acts_as,
             most_buffered=MOST_BUFFERED,
+            shadow=shadow,
             **_columns(decisions),
         )
         answers: dict[str, Submitted] = {}
         # First the rows that were submitted, then the jobs that block an occurrence, then those that were given up.
         for name, made, waits, blocked_by, lost in rows:
-            known = answers.get(name) or Submitted(name, made, waits, None, None)
+            known = answers.get(name) or Submitted(name, made, waits, None, None, in_shadow=shadow)
             answers[name] = replace(
                 known, blocked_by=as_uuid(blocked_by) or known.blocked_by, lost=as_uuid(lost) or known.lost
             )
@@ -372,11 +375,14 @@ class BeatQueries:
         """Pause the groups in which a job has failed and that pause themselves then; return each with the reason."""
         return [(row[0], row[1]) for row in self._run("pause_failed_groups")]
 
-    def announce_node(self, hostname: str, pid: int, version: str) -> None:
+    def announce_node(self, hostname: str, pid: int, version: str, mode: str = "sends") -> None:
         """Announce this beat, or record that it is still alive."""
-        self._run(
-            "announce_node", node=self.beat, role="beat", hostname=hostname, pid=pid, version=version, tracking=False
-        )
+        told = {"hostname": hostname, "pid": pid, "version": version, "mode": mode}
+        self._run("announce_node", node=self.beat, role="beat", tracking=False, **told)
+
+    def modes(self, dead_after: timedelta) -> dict[str, str]:
+        """List the modes of the other beats that are alive, each with the host of one of them."""
+        return {row[0]: row[1] for row in self._run("modes", beat=self.beat, dead_after=dead_after.total_seconds())}
 
     def remove_beats(self, nodes: Sequence[str]) -> None:
         """Take beats that have ended off the list."""

@@ -56,6 +56,7 @@ class Submitted:
         waits: it is buffered, and sent when no other job blocks it any more.
         blocked_by: the job that prevented it.
         lost: an expired job that was given up first.
+        in_shadow: the beat is in shadow, so no job was created.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Submitted:
     waits: bool
     blocked_by: uuid.UUID | None
     lost: uuid.UUID | None
+    in_shadow: bool = False
 
 
 @dataclass(frozen=True, slots=True)

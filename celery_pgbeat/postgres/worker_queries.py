@@ -250,6 +250,7 @@ class WorkerQueries:
             pid=node.pid,
             version=__version__,
             tracking=True,
+            mode=None,
         )
 
     def apps(self) -> list[str]:

@@ -101,6 +101,7 @@ NODE = {
     "started_at": instant,
     "last_seen_at": instant,
     "tracking": bool,
+    "mode": maybe(str),
     "alive": bool,
     "jobs": int,
     "silent_for": NUMBER,

@@ -81,7 +81,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("marked_ats due_ats scheduled_fors job_due_ats next_run_ats planned_fors", [NOW]),
     ("decided_untils planned_froms untils instants", [NOW]),
     ("judging resending starting force resend tracking", True),
-    ("late", False),
+    ("late shadow", False),
     ("but skipped_firsts skipped_lasts skipped_counts skipped_reasons", []),
     ("problems errors reasons tasks", [None]),
     ("args kwargs", None),
@@ -91,7 +91,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
 TOLD = {name: value for names, value in _TOLD for name in names.split()}
 # Parameters for which a statement needs another value.
 _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("announce_node", {"tracking": False}),
+    ("announce_node", {"tracking": False, "mode": "sends"}),
     ("changed_jobs", {"name": None, "since": NOW}),
     ("retry_job", {"id": FAILED}),
     ("fail_job", {"id": ASKING}),

@@ -10,6 +10,7 @@ import pytest
 
 from celery_pgbeat.beat.upkeep import janitor
 from celery_pgbeat.beat.upkeep.janitor import AGAIN_AFTER, LEFT_TOO_OFTEN, Janitor
+from celery_pgbeat.beat.upkeep.mode import Mode
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.settings import Settings
 from tests.harness.session import Session
@@ -26,7 +27,7 @@ def test_days_that_another_session_blocks_are_logged_and_made_once_it_is_gone(
     monkeypatch.setattr(janitor, "boottime", lambda: now)
     store = beat(migrated_database)
     tracking: Any = SimpleNamespace(workers_track=False)
-    keeper = Janitor(store, Settings(), NodeId.mine(), tracking)
+    keeper = Janitor(store, Settings(), NodeId.mine(), tracking, Mode(store, Settings()))
     stranger = Session(migrated_database)
     stranger.rows(
         "drop table pgbeat.finished_job_"
@@ -47,7 +48,8 @@ def test_days_that_another_session_blocks_are_logged_and_made_once_it_is_gone(
 def test_a_beat_that_stops_is_remembered_and_the_last_of_all_for_longer_than_a_day(migrated_database: str) -> None:
     tracking: Any = SimpleNamespace(workers_track=False)
     node = NodeId.mine()
-    keeper = Janitor(beat(migrated_database, str(node)), Settings(), node, tracking)
+    store = beat(migrated_database, str(node))
+    keeper = Janitor(store, Settings(), node, tracking, Mode(store, Settings()))
     session = Session(migrated_database)
 
     def known() -> list[str]:

@@ -125,7 +125,10 @@ class Dispatcher:
             (lambda _: self._submitter.has_retries, self._submitter.submit_again),
             (lambda work: work.unsent, lambda: self._recovery.recover(self._batch, self._code.lazy_names)),
             (lambda work: work.due, self._submit_due),
-            (lambda work: work.backfills, lambda: self._backfiller.turn(self._code.lazy_names)),
+            (
+                lambda work: work.backfills and not self._settings.shadow,
+                lambda: self._backfiller.turn(self._code.lazy_names),
+            ),
         )
 
     def turn(self) -> float:

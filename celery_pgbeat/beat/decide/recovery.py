@@ -1,6 +1,7 @@
 """Takes over pending jobs that no beat is sending, and sends them under the same ids.
 
-They were given back, made by trigger(), or left by a beat that died between its submit and its confirm.
+They were given back, made by trigger(), or left by a beat that died between its submit and its confirm. A beat in shadow
+sends none of them: it records them as skipped, so that they are not sent later either.
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ class Recovery:
         began = time.time_ns()
         recovered = self._queries.recover(batch, self._settings.on_time, lazy_names)
         self._observer.recovered(recovered, began)
-        not_now = self._hold_back(recovered)
+        not_now = set() if self._settings.shadow else self._hold_back(recovered)
         orders: list[Order] = []
         sends: list[int] = []
         forbidden: list[uuid.UUID] = []
+        kept: list[uuid.UUID] = []
         for job in recovered:
             if job.id in not_now:
                 continue
@@ -59,6 +61,8 @@ class Recovery:
                     job.reason,
                     extra={"action": "skip"},
                 )
+            elif self._settings.shadow:
+                kept.append(job.id)
             elif self._is_forbidden(job):
                 forbidden.append(job.id)
             else:
@@ -66,6 +70,9 @@ class Recovery:
                 sends.append(job.sends)
         if forbidden:
             self._observer.skipped(forbidden, "not_allowed", self._queries.skip(forbidden, "not_allowed"))
+        if kept:
+            self._observer.skipped(kept, "shadow", self._queries.skip(kept, "shadow"))
+            logger.info("Skipped %d jobs that waited, or were triggered: shadow", len(kept), extra={"action": "skip"})
         if orders:
             _log_taken(sends)
             self._delivery.deliver(orders, lease_ends)

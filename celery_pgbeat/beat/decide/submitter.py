@@ -1,8 +1,9 @@
 """Submits decisions, and hands the jobs that this makes to the delivery.
 
 Most occurrences are not blocked by another job: the short statement (`submit_free.sql`) submits them. What it leaves
-untouched takes the long one (`submit.sql`), which has every overlap policy. If another transaction locks a row, or
-Postgres is too busy, the decisions are kept and submitted again in later turns, until their lease is over.
+untouched takes the long one (`submit.sql`), which has every overlap policy. So does all that a beat in shadow submits:
+it skips what would get a job. If another transaction locks a row, or Postgres is too busy, the decisions are kept and
+submitted again in later turns, until their lease is over.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class Submitter:
     _clock: DatabaseClock
     _rules: Rules
     _observer: Observer
+    _shadow: bool = False
 
     def __post_init__(self) -> None:
         self._retries: list[PendingRetry] = []
@@ -71,9 +73,11 @@ class Submitter:
 
         def long(some: list[Decision]) -> list[Submitted]:
             judging, resending = self._clock.may_judge, self._tracking.workers_track
-            return self._queries.submit(some, timezone, judging, resending=resending, full_acts_as=acts_as)
+            return self._queries.submit(
+                some, timezone, judging, resending=resending, full_acts_as=acts_as, shadow=self._shadow
+            )
 
-        left = self._submit(short, decisions, lease_ends)
+        left = decisions if self._shadow else self._submit(short, decisions, lease_ends)
         if left:
             left = self._submit(long, left, lease_ends)
         if left:
@@ -136,7 +140,11 @@ def _log(decision: Decision, submitted: Submitted) -> None:
     name = decision.row.name
     if submitted.lost is not None:
         logger.warning("Lost job %s of %r: it was silent for too long", submitted.lost, name, extra={"action": "lose"})
-    if decision.job is not None and not submitted.made and decision.scheduled_for is not None:
+    if submitted.in_shadow and decision.scheduled_for is not None:
+        logger.info(
+            "Skipped %r for %s: shadow", name, decision.scheduled_for.isoformat(), extra={"action": "skip"}
+        )
+    elif decision.job is not None and not submitted.made and decision.scheduled_for is not None:
         logger.info(
             "Skipped %r for %s: job %s is not final",
             name,

@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat import __version__
 from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.upkeep.mode import Mode
 from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.node import NodeId
@@ -31,6 +32,7 @@ class Janitor:
     _settings: Settings
     _node: NodeId
     _tracking: Tracking
+    _mode: Mode
 
     def __post_init__(self) -> None:
         self._announce_at = 0.0
@@ -57,7 +59,11 @@ class Janitor:
             )
 
     def turn(self) -> None:
-        """Do the parts that are due."""
+        """Do the parts that are due.
+
+        Raises:
+            ShadowConflict: a beat of another mode is in the way, so this one may decide nothing now.
+        """
         now = boottime()
         if now >= self._announce_at:
             self._announce()
@@ -67,6 +73,8 @@ class Janitor:
             self._queries.recheck_groups()
             self._queries.recheck_downstream()
             self._make_and_prune_days(now)
+        if self._mode.check():
+            self._announce()
 
     @property
     def announces_in(self) -> float:
@@ -82,7 +90,7 @@ class Janitor:
             logger.info("Gave back %d marks and %d unsent jobs", marks, jobs, extra={"action": "unmark"})
 
     def _announce(self) -> None:
-        self._queries.announce_node(self._node.hostname, os.getpid(), __version__)
+        self._queries.announce_node(self._node.hostname, os.getpid(), __version__, self._mode.value)
         self._tracking.workers_track = self._queries.forget_nodes()
         self._announce_at = boottime() + self._settings.heartbeat_every.total_seconds()
 

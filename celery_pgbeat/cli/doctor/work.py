@@ -27,6 +27,7 @@ def nodes(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
             f"No beat has sent a heartbeat within {settings.dead_after.total_seconds():g} s: nothing is sent.",
             "Start one, or better two: `celery -A app beat`",
         )
+    yield from _modes({node["mode"]: node["hostname"] for node in found if node["role"] == "beat"})
     if not any(node["tracking"] for node in workers):
         yield Finding(
             WARNING,
@@ -40,6 +41,27 @@ def nodes(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
             f"Nodes run version {', '.join(map(text, others))}, this is {__version__}.",
             "Nothing to do during a deployment; else upgrade the older nodes.",
         )
+
+
+def _modes(hosts: dict[str, str]) -> Iterator[Finding]:
+    """Look for beats in shadow, and for those that send beside them; given are the modes, each with a host."""
+    if "shadow" not in hosts:
+        return
+    if len(hosts) == 1:
+        yield Finding(
+            NOTE,
+            "The beats are in shadow (pgbeat_shadow): they record what they would send, and send nothing.",
+            "Compare that with what the other scheduler sends: celery-pgbeat compare",
+        )
+        return
+    other = next(host for mode, host in hosts.items() if mode != "shadow")
+    rest = "the others send." if "sends" in hosts else "the others wait: nothing is sent."
+    yield Finding(
+        ERROR,
+        f"A beat on the host {text(hosts['shadow'])!r} is in shadow (pgbeat_shadow), and one on the host "
+        f"{text(other)!r} is not. Those in shadow decide nothing now, and {rest}",
+        "Set pgbeat_shadow alike for all beats, and restart those that had another value.",
+    )
 
 
 def stuck(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:

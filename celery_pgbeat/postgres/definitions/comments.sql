@@ -103,7 +103,7 @@ comment on column {schema}.job.origin is 'schedule, catchup, backfill or manual.
 comment on column {schema}.job.state is
     'pending, sent, running, retrying, buffered, waiting (for other tasks), error (failed, and waiting for a decision), created (for people: nobody has picked it up yet); final: succeeded, failed, revoked, expired, lost, skipped, untracked (sent, where tracking is send).';
 comment on column {schema}.job.reason is
-    'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, not_sent, finished, after (a task before it has not succeeded).';
+    'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, not_sent, finished, after (a task before it has not succeeded), shadow (pgbeat_shadow: it would have been sent).';
 comment on column {schema}.job.blocked_by is 'The job that blocked it.';
 comment on column {schema}.job.task is 'The Celery task; NULL for a task for people without one.';
 comment on column {schema}.job.queue is 'The queue it was sent to; NULL: where the app routes the task.';
@@ -136,6 +136,8 @@ comment on column {schema}.node.pid is 'Its process id there.';
 comment on column {schema}.node.version is 'Its version of celery-pgbeat.';
 comment on column {schema}.node.started_at is 'When it started.';
 comment on column {schema}.node.last_seen_at is 'Its last heartbeat.';
+comment on column {schema}.node.mode is
+    'Of a beat: sends; shadow (pgbeat_shadow: it records what it would send); waits, while beats in shadow live.';
 comment on column {schema}.node.tracking is 'Whether it is a worker that reports the states of jobs.';
 
 comment on table {schema}.stopped_beat is

@@ -16,7 +16,8 @@
 -- A row that another transaction has locked is skipped, and the same beat tries again while its lease lasts. So is a
 -- row whose other job is being sent at this moment and is final with that: soon it blocks no more. A job whose group
 -- is limited is buffered, and `grant_slots` gives it its slot. One that comes after other tasks waits for their ends,
--- and `settle_downstream` sees them. An occurrence of a finished group is skipped.
+-- and `settle_downstream` sees them. An occurrence of a finished group is skipped. So is each one that a beat in shadow
+-- submits: nothing is sent, and it counts as a run, because the other scheduler sends it.
 --   The decision about a row depends on the jobs that block it, so these are locked too. `recover` drops a job because
 -- a newer occurrence is due, and `judge` gives one up. If this statement skipped the new occurrence for such a job at
 -- the same moment, neither would run. A key share lock is enough against them: it conflicts with what deletes a job,
@@ -110,6 +111,7 @@ resolved as materialized (
         case
             when job is null then 'none'
             when finished then 'finished'
+            when %(shadow)s then 'shadow'
             when remaining.jobs = 0 then 'send'
             when overlap in ('cancel_other', 'terminate_other') then 'replace'
             when origin = 'catchup' and (definition).catchup = 'all' then 'wait'
@@ -193,8 +195,8 @@ skipped as (
     insert into {schema}.finished_job (
         id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, finished_at, beat)
     select job, name, scheduled_for, origin, 'skipped',
-        case when action in ('limit', 'finished') then action else 'overlap' end,
-        case when action <> 'finished' then coalesce(blocked_by, (
+        case when action in ('limit', 'finished', 'shadow') then action else 'overlap' end,
+        case when action not in ('finished', 'shadow') then coalesce(blocked_by, (
             select other.id from {schema}.active_job as other
             where other.periodic_task = resolved.name and other.id not in (select id from given_up)
             order by other.created_at
@@ -234,7 +236,7 @@ advanced as (
     from (
         select *, ((definition).run_count + made - superseded < (definition).max_runs) is not false as goes_on
         from (
-            select *, coalesce(job in (select id from made), false)::int as made,
+            select *, coalesce(job in (select id from made) or action = 'shadow', false)::int as made,
                 -- What waited and is replaced has not run.
                 case when action = 'replace' then (
                     select count(*) from replaced

@@ -18,7 +18,7 @@ ROWS = 50
 STATES: tuple[str, ...] = get_args(JobState)
 REASONS = (
     *("overlap", "blackout", "too_late", "paused", "deleted", "limit", "min_gap", "superseded", "not_allowed"),
-    *("not_sent", "finished", "after"),
+    *("not_sent", "finished", "after", "shadow"),
 )
 # How far one page looks back where a filter may leave hardly any job; the last one is without bound.
 LOOKS: Mapping[str, timedelta | None] = {
