@@ -50,6 +50,7 @@ COMMANDS = {
     "cancel-backfill": "Cancel a backfill; jobs that it has submitted go on.",
     "export": "Print the definitions, one per line.",
     "import": "Write the definitions of a file into the tables.",
+    "compare": "Compare what another scheduler has sent with what ours would send.",
     "nodes": "List the beats and workers.",
     "top": "Watch beats, workers, jobs and late rows.",
     "web": "Serve the dashboard: pages in a browser that only read.",
@@ -59,7 +60,7 @@ COMMANDS = {
 # The parts of the help, and the order of the commands in each. A command that no part names is in the last part.
 SECTIONS = {
     "Look": ("list", "show", "upcoming", "graph", "explain", "jobs", "job", "overdue"),
-    "Define": ("add", "edit", "remove", "validate", "export", "import"),
+    "Define": ("add", "edit", "remove", "validate", "export", "import", "compare"),
     "Run": ("trigger", "pause", "resume", "group", "backfill", "work"),
     "Operate": ("health", "doctor", "nodes", "top", "web"),
     "Set up": ("migrate", "sql", "demo"),

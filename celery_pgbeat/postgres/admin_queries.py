@@ -80,6 +80,10 @@ class AdminQueries:
         """Read the jobs whose ids are in this range, both ends included; active ones and those of the history."""
         return self._run("jobs_between", lowest=lowest, highest=highest, limit=limit)
 
+    def sent_or_shadowed(self, since: datetime, until: datetime) -> list[Row]:
+        """Read the occurrences of a time range that beats have sent, or would have sent in shadow, in order."""
+        return self._run("sent_or_shadowed", since=since, until=until)
+
     def statuses_of(self, names: Collection[str]) -> dict[str, Row]:
         """Read the status of the periodic tasks of these names, by name."""
         return {row["name"]: row for row in self._run("statuses_of", names=list(names))}

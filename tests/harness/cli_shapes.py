@@ -170,6 +170,12 @@ SHAPES: dict[str, Any] = {
         "declared_by_code": int,
         "differences": [{"what": str, "name": str, "kind": str, "columns": CHANGES}],
     },
+    "compare": {
+        "since": instant,
+        "until": instant,
+        "equal": bool,
+        "rows": [{"name": str, "both": int, "only_theirs": [instant], "only_ours": [instant], "compared": bool}],
+    },
     "nodes": [NODE],
     "top": {
         "now": instant,

@@ -103,6 +103,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("page_of_jobs", {"states": None}),
     ("page_of_tasks look_through", {"managed_by": None}),
     ("lanes", {"since": NOW}),
+    ("sent_or_shadowed", {"since": NOW, "until": "2100-01-01 00:00+00"}),
     ("planned_minutes", {"until": "2100-01-01 00:00+00"}),
     ("raise_alerts", {"after": 60.0, "step": 1}),
     ("backfill_history", {"after": NOW}),
@@ -149,6 +150,7 @@ _READS_MUCH = (
     ("nodes activity longest_running changed_jobs", "reads every job that is not final, for a person"),
     ("problems names_meant", "reads every row, for a person"),
     ("overdue", "as the view"),
+    ("sent_or_shadowed", "returns every job of the time range, for a person who compares two schedulers"),
     ("names_of_owner", "reads the rows in name order, a page at a time, for an import that takes over"),
     ("stuck longest_waits tasks_in_use calls_in_use zones_in_use", "reads every row, for `doctor`"),
 )

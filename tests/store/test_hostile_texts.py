@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from hashlib import md5
 from pathlib import Path
 
@@ -90,6 +91,7 @@ def words_of(command: str, name: str, lines: Path) -> list[str]:
         "backfill": ["2026-05-01", "2026-05-02"],
         "cancel-backfill": ["0" * 8 + "-0000-0000-0000-" + "0" * 12],
         "import": [str(lines), "--dry-run"],
+        "compare": [str(lines.with_name("sent.jsonl")), "--since", "2d ago"],
         "job": [md5(name.encode(), usedforsecurity=False).hexdigest()],
         "add": ["--task", name, "--schedule", "every 1h"],
         "pause": ["--reason", name],
@@ -106,6 +108,8 @@ def test_no_command_passes_a_hostile_text_on_as_it_is(
     fill(session)
     lines = tmp_path / "lines.jsonl"
     lines.write_text(json.dumps({"name": name, "task": name, "queue": name}) + "\n")
+    sent_at = (datetime.now(timezone.utc) - timedelta(hours=3)).isoformat()
+    lines.with_name("sent.jsonl").write_text(json.dumps({"name": name, "sent_at": sent_at}) + "\n")
     words = words_of(command, name, lines)
 
     for json_too in [["--json"]] if command == "top" else [[], ["--json"]]:  # without it, top does not end

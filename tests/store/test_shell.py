@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -90,6 +90,9 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
     announce(session, "a-worker", "worker", tracking=True)
     lines = tmp_path / "definitions.jsonl"
     lines.write_text('{"name": "imported", "task": "app.probe", "jitter": "30s"}\n')
+    sent = tmp_path / "sent.jsonl"
+    half_an_hour_ago = (datetime.now(timezone.utc) - timedelta(minutes=30)).isoformat()
+    sent.write_text(json.dumps({"name": "nightly", "sent_at": half_an_hour_ago}) + "\n")
     full = (
         *("add", "nightly", "--task", "app.probe", "--schedule", "0 3 * * *", "--args", "[1]", "--kwargs", '{"a": 1}'),
         *("--max-run-time", "30m", "--start-at", "2100-01-01T00:00Z", "--blackout", "cron: 0 0 * * sat P2D"),
@@ -122,6 +125,7 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
         "upcoming": ("upcoming",),
         "graph": ("graph", "nightly"),
         "overdue": ("overdue",),
+        "compare": ("compare", str(sent), "--since", "1h ago"),
         "nodes": ("nodes",),
         "top": ("top",),
         "doctor": ("doctor",),

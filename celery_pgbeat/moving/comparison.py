@@ -1,0 +1,96 @@
+"""Compares what another scheduler has sent with what our beats have sent, or would have sent in shadow. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+NOTHING: Sequence[datetime] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What both schedulers did of one name.
+
+    Attributes:
+        both: how many runs both have sent.
+        only_theirs: when only the other one has sent it.
+        only_ours: the occurrences that only ours have.
+        is_open: it has only runs so near to the ends of the time compared that their counterpart may lie outside.
+    """
+
+    name: str
+    both: int
+    only_theirs: Sequence[datetime]
+    only_ours: Sequence[datetime]
+    is_open: bool
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is any difference."""
+        return bool(self.only_theirs or self.only_ours)
+
+
+def compare(
+    theirs: Mapping[str, Sequence[datetime]],
+    ours: Mapping[str, Sequence[datetime]],
+    tolerances: Mapping[str, timedelta],
+    within: timedelta,
+    since: datetime,
+    until: datetime,
+) -> Iterator[Compared]:
+    """Compare all that both have sent from one instant to another, by name.
+
+    What has no counterpart is a difference only if it is further from both ends than its tolerance: nearer, its
+    counterpart may lie outside.
+
+    Args:
+        theirs: when each entry was sent, in order.
+        ours: the occurrences of each row, in order.
+        tolerances: of some names.
+        within: the tolerance of all others.
+        since: from when on both are known.
+        until: up to when.
+
+    Example:
+        >>> from datetime import timezone
+        >>> noon, second = datetime(2026, 12, 24, 12, tzinfo=timezone.utc), timedelta(seconds=1)
+        >>> sent, ends = [noon, noon + 60 * second], (noon - 60 * second, noon + 120 * second)
+        >>> (found,) = compare({"poll": sent}, {"poll": [noon + second]}, {}, 5 * second, *ends)
+        >>> found.both, found.only_theirs == sent[1:], found.only_ours
+        (1, True, [])
+    """
+    for name in sorted({*theirs, *ours}):
+        tolerance = tolerances.get(name, within)
+        both, *alone = _matched(
+            [instant for instant in theirs.get(name, NOTHING) if since <= instant <= until],
+            [instant for instant in ours.get(name, NOTHING) if since <= instant <= until],
+            tolerance,
+        )
+        if both or any(alone):
+            first, last = since + tolerance, until - tolerance
+            only_theirs, only_ours = ([instant for instant in some if first <= instant <= last] for some in alone)
+            yield Compared(name, both, only_theirs, only_ours, not (both or only_theirs or only_ours))
+
+
+def _matched(
+    theirs: Sequence[datetime], ours: Sequence[datetime], tolerance: timedelta
+) -> tuple[int, list[datetime], list[datetime]]:
+    """Match the instants one to one, as many as can be; return how many, and what is left on each side.
+
+    Both are in order, so the earlier one of two that are too far from each other has no counterpart at all.
+    """
+    both, place = 0, 0
+    only_theirs: list[datetime] = []
+    only_ours: list[datetime] = []
+    for instant in theirs:
+        while place < len(ours) and ours[place] < instant - tolerance:
+            only_ours.append(ours[place])
+            place += 1
+        if place < len(ours) and ours[place] <= instant + tolerance:
+            both += 1
+            place += 1
+        else:
+            only_theirs.append(instant)
+    return both, only_theirs, [*only_ours, *ours[place:]]
