@@ -25,8 +25,8 @@ class Node:
         silent_for: how long ago that is.
         alive: whether that is less than `pgbeat_dead_after`.
         tracking: of a worker: whether it guards and tracks jobs. One that does not may start a job twice.
-        mode: of a beat: `sends`; `shadow` (`pgbeat_shadow`: it records what it would send); `waits`, while it is to send
-            and beats in shadow live. None for a worker.
+        mode: of a beat: `sends`; `shadow` (`pgbeat_shadow`: it records what it would send); or `waits`, while it is to
+            send and beats in shadow live. None for a worker.
         jobs: how many jobs a worker runs, or a beat is sending.
     """
 

@@ -56,8 +56,8 @@ def compare(
 ) -> None:
     """Compare what another scheduler has sent with what our beats have sent, or in shadow would have sent.
 
-    Each FILE has lines of record_sent(), or is the log of the other scheduler's beat at level INFO. Runs of one name are
-    matched one to one. Those of an interval may be one period apart, because the two may count it from different
+    Each FILE has lines of record_sent(), or is the log of the other scheduler's beat at level INFO. Runs of one name
+    are matched one to one. Those of an interval may be one period apart, because the two may count it from different
     instants. What is nearer to the ends of the time compared is left out. The table lists the names that differ.
 
     Exit codes: 0 equal; 1 there are differences, or nothing to compare; 3 the database is out of reach.

@@ -33,6 +33,11 @@ KINDS = ("added", "changed", "removed")
 @click.option("--apply", is_flag=True, help="With --from: write it.")
 @click.option("--cut-over", is_flag=True, help="With --from: switch the entries off there, in the same transaction.")
 @click.option(
+    "--make-up",
+    is_flag=True,
+    help="With --from: new rows make up what was due since their last run there; stop the old beat first.",
+)
+@click.option(
     "--overlap",
     type=click.Choice(list(PUBLIC["overlap"].choices)),
     default="allow",
@@ -53,6 +58,7 @@ def import_(
     kind: str | None,
     apply: bool,
     cut_over: bool,
+    make_up: bool,
     overlap: str,
     task: str | None,
     key_prefix: str | None,
@@ -84,6 +90,7 @@ def import_(
             {"task": task, "key_prefix": key_prefix, "trust_pickle": trust_pickle},
             apply=apply,
             cut_over=cut_over,
+            make_up=make_up,
             overlap=overlap,
             managed_by=managed_by,
             take_over=take_over,
@@ -93,8 +100,8 @@ def import_(
         return
     if source is None:
         raise click.UsageError("Missing argument 'FILE': a file as `export` prints it, - for stdin, or --from.")
-    if apply or cut_over:
-        raise click.UsageError("--apply and --cut-over need --from: a FILE is written without them.")
+    if apply or cut_over or make_up:
+        raise click.UsageError("--apply, --cut-over and --make-up need --from: a FILE is written without them.")
     reads = click.File(encoding="utf-8-sig", errors="surrogateescape")
     file = cast("TextIO", reads.convert(source, None, click.get_current_context()))
     _import_file(file, dry_run, managed_by, take_over, prune, yes, as_json)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from celery_pgbeat.moving.move import Move, Row
 
 APPLY_ONLY = "--cut-over switches entries off when they are imported: give --apply too"
+MADE_UP = "What was due since an entry's last run there is made up, by catchup, once for a new row."
 OTHER_DATABASE = (
     "--cut-over needs entries in tables in the database of pgbeat, which are looked for there if SOURCE is left out. "
     "Otherwise switch them off yourself"
@@ -31,6 +32,7 @@ def move_in(
     *,
     apply: bool,
     cut_over: bool,
+    make_up: bool,
     overlap: str,
     managed_by: str | None,
     take_over: bool,
@@ -38,6 +40,7 @@ def move_in(
     as_json: bool,
 ) -> None:
     """Show what becomes of each entry of a source, and with `apply` write it."""
+    from celery_pgbeat.moving.kind import OVERDUE
     from celery_pgbeat.moving.move import Move
 
     if cut_over and not apply:
@@ -57,13 +60,15 @@ def move_in(
     ) as move:
         rows = move.compare()
         notes = [*([] if kind.own_overlap else [_of_overlap(overlap)]), *kind.differences]
+        if make_up:
+            notes = [MADE_UP if note == OVERDUE else note for note in notes]
         summary = _summary(rows)
         if not as_json:
             _print(rows, notes)
         tasks = {row.columns["task"][1] for row in rows if "task" in row.columns}
         warn_of_unknown(tasks, tasks_of(target.app) if tasks else ())
         if apply:
-            _apply(move, summary, cut_over, yes)
+            _apply(move, summary, yes, cut_over=cut_over, make_up=make_up)
     if as_json:
         print_json({"applied": apply, "differences": notes, "rows": [_as_dict(row) for row in rows]})
         return
@@ -71,10 +76,10 @@ def move_in(
     click.echo(f"{summary}{rest}")
 
 
-def _apply(move: Move, summary: str, cut_over: bool, yes: bool) -> None:
+def _apply(move: Move, summary: str, yes: bool, *, cut_over: bool, make_up: bool) -> None:
     confirm(f"{summary}. Write this{', and switch the entries off there' if cut_over else ''}?", yes)
     progress = Progress("rows written")
-    move.apply(cut_over=cut_over, each=progress)
+    move.apply(cut_over=cut_over, make_up=make_up, each=progress)
     progress.clear()
 
 

@@ -27,8 +27,10 @@ def nodes(role: str | None, alive: bool | None, as_json: bool) -> None:
     """List the beats and workers that have sent a heartbeat within the last day.
 
     A node without a heartbeat for longer than pgbeat_dead_after counts as dead. JOBS counts the jobs that a worker
-    runs, or that a beat is sending. A worker without tracking runs no guard: it may start a job twice. MODE is that of a beat:
-    sends, shadow (pgbeat_shadow: it only records what it would send), or waits, while beats in shadow live. Exit code 0.
+    runs, or that a beat is sending. A worker without tracking runs no guard: it may start a job twice. MODE is that of
+    a beat: sends, shadow (pgbeat_shadow: it only records what it would send), or waits, while beats in shadow live.
+
+    Exit code 0.
     """
     target = Target.current()
     found = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 
@@ -18,6 +19,7 @@ class Taken:
         changes: what it means here that it did not mean there, in one sentence each.
         paused: whether the entry is switched off.
         key: how the source finds it again, for the cut-over.
+        last_run_at: when it was sent last; None if that is not known, or it never was.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Taken:
     changes: tuple[str, ...] = ()
     paused: bool = False
     key: Any = None
+    last_run_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ class Move:
         self._importer = Importer(operators, settings, timezone or "UTC", managed_by, take_over=take_over)
         self._keys: list[Any] = []  # of the entries that are taken and switched on
         self._paused: list[str] = []  # new rows whose entry is switched off
+        self._last_runs: dict[str, datetime] = {}  # of the other new rows, there
 
     def __enter__(self) -> Move:
         return self
@@ -99,23 +100,28 @@ class Move:
         found = {difference.name: difference for difference in self._importer.compare(lines)}
         return [self._row(answer, found.get(answer.name)) for answer in settled]
 
-    def apply(self, *, cut_over: bool = False, each: Callable[[int], None] = lambda _: None) -> None:
+    def apply(
+        self, *, cut_over: bool = False, make_up: bool = False, each: Callable[[int], None] = lambda _: None
+    ) -> None:
         """Write what `compare` has found, in one transaction.
 
         Args:
             cut_over: switch the entries that are taken off in the source, in the same transaction.
+            make_up: a new row counts from its last run there: what was due since is decided by `catchup`.
             each: is called with the number of rows written so far.
 
         Raises:
             InvalidPeriodicTask: the database refuses a row; nothing is written.
             DatabaseUnavailable: Postgres is out of reach; nothing is written.
         """
-        self._importer.apply(each, also=lambda connection: self._complete(connection, cut_over))
+        self._importer.apply(each, also=lambda connection: self._complete(connection, cut_over, make_up))
 
-    def _complete(self, connection: Any, cut_over: bool) -> None:
+    def _complete(self, connection: Any, cut_over: bool, make_up: bool) -> None:
         if self._paused:
             reason = f"it was switched off in {self._kind.name}"
             self._operators.pause_many(self._paused, reason, connection)
+        if make_up and self._last_runs:
+            self._operators.count_from(self._last_runs, connection)
         if cut_over and self._kind.switch_off is not None and self._keys:
             self._kind.switch_off(connection, self._keys)
 
@@ -157,10 +163,13 @@ class Move:
     def _row(self, answer: Answer, difference: Difference | None) -> Row:
         if isinstance(answer, Refused):
             return Row(answer)
+        is_new = difference is not None and difference.kind == "added"
         if answer.paused:
-            self._paused += [answer.name] if difference is not None and difference.kind == "added" else []
+            self._paused += [answer.name] if is_new else []
         elif answer.key is not None:
             self._keys.append(answer.key)
+        if is_new and not answer.paused and answer.last_run_at is not None:
+            self._last_runs[answer.name] = answer.last_run_at
         return Row(answer, "equal") if difference is None else Row(answer, difference.kind, difference.columns)
 
 

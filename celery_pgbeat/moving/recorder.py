@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 def record_sent(path: str | Path) -> None:
     """Record what the beat of this process sends. Other processes, such as workers, ignore the call.
 
-    Works with each scheduler that builds on Celery's: its own, django-celery-beat, RedBeat, sqlalchemy-celery-beat. Call
-    it in the module of the app, where the old beat runs.
+    Works with each scheduler that builds on Celery's: its own, django-celery-beat, RedBeat, sqlalchemy-celery-beat.
+    Call it in the module of the app, where the old beat runs.
 
     Args:
         path: the file to which the lines are added. Give each beat its own.
@@ -65,7 +65,7 @@ class Recorder:
             self._fails = False
         except (OSError, ValueError) as error:
             if not self._fails:
-                logger.error("Cannot record what is sent in %s: %s", self._path, error)  # noqa: TRY400
+                logger.error("Cannot record what is sent in %s: %s", self._path, error)
             self._fails = True
 
 

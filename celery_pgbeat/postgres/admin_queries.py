@@ -6,7 +6,7 @@ it begins.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -153,6 +153,11 @@ class AdminQueries:
     def pause_many(self, names: Collection[str], reason: str, connection: Any) -> list[str]:
         """Pause periodic tasks until they are resumed; return the names of those that existed."""
         rows = self._run("pause_many", connection, names=list(names), reason=reason, until=None, seconds=None)
+        return [row["name"] for row in rows]
+
+    def count_from(self, since: Mapping[str, datetime], connection: Any) -> list[str]:
+        """Let new periodic tasks count from instants before they were written; return the names of those that do."""
+        rows = self._run("count_from", connection, names=list(since), instants=list(since.values()))
         return [row["name"] for row in rows]
 
     def shared_rows(self) -> list[Row]:

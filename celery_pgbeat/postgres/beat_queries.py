@@ -128,8 +128,8 @@ class BeatQueries:
     ) -> list[Submitted]:
         """Submit the decided occurrences: write the jobs and move the next runs on, fenced by this very mark.
 
-        `full_acts_as` is what `tracking = full` comes to where no worker reports: `result` or `send`. With `shadow` each
-        occurrence that would get a job is skipped.
+        `full_acts_as` is what `tracking = full` comes to where no worker reports: `result` or `send`. With `shadow`
+        each occurrence that would get a job is skipped.
         """
         rows = self._run(
             "submit",
@@ -377,8 +377,16 @@ class BeatQueries:
 
     def announce_node(self, hostname: str, pid: int, version: str, mode: str = "sends") -> None:
         """Announce this beat, or record that it is still alive."""
-        told = {"hostname": hostname, "pid": pid, "version": version, "mode": mode}
-        self._run("announce_node", node=self.beat, role="beat", tracking=False, **told)
+        self._run(
+            "announce_node",
+            node=self.beat,
+            role="beat",
+            hostname=hostname,
+            pid=pid,
+            version=version,
+            tracking=False,
+            mode=mode,
+        )
 
     def modes(self, dead_after: timedelta) -> dict[str, str]:
         """List the modes of the other beats that are alive, each with the host of one of them."""

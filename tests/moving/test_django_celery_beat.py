@@ -6,10 +6,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from celery_pgbeat.planning import Rules, plan
 from tests.harness.peers.moving_in import AUTUMN, SPRING, MovingIn
 from tests.harness.session import Session
+from tests.harness.ticks import beat
 
 PEER = "django_peer"
+RULES = Rules(timezone="UTC", on_time=timedelta(seconds=32), lease=timedelta(seconds=15))
 AUTUMN_DIFFERENCES = {
     # The second pass of the repeated hour, which Celery's arithmetic leaves out.
     "cron 05": ([], ["10-25 01:00:00", "10-25 01:30:00"]),
@@ -162,3 +165,25 @@ def test_flags_that_do_not_fit_are_wrong_usage(migrated_database: str, words: li
     done = MovingIn("django-celery-beat", migrated_database).run(*words)
 
     assert (2, True) == (done.exit_code, message in done.stderr)
+
+
+def test_with_make_up_a_new_row_counts_from_its_last_run_there_and_is_decided_by_catchup(moving: MovingIn) -> None:
+    moving.filled_by(PEER, AUTUMN)
+    last = AUTUMN - timedelta(seconds=3)
+    moving.clock.advance(timedelta(minutes=50))
+
+    moving.report("--apply", "--yes", "--make-up")
+
+    session = Session(moving.url)
+    counts = (
+        "select planned_from, planned_revision < revision as to_be_planned from pgbeat.periodic_task where name = %s"
+    )
+    assert {"planned_from": last, "to_be_planned": True} == session.row(counts, "every 20 minutes")
+    assert last < session.row(counts, "never ran")["planned_from"]
+    assert last < session.row(counts, "off")["planned_from"]
+    store = beat(moving.url)
+    while planned := [plan(row, RULES) for row in store.unplanned(100)]:
+        store.plan(planned, "UTC")
+    assert last + timedelta(minutes=20) == session.task("every 20 minutes")["next_run_at"]
+    assert {"equal"} == {row["kind"] for row in moving.report("--apply", "--yes", "--make-up").values() if row["taken"]}
+    assert last + timedelta(minutes=20) == session.task("every 20 minutes")["next_run_at"]

@@ -170,7 +170,7 @@ def test_beside_a_beat_in_shadow_a_new_one_waits_and_neither_decides(mode: Calla
     announced(shadow)
     new = mode("b", shadow=False)
 
-    with pytest.raises(ShadowConflict, match="'a' is in shadow .* this one waits while that one lives"):
+    with pytest.raises(ShadowConflict, match=r"'a' is in shadow .* this one waits while that one lives"):
         announced(new)
     with pytest.raises(ShadowConflict, match="a beat on the host 'b' is not: this one decides nothing"):
         announced(shadow)
@@ -198,9 +198,7 @@ def test_a_stray_beat_in_shadow_stops_nobody_who_sends(mode: Callable[..., Mode]
     announced(stray)  # decides again
 
 
-def test_a_beat_of_an_older_version_counts_as_one_that_sends(
-    mode: Callable[..., Mode], migrated_database: str
-) -> None:
+def test_a_beat_of_an_older_version_counts_as_one_that_sends(mode: Callable[..., Mode], migrated_database: str) -> None:
     shadow = mode("a", shadow=True)
     Session(migrated_database).rows(
         "insert into pgbeat.node (id, role, hostname, pid, version) values ('old', 'beat', 'c', 1, '0.0')"

@@ -1,7 +1,7 @@
 """Takes over pending jobs that no beat is sending, and sends them under the same ids.
 
-They were given back, made by trigger(), or left by a beat that died between its submit and its confirm. A beat in shadow
-sends none of them: it records them as skipped, so that they are not sent later either.
+They were given back, made by trigger(), or left by a beat that died between its submit and its confirm. A beat in
+shadow sends none of them: it records them as skipped, so that they are not sent later either.
 """
 
 from __future__ import annotations

@@ -141,9 +141,7 @@ def _log(decision: Decision, submitted: Submitted) -> None:
     if submitted.lost is not None:
         logger.warning("Lost job %s of %r: it was silent for too long", submitted.lost, name, extra={"action": "lose"})
     if submitted.in_shadow and decision.scheduled_for is not None:
-        logger.info(
-            "Skipped %r for %s: shadow", name, decision.scheduled_for.isoformat(), extra={"action": "skip"}
-        )
+        logger.info("Skipped %r for %s: shadow", name, decision.scheduled_for.isoformat(), extra={"action": "skip"})
     elif decision.job is not None and not submitted.made and decision.scheduled_for is not None:
         logger.info(
             "Skipped %r for %s: job %s is not final",

@@ -57,7 +57,7 @@ def answer_of(name: str, given: Any, deadline: float | None = None, last_run: da
     if last_run is not None and timing is not None and timing.text.startswith("every") and timing.anchor is None:
         columns.setdefault("anchor", last_run)
     changes = ("run_on_start has no effect: the row is not new at the next start",) if entry.run_on_start else ()
-    return Taken(name, entry.task, timing, columns, changes)
+    return Taken(name, entry.task, timing, columns, changes, last_run_at=last_run)
 
 
 BEAT_SCHEDULE = Kind(

@@ -51,7 +51,8 @@ def answer_of(
     if expires is not None and not ends:
         changes.append(f"nothing is sent after {expires.isoformat()}: the peer goes on, and workers drop the messages")
     given = {column: value for column, value in columns.items() if value is not None}
-    return Taken(name, row["task"], timing, given, tuple(changes), not row["enabled"], row["id"])
+    last = row.get("last_run_at")
+    return Taken(name, row["task"], timing, given, tuple(changes), not row["enabled"], row["id"], last)
 
 
 def timing_of(kind: str, schedule: Mapping[str, Any]) -> Timing:

@@ -54,7 +54,8 @@ def answer_of(stored: Hash, now: datetime) -> Answer:
     if "end_at" in columns and columns["end_at"] <= now:
         return Refused(stored.name, f"its last time was at {columns['end_at'].isoformat()}")
     name = str(given.get("name", stored.name))
-    return Taken(name, given.get("task"), timing, columns, paused=not given.get("enabled", True))
+    paused = not given.get("enabled", True)
+    return Taken(name, given.get("task"), timing, columns, paused=paused, last_run_at=last)
 
 
 def _times(schedule: Any, last: datetime | None) -> tuple[Timing, dict[str, Any]]:

@@ -14,7 +14,8 @@ from celery_pgbeat.errors import InvalidSource
 from celery_pgbeat.safe_text import in_short
 
 LOGGED = re.compile(
-    r"\[(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}): [A-Z]+/[^]]*\].* Scheduler: Sending due task (?P<name>.+) \([^()]*\)$"
+    r"\[(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}): [A-Z]+/[^]]*\].* "
+    r"Scheduler: Sending due task (?P<name>.+) \([^()]*\)$"
 )
 AT = "%Y-%m-%d %H:%M:%S,%f"
 WAY_OUT = (
@@ -56,7 +57,10 @@ def sent_in(paths: Iterable[str], zone: tzinfo | None) -> Sent:
     for path in paths:
         try:
             with Path(path).open(encoding="utf-8", errors="replace") as lines:
-                read = [found.add(*one) for one in _messages(path, lines, zone)]
+                read = 0
+                for name, instant in _messages(path, lines, zone):
+                    found.add(name, instant)
+                    read += 1
         except OSError as error:
             raise InvalidSource(f"{path!r} cannot be read: {error.strerror}") from None
         if not read:
@@ -73,8 +77,9 @@ def _messages(path: str, lines: Iterable[str], zone: tzinfo | None) -> Iterator[
                 yield _recorded(path, number, line)
         elif match := LOGGED.match(line.rstrip()):
             local = datetime.strptime(match["at"], AT)  # noqa: DTZ007  a log says no offset
-            yield match["name"], (local.astimezone() if zone is None else local.replace(tzinfo=zone)).astimezone(
-                timezone.utc
+            yield (
+                match["name"],
+                (local.astimezone() if zone is None else local.replace(tzinfo=zone)).astimezone(timezone.utc),
             )
 
 

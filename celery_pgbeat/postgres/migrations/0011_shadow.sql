@@ -1,5 +1,5 @@
--- Beats in shadow, which decide and send nothing. May run before the new code: code that does not know the column leaves
--- it NULL, which means that the beat sends.
+-- Beats in shadow, which decide and send nothing. May run before the new code: code that does not know the column
+-- leaves it NULL, which means that the beat sends.
 
 alter table {schema}.node add column mode text constraint node_mode_known check (mode in ('sends', 'waits', 'shadow'));
 

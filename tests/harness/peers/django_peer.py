@@ -1,4 +1,7 @@
-"""django-celery-beat: `fill URL START` writes entries by its own models, `runs URL START END` prints their runs."""
+"""django-celery-beat: `fill URL START` writes entries by its own models, `runs URL START END` prints their runs.
+
+`seconds URL` writes entries that run each second.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from django.core.management import call_command
 from django.db import transaction
 from sqlalchemy.engine import make_url
 
-from tests.harness.peers.entries import CRONTABS, INTERVALS, ZONES
+from tests.harness.peers.entries import CRONTABS, EACH_SECOND, INTERVALS, ZONES
 from tests.harness.peers.peer_clock import PeerClock, print_runs
 
 HOUR = timedelta(hours=1)
@@ -94,6 +97,16 @@ def fill(start: datetime) -> None:
     add("routed", crontab=daily, exchange="shop", routing_key="shop.slow", expires=start + timedelta(days=9))
 
 
+def seconds() -> None:
+    """Write the entries that run each second."""
+    from django_celery_beat import models
+
+    call_command("migrate", verbosity=0)
+    second = models.IntervalSchedule.objects.create(every=1, period="seconds")
+    for name in EACH_SECOND:
+        models.PeriodicTask.objects.create(name=name, task="app.probe", interval=second, args=f'["{name}"]')
+
+
 def runs(start: datetime, end: datetime) -> None:
     """Print the runs of the entries that are enabled."""
     from django_celery_beat import models, schedulers
@@ -115,4 +128,4 @@ def runs(start: datetime, end: datetime) -> None:
 if __name__ == "__main__":
     command, url, *instants = sys.argv[1:]
     set_up(url)
-    {"fill": fill, "runs": runs}[command](*map(datetime.fromisoformat, instants))
+    {"fill": fill, "runs": runs, "seconds": seconds}[command](*map(datetime.fromisoformat, instants))

@@ -18,3 +18,4 @@ CRONTABS = (
     ("0", "6", "*", "*", "sunday"),
 )
 INTERVALS = ((20, "minutes"), (35, "minutes"), (1, "hours"), (9, "hours"), (1, "days"), (2, "days"))
+EACH_SECOND = tuple(f"each second {number:02}" for number in range(50))  # entries of a cut-over under load

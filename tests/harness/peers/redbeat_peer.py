@@ -1,4 +1,7 @@
-"""RedBeat: `fill URL START` writes entries by its own classes, `runs URL START END` prints their runs."""
+"""RedBeat: `fill URL START` writes entries by its own classes, `runs URL START END` prints their runs.
+
+`seconds URL` writes entries that run each second.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from dateutil.rrule import MO, WE
 from redbeat import RedBeatSchedulerEntry, schedulers
 from redbeat.schedules import rrule
 
-from tests.harness.peers.entries import CRONTABS, INTERVALS
+from tests.harness.peers.entries import CRONTABS, EACH_SECOND, INTERVALS
 from tests.harness.peers.peer_clock import PeerClock, print_runs
 from tests.harness.peers.shop_in_berlin import app
 
@@ -68,6 +71,12 @@ def fill(start: datetime) -> None:
     client.zadd(app.redbeat_conf.schedule_key, {"redbeat:broken": 1, "redbeat:gone": 2})
 
 
+def seconds() -> None:
+    """Write the entries that run each second."""
+    for name in EACH_SECOND:
+        RedBeatSchedulerEntry(name, "app.probe", schedule(1, app=app), args=[name], app=app).save()
+
+
 def runs(start: datetime, end: datetime) -> None:
     """Print the runs of the entries that are enabled."""
     clock = PeerClock(start)
@@ -88,4 +97,4 @@ def runs(start: datetime, end: datetime) -> None:
 if __name__ == "__main__":
     command, url, *instants = sys.argv[1:]
     set_up(url)
-    {"fill": fill, "runs": runs}[command](*map(datetime.fromisoformat, instants))
+    {"fill": fill, "runs": runs, "seconds": seconds}[command](*map(datetime.fromisoformat, instants))
