@@ -53,9 +53,15 @@ class Recorder:
         self._write({"recording_since": _now()})
 
     def _recorded(self, send: Callable[..., Any], entry: Any, *args: Any, **kwargs: Any) -> Any:
-        sent_at = _now()
-        result = send(entry, *args, **kwargs)
-        self._write({"name": entry.name, "task": entry.task, "sent_at": sent_at, "id": getattr(result, "id", None)})
+        line = {"name": entry.name, "task": entry.task, "sent_at": _now()}
+        try:
+            result = send(entry, *args, **kwargs)
+        except Exception:
+            raise  # it is not sent
+        except BaseException:  # a signal ends the process: the broker may have the message
+            self._write({**line, "interrupted": True})
+            raise
+        self._write({**line, "id": getattr(result, "id", None)})
         return result
 
     def _write(self, line: dict[str, Any]) -> None:

@@ -109,12 +109,21 @@ def test_a_message_that_failed_is_not_recorded_and_a_full_disk_stops_no_message(
     def refuse(_entry: Any) -> None:
         raise ConnectionError
 
+    def end(_entry: Any) -> None:
+        raise SystemExit
+
     path = tmp_path / "sent.jsonl"
     broken = SimpleNamespace(scheduler=SimpleNamespace(apply_async=refuse))
     Recorder(path).watch(broken)
     with pytest.raises(ConnectionError):
         broken.scheduler.apply_async(SimpleNamespace(name="nightly", task="shop.report"))
     assert 1 == len(path.read_text().splitlines())
+
+    ending = SimpleNamespace(scheduler=SimpleNamespace(apply_async=end))
+    Recorder(path).watch(ending)
+    with pytest.raises(SystemExit):
+        ending.scheduler.apply_async(SimpleNamespace(name="nightly", task="shop.report"))
+    assert ["nightly"] == list(sent_in([str(path)], None).instants), "the broker may have it"
 
     caplog.set_level(logging.ERROR)
     well = SimpleNamespace(scheduler=SimpleNamespace(apply_async=lambda _entry: "sent"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ from click.testing import CliRunner, Result
 from celery_pgbeat.cli import main
 from tests.harness.peers.entries import EACH_SECOND
 from tests.harness.peers.run_peer import run_peer
-from tests.harness.processes import Cluster
+from tests.harness.processes import Beat, Cluster
 from tests.harness.rows import jobs, sql
 from tests.harness.wait import eventually
 
@@ -30,20 +31,20 @@ class CutOver:
         self.cluster = cluster
         self.sent = folder / "sent.jsonl"
 
-    def run(self, app: str, scheduler: str, stop_and_import: Callable[[Callable[[], int]], Result]) -> None:
+    def run(self, app: str, scheduler: str, stop_and_import: Callable[[Callable[[], None]], Result]) -> None:
         """Start the old beat, wait, move over, start two beats of ours, wait, and stop all."""
         cluster = self.cluster
         worker = cluster.worker(concurrency=2)
         old = cluster.beat(app=app, arguments=("-S", scheduler), environment={"SENT": str(self.sent)})
         eventually(lambda: self._least(self.theirs()) >= ROUNDS, 60, "some runs of the old beat")
-        done = stop_and_import(old.stop)
+        done = stop_and_import(lambda: stopped(old))
         assert 0 == done.exit_code, done.output
         for _ in range(2):
             cluster.beat(wait=False)
         eventually(lambda: self._least(self.ours()) >= ROUNDS, 60, "some runs of ours")
         sql(cluster.database, "update pgbeat.periodic_task set enabled = false")
         eventually(lambda: {job["state"] for job in jobs(cluster.database)} <= {"succeeded", "skipped"}, 90, "the rest")
-        theirs = sum(map(len, self.theirs().values()))
+        theirs = sum(map(len, self.theirs().values())) - self.sent.read_text().count('"interrupted"')
         eventually(lambda: len(self._without_header()) >= theirs, 60, "what the old beat has sent")
         assert worker.is_running()
 
@@ -65,8 +66,10 @@ class CutOver:
 
     def checked(self) -> None:
         """Check that each entry ran once in each second, through the change."""
-        theirs, ours = self.theirs(), self.ours()
-        assert {name: len(some) for name, some in theirs.items()} == Counter(self._without_header())
+        theirs, ours, ran = self.theirs(), self.ours(), Counter(self._without_header())
+        interrupted = self.sent.read_text().count('"interrupted"')  # by the signal: the broker may have it or not
+        assert 0 <= sum(len(some) - ran[name] for name, some in theirs.items()) <= interrupted
+        assert all(len(some) >= ran[name] for name, some in theirs.items())
         assert set(EACH_SECOND) == set(theirs) == set(ours)
         for name in EACH_SECOND:
             assert SECOND / 2 < ours[name][0] - theirs[name][-1] < SECOND * 1.5, (name, "at the change")
@@ -79,6 +82,18 @@ class CutOver:
         return min(len(found.get(name, ())) for name in EACH_SECOND)
 
 
+def stopped(old: Beat) -> None:
+    """Stop the old beat. Celery's beat sometimes survives a SIGTERM that interrupts it in the middle of a statement."""
+
+    def is_gone() -> bool:
+        if old.is_running():
+            old.signal(signal.SIGTERM)
+        return not old.is_running()
+
+    eventually(is_gone, 60, "the old beat has ended", every=5.0)
+    old.end()
+
+
 def imported(cluster: Cluster, *words: str) -> Result:
     line = ["import", "--from", *words, "--apply", "--yes", "--make-up"]
     return CliRunner().invoke(main, line, env={"PGBEAT_URL": cluster.database})
@@ -89,11 +104,12 @@ def cut_over(cluster: Cluster, tmp_path: Path) -> CutOver:
     return CutOver(cluster, tmp_path)
 
 
+@pytest.mark.slow
 def test_from_django_celery_beat_under_load(cut_over: CutOver) -> None:
     cluster = cut_over.cluster
     run_peer("django_peer", "seconds", cluster.database)
 
-    def move(stop: Callable[[], int]) -> Result:
+    def move(stop: Callable[[], None]) -> Result:
         stop()
         return imported(cluster, "django-celery-beat", "--cut-over")
 
@@ -106,11 +122,12 @@ def test_from_django_celery_beat_under_load(cut_over: CutOver) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_from_redbeat_under_load(cut_over: CutOver) -> None:
     cluster = cut_over.cluster
     run_peer("redbeat_peer", "seconds", cluster.broker)
 
-    def move(stop: Callable[[], int]) -> Result:
+    def move(stop: Callable[[], None]) -> Result:
         stop()
         return imported(cluster, "redbeat", cluster.broker)
 

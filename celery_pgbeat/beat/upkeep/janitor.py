@@ -73,8 +73,7 @@ class Janitor:
             self._queries.recheck_groups()
             self._queries.recheck_downstream()
             self._make_and_prune_days(now)
-        if self._mode.check():
-            self._announce()
+        self._mode.check()
 
     @property
     def announces_in(self) -> float:

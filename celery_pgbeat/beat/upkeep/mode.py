@@ -48,8 +48,8 @@ class Mode:
         self._settings = settings
         self._check_at = 0.0
 
-    def check(self) -> bool:
-        """Check that no beat of another mode is in the way; return whether this beat begins to send.
+    def check(self) -> None:
+        """Check that no beat of another mode is in the way. A beat that waited begins to send.
 
         Once it sends, it goes on. One in shadow looks again in each poll: a beat may start that is to send.
 
@@ -57,7 +57,7 @@ class Mode:
             ShadowConflict: one is.
         """
         if self.value == SENDS or boottime() < self._check_at:
-            return False
+            return
         others = self._queries.modes(self._settings.dead_after)
         if self.value == SHADOW:
             stranger = others.get(SENDS) or others.get(WAITS)
@@ -67,12 +67,12 @@ class Mode:
             text = IN_SHADOW if self.value == SHADOW else BESIDE_SHADOW
             raise ShadowConflict(text.format(host=stranger, schema=self._settings.schema))
         if self.value == WAITS:
+            self._queries.begin_to_send()
             self.value = SENDS
-            return True
+            return
         if self._check_at == 0.0:
             logger.warning(
                 "This beat is in shadow (pgbeat_shadow): it records what it would send, and sends nothing",
                 extra={"action": "start"},
             )
         self._check_at = boottime() + self._settings.poll.total_seconds()
-        return False
