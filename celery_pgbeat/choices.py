@@ -32,3 +32,21 @@ WorkOutcome = Literal["succeeded", "failed"]
 
 BackfillMode = Literal["missing", "failed", "all"]
 BackfillState = Literal["running", "finished", "cancelled"]
+
+ChangeKind = Literal["periodic_task", "group", "window"]
+ChangeAction = Literal[
+    "created",
+    "changed",
+    "renamed",
+    "removed",
+    "paused",
+    "resumed",
+    "triggered",
+    "backfilled",
+    "retried",
+    "cancelled",
+    "failed",
+    "picked_up",
+    "released",
+    "finished",
+]

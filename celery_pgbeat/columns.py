@@ -362,3 +362,6 @@ def _type_of(hint: Any) -> Any:
 PUBLIC: Mapping[str, Column] = {column.name: column for column in _columns_of(PeriodicTask)}
 DECLARED: Mapping[str, Column] = {name: column for name, column in PUBLIC.items() if column.declared}
 JSON_COLUMNS = frozenset(name for name, column in PUBLIC.items() if column.sql_type == "jsonb")
+
+# What the table of changes records of a row: its definition and its pause.
+RECORDED: tuple[str, ...] = (*DECLARED, "enabled", "pause_reason", "paused_by", "paused_until")

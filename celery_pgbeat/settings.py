@@ -223,6 +223,11 @@ class Settings:
     retention: timedelta = _setting(
         timedelta(days=30), Span(DAY, 36_500 * DAY, unit="days"), "Days for which final jobs are kept."
     )
+    keep_changes: timedelta = _setting(
+        timedelta(days=365),
+        Span(DAY, 36_500 * DAY, unit="days"),
+        "Days for which is kept who changed what (see `changes`).",
+    )
     auto_migrate: bool = _setting(True, _switch, "Whether a beat migrates the schema when it starts.")
     allowed_tasks: tuple[str, ...] = _setting(
         ("*",),

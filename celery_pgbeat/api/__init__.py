@@ -6,6 +6,7 @@ caller's transaction. Then the beats see the change when that transaction commit
 
 from __future__ import annotations
 
+from celery_pgbeat.api.changes import Change
 from celery_pgbeat.api.client import PgBeat
 from celery_pgbeat.api.graph import Graph, GraphNode
 from celery_pgbeat.api.groups import GroupStatus, TaskGroup
@@ -16,6 +17,7 @@ from celery_pgbeat.columns import PeriodicTask
 __all__ = [
     "Backfill",
     "BackfillPreview",
+    "Change",
     "Graph",
     "GraphNode",
     "GroupStatus",

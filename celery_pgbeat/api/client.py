@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from celery_pgbeat.api.methods.backfills import BackfillMethods
+from celery_pgbeat.api.methods.changes import ChangeMethods
 from celery_pgbeat.api.methods.groups import GroupMethods
 from celery_pgbeat.api.methods.jobs import JobMethods
 from celery_pgbeat.api.methods.operations import OperatorMethods
@@ -10,7 +11,9 @@ from celery_pgbeat.api.methods.tasks import PeriodicTaskMethods
 from celery_pgbeat.api.methods.work import WorkMethods
 
 
-class PgBeat(OperatorMethods, BackfillMethods, GroupMethods, JobMethods, WorkMethods, PeriodicTaskMethods):
+class PgBeat(
+    OperatorMethods, ChangeMethods, BackfillMethods, GroupMethods, JobMethods, WorkMethods, PeriodicTaskMethods
+):
     """Periodic tasks in Postgres, from Python.
 
     Args:

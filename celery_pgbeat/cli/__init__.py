@@ -28,6 +28,7 @@ COMMANDS = {
     "show": "Show one periodic task: its state, when it runs, its last job.",
     "upcoming": "List what runs next, or the next runs of one periodic task.",
     "graph": "Show which periodic tasks run after which.",
+    "changes": "List who changed what.",
     "explain": "Explain why a periodic task is, or is not, running now.",
     "jobs": "List the jobs, the latest first.",
     "job": "Show one job, run it again, cancel it, or decide about it.",
@@ -35,6 +36,7 @@ COMMANDS = {
     "overdue": "List what is late, and why.",
     "add": "Add a periodic task, or change the columns that differ.",
     "edit": "Change some columns of a periodic task.",
+    "revert": "Put the definition of a periodic task back to what it was.",
     "remove": "Remove periodic tasks.",
     "pause": "Pause periodic tasks.",
     "resume": "Resume paused periodic tasks.",
@@ -59,8 +61,8 @@ COMMANDS = {
 }
 # The parts of the help, and the order of the commands in each. A command that no part names is in the last part.
 SECTIONS = {
-    "Look": ("list", "show", "upcoming", "graph", "explain", "jobs", "job", "overdue"),
-    "Define": ("add", "edit", "remove", "validate", "export", "import", "compare"),
+    "Look": ("list", "show", "upcoming", "graph", "explain", "jobs", "job", "overdue", "changes"),
+    "Define": ("add", "edit", "revert", "remove", "validate", "export", "import", "compare"),
     "Run": ("trigger", "pause", "resume", "group", "backfill", "work"),
     "Operate": ("health", "doctor", "nodes", "top", "web"),
     "Set up": ("migrate", "sql", "demo"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import duration, from_now, instant, localised, with_utc
 
 if TYPE_CHECKING:
-    from celery_pgbeat.api import PeriodicTask
+    from celery_pgbeat.api import Change, PeriodicTask
 
 # What people do not ask for: it is in other lines, or only beats and triggers use it.
 IN_OTHER_LINES = {"name", "task", "schedule", "timezone", "next_run_at", "problem", "enabled"}
@@ -48,7 +48,13 @@ def show(name: str, with_all: bool, reveal: bool, as_json: bool) -> None:
         print_json({**columns, **status, "description": description, "last_job": last})
         return
     now = jobs[0].now if jobs else operators.clock()
-    pairs = [*_summary(row, status, description, now), *_last_job(jobs[0] if jobs else None), ("problem", row.problem)]
+    changes = target.beat().changes(name, kind="periodic_task", limit=1)
+    pairs = [
+        *_summary(row, status, description, now),
+        *_last_job(jobs[0] if jobs else None),
+        *_last_change(changes, now),
+        ("problem", row.problem),
+    ]
     others = {column: value for column, value in columns.items() if with_all or _is_set(column, value)}
     pairs += [(column, value) for column, value in others.items() if column not in IN_OTHER_LINES]
     print_pairs([(label, text(value)) for label, value in pairs if value is not None])
@@ -92,6 +98,10 @@ def _last_job(last: JobAt | None) -> list[tuple[str, Any]]:
     if job.worker is not None:
         parts.append(f"on {node_in_short(job.worker)}")
     return [("last job", f"{', '.join(parts)}: {job.id}"), ("error", job.error)]
+
+
+def _last_change(changes: Sequence[Change], now: datetime) -> list[tuple[str, Any]]:
+    return [("last change", f"{one.action} by {one.who}, {_when(one.at, now)}: {one.id}") for one in changes]
 
 
 def _when(value: datetime | None, now: datetime) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -72,6 +73,8 @@ class Target:
             from celery_pgbeat.api import PgBeat
 
             self._beat = PgBeat(self.app, self.url, self.schema)
+            if who := os.environ.get("PGBEAT_WHO"):
+                self._beat = self._beat.as_person(who)
             click.get_current_context().find_root().call_on_close(self.close)
         return self._beat
 
@@ -84,7 +87,7 @@ class Target:
         """Return the operators' statements on this database."""
         from celery_pgbeat.postgres.admin_queries import AdminQueries
 
-        return AdminQueries(self.beat().database)
+        return AdminQueries(self.beat().database, self.beat().person)
 
     def as_typed(self, message: str) -> str:
         """Return the message with each command in it as it has to be typed here.

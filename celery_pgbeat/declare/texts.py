@@ -44,15 +44,15 @@ def storable(field: str, text: str) -> str:
     return str.__str__(text)  # of a subclass, such as an enum's member, only its value
 
 
-def read_short_text(field: str, value: Any) -> str:
+def read_short_text(field: str, value: Any, longest: int = LONGEST_TEXT) -> str:
     """Return a text for a row.
 
     Raises:
         InvalidPeriodicTask: it is not a text, longer than 1,000 characters, or Postgres cannot store it.
     """
     text = read_text(field, value)
-    if len(text) > LONGEST_TEXT:
-        raise InvalidPeriodicTask(f"{field} has {len(text)} characters, more than {LONGEST_TEXT}")
+    if len(text) > longest:
+        raise InvalidPeriodicTask(f"{field} has {len(text)} characters, more than {longest}")
     return text
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from celery_pgbeat.postgres.api_queries import ApiQueries, Row, translating
+from celery_pgbeat.postgres.api_queries import ApiQueries, Person, Row, translating
 from celery_pgbeat.postgres.database import Database
 
 PAGE = 1_000  # rows of one statement, where all are to be read
@@ -20,9 +20,9 @@ PAGE = 1_000  # rows of one statement, where all are to be read
 class AdminQueries:
     """The statements of operators, for one database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, person: Person | None = None) -> None:
         self.database = database
-        self._api = ApiQueries(database.schema, lambda: database)
+        self._api = ApiQueries(database.schema, lambda: database, person)
 
     def page_of_tasks(self, *, limit: int, after: str = "", **filters: Any) -> list[Row]:
         """Read a page of periodic tasks in name order.

@@ -67,12 +67,20 @@ Record = Mapping[str, Any]
 Row = dict[str, Any]
 
 
+class Person(NamedTuple):
+    """For whom an application acts, and why, as the table of changes has it."""
+
+    who: str
+    reason: str | None = None
+
+
 class ApiQueries:
     """The statements of people and of their code, for one schema."""
 
-    def __init__(self, schema: str, database: Callable[[], Database]) -> None:
+    def __init__(self, schema: str, database: Callable[[], Database], person: Person | None = None) -> None:
         self._schema = schema
         self._database = database
+        self._person = person
 
     def schedule(
         self,
@@ -132,7 +140,28 @@ class ApiQueries:
             InvalidPeriodicTask, UnknownPeriodicTask, UnknownGroup, JobInTheWay, UnknownJob, JobNotRetriable,
                 NoDecisionNeeded, WorkTaken, WorkNotOpen, WorkForOthers, JobNotCancellable, UnknownBackfill,
                 BackfillOver, SchemaMissing: what Postgres refused.
+            TypeError: somebody is named, and the connection commits each statement.
         """
+        if self._person is None:
+            return self._run(name, connection, parameters)
+        with self._transaction(connection) as joined:
+            former = self._name(self._person, joined)
+            rows = self._run(name, joined, parameters)
+            if connection is not None:  # what else the caller does there is not this person's
+                self._run("name_person", joined, former)
+        return rows
+
+    def _name(self, person: Person, connection: Any) -> Row:
+        """Name somebody in a transaction; return who was named before."""
+        (row,) = self._run("name_person", connection, person._asdict())
+        (named,) = self._run("named_person", connection, {})
+        if named["who"] != person.who:
+            raise TypeError(
+                "connection commits each statement (autocommit), so nobody can be named in its transaction: begin one"
+            )
+        return {"who": row["former_who"], "reason": row["former_reason"]}
+
+    def _run(self, name: str, connection: Any, parameters: dict[str, Any]) -> list[Row]:
         try:
             if connection is None:
                 return [

@@ -425,6 +425,11 @@ class BeatQueries:
         (row,) = self._run("prune", retention=retention.total_seconds())
         return int(row[0])
 
+    def prune_changes(self, keep: timedelta, most: int) -> int:
+        """Delete the oldest entries of the table of changes that are older than the span; returns how many."""
+        (row,) = self._run("prune_changes", keep=keep.total_seconds(), most=most)
+        return int(row[0])
+
     def _run(self, name: str, **parameters: Any) -> Sequence[Any]:
         given: dict[str, Any] = {
             key: array_text(value) if isinstance(value, list) else value for key, value in parameters.items()

@@ -15,6 +15,14 @@ A text has them as tokens, so that a column is one line in `celery_pgbeat/column
     {open_columns}           likewise, without those that the role reader may not read
     {parameters}             those of the function schedule() between its schedule and managed_by, with defaults
     {parameter_names}        the names of all of its parameters, as texts
+    {recorded}               what the table `change` records of a row
+    {recorded_without_effect} those of them that change no revision; with _as_texts, their names as texts
+    {recorded_columns of old} an expression for those that the role reader may read, as a JSON object
+    {changed_columns of old} likewise for those that differ in `old` and `new`
+    {set_columns of added}   likewise for those that are not at their default
+    {changed}                the names of those that differ, NULL for the others
+    {defaults}               the columns of a declaration that are not NULL by default, as a JSON object
+    {span_columns}           the names of its spans, as texts
     {column_checks}          why a column is wrong, by its type, its bounds and the values that are allowed
     {free_texts}             the texts without effect, where they differ from `stored`, as rows of a VALUES list
     {short_texts}            a call of not_a_short_text() for each of them
@@ -26,13 +34,14 @@ A text has them as tokens, so that a column is one line in `celery_pgbeat/column
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from functools import cache
 from textwrap import fill
 
-from celery_pgbeat.columns import DECLARED, INTERNAL, PUBLIC, Column
+from celery_pgbeat.columns import DECLARED, INTERNAL, PUBLIC, RECORDED, Column
 from celery_pgbeat.postgres.spans import UNIT
 
 WIDTH = 110  # characters of a line
@@ -40,6 +49,8 @@ ALL = (*PUBLIC.values(), *INTERNAL)
 OWN_RULES = ("name", "timezone", "managed_by")
 PARAMETERS = [name for name in DECLARED if name not in ("name", "task", "schedule", "managed_by")]
 OF_THE_CALL = ("keep_next_run", "take_over")  # parameters of the function schedule() that are no columns
+RECORDED_OPENLY = [PUBLIC[name] for name in RECORDED if not PUBLIC[name].hidden]
+RECORDED_OF = re.compile(r"\{(recorded|changed|set)_columns of (\w+)\}")
 FREE_TEXTS = [column for column in DECLARED.values() if column.is_free_text]
 
 LISTS: dict[str, list[str]] = {
@@ -50,6 +61,8 @@ LISTS: dict[str, list[str]] = {
     "insert_by_author": [column.name for column in ALL if column.author == "insert and update"],
     "update_by_author": [column.name for column in ALL if column.author != "nothing"],
     "select_by_reader": [column.name for column in ALL if not column.hidden],
+    "recorded": list(RECORDED),
+    "recorded_without_effect": [name for name in RECORDED if PUBLIC[name].decides == "nothing"],
     "group": [
         "name",
         "max_active",
@@ -77,6 +90,7 @@ def with_columns(text: str) -> str:
         'select new.task, new.args, new.kwar'
     """
     text = LIST.sub(lambda found: _listed(*found.groups()), text)
+    text = RECORDED_OF.sub(lambda found: OBJECTS[found[1]](found[2]), text)
     for token, columns in _tokens().items():
         text = text.replace(token, columns)
     return text
@@ -100,6 +114,12 @@ def _tokens() -> dict[str, str]:
         "{column_checks}": ",\n        ".join(filter(None, map(_check, DECLARED.values()))),
         "{free_texts}": ", ".join(f"({arguments})" for arguments in texts),
         "{short_texts}": ",\n        ".join(f"{{schema}}.not_a_short_text({arguments})" for arguments in texts),
+        "{defaults}": _defaults(),
+        "{recorded_without_effect_as_texts}": _texts(LISTS["recorded_without_effect"]),
+        "{changed}": _joined(
+            f"case when old.{name} is distinct from new.{name} then '{name}' end" for name in RECORDED
+        ),
+        "{span_columns}": _texts([column.name for column in DECLARED.values() if column.type is timedelta]),
         "{column_comments}": "\n".join(_comment("periodic_task", column) for column in ALL),
         "{shown_comments}": "\n".join(_comment("task", PUBLIC[name]) for name in LISTS["shown"]),
     }
@@ -116,6 +136,50 @@ def _texts(values: Iterable[str]) -> str:
 def _read(column: Column) -> str:
     is_span = column.sql_type == "interval"
     return f"{{schema}}.microseconds({column.name}) as {column.name}{UNIT}" if is_span else column.name
+
+
+def _json_object(of: str) -> str:
+    """Return an expression for a JSON object of all columns; Postgres takes at most 100 arguments at a time."""
+    pairs = [f"'{column.name}', {_recorded(f'{of}.{column.name}', column)}" for column in RECORDED_OPENLY]
+    parts = (pairs[first : first + 40] for first in range(0, len(pairs), 40))
+    return "\n        || ".join(f"jsonb_build_object({_joined(part)})" for part in parts)
+
+
+def _changed_columns(of: str) -> str:
+    return _each_if(of, lambda column: f"old.{column.name} is distinct from new.{column.name}")
+
+
+def _set_columns(of: str) -> str:
+    return _each_if(of, lambda column: f"{of}.{column.name} is distinct from {_initial(column)}")
+
+
+def _each_if(of: str, condition: Callable[[Column], str]) -> str:
+    """Return an expression for a JSON object of the columns that fulfil a condition."""
+    objects = (
+        f"case when {condition(column)}\n"
+        f"        then jsonb_build_object('{column.name}', {_recorded(f'{of}.{column.name}', column)}) else '{{}}' end"
+        for column in RECORDED_OPENLY
+    )
+    return "\n        || ".join(objects)
+
+
+OBJECTS: dict[str, Callable[[str], str]] = {
+    "recorded": _json_object,
+    "changed": _changed_columns,
+    "set": _set_columns,
+}
+
+
+def _recorded(value: str, column: Column) -> str:
+    """Return an expression for a column in JSON that depends on no setting of the session."""
+    if column.type is timedelta:
+        return f"{{schema}}.in_seconds({value})"
+    return f"{{schema}}.in_iso({value})" if column.type is datetime else value
+
+
+def _defaults() -> str:
+    known = {column.name: column.initial for column in DECLARED.values() if column.initial is not None}
+    return _joined([json.dumps(known).replace('"[]"', "[]").replace('"{}"', "{}")])
 
 
 def _check(column: Column) -> str:
@@ -136,9 +200,12 @@ def _check(column: Column) -> str:
 
 
 def _parameter(column: Column) -> str:
+    return f"{column.name} {column.sql_type} default {_initial(column)}"
+
+
+def _initial(column: Column) -> str:
     initial = column.initial
-    shown = "null" if initial is None else str(initial).lower() if isinstance(initial, bool) else f"'{initial}'"
-    return f"{column.name} {column.sql_type} default {shown}"
+    return "null" if initial is None else str(initial).lower() if isinstance(initial, bool) else f"'{initial}'"
 
 
 def _comment(relation: str, column: Column) -> str:

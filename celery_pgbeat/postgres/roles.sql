@@ -119,7 +119,8 @@ grant select on {schema}.periodic_task, {schema}.periodic_task_state, {schema}.a
     {schema}.node, {schema}.stopped_beat, {schema}.blackout, {schema}.task_group, {schema}.group_failure,
     {schema}.dependency, {schema}.declaration,
     {schema}.declaration_in_force, {schema}.alert, {schema}.refused_declaration, {schema}.app, {schema}.backfill,
-    {schema}.open_work, {schema}.job, {schema}.upcoming, {schema}.task, {schema}.status, {schema}.overdue to {author};
+    {schema}.open_work, {schema}.change, {schema}.job, {schema}.upcoming, {schema}.task, {schema}.status,
+    {schema}.overdue to {author};
 grant insert ({insert_by_author}),
     update ({update_by_author}),
     delete
@@ -146,6 +147,8 @@ grant select (
         created_at, sent_at, started_at, finished_at, run, attempt, sends, beat, worker, error, busy_until, owner,
         due_by, note)
     on {schema}.finished_job to {reader};
+grant select (id, at, who, role, kind, name, action, revision, columns, before, after, job, backfill, reason)
+    on {schema}.change to {reader};
 grant select on {schema}.periodic_task_state, {schema}.node, {schema}.stopped_beat, {schema}.blackout,
     {schema}.task_group, {schema}.group_failure, {schema}.dependency, {schema}.declaration,
     {schema}.declaration_in_force, {schema}.alert,
@@ -165,12 +168,14 @@ begin
 end
 $$;
 
-grant execute on function {schema}.make_days(int), {schema}.prune(interval) to {beat};
+grant execute on function {schema}.make_days(int), {schema}.prune(interval), {schema}.prune_changes(interval, int)
+    to {beat};
 grant execute on function {schema}.is_backfilled(text[]) to {beat}, {worker};
 grant execute on function {schema}.trigger(text, boolean, jsonb, jsonb), {schema}.trigger_many(jsonb, boolean),
     {schema}.backfill(text, timestamptz, timestamptz, text, int), {schema}.backfill(text, date, date, text, int),
     {schema}.backfill(text, text, text, text, int), {schema}.cancel_backfill(uuid), {schema}.run_again(uuid),
-    {schema}.fail_job(uuid, text), {schema}.cancel_unsent(uuid, text), {schema}.retry_failures_of(text) to {author};
+    {schema}.fail_job(uuid, text), {schema}.cancel_unsent(uuid, text), {schema}.retry_failures_of(text),
+    {schema}.start_manual_job(text, boolean, jsonb, jsonb, uuid) to {author};
 -- The person: takes, gives back, ends and cancels tasks for people. It reads and writes no table.
 grant execute on function {schema}.my_work(text, text[], int), {schema}.pick_up(uuid, text, text[]),
     {schema}.release(uuid, text), {schema}.finish(uuid, text, text, text), {schema}.cancel_work(uuid, text)

@@ -39,7 +39,8 @@ class Writer:
         database = self.beat.database
         try:
             with database.engine.execution_options(isolation_level="READ COMMITTED").begin() as connection:
-                database.run("name_person", connection, who=person.name or "")
+                database.run("bound_waits", connection)
+                database.run("name_person", connection, who=person.name or None, reason=None)
                 yield connection
         except (DBAPIError, TimeoutError) as error:
             raise translated(database, error) from error

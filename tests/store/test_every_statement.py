@@ -87,6 +87,9 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("args kwargs", None),
     ("after_at anchor before before_at enabled group_name next_at pattern queue state task with_problem words", None),
     ("minutes", 60),
+    ("who", "ann"),
+    ("change", None),
+    ("keep", 365 * 86_400.0),
 )
 TOLD = {name: value for names, value in _TOLD for name in names.split()}
 # Parameters for which a statement needs another value.
@@ -120,6 +123,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("check_after", {"later": False}),
     ("order_groups", {"groups": '[{"name": "g1", "waits_for": ["g2"]}]'}),
     ("end_backfill plan report_problem", {"version": 1}),
+    ("changes", {"before": 2**63 - 1}),
 )
 OTHERWISE = {name: told for names, told in _OTHERWISE for name in names.split()}
 # Statements of people and programs, beside those in the package.
@@ -220,6 +224,9 @@ def fill(session: Session) -> None:
         "insert into pgbeat.node (id, role, hostname, pid, version, tracking) "
         "select 'worker-' || n, 'worker', 'x', n, '1', true from generate_series(1, 20) n "
         "union all select 'beat-a', 'beat', 'x', 0, '1', false",
+        "insert into pgbeat.change (at, who, role, kind, name, action, revision, before, columns) "
+        "select pgbeat.now(), 'ann', 'ann', 'periodic_task', 'row-' || n % 1000, 'changed', n, '{}', '{queue}' "
+        f"from generate_series(1, {ROWS}) n",
         "set session_replication_role = origin",
         "vacuum analyze",
     ):

@@ -14,7 +14,7 @@ from celery_pgbeat.declare.columns import read_instant
 from celery_pgbeat.declare.signature import check_call
 from celery_pgbeat.errors import PgBeatError, UnknownPeriodicTask
 from celery_pgbeat.planning import Rules
-from celery_pgbeat.postgres.api_queries import ApiQueries
+from celery_pgbeat.postgres.api_queries import ApiQueries, Person
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.safe_text import type_of
@@ -43,6 +43,7 @@ class Connected:
         self._app = app
         self._given = {"pgbeat_url": url, "pgbeat_schema": schema}
         self._settings: Settings | None = None
+        self._person: Person | None = None
         self._databases: dict[
             int, Database
         ] = {}  # by process: a child must not use its parent's connections after a fork
@@ -82,6 +83,11 @@ class Connected:
             self._databases.setdefault(process, Database(self.settings.required_url, self.settings.schema))
         return self._databases[process]
 
+    @property
+    def person(self) -> Person | None:
+        """For whom it acts: None, unless it was made by `as_person`."""
+        return self._person
+
     def close(self) -> None:
         """Close this process's connections; the next statement opens new ones."""
         if (database := self._databases.get(os.getpid())) is not None:
@@ -98,7 +104,7 @@ class Connected:
 
     @property
     def _queries(self) -> ApiQueries:
-        return ApiQueries(self.settings.schema, lambda: self.database)
+        return ApiQueries(self.settings.schema, lambda: self.database, self._person)
 
     @property
     def _rules(self) -> Rules:

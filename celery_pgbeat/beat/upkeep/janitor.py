@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 DAYS_EVERY = 3600.0  # seconds between two looks at the groups and at the days of the history
 AGAIN_AFTER = 60.0  # seconds, if a table lock was not granted within 200 ms, or another session has the advisory lock
+CHANGES_AT_ONCE = 10_000  # entries of the table of changes that one statement deletes: a tenth of a second
+CHANGES_TIMES = 10  # such statements in an hour at most
 LEFT_TOO_OFTEN = 5  # attempts in a row that found the lock taken, before a warning; making the days takes moments
 
 
@@ -93,10 +95,16 @@ class Janitor:
         self._tracking.workers_track = self._queries.forget_nodes()
         self._announce_at = boottime() + self._settings.heartbeat_every.total_seconds()
 
+    def _prune_changes(self) -> None:
+        for _ in range(CHANGES_TIMES):
+            if self._queries.prune_changes(self._settings.keep_changes, CHANGES_AT_ONCE) < CHANGES_AT_ONCE:
+                break
+
     def _make_and_prune_days(self, now: float) -> None:
         try:
             made = self._queries.make_days()
             dropped = self._queries.prune(self._settings.retention)
+            self._prune_changes()
         except (DBAPIError, DatabaseBusy) as error:
             logger.info("The history's days have to wait: %s", error, extra={"action": "prune"})
             self._days_at = now + AGAIN_AFTER

@@ -308,6 +308,10 @@ begin
     insert into {schema}.backfill (periodic_task, since, until, mode, max_active)
     values (backfill.name, backfill.since, backfill.until, backfill.mode, backfill.max_active)
     returning id into made;
+    perform {schema}.record_act(
+        'backfilled', backfill.name, backfill => made,
+        details => jsonb_build_object(
+            'since', backfill.since, 'until', backfill.until, 'mode', backfill.mode, 'max_active', backfill.max_active));
     perform pg_notify({channel}, '');
     return made;
 end
@@ -366,6 +370,7 @@ begin
     where stored.id = cancel_backfill.id and stored.state = 'running'
     returning stored.* into known;
     if found then
+        perform {schema}.record_act('cancelled', known.periodic_task, backfill => known.id);
         return known;
     end if;
     select * into known from {schema}.backfill as stored where stored.id = cancel_backfill.id;

@@ -42,6 +42,31 @@ comment on column {schema}.blackout.windows is
 comment on column {schema}.blackout.timezone is
     'The IANA zone whose clock counts; NULL: that of the periodic task.';
 
+comment on table {schema}.change is
+    'Who changed what: an entry for each change of a definition or a pause, by whatever client, and for what people did to jobs. What beats write in a tick is not recorded. Nobody may write to it; beats drop entries older than pgbeat_keep_changes.';
+comment on column {schema}.change.id is 'The order of the changes of one object; revert() takes it.';
+comment on column {schema}.change.at is 'When, by the clock of the database.';
+comment on column {schema}.change.who is
+    'Who: what the session has set as pgbeat.who, such as a person for whom an application acts. Else the app whose code declares the row (code:<app>), the owner of a task for people, what paused_by says, or the role. Only role is proven.';
+comment on column {schema}.change.role is 'The role that had logged in (session_user).';
+comment on column {schema}.change.kind is 'Of what: periodic_task, group or window (a row of blackout).';
+comment on column {schema}.change.name is 'Its name, after a renaming the new one; of a job or a backfill, its periodic task.';
+comment on column {schema}.change.action is
+    'created, changed, renamed, removed, paused, resumed; finished (a group, or a task for people); of jobs: triggered, retried, cancelled, failed (given up), picked_up, released; backfilled. A cancelled backfill is cancelled too.';
+comment on column {schema}.change.revision is 'The revision of the periodic task after it, or when it was removed.';
+comment on column {schema}.change.columns is 'The columns that differ, also arguments; NULL for a new or removed row.';
+comment on column {schema}.change.before is
+    'What the columns were that differ, spans in seconds; of a removed row all that are not NULL. Without args, kwargs and options.';
+comment on column {schema}.change.after is
+    'What they are since; of a new row all that are not NULL. Of a job or a backfill, what is known of it.';
+comment on column {schema}.change.arguments_before is
+    'What args, kwargs and options were, where they differ; <sensitive> for the arguments of a sensitive row.';
+comment on column {schema}.change.arguments_after is 'What they are since, likewise.';
+comment on column {schema}.change.job is 'The job, if it is about one.';
+comment on column {schema}.change.backfill is 'The backfill, if it is about one.';
+comment on column {schema}.change.reason is
+    'Why: what the caller gave as reason or note, or what the session has set as pgbeat.reason.';
+
 comment on view {schema}.upcoming is 'When each periodic task is due next; without those that are paused, finished or have a problem.';
 comment on column {schema}.upcoming.name is 'The name of the periodic task.';
 comment on column {schema}.upcoming.next_run_at is 'When it is due, with jitter and deferral.';
@@ -231,6 +256,8 @@ comment on function {schema}.pause_group(text, text) is
     'Pause all periodic tasks of a group; returns the group. Messages already at the broker still run. SQLSTATE P0002 for an unknown group.';
 comment on function {schema}.resume_group(text, boolean) is
     'Resume a paused group, or open a finished one; returns it. Occurrences while paused are never caught up; jobs that wait go on. With retry, the jobs whose failure has paused the group run again first, as by retry_job(). SQLSTATE P0002 for an unknown group; 55000 with retry if no failed job has paused it.';
+comment on function {schema}.revert(text, int, bigint) is
+    'Put the definition of a periodic task back to what it was at a revision, or before a change (an id of the table change); returns the row. It is checked as any other definition, and is a change itself. A removed row is made again, with its pause; of a row that is there the pause, the next run and the jobs stay. The arguments of a sensitive row are not recorded: a row keeps its present ones, and a removed one is refused. SQLSTATE P0002 for an unknown name, 22023 if the changes do not go back so far.';
 comment on function {schema}.trigger(text, boolean, jsonb, jsonb) is
     'Start a job now, also of a row that is paused, finished or without a schedule; returns its id. args and kwargs are for this job alone, and replace those of the row; what is omitted is that of the row. A beat sends it after the caller''s commit, once its group has a free slot; next_run_at stays. If a job of the name is not final, the call fails (SQLSTATE 55006), unless overlap is allow or force is given: then the job is sent beside the other one.';
 comment on function {schema}.trigger_many(jsonb, boolean) is

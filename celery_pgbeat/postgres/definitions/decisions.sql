@@ -56,6 +56,7 @@ begin
     where asking.id = run_again.job and asking.state = 'error'
     returning asking.periodic_task into found_name;
     if found then
+        perform {schema}.record_act('retried', found_name, job => run_again.job);
         perform pg_notify({channel}, '');
     end if;
     return found_name;
@@ -100,8 +101,9 @@ begin
     insert into {schema}.finished_job
     select final.* from {schema}.archived(
         asking, 'failed',
-        error => left('given up by ' || session_user || coalesce(': ' || nullif(fail_job.reason, ''), '')
+        error => left('given up by ' || {schema}.acting_person() || coalesce(': ' || nullif(fail_job.reason, ''), '')
                       || coalesce('; ' || asking.error, ''), 2000)) as final;
+    perform {schema}.record_act('failed', asking.periodic_task, fail_job.reason, asking.id);
     return asking.periodic_task;
 end
 $$;

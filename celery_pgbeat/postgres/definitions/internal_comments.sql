@@ -528,3 +528,43 @@ comment on function {schema}.not_ended_since is
     'Internal: returns which upstream tasks have not ended since the last occurrence of a row without a schedule; due_after() and is_done_until() call it.';
 comment on function {schema}.ends_count_from is
     'Internal: returns the occurrence after which ends count for a row without a schedule; due_after() and not_ended_since() call it.';
+
+-- The audit trail.
+comment on function {schema}.said_of_change is
+    'Internal: returns a setting of the session that says who acts or why, and refuses one that is too long; the functions that record changes call it.';
+comment on function {schema}.acting_person is
+    'Internal: returns who acts, pgbeat.who of the session or its role; the functions that pause, cancel and record call it.';
+comment on function {schema}.reason_of_change is
+    'Internal: returns pgbeat.reason of the session; the functions that record changes call it.';
+comment on function {schema}.in_seconds is
+    'Internal: returns a span in seconds; as_recorded() calls it.';
+comment on function {schema}.in_iso is
+    'Internal: returns an instant as text, in UTC; as_recorded() and the triggers that record call it.';
+comment on function {schema}.as_recorded is
+    'Internal: returns what is recorded of a periodic task, without its arguments; the triggers that record and definition_before() call it.';
+comment on function {schema}.arguments_as_recorded is
+    'Internal: returns the arguments of a periodic task, hidden if it is sensitive; the triggers that record and definition_before() call it.';
+comment on function {schema}.set_arguments is
+    'Internal: returns the arguments of a periodic task that are not empty, hidden if it is sensitive; the triggers that record call it.';
+comment on function {schema}.record_act is
+    'Internal: records what somebody did to a periodic task, a job or a backfill; the functions that do so call it.';
+comment on function {schema}.record_created is 'Internal: records new periodic tasks; a trigger of periodic_task calls it.';
+comment on function {schema}.record_removed is 'Internal: records removed periodic tasks; a trigger of periodic_task calls it.';
+comment on function {schema}.record_changed is 'Internal: records a changed periodic task; a trigger of periodic_task calls it.';
+comment on function {schema}.group_as_recorded is 'Internal: returns what is recorded of a group; record_group() calls it.';
+comment on function {schema}.window_as_recorded is 'Internal: returns what is recorded of a named window; record_window() calls it.';
+comment on function {schema}.record_shared is
+    'Internal: records a group or a named window that differs; record_group() and record_window() call it.';
+comment on function {schema}.record_group is 'Internal: records a written group; a trigger of task_group calls it.';
+comment on function {schema}.record_window is 'Internal: records a written window; a trigger of blackout calls it.';
+comment on function {schema}.arguments_of_change is
+    'Internal: returns the arguments that a change was about, NULL for who may not read them; the Python API calls it.';
+comment on function {schema}.prune_changes is
+    'Internal: deletes the oldest changes that are older than a span, up to a number; beats call it.';
+comment on function {schema}.definition_before is
+    'Internal: returns the definition that a periodic task had at a revision or before a change; revert() and the Python API call it.';
+comment on function {schema}.refuse_revert is 'Internal: raises the error of a revert that is not possible; definition_before() and revert() call it.';
+comment on function {schema}.refuse_revert_of_unknown is
+    'Internal: raises the error of a revert of a name that no periodic task has; definition_before() calls it.';
+comment on function {schema}.start_manual_job is
+    'Internal: starts a job of a periodic task; trigger() and retry_job() call it.';

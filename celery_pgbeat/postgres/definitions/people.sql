@@ -204,7 +204,9 @@ begin
     exception when lock_not_available then
         perform {schema}.refuse_work_in_change(pick_up.id);
     end;
-    if found_name is null then
+    if found_name is not null then
+        perform {schema}.record_act('picked_up', found_name, job => pick_up.id, who => pick_up.owner);
+    else
         select job.periodic_task into found_name from {schema}.active_job as job
         where job.id = pick_up.id and job.state = 'running' and job.owner = pick_up.owner;
     end if;
@@ -243,6 +245,7 @@ begin
     if found_name is null then
         perform {schema}.refuse_work(release.id, 'release', release.owner);
     end if;
+    perform {schema}.record_act('released', found_name, job => release.id, who => release.owner);
     return found_name;
 end
 $$;
@@ -295,6 +298,9 @@ begin
     if done.pause_after_failures is not null then
         perform {schema}.count_end(done.periodic_task, done.id, finish.outcome);
     end if;
+    perform {schema}.record_act(
+        'finished', done.periodic_task, finish.note, done.id, details => jsonb_build_object('state', finish.outcome),
+        who => done.owner);
     return done.periodic_task;
 end
 $$;
@@ -324,6 +330,7 @@ begin
         insert into {schema}.finished_job
         select final.* from {schema}.archived(
             cancelled, 'revoked', error => {schema}.cancelled_in_words(cancel_work.reason)) as final;
+        perform {schema}.record_act('cancelled', cancelled.periodic_task, cancel_work.reason, cancelled.id);
     end if;
     return cancelled.periodic_task;
 end
@@ -356,6 +363,7 @@ begin
         insert into {schema}.finished_job
         select final.* from {schema}.archived(
             cancelled, 'revoked', error => {schema}.cancelled_in_words(cancel_unsent.reason)) as final;
+        perform {schema}.record_act('cancelled', cancelled.periodic_task, cancel_unsent.reason, cancelled.id);
     end if;
     return cancelled.periodic_task;
 end
@@ -366,7 +374,7 @@ revoke execute on function {schema}.cancel_unsent(uuid, text) from public;
 -- Who has cancelled a job and why, for its error.
 create or replace function {schema}.cancelled_in_words(reason text) returns text
 language sql stable
-as $$ select left('cancelled by ' || session_user || coalesce(': ' || nullif(reason, ''), ''), 2000) $$;
+as $$ select left('cancelled by ' || {schema}.acting_person() || coalesce(': ' || nullif(reason, ''), ''), 2000) $$;
 
 -- Fail: a job that cannot be cancelled.
 create or replace function {schema}.refuse_cancel(job uuid) returns void

@@ -211,7 +211,7 @@ begin
             hint = 'Give a later time, or none: then the pause lasts until it is resumed.';
     end if;
     update {schema}.periodic_task as stored
-    set enabled = false, pause_reason = pause.reason, paused_by = session_user, paused_until = pause.until
+    set enabled = false, pause_reason = pause.reason, paused_by = {schema}.acting_person(), paused_until = pause.until
     where stored.name = pause.name
     returning stored.* into paused;
     if not found then
@@ -262,7 +262,8 @@ begin
 end
 $$;
 
--- Start a job of a periodic task now, also if it is paused, finished or has no schedule; returns the job's id.
+-- Start a job of a periodic task now, also if it is paused, finished or has no schedule; returns the job's id. For
+-- trigger() and retry_job(); `retries` is the job that it retries.
 --
 -- `args` and `kwargs` are for this job alone; what is omitted is that of the row.
 --
@@ -270,8 +271,8 @@ $$;
 -- nothing, and the next one does not wait but skips the row until the caller's transaction has ended. It has the rights
 -- of the owner, so that a caller needs no right to write jobs, whose messages are not validated. If its group has a
 -- limit the job waits for a slot: a slot taken here would be blocked for others until the caller commits.
-create or replace function {schema}.trigger(
-    name text, force boolean default false, args jsonb default null, kwargs jsonb default null
+create or replace function {schema}.start_manual_job(
+    name text, force boolean, args jsonb, kwargs jsonb, retries uuid
 ) returns uuid
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -286,20 +287,20 @@ declare
 begin
     update {schema}.periodic_task as stored
     set marked_by = null, marked_at = null
-    where stored.name = trigger.name
+    where stored.name = start_manual_job.name
     returning stored.* into definition;
     if not found then
-        perform {schema}.refuse_unknown(trigger.name);
+        perform {schema}.refuse_unknown(start_manual_job.name);
     end if;
-    if trigger.args is not null or trigger.kwargs is not null then
+    if start_manual_job.args is not null or start_manual_job.kwargs is not null then
         if definition.lazy then
             raise exception using errcode = 'invalid_parameter_value',
                 message = format('the arguments of %s are computed when it is sent (BeatLazyFunc)',
                                  {schema}.quoted(definition.name)),
                 hint = 'Trigger it without arguments.';
         end if;
-        definition.args := coalesce(trigger.args, definition.args);
-        definition.kwargs := coalesce(trigger.kwargs, definition.kwargs);
+        definition.args := coalesce(start_manual_job.args, definition.args);
+        definition.kwargs := coalesce(start_manual_job.kwargs, definition.kwargs);
         perform {schema}.validate_arguments(definition);
     end if;
     perform {schema}.refuse_finished_group(definition.group_name);
@@ -310,7 +311,7 @@ begin
         where periodic_task = definition.name
         order by created_at
         limit 1;
-        if found and definition.overlap <> 'allow' and not trigger.force then
+        if found and definition.overlap <> 'allow' and not start_manual_job.force then
             raise exception using errcode = 'object_in_use',
                 message = format('A job of %s is not final yet: %s (%s)',
                                  {schema}.quoted(definition.name), other.id, other.state),
@@ -330,8 +331,27 @@ begin
         exit when found;
         -- A worker has started a lost job of this name since we looked: that job blocks this one now.
     end loop;
+    perform {schema}.record_act(
+        case when start_manual_job.retries is null then 'triggered' else 'retried' end, definition.name, job => job,
+        details => case
+            when start_manual_job.retries is not null then jsonb_build_object('retries', start_manual_job.retries)
+        end);
     perform pg_notify({channel}, '');
     return job;
+end
+$$;
+
+revoke execute on function {schema}.start_manual_job(text, boolean, jsonb, jsonb, uuid) from public;
+
+-- Start a job of a periodic task now; returns its id. See start_manual_job().
+create or replace function {schema}.trigger(
+    name text, force boolean default false, args jsonb default null, kwargs jsonb default null
+) returns uuid
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return {schema}.start_manual_job(name, force, args, kwargs, null);
 end
 $$;
 
@@ -513,6 +533,17 @@ begin
         exit when rest = 0;
         -- A worker has started a lost job of one of these names since we looked: that job blocks this one now.
     end loop;
+    -- One entry for each periodic task, in name order.
+    perform {schema}.record_act(
+        'triggered', asked.name, job => case when asked.count = 1 then asked.first end,
+        details => case when asked.count > 1 then jsonb_build_object('jobs', asked.count) end)
+    from (
+        select value ->> 'name' as name, count(*) as count, (array_agg(ids[ordinality]))[1] as first
+        from jsonb_array_elements(jobs) with ordinality
+        group by 1
+        order by 1
+        offset 0
+    ) as asked;
     perform pg_notify({channel}, '');
     return query
         select (ordinality - 1)::int, value ->> 'name', ids[ordinality]
@@ -528,7 +559,7 @@ revoke execute on function {schema}.trigger_many(jsonb, boolean) from public;
 --
 -- `arguments_of` says whose arguments it has: those of the job, where they are known (of a job that waits for a
 -- decision, of a manual job, and of a lost one that never started), or those that the row has now. All else is as for
--- trigger(), which this calls with the caller's rights. Any other job that is not final is refused.
+-- trigger(), with the caller's rights. Any other job that is not final is refused.
 create or replace function {schema}.retry_job(
     id uuid, force boolean default false, out job uuid, out periodic_task text, out arguments_of text
 )
@@ -587,7 +618,8 @@ begin
         limit 1;
     end if;
 
-    job := {schema}.trigger(ended.periodic_task, retry_job.force, arguments -> 'args', arguments -> 'kwargs');
+    job := {schema}.start_manual_job(
+        ended.periodic_task, retry_job.force, arguments -> 'args', arguments -> 'kwargs', retry_job.id);
     update {schema}.group_failure as failure set retried = true where failure.job = retry_job.id;
     periodic_task := ended.periodic_task;
     arguments_of := case when arguments is null then 'periodic task' else 'job' end;

@@ -163,7 +163,7 @@ begin
             counts_from := least(greatest(old.paused_until - interval '1 microsecond', old.updated_at), now);
         end if;
     elsif old.enabled and not new.enabled then
-        new.paused_by := coalesce(new.paused_by, session_user);
+        new.paused_by := coalesce(new.paused_by, {schema}.acting_person());
     end if;
     if new.enabled and not new.group_paused and (not old.enabled or old.group_paused) then
         -- Occurrences while paused are never caught up, nor is a run that was not planned yet when the pause began.

@@ -12,7 +12,7 @@ with locked as materialized (
 update {schema}.periodic_task as stored
 set enabled = false,
     pause_reason = %(reason)s::text,
-    paused_by = session_user,
+    paused_by = {schema}.acting_person(),
     paused_until = coalesce(%(until)s::timestamptz, {schema}.now() + make_interval(secs => %(seconds)s::float8))
 from locked
 where stored.name = locked.name

@@ -1,0 +1,67 @@
+"""`changes`: who changed what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from celery_pgbeat.cli.completion import periodic_task_names
+from celery_pgbeat.cli.failure import ApiCommand
+from celery_pgbeat.cli.output import as_json, print_json, text
+from celery_pgbeat.cli.table import EMPTY, Column, print_table
+from celery_pgbeat.cli.target import Target
+from celery_pgbeat.cli.times import instant, with_utc
+
+if TYPE_CHECKING:
+    from celery_pgbeat.api import Change
+
+
+def what(change: Change) -> str:
+    """Return what differs, on one line; for a new or removed row nothing."""
+    columns = change.columns or (() if change.action in ("created", "removed") else tuple(change.after))
+    return ", ".join(_difference(change, column) for column in columns) or EMPTY
+
+
+def _difference(change: Change, column: str) -> str:
+    if column not in change.before and column not in change.after:
+        return column  # arguments, for who may not read them
+    after = text(change.after.get(column))
+    return f"{column}: {text(change.before[column])} -> {after}" if column in change.before else f"{column}: {after}"
+
+
+COLUMNS = (
+    Column("CHANGE", "id", lambda one: str(one.id)),
+    Column("WHEN", "at", lambda one: instant(one.at)),
+    Column("WHO", "who", lambda one: text(one.who), least=9),
+    Column("ACTION", "action", lambda one: one.action, colours={"removed": "red", "created": "green"}),
+    Column("NAME", "name", lambda one: text(one.name), whole=True),
+    Column("REVISION", "revision", lambda one: text(one.revision), rank=1),
+    Column("ROLE", "role", lambda one: text(one.role), rank=4),
+    Column("KIND", "kind", lambda one: one.kind, rank=4),
+    Column("WHAT", "after", what, beneath=True),
+    Column("REASON", "reason", lambda one: text(one.reason), beneath=True),
+)
+
+
+@click.command(cls=ApiCommand)
+@click.argument("name", required=False, shell_complete=periodic_task_names)
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many to show at most.")
+@click.option("--before", type=int, metavar="CHANGE", help="Only changes below this one in the list: the next page.")
+@with_utc
+@as_json
+def changes(name: str | None, limit: int, before: int | None, as_json: bool) -> None:
+    """List who changed what, the latest first; with NAME only of that periodic task, group or named window.
+
+    NAME need not exist any more. Who set PGBEAT_WHO in the environment changes under that name. The arguments of a
+    sensitive row are not recorded.
+
+    Exit codes: 0 done.
+    """
+    found = Target.current().beat().changes(name, limit=limit, before=before)
+    if as_json:
+        print_json(found)
+        return
+    print_table(COLUMNS, found)
+    if len(found) == limit:
+        click.echo(f"There may be more: --before {found[-1].id}", err=True)

@@ -1,0 +1,344 @@
+-- The audit trail: who changed what, and how a definition is put back.
+--
+-- Nobody but these functions writes to `change`: they have the rights of the owner, and no role may insert, change or
+-- delete there. What beats write in a tick is never recorded. The trigger for updates is not even asked: its columns
+-- are none of those that a tick writes, but for the zone that a first plan fills in, and its WHEN clause refuses that.
+
+-- What a session says of itself in pgbeat.who and pgbeat.reason; NULL if it says nothing.
+create or replace function {schema}.said_of_change(field text, longest int) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    given constant text := nullif(current_setting(field, true), '');
+begin
+    if char_length(given) > longest then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('%s has %s characters, more than %s', field, char_length(given), longest);
+    end if;
+    perform {schema}.refuse_control(field, given) where given is not null;
+    return given;
+end
+$$;
+
+-- Who acts: the person that the session names in pgbeat.who, else the role that has logged in.
+create or replace function {schema}.acting_person() returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$ select coalesce({schema}.said_of_change('pgbeat.who', 200), session_user::text) $$;
+
+-- Why, as the session says in pgbeat.reason.
+create or replace function {schema}.reason_of_change() returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$ select {schema}.said_of_change('pgbeat.reason', 1000) $$;
+
+-- A span in seconds, as records of definitions have it.
+create or replace function {schema}.in_seconds(span interval) returns numeric
+language sql immutable parallel safe
+as $$ select trim_scale({schema}.microseconds(span) / 1000000.0) $$;
+
+-- An instant in ISO 8601, in UTC.
+create or replace function {schema}.in_iso(instant timestamptz) returns text
+language sql immutable parallel safe
+as $$ select to_char(instant at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') $$;
+
+-- What is recorded of a row: its definition and its pause, without its arguments.
+create or replace function {schema}.as_recorded(task {schema}.periodic_task) returns jsonb
+language sql stable
+as $$
+    select {recorded_columns of task}
+$$;
+
+-- What is recorded of the arguments of a row, `{}` where it has none; hidden if the row is sensitive.
+create or replace function {schema}.arguments_as_recorded(task {schema}.periodic_task, hide boolean) returns jsonb
+language sql stable
+as $$
+    select jsonb_build_object(
+        'args', case when hide and task.args <> '[]' then '"<sensitive>"' else task.args end,
+        'kwargs', case when hide and task.kwargs <> '{}' then '"<sensitive>"' else task.kwargs end,
+        'options', task.options)
+$$;
+
+-- The same without what is empty.
+create or replace function {schema}.set_arguments(task {schema}.periodic_task) returns jsonb
+language sql stable
+as $$
+    select case
+            when task.args = '[]' then '{}'
+            when task.sensitive then '{"args": "<sensitive>"}'
+            else jsonb_build_object('args', task.args)
+        end || case
+            when task.kwargs = '{}' then '{}'
+            when task.sensitive then '{"kwargs": "<sensitive>"}'
+            else jsonb_build_object('kwargs', task.kwargs)
+        end || case when task.options = '{}' then '{}' else jsonb_build_object('options', task.options) end
+$$;
+
+-- Record what somebody did to a periodic task, a group, a job or a backfill. It writes with the rights of its caller:
+-- only functions that have those of the owner can call it.
+create or replace function {schema}.record_act(
+    action text, name text, reason text default null, job uuid default null, backfill uuid default null,
+    details jsonb default null, who text default null
+) returns void
+language sql
+as $$
+    insert into {schema}.change (at, who, role, kind, name, action, revision, after, job, backfill, reason)
+    select {schema}.now(),
+        coalesce({schema}.said_of_change('pgbeat.who', 200), record_act.who, session_user), session_user,
+        'periodic_task', record_act.name, record_act.action,
+        (select task.revision from {schema}.periodic_task as task where task.name = record_act.name),
+        record_act.details, record_act.job, record_act.backfill,
+        coalesce(nullif(record_act.reason, ''), {schema}.reason_of_change())
+$$;
+
+-- New rows: one statement for all of them, because a call for each row would cost as much as the row's own trigger.
+-- What code declares, its app has changed.
+create or replace function {schema}.record_created() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into {schema}.change (at, who, role, kind, name, action, revision, after, arguments_after, reason)
+    select {schema}.now(),
+        coalesce(said.who, case when added.declared is not null then added.managed_by end, session_user),
+        session_user, 'periodic_task', added.name, 'created', added.revision,
+        {set_columns of added},
+        nullif({schema}.set_arguments(added), '{}'),
+        said.reason
+    from added
+    cross join (
+        select {schema}.said_of_change('pgbeat.who', 200) as who, {schema}.reason_of_change() as reason
+        offset 0
+    ) as said;
+    return null;
+end
+$$;
+
+revoke execute on function {schema}.record_created() from public;
+
+drop trigger if exists periodic_task_created on {schema}.periodic_task;
+create trigger periodic_task_created
+    after insert on {schema}.periodic_task
+    referencing new table as added
+    for each statement execute function {schema}.record_created();
+
+-- Removed rows, with all that is needed to make them again.
+create or replace function {schema}.record_removed() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into {schema}.change (at, who, role, kind, name, action, revision, before, arguments_before, reason)
+    select {schema}.now(), {schema}.acting_person(), session_user, 'periodic_task', gone.name, 'removed', gone.revision,
+        jsonb_strip_nulls({schema}.as_recorded(gone)),
+        nullif({schema}.set_arguments(gone), '{}'),
+        {schema}.reason_of_change()
+    from deleted as gone;
+    return null;
+end
+$$;
+
+revoke execute on function {schema}.record_removed() from public;
+
+drop trigger if exists periodic_task_recorded_gone on {schema}.periodic_task;
+create trigger periodic_task_recorded_gone
+    after delete on {schema}.periodic_task
+    referencing old table as deleted
+    for each statement execute function {schema}.record_removed();
+
+-- A row that was changed: what differs. Not by statement, as above: a table of all rows that a statement has changed
+-- would be made in each tick too.
+create or replace function {schema}.record_changed() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    -- Plain expressions, which need no query, and make an object only of what differs: all else takes ten times as long.
+    changed constant text[] := array_remove(array[
+        {changed}], null);
+    before constant jsonb := {changed_columns of old};
+    after constant jsonb := {changed_columns of new};
+    arguments_before jsonb;
+    arguments_after jsonb;
+    action text := 'changed';
+    reason text := nullif(current_setting('pgbeat.reason', true), '');
+    who text := nullif(current_setting('pgbeat.who', true), '');
+begin
+    if changed && array['args', 'kwargs', 'options'] then
+        arguments_before := {schema}.arguments_as_recorded(old, old.sensitive or new.sensitive)
+            - array(select * from unnest(array['args', 'kwargs', 'options']) as name where name <> all (changed));
+        arguments_after := {schema}.arguments_as_recorded(new, old.sensitive or new.sensitive)
+            - array(select * from unnest(array['args', 'kwargs', 'options']) as name where name <> all (changed));
+    elsif changed = '{}' then
+        return null;  -- only a named window was changed, which has an entry of its own
+    end if;
+    if who is not null or reason is not null then
+        who := {schema}.said_of_change('pgbeat.who', 200);
+        reason := {schema}.reason_of_change();
+    end if;
+
+    if new.name <> old.name then
+        action := 'renamed';
+    elsif new.revision = old.revision and arguments_before is null
+        and before - array['enabled', 'pause_reason', 'paused_by', 'paused_until'] = '{}'
+    then
+        action := case when not new.enabled then 'paused' when not old.enabled then 'resumed' else 'changed' end;
+        reason := coalesce(nullif(new.pause_reason, ''), reason, case
+            when new.enabled and old.paused_until <= {schema}.now() then 'its pause was over'
+        end);
+        who := coalesce(who, case when not new.enabled then new.paused_by end);
+    end if;
+    insert into {schema}.change (
+        at, who, role, kind, name, action, revision, columns, before, after, arguments_before, arguments_after, reason)
+    values (
+        {schema}.now(),
+        coalesce(who, case when new.declared is distinct from old.declared then new.managed_by end, session_user),
+        session_user, 'periodic_task', new.name, action, new.revision,
+        changed, nullif(before, '{}'), nullif(after, '{}'), arguments_before, arguments_after, reason);
+    return null;
+end
+$$;
+
+revoke execute on function {schema}.record_changed() from public;
+
+drop trigger if exists periodic_task_recorded on {schema}.periodic_task;
+create trigger periodic_task_recorded
+    after update of
+        {recorded}
+    on {schema}.periodic_task
+    for each row
+    when (old.revision <> new.revision
+          or ({old.recorded_without_effect})
+             is distinct from
+             ({new.recorded_without_effect}))
+    execute function {schema}.record_changed();
+
+-- The definition of a group or a named window as it is recorded. Beats move a group between active and waiting, which
+-- is no change.
+create or replace function {schema}.group_as_recorded(known {schema}.task_group) returns jsonb
+language sql immutable
+as $$
+    select jsonb_build_object(
+        'name', known.name, 'max_active', known.max_active, 'ordered', known.ordered,
+        'waits_for', known.waits_for, 'pause_on_failure', known.pause_on_failure, 'rate_limit', known.rate_limit,
+        'state', case when known.state = 'waiting' then 'active' else known.state end,
+        'pause_reason', known.pause_reason)
+$$;
+
+create or replace function {schema}.window_as_recorded(known {schema}.blackout) returns jsonb
+language sql immutable
+as $$ select jsonb_build_object('name', known.name, 'windows', known.windows, 'timezone', known.timezone) $$;
+
+-- Record a group or a named window that was written to, if it differs.
+create or replace function {schema}.record_shared(kind text, former jsonb, present jsonb) returns void
+language plpgsql
+as $$
+declare
+    old_state constant text := former ->> 'state';
+    new_state constant text := present ->> 'state';
+    differs record;
+begin
+    select jsonb_object_agg(key, one.value) as before, jsonb_object_agg(key, other.value) as after into differs
+    from jsonb_each(former) as one
+    join jsonb_each(present) as other using (key)
+    where one.value <> other.value;
+    if former is not null and present is not null and differs.before is null then
+        return;
+    end if;
+    insert into {schema}.change (at, who, role, kind, name, action, columns, before, after, reason)
+    values (
+        {schema}.now(), {schema}.acting_person(), session_user, kind, coalesce(present, former) ->> 'name',
+        case
+            when present is null then 'removed'
+            when former ->> 'name' <> present ->> 'name' then 'renamed'
+            when kind = 'group' and new_state is distinct from coalesce(old_state, 'active') then
+                case new_state when 'paused' then 'paused' when 'finished' then 'finished' else 'resumed' end
+            when former is null then 'created'
+            else 'changed'
+        end,
+        case when differs.after is not null then array(select jsonb_object_keys(differs.after) order by 1) end,
+        case when present is null then jsonb_strip_nulls(former) else differs.before end,
+        case when former is null then jsonb_strip_nulls(present) else differs.after end,
+        coalesce(case when new_state = 'paused' then present ->> 'pause_reason' end, {schema}.reason_of_change()));
+end
+$$;
+
+create or replace function {schema}.record_group() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform {schema}.record_shared(
+        'group',
+        case when tg_op <> 'INSERT' then {schema}.group_as_recorded(old) end,
+        case when tg_op <> 'DELETE' then {schema}.group_as_recorded(new) end);
+    return null;
+end
+$$;
+
+create or replace function {schema}.record_window() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform {schema}.record_shared(
+        'window',
+        case when tg_op <> 'INSERT' then {schema}.window_as_recorded(old) end,
+        case when tg_op <> 'DELETE' then {schema}.window_as_recorded(new) end);
+    return null;
+end
+$$;
+
+revoke execute on function {schema}.record_group() from public;
+revoke execute on function {schema}.record_window() from public;
+
+drop trigger if exists task_group_recorded on {schema}.task_group;
+create trigger task_group_recorded
+    after insert or delete
+        or update of name, max_active, paused, pause_reason, ordered, state, waits_for, pause_on_failure, rate_limit
+    on {schema}.task_group
+    for each row execute function {schema}.record_group();
+
+drop trigger if exists blackout_recorded on {schema}.blackout;
+create trigger blackout_recorded
+    after insert or update or delete on {schema}.blackout
+    for each row execute function {schema}.record_window();
+
+-- The arguments that a change was about, NULL for who may not read them. In PL/pgSQL a statement that is not reached
+-- needs no right.
+create or replace function {schema}.arguments_of_change(id bigint, out before jsonb, out after jsonb)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if has_column_privilege('{schema}.change', 'arguments_before', 'select') then
+        select arguments_before, arguments_after into before, after
+        from {schema}.change as known
+        where known.id = arguments_of_change.id;
+    end if;
+end
+$$;
+
+-- Delete up to `most` changes that are older than this, the oldest first; returns how many. Ids and times have the same
+-- order but for clocks that were set back, so it reads the beginning of the table and no more.
+create or replace function {schema}.prune_changes(keep interval, most int) returns int
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+    gone int;
+begin
+    delete from {schema}.change as known
+    where known.id = any (array(
+        select oldest.id
+        from (select id, at from {schema}.change order by id limit most) as oldest
+        where oldest.at < {schema}.now() - keep));
+    get diagnostics gone = row_count;
+    return gone;
+end
+$$;
+
+revoke execute on function {schema}.prune_changes(interval, int) from public;
