@@ -91,6 +91,22 @@ BACKFILL = _of_columns(Backfill)
 GROUP = _of_columns(TaskGroup)
 GRAPH_NODE = {**_of_columns(GraphNode), "after": maybe([str])}
 CHANGES = each({"from": (str, int, float, list, dict, type(None)), "to": (str, int, float, list, dict, type(None))})
+CHANGE = {
+    "id": int,
+    "at": instant,
+    "who": str,
+    "role": str,
+    "kind": str,
+    "name": str,
+    "action": str,
+    "revision": maybe(int),
+    "columns": [str],
+    "before": dict,
+    "after": dict,
+    "job": maybe(uuid),
+    "backfill": maybe(uuid),
+    "reason": maybe(str),
+}
 CHECK = {"ok": maybe(bool), "detail": str}
 NODE = {
     "id": str,
@@ -136,6 +152,8 @@ SHAPES: dict[str, Any] = {
         "timezone": maybe(str),
         "next_run_at": maybe(instant),
     },
+    "changes": [CHANGE],
+    "revert": {"name": str, "applied": bool, "changes": CHANGES},
     "edit": {"name": str, "applied": bool, "changes": CHANGES},
     "remove": {"removed": [str]},
     "pause": PERIODIC_TASK,

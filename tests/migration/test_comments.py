@@ -34,6 +34,7 @@ PUBLIC_FUNCTIONS = {
     "resume",
     "resume_group",
     "retry_job",
+    "revert",
     "schedule",
     "trigger",
     "trigger_many",
@@ -44,7 +45,7 @@ PUBLIC_FUNCTIONS = {
 }
 INTERNAL_TABLES = {
     *("active_job", "finished_job", "open_work", "declaration", "declaration_in_force"),
-    *("group_failure", "group_turn", "dependency", "dependency_turn", "last_author"),
+    *("group_failure", "group_turn", "dependency", "dependency_turn", "last_author", "change_id_seq"),
 }
 COMMENTS = """
     select 'schema' as kind, nspname::text as name, null as part_of, obj_description(oid, 'pg_namespace') as comment

@@ -87,6 +87,7 @@ def words_of(command: str, name: str, lines: Path) -> list[str]:
         "group": ["list"],
         "work": ["list", "--owner", "ann"],
         "edit": [f"subject={name}", f"submitter={name}"],
+        "revert": ["--to", "1"],
         "retry-job": ["0" * 8 + "-0000-0000-0000-" + "0" * 12],
         "backfill": ["2026-05-01", "2026-05-02"],
         "cancel-backfill": ["0" * 8 + "-0000-0000-0000-" + "0" * 12],
@@ -96,7 +97,7 @@ def words_of(command: str, name: str, lines: Path) -> list[str]:
         "add": ["--task", name, "--schedule", "every 1h"],
         "pause": ["--reason", name],
     }
-    named = [name] if command in of_a_row or command in ("backfill", "add", "edit") else []
+    named = [name] if command in of_a_row or command in ("backfill", "add", "edit", "revert", "changes") else []
     return [command, *named, *more.get(command, [])]
 
 

@@ -103,6 +103,8 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
         "validate": ("validate", "0 3 * * *"),
         "add": full,
         "edit": ("edit", "nightly", "jitter=30s"),
+        "changes": ("changes", "nightly"),
+        "revert": ("revert", "nightly", "--to", "1"),
         "list": ("list",),
         "show": ("show", "nightly"),
         "pause": ("pause", "nightly", "--until", "2100-01-01"),

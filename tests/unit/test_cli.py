@@ -93,7 +93,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
         """Run the shell door on a Python door, or statements of operators, that give these answers, or raise them."""
         if answers:
             monkeypatch.setattr(AdminQueries, "statuses_of", lambda _, names: dict.fromkeys(names, STATUS))
-            answers = {**QUIET, **answers}
+            answers = {**QUIET, "changes": [], **answers}
         for method, answer in answers.items():
             monkeypatch.setattr(AdminQueries if method in READ else PgBeat, method, _answering(answer))
         url = ("--url", OUT_OF_REACH) if answers else ()

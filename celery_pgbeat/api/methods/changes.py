@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from celery_pgbeat.api.changes import Change, read_change, read_json
@@ -119,13 +120,13 @@ class ChangeMethods(Connected):
         found = read_json(row["definition"])
         hidden = ARGUMENTS & set(row["hidden"] or ())
         columns = {
-            column: value
+            column: datetime.fromisoformat(value) if DECLARED[column].type is datetime else value
             for column, value in found.items()
             if column in DECLARED
             and column not in ("name", "task", "schedule", "managed_by", *hidden)
             and value is not None
         }
-        definition = self._define(found["name"], found["task"], found["schedule"], columns, found["managed_by"])
+        definition = self._define(found["name"], found.get("task"), found.get("schedule"), columns, found["managed_by"])
         return definition.record()
 
 

@@ -530,6 +530,7 @@ comment on function {schema}.ends_count_from is
     'Internal: returns the occurrence after which ends count for a row without a schedule; due_after() and not_ended_since() call it.';
 
 -- The audit trail.
+comment on sequence {schema}.change_id_seq is 'Internal: the ids of changes.';
 comment on function {schema}.said_of_change is
     'Internal: returns a setting of the session that says who acts or why, and refuses one that is too long; the functions that record changes call it.';
 comment on function {schema}.acting_person is

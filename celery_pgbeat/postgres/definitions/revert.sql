@@ -96,7 +96,8 @@ begin
             select key from unnest(hidden) as key
             where not coalesce(entry.arguments_before ? key, false)
             union
-            select key from jsonb_each(entry.arguments_before) where value = '"<sensitive>"');
+            select key from jsonb_each(entry.arguments_before) where value = '"<sensitive>"'
+            order by 1);
     end loop;
     if definition_before.change is not null and not reached then
         perform {schema}.refuse_revert(format('%s has no change %s of its definition',
