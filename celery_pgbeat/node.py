@@ -11,6 +11,7 @@ from pathlib import Path
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 PID_NAMESPACE = Path("/proc/self/ns/pid")
 FIELDS = 6  # host, boot id, pid namespace, pid, start time, random part
+STATE, START_TIME = 0, 19  # fields of /proc/PID/stat after the command name; the time in clock ticks since boot
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,13 @@ class NodeId:
     def mine(cls) -> NodeId:
         """Return a new id for this process."""
         pid = os.getpid()
+        fields = _stat(pid)
         return cls(
             hostname=socket.gethostname().replace(":", "_")[:80],
             boot=_boot_id(),
             namespace=_namespace(),
             pid=pid,
-            started=_start_time(pid) or "0",
+            started="0" if fields is None else fields[START_TIME],
             random=secrets.token_hex(4),
         )
 
@@ -61,7 +63,10 @@ class NodeId:
         """
         if not self.boot or self.boot != _boot_id() or self.namespace != _namespace():
             return False
-        return _start_time(self.pid) != self.started
+        fields = _stat(self.pid)
+        if fields is None:  # it has ended, or /proc hides it: hidepid, or ProtectProc of systemd
+            return not _exists(self.pid)
+        return fields[STATE] == "Z" or fields[START_TIME] != self.started
 
 
 def _boot_id() -> str:
@@ -78,12 +83,21 @@ def _namespace() -> str:
         return ""
 
 
-def _start_time(pid: int) -> str | None:
-    """Return the start time in clock ticks since boot, as the kernel reports it; None if there is no such process."""
+def _stat(pid: int) -> list[str] | None:
+    """Return what the kernel says of a process after its command name; None if /proc shows no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The command name, in parentheses, may hold anything; state is the first field after it, start time the 20th.
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] == "Z" else fields[19]
+    return stat.rpartition(")")[2].split()  # the command name, in parentheses, may contain anything
+
+
+def _exists(pid: int) -> bool:
+    """Return whether there is a process, also one of another user."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # we may not signal it
+        return True
+    return True

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from celery_pgbeat import node
 from celery_pgbeat.node import NodeId
 
 
@@ -31,6 +32,38 @@ def test_an_ended_process_is_dead() -> None:
     child.communicate()
 
     assert fields.is_certainly_dead()
+
+
+def test_a_live_process_that_proc_hides_is_not_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with `hidepid`, or ProtectProc=invisible of systemd, between two users or two user namespaces."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    hidden = replace(NodeId.mine(), pid=child.pid, started=started_of(child.pid))
+    monkeypatch.setattr(node, "_stat", lambda pid: None)
+    assert not hidden.is_certainly_dead()
+    child.communicate()
+
+    assert hidden.is_certainly_dead()
+
+
+def test_a_live_process_of_another_user_that_proc_hides_is_not_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(pid: int, number: int) -> None:
+        raise PermissionError(pid, number)
+
+    monkeypatch.setattr(node, "_stat", lambda pid: None)
+    monkeypatch.setattr(os, "kill", refuse)
+
+    assert not replace(NodeId.mine(), pid=1).is_certainly_dead()
+
+
+def test_a_zombie_is_dead() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    fields = replace(NodeId.mine(), pid=child.pid, started=started_of(child.pid))
+    assert child.stdin is not None
+    child.stdin.close()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and its parent has not asked how
+
+    assert fields.is_certainly_dead()
+    child.wait()
 
 
 def test_a_pid_that_was_given_out_again_is_another_process() -> None:
