@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from celery import Celery
 from celery.beat import ScheduleEntry
@@ -204,6 +205,8 @@ def celery_schedule(parsed: Schedule, instant: datetime, app: Celery) -> BaseSch
     fields = parsed.text.removeprefix("crontab:").removeprefix("cron:").split()
     try:
         minute, hour, day_of_month, month_of_year, day_of_week = fields
-        return crontab(minute, hour, day_of_week, day_of_month, month_of_year, app=app)
+        shown = crontab(minute, hour, day_of_week, day_of_month, month_of_year, app=app)
     except ValueError:
         return None  # no five fields, or fields that only we know
+    shown.tz = ZoneInfo(parsed.timezone)  # otherwise that of the app, which Sentry would give the monitor
+    return shown

@@ -271,7 +271,8 @@ from tests.harness.probe_app import app
 
 def test_sentrys_monitor_finds_the_schedule_and_its_headers_reach_the_message(cluster: Cluster, tmp_path: Any) -> None:
     (tmp_path / "sentry_app.py").write_text(SENTRY)
-    insert(cluster.database, "monitored", "*/5 * * * *", next_run_at="2026-01-01T00:00:00Z")
+    row = {"next_run_at": "2026-01-01T00:00:00Z", "timezone": "America/New_York"}
+    insert(cluster.database, "monitored", "*/5 * * * *", **row)
     cluster.beat(app="sentry_app", environment={"PYTHONPATH": f"{ROOT}:{tmp_path}"})
 
     eventually(lambda: broker.depth(cluster.broker) == 1, 20, "the message")
@@ -280,6 +281,7 @@ def test_sentrys_monitor_finds_the_schedule_and_its_headers_reach_the_message(cl
     assert {"type": "crontab", "value": "*/5 * * * *"} == (
         message.headers["headers"]["sentry-monitor-config"]["schedule"]
     )
+    assert "America/New_York" == message.headers["headers"]["sentry-monitor-config"]["timezone"]  # the app's is UTC
 
 
 def test_a_setting_is_read_from_the_environment(cluster: Cluster) -> None:
