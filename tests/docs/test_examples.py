@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,6 +14,7 @@ from typing import Any
 
 import psycopg2
 import pytest
+import yaml
 
 from tests.docs.pages import ROOT
 from tests.harness.processes import Cluster
@@ -41,6 +44,17 @@ def shell(variables: Mapping[str, str], *words: Any) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def run_psql(cluster: Cluster, script: Path) -> None:
+    """Run a script by psql, or without one as psql would in one transaction."""
+    if shutil.which("psql") is None:
+        with closing(psycopg2.connect(cluster.database)) as connection, connection, connection.cursor() as cursor:
+            cursor.execute(script.read_text(encoding="utf-8"))
+        return
+    words = ["psql", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-f", str(script), cluster.database]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def states(cluster: Cluster, name: str) -> list[str]:
@@ -73,9 +87,7 @@ def test_the_quickstart_runs_with_two_beats_of_which_one_is_killed(cluster: Clus
 @pytest.mark.slow
 def test_the_plain_sql_runs_as_psql_runs_it(cluster: Cluster) -> None:
     variables = environment(cluster, "plain_sql")
-    text = (EXAMPLES / "plain_sql" / "schedule.sql").read_text(encoding="utf-8")
-    with closing(psycopg2.connect(cluster.database)) as connection, connection, connection.cursor() as cursor:
-        cursor.execute(text)
+    run_psql(cluster, EXAMPLES / "plain_sql" / "schedule.sql")
     cluster.worker(app="shop", environment=variables)
     cluster.beat(app="shop", environment=variables)
 
@@ -127,6 +139,77 @@ def test_the_fastapi_app_stores_an_order_with_its_reminder_and_a_worker_runs_it(
     )
     eventually(lambda: states(cluster, "remind-1") == ["succeeded"], 30, "Ada was reminded")
     eventually(lambda: "succeeded" in states(cluster, "poll-inbox"), 30, "the inbox was polled")
+
+
+@pytest.mark.slow
+def test_the_flask_app_runs_its_tasks_in_its_context_and_shows_the_dashboard_to_its_staff(cluster: Cluster) -> None:
+    variables = environment(cluster, "flask")
+    shell(variables, EXAMPLES / "flask" / "serve.py")
+    cluster.worker(app="serve", environment=variables)
+    cluster.beat(app="serve", environment=variables)
+
+    eventually(lambda: "succeeded" in states(cluster, "poll-inbox"), 30, "the inbox was polled")
+    shell(
+        variables,
+        "-c",
+        "from serve import web\n"
+        "client = web.test_client()\n"
+        "assert [403, 403] == [client.get(page).status_code for page in ('/beat/', '/beat/tasks')]\n"
+        "client.set_cookie('session', 'made.up.cookie')\n"
+        "assert 403 == client.get('/beat/').status_code\n"
+        "client.post('/login', data={'user': 'bob'})\n"
+        "assert 403 == client.get('/beat/').status_code\n"
+        "client.post('/login', data={'user': 'anna'})\n"
+        "page = client.get('/beat/tasks')\n"
+        "assert (200, True) == (page.status_code, 'poll-inbox' in page.text), page.text\n"
+        "assert {'id': 1} == client.post('/orders', data={'email': 'ada@example.com'}).json\n"
+        "assert 'job' in client.post('/orders/1/remind').json\n"
+        "assert 404 == client.post('/orders/2/remind').status_code\n",
+    )
+    eventually(lambda: states(cluster, "remind-1") == ["succeeded"], 30, "Ada was reminded")
+    (polled, *_) = jobs(cluster.database, "poll-inbox")
+    assert "schedule" == polled["origin"]
+
+
+@pytest.mark.slow
+@pytest.mark.amqp
+def test_the_nodes_of_the_compose_file_share_the_work_when_one_beat_is_killed(
+    cluster: Cluster, database: str, amqp_url: str
+) -> None:
+    services = yaml.safe_load((EXAMPLES / "many_nodes" / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    cluster.database, cluster.broker = database, amqp_url
+    variables = environment(cluster, "many_nodes")
+    variables["PGBEAT_AUTO_MIGRATE"] = services["beat"]["environment"]["PGBEAT_AUTO_MIGRATE"]
+
+    def run(words: list[str]) -> str:
+        program, *rest = words
+        return shell(variables, Path(sys.executable).with_name(program), *rest)
+
+    run(services["migrate"]["command"])
+    assert ["celery", "-A", "shop", "beat", "-l", "INFO"] == services["beat"]["command"]  # as the cluster starts one
+    beats = [
+        cluster.beat(app="shop", environment=variables, wait=False)
+        for _ in range(services["beat"]["deploy"]["replicas"])
+    ]
+    for _ in range(services["worker"]["deploy"]["replicas"]):
+        cluster.worker(app="shop", environment=variables, wait=False)
+    eventually(lambda: run(["celery-pgbeat", "nodes"]).count("alive") == 5, 60, "three beats and two workers")
+    run(services["beat"]["healthcheck"]["test"][1:])
+    eventually(lambda: "succeeded" in states(cluster, "poll-inbox"), 30, "the inbox was polled")
+
+    beats[0].kill()
+    before = len(states(cluster, "poll-inbox"))
+    eventually(lambda: states(cluster, "poll-inbox")[before:].count("succeeded") >= 3, 40, "the others go on")
+    runs = [job["scheduled_for"] for job in jobs(cluster.database, "poll-inbox")]
+    assert len(set(runs)) == len(runs)
+    run(services["beat"]["healthcheck"]["test"][1:])
+
+
+def test_the_page_lists_each_example_once() -> None:
+    page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[[^\]]+\]\(\.\./examples/(\w+)/README\.md\) \|", page, re.MULTILINE)
+
+    assert sorted(each.name for each in EXAMPLES.iterdir() if each.is_dir()) == sorted(listed)
 
 
 @pytest.mark.parametrize("example", sorted(each.name for each in EXAMPLES.iterdir() if each.is_dir()))
