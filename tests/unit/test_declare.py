@@ -28,7 +28,7 @@ from celery_pgbeat.declare.signature import check_call
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, InvalidSetting
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.settings import Settings
-from tests.harness.values import nested
+from tests.harness.values import UNSHOWABLE, nested
 
 UTC = timezone.utc
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -181,7 +181,7 @@ def test_an_interval_must_be_a_length_of_time(wrong: Any) -> None:
 
 def test_a_task_that_cannot_even_be_shown_is_refused() -> None:
     with pytest.raises(InvalidPeriodicTask, match="task is something nested too deeply to be shown, neither"):
-        task_of(nested(3_000))
+        task_of(nested(UNSHOWABLE))
 
 
 @pytest.mark.parametrize("wrong", [object(), ["@daily"], b"@daily"])
@@ -359,8 +359,8 @@ def test_json_that_only_looks_like_a_celery_type_is_left_as_it_is() -> None:
         ({"priority": 256}, "priority 256 is not in 0-255"),
         ({"min_gap": 10**400}, r"min_gap is 10{76}\.\.\. seconds, which is too long"),
         ({"jitter": "x" * 10_000}, r"jitter is 'x{76}\.\.\.: "),
-        ({"blackout": [nested(3_000)]}, r"blackout\[0\] is something nested too deeply to be shown, not text"),
-        ({"overlap": nested(3_000)}, "overlap is something nested too deeply to be shown, not one of skip"),
+        ({"blackout": [nested(UNSHOWABLE)]}, r"blackout\[0\] is something nested too deeply to be shown, not text"),
+        ({"overlap": nested(UNSHOWABLE)}, "overlap is something nested too deeply to be shown, not one of skip"),
         ({"x" * 10_000: 1}, r"there is no column 'x{76}\.\.\."),
         ({"priority": 10**5000}, "priority a number of thousands of digits is not in 0-255"),
         ({"max_runs": 10**5000}, "max_runs is a number of thousands of digits, not a whole number"),

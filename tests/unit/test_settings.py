@@ -15,7 +15,7 @@ from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.suggestions import question
-from tests.harness.values import nested
+from tests.harness.values import UNSHOWABLE, nested
 
 URL = "postgresql://shop:s3cret@localhost/shop"
 
@@ -325,4 +325,4 @@ def test_a_batch_is_bounded() -> None:
 @pytest.mark.parametrize("name", ["pgbeat_lease", "pgbeat_batch", "pgbeat_alert_after", "pgbeat_metrics_port"])
 def test_a_value_that_cannot_be_shown_is_refused(name: str) -> None:
     with pytest.raises(InvalidSetting, match=f"^{name} is something nested too deeply to be shown"):
-        Settings.from_mapping({name: nested(3_000)})
+        Settings.from_mapping({name: nested(UNSHOWABLE)})

@@ -14,7 +14,7 @@ from celery.worker import state
 
 from celery_pgbeat.postgres.worker_queries import MessageCopy
 from celery_pgbeat.worker.start.message import ReceivedJobs, assign_token, assigned_start, copy_of
-from tests.harness.values import nested
+from tests.harness.values import UNSHOWABLE, nested
 
 JOB = uuid.UUID("7e5cf5a2-7c3c-5f0e-9d2a-1f5f3d0f8a11")
 
@@ -70,7 +70,7 @@ def test_a_header_that_only_has_our_name_is_not_ours_and_logged(header: Any, cap
 
 
 def test_an_id_that_cannot_be_shown_is_not_ours_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    assert copy_of(fields(pgbeat=1, id=nested(3_000))) is None
+    assert copy_of(fields(pgbeat=1, id=nested(UNSHOWABLE))) is None
     assert "of task something nested too deeply to be shown is not celery-pgbeat's: ignored" in caplog.text
 
 
