@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from celery_pgbeat.api.jobs import read_job_id
+from celery_pgbeat.api.ids import read_job_id
 from celery_pgbeat.choices import WorkOutcome
 from celery_pgbeat.errors import UnknownJob
 from celery_pgbeat.web.actions.action import About, Action, Call, Done, Field
