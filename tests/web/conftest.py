@@ -14,7 +14,7 @@ from tests.harness.session import Session
 from tests.harness.situations import Situation
 from tests.web.visitor import Visitor
 
-FILLED = ("periodic_task", "active_job", "finished_job", "task_group", "backfill", "open_work", "node")
+FILLED = ("periodic_task", "active_job", "finished_job", "task_group", "backfill", "open_work", "node", "change")
 
 
 @pytest.fixture

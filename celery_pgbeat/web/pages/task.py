@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from celery_pgbeat.api.changes import Change
 from celery_pgbeat.api.rows import Backfill, Job, Upcoming, read_row
 from celery_pgbeat.errors import (
     DatabaseBusy,
@@ -28,6 +29,8 @@ NEXT = 10  # occurrences that are shown
 JOBS = 60  # runs in the chart and the first page of jobs
 BACKFILLS = 3  # that are shown
 NEIGHBOURS = 40  # tasks before it, and after it, that are shown
+CHANGES = 8  # that are shown
+LONGEST_VALUE = 120  # characters of a value that was changed
 
 
 def read_task(reader: Reader, query: Query) -> Page:
@@ -63,6 +66,7 @@ def read_task(reader: Reader, query: Query) -> Page:
             "behind": [statuses[one["name"]] for one in neighbours if not one["is_before"]],
             "most": NEIGHBOURS,
             "backfills": _backfills(reader, name),
+            "changes": _changes(reader, name),
         },
     )
 
@@ -84,6 +88,31 @@ def _backfills(reader: Reader, name: str) -> Sequence[Backfill]:
             return reader.backfills(name, limit=BACKFILLS)
     except NotPermitted:
         return ()
+
+
+def _changes(reader: Reader, name: str) -> Sequence[tuple[Change, Sequence[tuple[str, str, str]]]]:
+    """Return the latest changes, each with its columns, what they were and what they are since.
+
+    None if this user of the database may not read them.
+    """
+    try:
+        with reader.database.attempt():
+            found = reader.changes(name, kind="periodic_task", limit=CHANGES)
+    except NotPermitted:
+        return ()
+    return [(one, [(column, *_before_and_after(one, column)) for column in one.columns]) for one in found]
+
+
+def _before_and_after(change: Change, column: str) -> tuple[str, str]:
+    """Return a column as it was and as it is since, in JSON; empty for who may not read it."""
+    return _value(change.before, column), _value(change.after, column)
+
+
+def _value(values: Mapping[str, Any], column: str) -> str:
+    if column not in values:
+        return ""
+    text = json.dumps(values[column], ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def _arguments(reader: Reader, row: Mapping[str, Any]) -> str | None:
