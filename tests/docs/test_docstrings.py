@@ -18,6 +18,7 @@ WITH_ROWS = (
     "celery_pgbeat.api.client",
     "celery_pgbeat.api.groups",
     "celery_pgbeat.api.methods.backfills",
+    "celery_pgbeat.api.methods.changes",
     "celery_pgbeat.api.methods.groups",
     "celery_pgbeat.api.methods.jobs",
     "celery_pgbeat.api.methods.operations",

@@ -122,6 +122,7 @@ def examples() -> Iterator[doctest.DocTest]:
         celery_pgbeat.api.client,
         celery_pgbeat.api.groups,
         celery_pgbeat.api.methods.backfills,
+        celery_pgbeat.api.methods.changes,
         celery_pgbeat.api.methods.groups,
         celery_pgbeat.api.methods.jobs,
         celery_pgbeat.api.methods.operations,

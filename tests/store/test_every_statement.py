@@ -123,7 +123,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("check_after", {"later": False}),
     ("order_groups", {"groups": '[{"name": "g1", "waits_for": ["g2"]}]'}),
     ("end_backfill plan report_problem", {"version": 1}),
-    ("changes", {"before": 2**63 - 1}),
+    ("changes", {"before": 2**63 - 1, "kind": None}),
 )
 OTHERWISE = {name: told for names, told in _OTHERWISE for name in names.split()}
 # Statements of people and programs, beside those in the package.

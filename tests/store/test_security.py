@@ -414,6 +414,8 @@ def test_every_column_is_either_the_reader_s_or_hidden_from_him_on_purpose(owner
         "dependency_turn.tries",
         "last_author.what",
         "last_author.transaction",
+        "change.arguments_before",
+        "change.arguments_after",
     } == hidden
 
 
@@ -486,6 +488,13 @@ def test_what_acts_for_the_owner_looks_names_up_in_pg_catalog_alone(owner: Sessi
         "release": ["search_path=pg_catalog, pg_temp"],
         "task_group_to_be_written": ["search_path=pg_catalog, pg_temp"],
         "work_changed": ["search_path=pg_catalog, pg_temp"],
+        "prune_changes": ["search_path=pg_catalog, pg_temp"],
+        "record_changed": ["search_path=pg_catalog, pg_temp"],
+        "record_created": ["search_path=pg_catalog, pg_temp"],
+        "record_removed": ["search_path=pg_catalog, pg_temp"],
+        "record_group": ["search_path=pg_catalog, pg_temp"],
+        "record_window": ["search_path=pg_catalog, pg_temp"],
+        "start_manual_job": ["search_path=pg_catalog, pg_temp"],
     } == {
         row["proname"]: [setting for setting in row["proconfig"] if setting.startswith("search_path")]
         for row in owner.rows(

@@ -25,7 +25,7 @@ union all
 select current_user::text, 'function ' || proc.oid::regprocedure::text, 'EXECUTE'
 from pg_proc as proc
 where proc.pronamespace = '{schema}'::regnamespace and proc.prokind = 'f' and proc.prorettype <> 'trigger'::regtype
-    and (not proc.prosecdef or proc.proname in ('make_days', 'prune', 'is_backfilled'))
+    and (not proc.prosecdef or proc.proname in ('make_days', 'prune', 'prune_changes', 'is_backfilled'))
     and not has_function_privilege(proc.oid, 'EXECUTE')
 union all
 select current_user::text, 'schema ' || {channel}, 'USAGE'
