@@ -56,12 +56,12 @@ class Recorder:
         line = {"name": entry.name, "task": entry.task, "sent_at": _now()}
         try:
             result = send(entry, *args, **kwargs)
+            self._write({**line, "id": getattr(result, "id", None)})
         except Exception:
             raise  # it is not sent
-        except BaseException:  # a signal ends the process: the broker may have the message
+        except BaseException:  # a signal ends the process: the broker may have the message, and the file the line
             self._write({**line, "interrupted": True})
             raise
-        self._write({**line, "id": getattr(result, "id", None)})
         return result
 
     def _write(self, line: dict[str, Any]) -> None:

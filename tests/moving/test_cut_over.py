@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from celery_pgbeat.cli import main
+from celery_pgbeat.moving.readers.sent_lines import sent_in
 from tests.harness.peers.entries import EACH_SECOND
 from tests.harness.peers.run_peer import run_peer
 from tests.harness.processes import Beat, Cluster
@@ -50,11 +50,7 @@ class CutOver:
 
     def theirs(self) -> dict[str, list[datetime]]:
         """Return when the old beat has sent each entry."""
-        found = defaultdict(list)
-        for line in self.sent.read_text().splitlines() if self.sent.exists() else ():
-            if (said := json.loads(line)).get("name"):
-                found[said["name"]].append(datetime.fromisoformat(said["sent_at"]))
-        return found
+        return sent_in([str(self.sent)], None).instants if self.sent.exists() else {}
 
     def ours(self) -> dict[str, list[datetime]]:
         """Return the occurrences of each row that have run, by the record of the tasks."""

@@ -65,8 +65,8 @@ def sent_in(paths: Iterable[str], zone: tzinfo | None) -> Sent:
             raise InvalidSource(f"{path!r} cannot be read: {error.strerror}") from None
         if not read:
             raise InvalidSource(f"{path!r} has {WAY_OUT}")
-    for instants in found.instants.values():
-        instants.sort()
+    for name, instants in found.instants.items():
+        found.instants[name] = sorted(set(instants))  # a recorder that was interrupted may write a line twice
     return found
 
 
