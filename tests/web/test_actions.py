@@ -342,7 +342,7 @@ def test_a_job_that_waits_is_cancelled_and_one_that_runs_is_refused(well: Situat
     refused = anna.act("/cancel-job?id=00000000-0000-0000-0000-000000000009")
 
     row = well.session.row("select state, error from pgbeat.job where id = %s", str(JOB))
-    assert ("revoked", "cancelled by postgres: not today") == (row["state"], row["error"])
+    assert ("revoked", "cancelled by anna: not today") == (row["state"], row["error"])
     assert 422 == refused.status
     assert "revoke" in refused.text
 
