@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import enum
 import logging
-import queue
 import threading
+from queue import Empty
 from time import monotonic
 from typing import Protocol
 
 from celery_pgbeat.errors import DatabaseUnavailable
 from celery_pgbeat.postgres.worker_queries import Finish, Start, WorkerQueries
+from celery_pgbeat.worker.report.inbox import Inbox
 from celery_pgbeat.worker.report.refusals import Refusals, is_outage
 from celery_pgbeat.worker.report.report_pipe import ReportPipe
 from celery_pgbeat.worker.report.report_queue import ReportQueue
@@ -62,8 +63,7 @@ class ReportThread:
         self._queries = queries
         self._duties = dict.fromkeys(duties, monotonic())  # when each of them is due
         self._report_pipe = report_pipe
-        # Only for a SimpleQueue may a signal handler call `put` while it interrupts another `put`.
-        self._queue: queue.SimpleQueue[Report | Wake] = queue.SimpleQueue()
+        self._inbox: Inbox[Report | Wake] = Inbox()
         self._refusals = Refusals(lambda: self._finishes.kept + self._others.kept)
         self._finishes = ReportQueue(self._refusals, flush_every=FLUSH_EVERY)
         self._others = ReportQueue(self._refusals, first=self._finishes)
@@ -75,7 +75,7 @@ class ReportThread:
 
     def put(self, report: Report) -> None:
         """Queue a report to be written; never waits."""
-        self._queue.put(report)
+        self._inbox.put(report)
         self.start()
 
     def unwritten(self) -> list[Start]:
@@ -88,14 +88,14 @@ class ReportThread:
             self._thread = threading.Thread(target=self._run, name="pgbeat-reports", daemon=True)
             self._thread.start()
             if self._report_pipe is not None:
-                self._report_pipe.watch(lambda: self._queue.put(Wake.PIPE))
+                self._report_pipe.watch(lambda: self._inbox.put(Wake.PIPE))
 
     def stop(self, within: float) -> None:
         """Write the reports that wait and end the thread, within this many seconds."""
         if self._thread is None:
             return
         self._give_up_at = monotonic() + within
-        self._queue.put(Wake.STOP)
+        self._inbox.put(Wake.STOP)
         self._thread.join(within + 1)  # a second for the try that is under way
         if self._thread.is_alive():
             logger.error("Postgres did not answer within %.0f s: reports of this worker may be lost", within)
@@ -130,8 +130,8 @@ class ReportThread:
         """Wait for a report, for the next duty or for the end of a pause; take in all reports that are there."""
         while True:
             try:
-                taken = self._queue.get(timeout=self._time_left())
-            except queue.Empty:
+                taken = self._inbox.get(self._time_left())
+            except Empty:
                 break
             self._take_in(taken)
         self._read_pipe()
