@@ -6,7 +6,7 @@ tell which, so neither of them may decide: what is due stays due. When one kind 
 `catchup`. Nothing is sent twice, and nothing is recorded as sent by a scheduler that does not run any more.
 
 There is one exception: beats that were sending before a beat in shadow came go on, and so do those that join them. A
-stray beat in shadow stops nobody.
+stray beat in shadow stops no beat that sends.
 """
 
 from __future__ import annotations
