@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import queue
 import random
+import statistics
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +15,6 @@ import psycopg2
 import pytest
 
 from celery_pgbeat.postgres.engine import normalise_url
-from tests.harness.cost import slowness
 from tests.harness.session import Session
 from tests.harness.transactions import Transaction, at_once
 
@@ -52,6 +53,10 @@ def opened(session: Session, count: int) -> list[str]:
     return [str(row["id"]) for row in rows]
 
 
+def last_percentile(seconds: list[float]) -> float:
+    return statistics.quantiles(seconds, n=100)[-1]
+
+
 class Pool:
     """Connections that many threads share."""
 
@@ -85,6 +90,7 @@ def test_of_two_hundred_people_each_of_a_thousand_jobs_has_one_owner_and_nobody_
     told: list[tuple[str, str]] = []  # who was told to have which job
     outcomes: list[str] = []
     seconds: list[float] = []
+    unhindered: list[float] = []  # as long as it takes where nobody can be first
     failed: list[BaseException] = []
 
     def work(number: int) -> None:
@@ -101,6 +107,8 @@ def test_of_two_hundred_people_each_of_a_thousand_jobs_has_one_owner_and_nobody_
                 with pool.cursor() as cursor:
                     cursor.execute("select seconds, outcome from public.measured(%s, %s)", (job, owner))
                     (took, outcome) = cursor.fetchone()
+                    cursor.execute("select seconds from public.measured(%s, %s)", (str(uuid.uuid4()), owner))
+                    unhindered.append(cursor.fetchone()[0])
                 seconds.append(took)
                 outcomes.append(outcome)
                 if outcome == "taken":
@@ -121,11 +129,9 @@ def test_of_two_hundred_people_each_of_a_thousand_jobs_has_one_owner_and_nobody_
     rows = session.rows("select id, owner from pgbeat.active_job where state = 'running'")
     assert dict(told) == {str(row["id"]): row["owner"] for row in rows}
     assert 0 == session.value("select count(*) from pgbeat.open_work")
-    # By the clock of the server: a backend that waits for a processor waits for nobody. A wait for a lock that is not
-    # bounded would take as long as the others work.
-    longest, limit = sorted(seconds), WAIT * slowness()
-    assert longest[-len(longest) // 100] < limit, f"of {len(seconds)}: {longest[-20:]}"
-    assert longest[-1] < 5 * limit, f"of {len(seconds)}: {longest[-20:]}"
+    # By the clock of the server, beside calls that want nobody's job: what those wait for is a processor. A wait for a
+    # lock that is not bounded would take as long as the others work.
+    assert last_percentile(seconds) < WAIT + last_percentile(unhindered), sorted(seconds)[-20:]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +152,7 @@ def test_nobody_waits_for_a_transaction_that_stays_open(session: Session, migrat
         assert ("55P03", True) == (refused.pgcode, "takes or changes job" in str(refused))
     else:
         assert ("55000", True) == (refused.pgcode, "is with nobody: pick it up first" in str(refused))
-    assert took < WAIT * slowness()
+    assert took < 10 * WAIT, "the other transaction stays open for good"
 
 
 def test_of_two_at_one_moment_the_second_is_told_who_has_it(session: Session, migrated_database: str) -> None:
