@@ -28,11 +28,17 @@ _FOLDERS = (  # where packages install several versions, outside PATH
 )
 
 
+NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "max_wal_size": "256MB"}
+MEMORY = Path("/dev/shm")  # noqa: S108  on Linux a file system in memory; `mkdtemp` makes a folder of our own in it
+ROOM = 4 << 30  # bytes that must be free in it: a few servers of tests with large tables
+
+
 class Postgres(Server):
     """A private Postgres on 127.0.0.1, with the superuser `postgres`, a random password and no Unix socket.
 
     Args:
-        durable: False for no fsync, for tests: commits survive a killed server, but not a power cut.
+        durable: False for tests: no fsync, and files in memory where there is room. Commits survive a killed server,
+            but not a power cut.
         options: server settings, such as `{"max_connections": "200"}`.
 
     Example:
@@ -45,14 +51,14 @@ class Postgres(Server):
     stop_signal = _SHUTDOWN["fast"]
 
     def __init__(self, *, durable: bool = True, options: Mapping[str, str] | None = None) -> None:
-        super().__init__()
+        super().__init__(below=None if durable else memory_folder())
         self._settings = {
             "listen_addresses": HOST,
             # A socket's path has at most 107 bytes, and the path of a temporary folder may be longer.
             "unix_socket_directories": "",
             # Files in the data folder are removed with it; files in /dev/shm would stay after a kill.
             "dynamic_shared_memory_type": "mmap",
-            **({} if durable else {"fsync": "off", "full_page_writes": "off"}),
+            **({} if durable else NOT_DURABLE),
             **(options or {}),
         }
         self._binaries = Path()
@@ -127,6 +133,13 @@ class Postgres(Server):
         with contextlib.suppress(OSError):
             return [line.strip() for line in (self._data / "postmaster.pid").read_text().splitlines()]
         return []
+
+
+def memory_folder() -> Path | None:
+    """Return the folder whose files are kept in memory; None if there is none, or too little room in it."""
+    if not os.access(MEMORY, os.W_OK | os.X_OK) or shutil.disk_usage(MEMORY).free < ROOM:
+        return None
+    return MEMORY
 
 
 def find_binaries() -> Path:

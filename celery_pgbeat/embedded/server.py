@@ -39,7 +39,8 @@ class Server(abc.ABC):
     kind: ClassVar[str]
     stop_signal: ClassVar[int]
 
-    def __init__(self) -> None:
+    def __init__(self, *, below: Path | None = None) -> None:
+        self._below = below  # where its folder is made; None for where temporary files are
         self._folder: Path | None = None
         self._port: int | None = None
         self._process: Process | None = None
@@ -97,7 +98,7 @@ class Server(abc.ABC):
         assert not self.is_running(), f"{self!r} is started already"
         try:
             if self._folder is None:
-                self._folder = Path(tempfile.mkdtemp(prefix=f"pgbeat-{self.kind}-"))
+                self._folder = Path(tempfile.mkdtemp(prefix=f"pgbeat-{self.kind}-", dir=self._below))
                 self._prepare()
             self._launch()
         except BaseException:

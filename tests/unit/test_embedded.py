@@ -292,6 +292,23 @@ def test_a_database_is_made_from_a_template_and_dropped_under_its_users(postgres
     assert query(postgres.url, "select count(*) from pg_database where datname = 'a copy'") == 0
 
 
+@pytest.mark.parametrize("room", [True, False])
+def test_the_files_of_a_server_for_tests_are_in_memory_where_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, room: bool
+) -> None:
+    free = shutil.disk_usage(tmp_path).free
+    monkeypatch.setattr(postgres_module, "MEMORY", tmp_path)
+    monkeypatch.setattr(postgres_module, "ROOM", free // 2 if room else free * 2)
+
+    assert (tmp_path if room else None) == postgres_module.memory_folder()
+
+
+def test_there_need_be_no_file_system_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(postgres_module, "MEMORY", tmp_path / "shm")
+
+    assert postgres_module.memory_folder() is None
+
+
 def test_fsync_is_on_unless_it_is_given_up() -> None:
     with Postgres() as durable:
         assert query(durable.url, "show fsync") == "on"
