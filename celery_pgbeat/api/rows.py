@@ -51,6 +51,9 @@ class Job:
         due_by: when the task for people is overdue.
         note: what its owner said of its end.
         stop_request: `cancel` or `terminate`, if a job that runs was asked to give way to the next one.
+        due_at: when it was due: its occurrence with jitter, or the end of the window that moved it; None if a person
+            asked for it, or if several occurrences were skipped together.
+        group_name: the group of its row when it was decided.
     """
 
     id: UUID
@@ -78,6 +81,8 @@ class Job:
     due_by: datetime | None
     note: str | None
     stop_request: str | None
+    due_at: datetime | None
+    group_name: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,12 @@ with_managed_by = click.option(
 )
 with_task = click.option("--task", metavar="NAME", help="Only those of this Celery task.", shell_complete=task_names)
 with_queue = click.option("--queue", metavar="NAME", help="Only those for this queue.")
+with_group_name_of_jobs = click.option(
+    "--group-name",
+    metavar="GROUP",
+    help="Only jobs made while their task was in this group.",
+    shell_complete=group_names,
+)
 with_group_name = click.option(
     "--group-name", metavar="GROUP", help="Only periodic tasks of this group.", shell_complete=group_names
 )

@@ -36,7 +36,7 @@ def job(id: str, as_json: bool) -> None:
 def as_pairs(found: JobAt) -> list[tuple[str, str]]:
     """Return what people want to know of a job, the most important first."""
     one, now = found.job, found.now
-    times = ("scheduled_for", "last_scheduled_for", "created_at", "sent_at", "started_at", "finished_at")
+    times = ("scheduled_for", "last_scheduled_for", "due_at", "created_at", "sent_at", "started_at", "finished_at")
     ended = one.finished_at is not None
     return [
         ("state", found.state),
@@ -50,6 +50,7 @@ def as_pairs(found: JobAt) -> list[tuple[str, str]]:
         ("blocked by", text(one.blocked_by)),
         ("origin", text(one.origin)),
         ("task", text(one.task)),
+        ("group", text(one.group_name)),
         ("asked to", text(one.stop_request)),
         ("owner", text(one.owner)),
         ("due by", _when(one.due_by, now)),

@@ -32,9 +32,11 @@ class JobAt(NamedTuple):
 
     @property
     def lateness(self) -> timedelta | None:
-        """How much later than its occurrence it started; None if it has not, or if a person asked for the past."""
+        """How much later than it was due it started; None if it has not, or if a person asked for the past."""
         started = self.job.started_at
-        return None if started is None or self.job.origin == "backfill" else started - self.job.scheduled_for
+        if started is None or self.job.origin == "backfill":
+            return None
+        return started - (self.job.due_at or self.job.scheduled_for)
 
     @property
     def duration(self) -> timedelta | None:

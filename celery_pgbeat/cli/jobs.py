@@ -13,7 +13,7 @@ import click
 from celery_pgbeat.cli.choices import Choice
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand, Failure
-from celery_pgbeat.cli.filters import with_like, with_queue, with_task
+from celery_pgbeat.cli.filters import with_group_name_of_jobs, with_like, with_queue, with_task
 from celery_pgbeat.cli.follow import follow_jobs, with_follow
 from celery_pgbeat.cli.instants import read_instant
 from celery_pgbeat.cli.job_columns import COLUMNS, STATES, JobAt, job_as_dict
@@ -47,6 +47,7 @@ class States(Choice):
 @with_like
 @with_task
 @with_queue
+@with_group_name_of_jobs
 @click.option(
     "--since",
     metavar="INSTANT",
@@ -67,6 +68,7 @@ def jobs(
     like: str | None,
     task: str | None,
     queue: str | None,
+    group_name: str | None,
     since: datetime | None,
     until: datetime | None,
     limit: int,
@@ -76,8 +78,8 @@ def jobs(
 ) -> None:
     """List the jobs, the latest first, a page at a time; with NAME only those of that periodic task.
 
-    WHEN is how long ago, or in what time, the job was scheduled for. LATE is how much later it started. `job ID` shows
-    one of them in full; the first characters of its id will do.
+    WHEN is how long ago, or in what time, the job was scheduled for. LATE is how much later it started than it was due.
+    `job ID` shows one of them in full; the first characters of its id will do.
 
     Only NAME, --since and --until use an index. With another filter that few jobs pass, Postgres reads the history
     backwards, day by day, until the page is full.
@@ -90,7 +92,7 @@ def jobs(
         if name is not None:
             Target.current().beat().get(name)  # an unknown name is an error
         wanted = {state for some in states for state in some}
-        follow_jobs(wanted, reason, as_json, name=name, pattern=like, task=task, queue=queue)
+        follow_jobs(wanted, reason, as_json, name=name, pattern=like, task=task, queue=queue, group_name=group_name)
         return
     from celery_pgbeat.api.rows import Job, read_row
 
@@ -113,6 +115,7 @@ def jobs(
         pattern=like,
         task=task,
         queue=queue,
+        group_name=group_name,
         since=since,
         until=until,
     )

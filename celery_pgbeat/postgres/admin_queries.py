@@ -55,9 +55,10 @@ class AdminQueries:
             limit: the most rows to return.
             before: the id of the last job of the page before.
             before_at: when that one was created.
-            **filters: name, pattern (of SQL's LIKE), states, reason, task, queue, since, until; None for any.
+            **filters: name, pattern (of SQL's LIKE), states, reason, task, queue, group_name, since,
+                until; None for any.
         """
-        known = dict.fromkeys(("name", "pattern", "states", "reason", "task", "queue", "since", "until"))
+        known = dict.fromkeys(("name", "pattern", "states", "reason", "task", "queue", "group_name", "since", "until"))
         return self._run("page_of_jobs", limit=limit, before=before, before_at=before_at, **{**known, **filters})
 
     def changed_jobs(self, since: datetime, known: Collection[str], **filters: Any) -> list[Row]:
@@ -66,9 +67,9 @@ class AdminQueries:
         Args:
             since: jobs that were made at this time or later are read even if they are final.
             known: ids of jobs that were not final and may be by now.
-            **filters: name, pattern (of SQL's LIKE), task, queue; None for any.
+            **filters: name, pattern (of SQL's LIKE), task, queue, group_name; None for any.
         """
-        any_job = dict.fromkeys(("name", "pattern", "task", "queue"))
+        any_job = dict.fromkeys(("name", "pattern", "task", "queue", "group_name"))
         return self._run("changed_jobs", since=since, ids=list(known), **{**any_job, **filters})
 
     def created_at_of(self, job: str) -> datetime | None:

@@ -145,7 +145,7 @@ grant select (
         id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, blocked_by, task,
         queue,
         created_at, sent_at, started_at, finished_at, run, attempt, sends, beat, worker, error, busy_until, owner,
-        due_by, note)
+        due_by, note, due_at, group_name)
     on {schema}.finished_job to {reader};
 grant select (id, at, who, role, kind, name, action, revision, columns, before, after, job, backfill, reason)
     on {schema}.change to {reader};

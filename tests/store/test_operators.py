@@ -16,7 +16,7 @@ TASKS = 20_000
 JOBS = 50_000
 FILTERS = dict.fromkeys(("pattern", "task", "queue", "managed_by", "group_name", "enabled", "with_problem"))
 JOB_FILTERS = dict.fromkeys(
-    ("name", "pattern", "states", "reason", "task", "queue", "since", "until", "before", "before_at")
+    ("name", "pattern", "states", "reason", "task", "queue", "group_name", "since", "until", "before", "before_at")
 )
 
 

@@ -26,6 +26,7 @@ from celery_pgbeat.postgres.admin_queries import AdminQueries
 
 AT = datetime(2026, 12, 7, 3, tzinfo=timezone.utc)
 OUT_OF_REACH = "postgresql://shop:hush@127.0.0.1:1/shop"
+JITTER = timedelta(seconds=40)
 READ = {"page_of_tasks", "page_of_jobs", "statuses_of", "clock"}  # what operators' statements answer
 STATUS: dict[str, Any] = {
     "state": "waiting",
@@ -333,6 +334,15 @@ def test_jobs_are_listed_with_the_reason_why_they_were_skipped(run: Callable[...
     [
         ({"started_at": AT + timedelta(seconds=2), "finished_at": AT + timedelta(seconds=5)}, 2, 3),
         ({"started_at": AT - timedelta(minutes=10)}, -600, 360),  # it runs, and it is four minutes to AT
+        (
+            {
+                "started_at": AT + timedelta(seconds=42),
+                "finished_at": AT + timedelta(seconds=42),
+                "due_at": AT + JITTER,
+            },
+            2,
+            0,
+        ),
         ({"started_at": AT, "finished_at": AT, "origin": "backfill"}, None, 0),
         ({}, None, None),
     ],

@@ -26,6 +26,8 @@ def names(seen: Seen) -> list[str]:
         ({"name": "d"}, ["d"]),
         ({"task": "other.task"}, ["d"]),
         ({"queue": "slow"}, ["b"]),
+        ({"group": "reports"}, ["c"]),
+        ({"group": "reports", "state": "failed"}, []),
         ({"state": "failed", "name": "d"}, []),
     ],
     ids=str,
@@ -35,7 +37,7 @@ def test_a_filter_finds_just_what_it_says(
 ) -> None:
     well.job("running", ago(minutes=1), periodic_task="a")
     well.final("failed", ago(minutes=2), periodic_task="b", queue="slow")
-    well.final("skipped", ago(minutes=3), periodic_task="c", reason="overlap")
+    well.final("skipped", ago(minutes=3), periodic_task="c", reason="overlap", group_name="reports")
     well.final("succeeded", ago(minutes=4), periodic_task="d", task="other.task")
 
     assert found == names(visitor.open("/jobs", **filters))
@@ -83,7 +85,7 @@ def test_one_job_is_told_step_by_step(well: Situation, visitor: Visitor) -> None
 
     seen = visitor.open("/job", id=str(JOB))
 
-    assert "✓ succeeded For 11:29:58 Decided 11:30:00 2.0 s after its time by b-1:4711" in seen.text
+    assert "✓ succeeded For 11:29:58 Decided 11:30:00 2.0 s after it was due by b-1:4711" in seen.text
     assert "Sent 11:30:00 9 ms later, 1 time" in seen.text
     assert "Started 11:30:00 40 ms after the decision, on w-7:815" in seen.text
     assert "Succeeded 11:34:12 after 4m12s" in seen.text

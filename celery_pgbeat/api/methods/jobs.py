@@ -188,7 +188,13 @@ class JobMethods(Connected):
         return str(row["periodic_task"])
 
     def jobs(
-        self, name: str | None = None, state: JobState | None = None, limit: int = 100, *, connection: Any = None
+        self,
+        name: str | None = None,
+        state: JobState | None = None,
+        limit: int = 100,
+        *,
+        group_name: str | None = None,
+        connection: Any = None,
     ) -> Sequence[Job]:
         """Read jobs, the latest first.
 
@@ -196,6 +202,7 @@ class JobMethods(Connected):
             name: only jobs of this row.
             state: only jobs in this state.
             limit: how many to return at most.
+            group_name: only jobs that were made while their row was in this group.
             connection: read in this transaction.
 
         Raises:
@@ -209,7 +216,9 @@ class JobMethods(Connected):
             read_choice("state", state, get_args(JobState))
         others = dict.fromkeys(("pattern", "reason", "task", "queue", "since", "until", "before", "before_at"))
         states = None if state is None else [state]
-        rows = self._queries.run("page_of_jobs", connection, name=name, states=states, limit=limit, **others)
+        rows = self._queries.run(
+            "page_of_jobs", connection, name=name, states=states, limit=limit, group_name=group_name, **others
+        )
         return [read_row(Job, row) for row in rows]
 
     def job(self, id: UUID | str, *, connection: Any = None) -> Job:

@@ -149,6 +149,9 @@ comment on column {schema}.job.due_by is 'When the task for people is overdue; N
 comment on column {schema}.job.note is 'What its owner said of its end.';
 comment on column {schema}.job.stop_request is
     'What a job that runs was asked to do because the next one is due (overlap): cancel or terminate; else NULL.';
+comment on column {schema}.job.due_at is
+    'When it was due: its occurrence with jitter, or the end of the window that moved it. NULL: a person asked for it, or several occurrences were skipped together.';
+comment on column {schema}.job.group_name is 'The group of its periodic task when it was decided.';
 
 comment on table {schema}.active_job is 'Internal: the jobs that are not final. Read the view job.';
 comment on table {schema}.finished_job is 'Internal: the jobs that are final, partitioned by day. Read the view job.';

@@ -36,13 +36,13 @@ select id, periodic_task, scheduled_for, null::timestamptz as last_scheduled_for
            when waits_for is null then busy_until
            else {schema}.busy_until_of_waiting(waits_for, periodic_task, group_name, created_at + pickup_deadline)
        end) as busy_until,
-       owner, due_by, null::text as note, stop_request
+       owner, due_by, null::text as note, stop_request, due_at, group_name
 from {schema}.active_job as job
 union all
 select id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state,
        reason, blocked_by, task, queue, created_at, sent_at, started_at,
        finished_at, attempt, sends, beat, worker, error, {schema}.in_the_calendar(busy_until) as busy_until,
-       owner, due_by, note, null::text as stop_request
+       owner, due_by, note, null::text as stop_request, due_at, group_name
 from {schema}.finished_job;
 
 -- When each periodic task is due next; `order by next_run_at` is an index scan.

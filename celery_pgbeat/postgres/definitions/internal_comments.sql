@@ -462,6 +462,8 @@ comment on column {schema}.finished_job.arguments is
 comment on column {schema}.finished_job.owner is 'Internal: who had the job for people when it ended.';
 comment on column {schema}.finished_job.due_by is 'Internal: when the job for people was to be done by.';
 comment on column {schema}.finished_job.note is 'Internal: what its owner said of its end.';
+comment on column {schema}.finished_job.due_at is 'Internal: as in the view job.';
+comment on column {schema}.finished_job.group_name is 'Internal: as in the view job.';
 
 comment on function {schema}.waits_for_others is
     'Internal: returns whether each occurrence of a row waits for other tasks; submit, submit_free, submit_backfill() and released() call it.';

@@ -86,7 +86,7 @@ as $$
         case when job.origin = 'manual' and archived.state <> 'succeeded' then
             jsonb_build_object('args', job.message -> 'args', 'kwargs', job.message -> 'kwargs')
         end,  -- arguments
-        job.owner, job.due_by, archived.note
+        job.owner, job.due_by, archived.note, job.due_at, job.group_name
 $$;
 
 -- What a lost job that never started needs to start after all; NULL for one that has started.

@@ -13,4 +13,5 @@ where (%(name)s::text is null or periodic_task = %(name)s::text)
     and (%(pattern)s::text is null or periodic_task like %(pattern)s::text)
     and (%(task)s::text is null or task = %(task)s::text)
     and (%(queue)s::text is null or queue = %(queue)s::text)
+    and (%(group_name)s::text is null or group_name = %(group_name)s::text)
 order by created_at, id

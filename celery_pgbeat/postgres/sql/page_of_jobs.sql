@@ -10,6 +10,7 @@ where (%(name)s::text is null or periodic_task = %(name)s::text)
     and (%(reason)s::text is null or reason = %(reason)s::text)
     and (%(task)s::text is null or task = %(task)s::text)
     and (%(queue)s::text is null or queue = %(queue)s::text)
+    and (%(group_name)s::text is null or group_name = %(group_name)s::text)
     and (%(since)s::timestamptz is null or created_at >= %(since)s::timestamptz)
     and (%(until)s::timestamptz is null or created_at < %(until)s::timestamptz)
     and (%(before_at)s::timestamptz is null

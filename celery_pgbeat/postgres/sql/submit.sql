@@ -193,7 +193,8 @@ made as (
 ),
 skipped as (
     insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, finished_at, beat)
+        id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, finished_at, beat,
+        due_at, group_name)
     select job, name, scheduled_for, origin, 'skipped',
         case when action in ('limit', 'finished', 'shadow') then action else 'overlap' end,
         case when action not in ('finished', 'shadow') then coalesce(blocked_by, (
@@ -202,7 +203,8 @@ skipped as (
             order by other.created_at
             limit 1))
         end,
-        (definition).task, (definition).queue, {schema}.now(), {schema}.now(), %(beat)s
+        (definition).task, (definition).queue, {schema}.now(), {schema}.now(), %(beat)s, job_due_at,
+        (definition).group_name
     from resolved
     where job is not null and job not in (select id from made)
     returning periodic_task, blocked_by
@@ -210,9 +212,9 @@ skipped as (
 skipped_together as (
     insert into {schema}.finished_job (
         id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, task, queue,
-        created_at, finished_at, beat)
+        created_at, finished_at, beat, group_name)
     select gen_random_uuid(), name, skipped_first, skipped_last, skipped_count, 'schedule', 'skipped', skipped_reason,
-        (definition).task, (definition).queue, {schema}.now(), {schema}.now(), %(beat)s
+        (definition).task, (definition).queue, {schema}.now(), {schema}.now(), %(beat)s, (definition).group_name
     from fenced
     where skipped_count > 0
 ),

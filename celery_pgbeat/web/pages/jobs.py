@@ -35,7 +35,7 @@ class Run:
 
     Attributes:
         job: the job.
-        late: how long after its occurrence it was decided; None for a backfill, whose occurrences are past.
+        late: how long after it was due it was decided; None for a backfill, whose occurrences are past.
         queued: from the decision to the start.
         took: from the start to the end, or to now.
     """
@@ -55,7 +55,9 @@ def _run_of(job: Job, now: datetime) -> Run:
     started, ended = job.started_at, job.finished_at or now
     return Run(
         job,
-        late=None if job.origin == "backfill" else max(job.created_at - job.scheduled_for, timedelta(0)),
+        late=None
+        if job.origin == "backfill"
+        else max(job.created_at - (job.due_at or job.scheduled_for), timedelta(0)),
         queued=None if started is None else max(started - job.created_at, timedelta(0)),
         took=None if started is None else max(ended - started, timedelta(0)),
     )
@@ -64,9 +66,9 @@ def _run_of(job: Job, now: datetime) -> Run:
 def read_jobs(reader: Reader, query: Query) -> Page:
     """Read a page of jobs."""
     state, reason = query.choice("state", STATES), query.choice("reason", REASONS)
-    name, task, queue = query.name() or None, query.text("task"), query.text("queue")
+    name, task, queue, group = query.name() or None, query.text("task"), query.text("queue"), query.text("group")
     filters: dict[str, Any] = {"name": name, "reason": reason, "task": task, "queue": queue}
-    chosen = {key: value for key, value in {"state": state, **filters}.items() if value is not None}
+    chosen = {key: value for key, value in {"state": state, "group": group, **filters}.items() if value is not None}
     queries = reader.queries
     now = queries.clock()
     look = query.choice("look", LOOKS) or ("day" if set(chosen) - {"name"} else "all")
@@ -78,6 +80,7 @@ def read_jobs(reader: Reader, query: Query) -> Page:
         since=None if back is None else now - back,
         before=str(read_job_id(before)) if before and before_at else None,
         before_at=before_at if before else None,
+        group_name=group,
         **filters,
     )
     found = [read_row(Job, row) for row in rows]
