@@ -37,6 +37,7 @@ html_copy_source = False
 html_use_index = False
 
 CONTENTS = re.compile(r"^(?:## (?P<heading>.+)|- \[(?P<title>[^\]]+)\]\((?P<page>[^)#]+)\.md\))", re.MULTILINE)
+PICTURE = re.compile(r'<picture>.*?<img alt="(?P<says>[^"]*)" src="(?P<file>[^"]*)">\s*</picture>', re.DOTALL)
 ANCHOR = re.compile(r'<a id="([^"]+)">')
 
 
@@ -53,6 +54,11 @@ def add_side_bar(_: Sphinx, page: str, source: list[str]) -> None:
     source[0] += "\n" + "\n".join(parts).removeprefix("```\n") + "\n```\n"
 
 
+def show_pictures(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Show one image for both themes: Sphinx copies the files of images, and not those that HTML names."""
+    source[0] = PICTURE.sub(r"![\g<says>](\g<file>)", source[0])
+
+
 def name_anchors(app: Sphinx, doctree: nodes.document) -> None:
     """Let other pages link to `<a id=…>`, by which the glossary names its words."""
     slugs = app.env.metadata[app.env.current_document.docname].setdefault("myst_slugs", {})
@@ -64,4 +70,5 @@ def name_anchors(app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> None:
     """Connect what this file adds to Sphinx."""
     app.connect("source-read", add_side_bar)
+    app.connect("source-read", show_pictures)
     app.connect("doctree-read", name_anchors)
