@@ -94,7 +94,7 @@ def test_a_change_by_sql_starts_again_from_now(make: Make) -> None:
     kit = make(daily(18))
     kit.run_until("2026-12-08T12:00Z")
 
-    kit.beat.schedule("a", task="shop.report", schedule="0 6 * * *", managed_by="code:shop")
+    kit.beat.update("a", schedule="0 6 * * *")
 
     assert [] == kit.tick()
     assert [] == deploy(kit, daily(9)), "an author's edit discards what was undecided, for the code as well"

@@ -9,6 +9,7 @@ import pytest
 from celery import Celery
 from celery.schedules import crontab
 from click.testing import CliRunner
+from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat import PgBeat
 from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
@@ -16,7 +17,7 @@ from celery_pgbeat.cli import main
 from celery_pgbeat.cli.doctor import code
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.admin_queries import AdminQueries
-from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.database import Database, sqlstate
 from celery_pgbeat.settings import Settings
 
 HOURLY = {"task": "shop.sync", "schedule": crontab(minute=0)}
@@ -69,6 +70,43 @@ def test_each_way_refuses_it_says_what_to_do_and_writes_nothing(beat: PgBeat) ->
         shell.exit_code, shell.stderr,
     )  # fmt: skip
     assert before == state(beat)
+
+
+def test_no_caller_declares_a_row_as_the_code_of_an_app(beat: PgBeat) -> None:
+    deploy(beat.database, "a")
+    before = state(beat)
+    refused = (
+        "managed_by is 'code:shop': only the beats of that app declare such rows, from its code. Declare the row in "
+        "the code, or choose another managed_by; to give a row to the code, update its managed_by"
+    )
+    mine = {"name": "mine", "task": "t", "schedule": "@daily", "managed_by": "code:shop"}
+
+    for name, take_over in (("new", False), ("a", False), ("a", True)):
+        with pytest.raises(InvalidPeriodicTask) as python:
+            beat.schedule(name, "t", "@daily", managed_by="code:shop", take_over=take_over)
+        assert refused == str(python.value)
+    with pytest.raises(InvalidPeriodicTask, match=r"^managed_by is 'code:shop'"):
+        beat.schedule_many([{"name": "other", "task": "t", "schedule": "@daily"}, mine])
+    with pytest.raises(DBAPIError, match="managed_by is 'code:site'") as sql:
+        beat.database.execute("select pgbeat.schedule('new', 't', '@daily', managed_by => 'code:site')")
+    shell = CliRunner().invoke(
+        main, ["--url", beat.settings.required_url, "add", "new", "--task", "t", "--managed-by", "code:shop"]
+    )
+
+    assert "22023" == sqlstate(sql.value.orig)
+    assert (1, f"Error: {refused}\n") == (shell.exit_code, shell.stderr)
+    assert before == state(beat)
+
+
+def test_a_row_that_is_given_to_the_code_by_an_update_becomes_its_own(beat: PgBeat) -> None:
+    beat.schedule("a", "t", "@daily")
+
+    beat.database.execute("update pgbeat.periodic_task set managed_by = 'code:shop'")
+    deploy(beat.database, "a", "b")
+
+    assert [("a", "crontab: 0 * * * *", "code:shop"), ("b", "crontab: 0 * * * *", "code:shop")] == [
+        (name, schedule, owner) for name, schedule, owner, _ in state(beat)
+    ]
 
 
 def test_take_over_takes_it_and_the_code_no_longer_changes_it(beat: PgBeat) -> None:

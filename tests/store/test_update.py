@@ -207,7 +207,8 @@ def test_the_shell_may_only_show_it_and_says_so_when_nothing_differs(run: Run, b
 
 
 def test_the_shell_says_that_code_declares_the_row(run: Run, beat: PgBeat) -> None:
-    beat.schedule("mine", "mail.poll", every("5m"), managed_by="code:shop")
+    beat.schedule("mine", "mail.poll", every("5m"))
+    beat.database.execute("update pgbeat.periodic_task set managed_by = 'code:shop'")
 
     assert "code:shop declares this row" in run("edit", "mine", "queue=fast").stderr
 

@@ -118,7 +118,8 @@ class PeriodicTaskMethods(Connected):
             schedule: as for `periodic_task`; None for a row that only `trigger` starts.
             keep_next_run: keep the next run even when the schedule changes.
             run_on_start: run the row at once when it is new.
-            managed_by: the owner of the row.
+            managed_by: the owner of the row. One that begins with `code:` is refused: only beats declare such rows,
+                from the code of their app.
             take_over: take a row that code declares from the code, which no longer changes it; without this such a row
                 is refused.
             connection: join this transaction; a SQLAlchemy connection or session, or one of psycopg's. On asyncpg it is

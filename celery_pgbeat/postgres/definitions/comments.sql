@@ -242,7 +242,7 @@ comment on function {schema}.now() is 'The clock of the schema: everything that 
 comment on function {schema}.known_options() is 'The apply_async options that a periodic task may have.';
 comment on function {schema}.reserved_headers() is 'The headers that the options of a periodic task may not contain: Celery''s own.';
 comment on function {schema}.schedule is
-    'Declare a periodic task: insert it, or change the columns that differ; returns the row. An omitted argument becomes the default; enabled and the pause columns, next_run_at and the state stay. An equal definition writes nothing. keep_next_run keeps next_run_at even when the schedule changes. A row that code declares is refused, unless take_over is set: the code then no longer changes it. To change one column use UPDATE.';
+    'Declare a periodic task: insert it, or change the columns that differ; returns the row. An omitted argument becomes the default; enabled and the pause columns, next_run_at and the state stay. An equal definition writes nothing. keep_next_run keeps next_run_at even when the schedule changes. A row that code declares is refused, unless take_over is set: the code then no longer changes it. A managed_by that begins with code: is refused. To change one column use UPDATE.';
 comment on function {schema}.unschedule(text) is
     'Remove a periodic task; returns whether there was one. Messages already at the broker still run.';
 comment on function {schema}.pause(text, text, timestamptz) is

@@ -294,6 +294,8 @@ comment on function {schema}.refuse_unknown is
     'Internal: raises SQLSTATE P0002 for an unknown periodic task, with the name that was probably meant; the public functions call it.';
 comment on function {schema}.refuse_rows_of_code is
     'Internal: raises an error if the code of an app declares one of these periodic tasks for another owner; schedule() and the Python API call it.';
+comment on function {schema}.refuse_owners_of_code is
+    'Internal: raises an error if one of these owners is the code of an app; schedule() and the Python API call it.';
 comment on function {schema}.is_a_group is
     'Internal: returns whether a periodic task or a row of task_group names a group; refuse_group_of_nobody() and validate_order_of_groups() call it.';
 comment on function {schema}.refuse_group_of_nobody is

@@ -82,6 +82,24 @@ begin
 end
 $$;
 
+-- Refuse `managed_by` of the code of an app: its beats would take a row that a caller has declared for one of theirs.
+create or replace function {schema}.refuse_owners_of_code(owners text[]) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    theirs constant text := (select min(owner) from unnest(owners) as owner where starts_with(owner, 'code:'));
+begin
+    if theirs is not null then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('managed_by is %s: only the beats of that app declare such rows, from its code',
+                             {schema}.quoted(theirs)),
+            hint = 'Declare the row in the code, or choose another managed_by; to give a row to the code, update its '
+                'managed_by';
+    end if;
+end
+$$;
+
 -- A function schedule() with other parameters than the one below would stay beside it, and a call could mean both.
 do $$
 declare
@@ -102,7 +120,8 @@ $$;
 -- An omitted argument becomes the default; columns outside the definition stay: enabled and the pause columns,
 -- next_run_at, the state. Without a timezone the app's zone counts: the one that a beat filled in stays, and is equal.
 -- `keep_next_run` keeps next_run_at even when the schedule changes (a row without a next run is planned all the same).
--- A row that code declares is refused, unless `take_over` is set: it then belongs to `managed_by`.
+-- A row that code declares is refused, unless `take_over` is set: it then belongs to `managed_by`. That may not be the
+-- code of an app.
 create or replace function {schema}.schedule(
     name text,
     task text,
@@ -124,6 +143,7 @@ begin
     if wrong is not null then  -- else the type of the column would refuse it, with another error
         raise exception using errcode = 'invalid_parameter_value', message = wrong;
     end if;
+    perform {schema}.refuse_owners_of_code(array[schedule.managed_by]);
     loop
         -- The lock falls on a row that differs, never on an equal one.
         select next_run_at into kept
