@@ -1,7 +1,7 @@
 """What waits: an idle beat, and workers that finish other jobs, beside what waits and without it.
 
 Beside them stand jobs that wait for other tasks (`after`), groups of which each has a job under way and one that waits
-for its turn, and tasks for people that nobody has picked up.
+for its turn, and tasks for people that no person has picked up.
 """
 
 from __future__ import annotations

@@ -254,17 +254,17 @@ class PeriodicTask:
         "Who reports the end of a job",
         "Under result a beat asks when a job is in the way of its next occurrence. Under send a beat knows only that "
         "the broker has the message, and overlap is not promised.",
-        choices={"full": "the workers, and every state", "result": "the result backend", "send": "nobody"},
+        choices={"full": "the workers, and every state", "result": "the result backend", "send": "no process"},
         default="full",
     )
     kind: Kind = job(
         "Who does it",
-        "Of a task for people no message is sent: its job waits in state created until somebody picks it up.",
+        "Of a task for people no message is sent: its job waits in state created until a person picks it up.",
         choices={"task": "a worker", "human": "a person"},
         default="task",
     )
     target: list[str] | None = job(
-        "Of a task for people: who may pick it up, users or roles by the names of your application; default: anybody.",
+        "Of a task for people: who may pick it up, users or roles by your application's names; default: any person.",
         "At most 100 names.",
     )
     due_in: timedelta | None = job(

@@ -98,7 +98,7 @@ class NoDecisionNeeded(PgBeatError, RuntimeError):
 
 
 class WorkTaken(PgBeatError, RuntimeError):
-    """Somebody else has that task for people, or takes or changes it at this moment; the message says who."""
+    """Another person has that task for people, or takes or changes it at this moment; the message says who."""
 
 
 class WorkNotOpen(PgBeatError, RuntimeError):
@@ -106,7 +106,7 @@ class WorkNotOpen(PgBeatError, RuntimeError):
 
 
 class WorkForOthers(PgBeatError, PermissionError):
-    """That task for people is for others than the one who wants it, or that user may not cancel other jobs."""
+    """That task for people is for other persons, or that user may not cancel other jobs."""
 
 
 class JobNotCancellable(PgBeatError, RuntimeError):

@@ -27,7 +27,7 @@ from celery_pgbeat.unknown_settings import misspelt_variables, unknown_settings
 logger = logging.getLogger(__name__)
 
 DAY = timedelta(days=1)
-SHORTEST_PASSWORD = 8  # characters; whoever has it sees every periodic task
+SHORTEST_PASSWORD = 8  # characters; with it a person sees every periodic task
 CALL_OTHERS = frozenset(
     f"celery.{name}" for name in ("chain", "chord", "chord_unlock", "chunks", "group", "map", "starmap")
 )

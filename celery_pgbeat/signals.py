@@ -18,7 +18,7 @@ from celery.utils.dispatch import Signal
 alert = Signal(name="pgbeat_alert", providing_args={"kind", "name", "reason", "due_at", "late_by"})
 
 # Sent once for each job of a task for people that can be picked up, by one of the beats, in a thread that does nothing
-# else, within a heartbeat; the sender is the app. Not sent for a job that somebody has picked up before that. A beat
+# else, within a heartbeat; the sender is the app. Not sent for a job that a person has picked up before that. A beat
 # that is killed at this moment loses it: `my_work` lists what is open. `job` is the id; `periodic_task` the name;
 # `scheduled_for` an aware datetime; `target` who may pick it up, None for anybody; `due_by` when it is overdue, or
 # None. Connect to it before the beat starts: without a receiver a beat does not look.

@@ -1,7 +1,7 @@
 """Wheel and sdist: built twice from the last commit, compared with it, installed far from it.
 
 Both builds start from a checkout of their own, in folders of different names, at different times. They must have the
-same hashes: then anybody can build the release again and see that nothing else is in it.
+same hashes: then any person can build the release again and see that nothing else is in it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class Change:
     Attributes:
         id: what `revert` takes; a later change of the same object has a higher one.
         at: when, by the clock of the database.
-        who: the person whom `as_person` or the session named, else the app, the owner or the role.
+        who: the person that `as_person` or the session named, else the app, the owner or the role.
         role: the role of the database that had logged in; only this is proven.
         kind: `periodic_task`, `group` or `window`.
         name: of the periodic task, the group or the window; after a renaming the new one.
@@ -33,7 +33,7 @@ class Change:
             it.
         job: the job, if it is about one.
         backfill: the backfill, if it is about one.
-        reason: why, if somebody said so.
+        reason: why, if the caller gave a reason.
     """
 
     id: int

@@ -47,7 +47,7 @@ class Job:
         worker: the worker that started it.
         error: what went wrong.
         busy_until: until when it counts as under way without a heartbeat; None for a task for people.
-        owner: who has the task for people, or had it when it ended.
+        owner: the person who has the task for people, or had it when it ended.
         due_by: when the task for people is overdue.
         note: what its owner said of its end.
         stop_request: `cancel` or `terminate`, if a job that runs was asked to give way to the next one.
@@ -87,7 +87,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A task for people, as somebody has it or may pick it up.
+    """A task for people that a person has or may pick up.
 
     Attributes:
         id: of the job.
@@ -97,12 +97,12 @@ class Work:
         args: positional arguments; None if they are sensitive.
         kwargs: keyword arguments; None if they are sensitive.
         scheduled_for: the instant of the occurrence.
-        state: `created`: it can be picked up; `running`: the one who asks has it.
+        state: `created`: it can be picked up; `running`: the caller's person has it.
         target: who may pick it up; None for anybody.
         due_by: when it is overdue.
         overdue: whether that instant has passed.
         created_at: when it was decided.
-        picked_up_at: when somebody picked it up first.
+        picked_up_at: when a person picked it up first.
         stop_request: `cancel` if a later occurrence waits for its end (`overlap = 'cancel_other'`).
     """
 

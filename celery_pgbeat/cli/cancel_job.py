@@ -15,7 +15,7 @@ from celery_pgbeat.cli.target import Target
 @click.option("--reason", metavar="TEXT", help="Why; stands in the job's error, with who cancelled it.")
 @as_json
 def cancel_job(id: str, reason: str | None, as_json: bool) -> None:
-    """Cancel a job that has not been sent, or one for people, whoever has it: it ends as revoked.
+    """Cancel a job that has not been sent, or one for people, picked up or not: it ends as revoked.
 
     A job whose message may be with the broker is refused: revoke it with Celery.
 

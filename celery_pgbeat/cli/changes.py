@@ -53,8 +53,8 @@ COLUMNS = (
 def changes(name: str | None, limit: int, before: int | None, as_json: bool) -> None:
     """List who changed what, the latest first; with NAME only of that periodic task, group or named window.
 
-    NAME need not exist any more. Who set PGBEAT_WHO in the environment changes under that name. The arguments of a
-    sensitive row are not recorded.
+    NAME need not exist any more. What you change in the shell is recorded under the name in the environment variable
+    PGBEAT_WHO, if it is set. The arguments of a sensitive row are not recorded.
 
     Exit codes: 0 done.
     """

@@ -118,7 +118,7 @@ def job() -> None:
 @click.group(
     cls=LazyGroup,
     lazy={
-        "list": "List what somebody has, and may take.",
+        "list": "List what a person has, and may take.",
         "take": "Take a task for people.",
         "done": "Finish a task for people.",
         "release": "Give a task for people back.",

@@ -15,14 +15,14 @@ from celery_pgbeat.cli.target import Target
 @click.argument("id", metavar="ID", type=IdBeginning())
 @click.option("--failed", is_flag=True, help="It has failed; without this it has succeeded.")
 @click.option("--note", metavar="TEXT", help="What is to be said of it; stands in the history.")
-@click.option("--owner", metavar="NAME", help="Only if it is with this one; default: whoever has it.")
+@click.option("--owner", metavar="NAME", help="Only if this person has it; default: any.")
 @as_json
 def finish_work(id: str, failed: bool, note: str | None, owner: str | None, as_json: bool) -> None:
-    """Finish a task for people that somebody has taken: it ends as succeeded, or with --failed as failed.
+    """Finish a task for people that a person has taken: it ends as succeeded, or with --failed as failed.
 
     Of the ID the first characters will do, if no other job's id begins with them.
 
-    Exit codes: 0 done; 1 refused: nobody has it, or somebody else than --owner.
+    Exit codes: 0 done; 1 refused: no person has it, or another than --owner.
     """
     outcome: WorkOutcome = "failed" if failed else "succeeded"
     job = id_of_job(id)

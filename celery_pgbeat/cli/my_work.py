@@ -1,4 +1,4 @@
-"""`work list`: what somebody has, and may take."""
+"""`work list`: what a person has, and may take."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def pick_up(id: str, owner: str, roles: Sequence[str], as_json: bool) -> None:
 
     Of the ID the first characters will do, if no other job's id begins with them.
 
-    Exit codes: 0 taken; 1 refused: somebody else has it (the message says who), it is for others, or it is not open.
+    Exit codes: 0 taken; 1 refused: another person has it (the message says who), it is for others, or it is not open.
     """
     job = id_of_job(id)
     name = Target.current().beat().pick_up(job, owner, roles)

@@ -12,14 +12,14 @@ from celery_pgbeat.cli.target import Target
 
 @click.command("release", cls=ApiCommand)
 @click.argument("id", metavar="ID", type=IdBeginning())
-@click.option("--owner", metavar="NAME", help="Only if it is with this one; default: whoever has it.")
+@click.option("--owner", metavar="NAME", help="Only if this person has it; default: any.")
 @as_json
 def release_work(id: str, owner: str | None, as_json: bool) -> None:
     """Give a task for people back, so that others can take it.
 
     Of the ID the first characters will do, if no other job's id begins with them.
 
-    Exit codes: 0 done; 1 refused: nobody has it, or somebody else than --owner.
+    Exit codes: 0 done; 1 refused: no person has it, or another than --owner.
     """
     job = id_of_job(id)
     name = Target.current().beat().release(job, owner)

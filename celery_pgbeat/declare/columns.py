@@ -251,7 +251,7 @@ def read_targets(field: str, value: Any, most: int = MOST_TARGETS) -> tuple[str,
     """
     names = _names(field, value, most)
     if not names:
-        raise InvalidPeriodicTask(f"{field} is empty: name somebody, or leave it out for anybody")
+        raise InvalidPeriodicTask(f"{field} is empty: name a user or a role, or leave it out for any person")
     return names
 
 

@@ -1,7 +1,7 @@
 """The options of `apply_async` that a row may hold: an allow-list, for what is unknown may be anything.
 
 Left out, with the reason: what identifies or links messages (`task_id`, `link`, `chain`, `group_id`, ...) is ours or
-would start tasks that nobody allowed; what holds live objects (`producer`, `connection`, `declare`) is no JSON; and a
+would start tasks that are not allowed; what holds live objects (`producer`, `connection`, `declare`) is no JSON; and a
 serializer other than JSON would let a table make a worker run code.
 """
 

@@ -123,7 +123,7 @@ class Server(abc.ABC):
             self._forget()
 
     def freeze(self) -> None:
-        """Stop all processes of the server where they stand: it accepts connections and answers nobody."""
+        """Stop all processes of the server where they stand: it accepts connections and answers none."""
         self._running().freeze()
 
     def resume(self) -> None:

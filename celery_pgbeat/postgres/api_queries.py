@@ -68,7 +68,7 @@ Row = dict[str, Any]
 
 
 class Person(NamedTuple):
-    """For whom an application acts, and why, as the table of changes has it."""
+    """The person for whom an application acts, and why, as the table of changes has it."""
 
     who: str
     reason: str | None = None
@@ -140,7 +140,7 @@ class ApiQueries:
             InvalidPeriodicTask, UnknownPeriodicTask, UnknownGroup, JobInTheWay, UnknownJob, JobNotRetriable,
                 NoDecisionNeeded, WorkTaken, WorkNotOpen, WorkForOthers, JobNotCancellable, UnknownBackfill,
                 BackfillOver, SchemaMissing: what Postgres refused.
-            TypeError: somebody is named, and the connection commits each statement.
+            TypeError: a person is named, and the connection commits each statement.
         """
         if self._person is None:
             return self._run(name, connection, parameters)
@@ -152,12 +152,12 @@ class ApiQueries:
         return rows
 
     def _name(self, person: Person, connection: Any) -> Row:
-        """Name somebody in a transaction; return who was named before."""
+        """Name a person in a transaction; return the one that was named before."""
         (row,) = self._run("name_person", connection, person._asdict())
         (named,) = self._run("named_person", connection, {})
         if named["who"] != person.who:
             raise TypeError(
-                "connection commits each statement (autocommit), so nobody can be named in its transaction: begin one"
+                "connection commits each statement (autocommit): begin a transaction, in which a person can be named"
             )
         return {"who": row["former_who"], "reason": row["former_reason"]}
 

@@ -13,7 +13,7 @@ class DashboardQueries(AdminQueries):
     """The statements of the dashboard, for one database."""
 
     def look_through(self, *, limit: int, most: int, after: str = "", **filters: Any) -> list[Row]:
-        """Look through the next periodic tasks in name order, and read those that somebody looks for.
+        """Look through the next periodic tasks in name order, and read those that the caller looks for.
 
         Args:
             limit: the most rows to return.
@@ -76,7 +76,7 @@ class DashboardQueries(AdminQueries):
         return self._run("alerts", limit=limit)
 
     def open_work(self, limit: int) -> list[Row]:
-        """Read the tasks for people that are not over, of everybody."""
+        """Read the tasks for people that are not over, of all persons."""
         return self._run("open_work", limit=limit)
 
     def neighbours(self, name: str, most: int) -> list[Row]:

@@ -66,7 +66,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who may change something.
+    """A user who may change something.
 
     Attributes:
         name: None if it is not known.
@@ -84,7 +84,7 @@ class Access:
         authorize: whether a request may be answered; None for no such function.
         hosts: the names by which it may be asked for, as patterns; None for any, and for those of this host if there is
             neither password nor `authorize`.
-        may_change: whether a request may change something, or by whose name; None for nobody.
+        may_change: whether a request may change something, and by which name; None: no request may.
     """
 
     password: str | None = field(default=None, repr=False)
@@ -114,7 +114,7 @@ class Access:
         return None
 
     async def person(self, request: HTTPConnection) -> Person | None:
-        """Return who may change something by a request that was not refused; None for one who may only look."""
+        """Return the user who may change something by a request that was not refused; None if they may only look."""
         if self.may_change is None:
             return None
         found = self.may_change(request)

@@ -28,7 +28,7 @@ from celery_pgbeat.web.reading import Reader
 from celery_pgbeat.web.writing import Writer
 
 logger = logging.getLogger(__name__)
-MAY_NOT = "Ask those who run this dashboard: they say with may_change who may change something."
+MAY_NOT = "Ask the person who runs this dashboard: the setting is may_change."
 FOREIGN = (
     "The form comes from another site, or the proxy before this dashboard replaces the name of the host: have it pass "
     "on the header Host as it came, with its port."
@@ -89,7 +89,7 @@ class Acting:
         except FormRefused as refusal:
             return self._refused(request, person, "This form cannot be read", refusal.sentence, refusal.status)
         if not self._tokens.is_right(request, person, form.raw("token")):
-            if here is None:  # it may be anybody's, so nothing of it is shown again
+            if here is None:  # another site may have sent it, so nothing of it is shown again
                 return self._refused(request, person, "This form is not from here", STALE, 403)
             return await self._in_thread(self._form, action, request, person, Shown(form, {"": STALE}, status=403))
         return await self._in_thread(self._carried_out, action, request, person, form)
@@ -117,8 +117,8 @@ class Acting:
             shown = Shown(form, {"": said_of_change(error)}, status=status)
         else:
             what, name = action.title, subject.name(action.parameter)
-            logger.info("%s %r, by %s", what, name, person.name or "somebody", extra={"action": done.word})
-            # The page and its parameters are ours: no address that somebody has typed is gone to.
+            logger.info("%s %r, by %s", what, name, person.name or "an unnamed user", extra={"action": done.word})
+            # The page and its parameters are ours: no address that a user has typed is gone to.
             address = _address(request)(done.page, **done.parameters, done=done.word)
             return RedirectResponse(address, 303)
         return self._form(action, request, person, shown)

@@ -74,7 +74,7 @@ def dashboard(
     """Return the dashboard as an ASGI application, which you serve or mount. Without `may_change` it only reads.
 
     Without a password and without `authorize` it answers only requests from this host itself. Nothing connects to the
-    database before somebody looks.
+    database before the first request.
 
     Args:
         source: a `PgBeat`, a Celery app, the URL of the database, or None for PGBEAT_URL.
@@ -85,7 +85,7 @@ def dashboard(
         hosts: the names of this server that a request may ask for, as patterns such as `*.example.com`; None for any,
             and for those of this host if there is neither password nor `authorize`.
         may_change: a function, which may be async, that gets the same connection, and returns the name of a person who
-            may change something, True for one without a name, or False. It is asked for each page. None for nobody.
+            may change something, True for one without a name, or False. It is asked for each page. None: no user may.
         secret: a text of at least 32 characters from which the tokens of forms are made. Give it if several processes
             serve the dashboard, the same to all; None for a random one.
         title: what the pages are headed with, such as the name of your app.
@@ -226,7 +226,7 @@ class Site:
         return {part: self._templates.get_template(f"parts/{part}.html").render(values) for part in UPDATED}
 
     async def _check_schedule(self, request: Request) -> Response:
-        """Answer what a schedule means that somebody is typing, as a part of the page."""
+        """Answer what a schedule means that the user is typing, as a part of the page."""
         if await self._access.person(request) is None:
             return PlainTextResponse("You may look, not change.\n", 403)
         html = await anyio.to_thread.run_sync(self._checked, Query(request.query_params), limiter=self._limiter)

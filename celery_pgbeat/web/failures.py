@@ -40,7 +40,7 @@ def page_of_fault() -> Page:
 
 
 def said_of_change(error: PgBeatError) -> str:
-    """Return what to tell somebody whose change was refused."""
+    """Return what to tell a user whose change was refused."""
     if isinstance(error, DatabaseBusy):
         return "Another transaction holds what you want to change. Nothing was changed: send again."
     if isinstance(error, DatabaseUnavailable):

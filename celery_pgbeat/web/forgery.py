@@ -1,9 +1,9 @@
-"""Keeps other sites from sending forms in the name of somebody who looks at the dashboard.
+"""Keeps other sites from sending forms in the name of a user of the dashboard.
 
 Two walls, each of which is enough by itself. A browser says which site a form comes from; a form of another one is
 refused. And each form carries a token that only a page of this dashboard could have: it is computed from a random
 cookie and from the person, by a key that never leaves the server. Another site can send the cookie, but not read it,
-and a cookie that an attacker has planted in somebody's browser fits only the attacker's own tokens.
+and a cookie that an attacker has planted in another person's browser fits only the attacker's own tokens.
 """
 
 from __future__ import annotations

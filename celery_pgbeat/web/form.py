@@ -1,4 +1,4 @@
-"""What somebody has sent by a form: short texts in UTF-8, each once, and not too many."""
+"""What a browser has sent by a form: short texts in UTF-8, each once, and not too many."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Live updates: one read of the database serves all viewers, as server-sent events.
 
-Each viewer's stream asks for the snapshot every few seconds. Who comes first reads it, the others get the same one: the
-database sees one reader, however many look, and none when nobody does. There is no task in the background that could be
-left behind.
+Each viewer's stream asks for the snapshot every few seconds. The first one to ask reads it, the others get the same
+one: the database sees one reader, however many look, and none while no page is open. There is no task in the background
+that could be left behind.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Pace:
 
 
 class Shared(Generic[Read]):
-    """A value that is read at most every few seconds, whoever asks."""
+    """A value that is read at most every few seconds, however many streams ask."""
 
     def __init__(self, read: Callable[[], Read], every: float, limiter: anyio.CapacityLimiter) -> None:
         self._read = read
@@ -53,7 +53,7 @@ class Shared(Generic[Read]):
         """Return the value.
 
         Raises:
-            PgBeatError: it could not be read; whoever asks within the same few seconds gets the same error.
+            PgBeatError: it could not be read; all calls within the same few seconds get the same error.
         """
         async with self._reading:
             if self._known is None or time.monotonic() >= self._known[0]:

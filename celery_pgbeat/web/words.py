@@ -16,7 +16,7 @@ NONE = Markup('<span class="none">–</span>')
 IN_SQL = re.compile(r"\b(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)Z")  # an instant, as the sentences of Postgres have it
 JOB_ID = re.compile(r"\bjob (([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b")
 
-# Of each state the class of its colour, and its shape: colour alone tells nobody who cannot see it.
+# Of each state the class of its colour, and its shape: a person who cannot see colours needs the shape.
 MARKS: Mapping[str, tuple[str, str]] = {
     "succeeded": ("ok", "✓"),
     "running": ("run", "▮"),
@@ -123,7 +123,7 @@ def _clock_of(text: str, now: datetime) -> Markup | str:
     try:
         return clock(datetime.fromisoformat(f"{text}+00:00"), now)
     except ValueError:
-        return f"{text}Z"  # somebody's own text that looks like an instant
+        return f"{text}Z"  # an author's text that looks like an instant
 
 
 def mark(state: str | None) -> Markup:

@@ -14,7 +14,7 @@ from celery_pgbeat.web.reading import translated
 
 
 class Writer:
-    """The Python API for those who may change something.
+    """The Python API for users who may change something.
 
     Args:
         beat: what writes.

@@ -41,7 +41,7 @@ def create_app() -> Flask:
     app.add_url_rule("/orders/<int:order>/remind", view_func=remind_now, methods=["POST"])
 
     def may_look(asked: Any) -> bool:
-        """Tell whether Flask's session, which is a signed cookie, belongs to somebody of the staff."""
+        """Tell whether Flask's session, which is a signed cookie, belongs to a member of the staff."""
         serializer = app.session_interface.get_signing_serializer(app)
         try:
             return bool(serializer.loads(asked.cookies.get("session", "")).get("staff"))

@@ -91,7 +91,7 @@ PIPELINE = [
     {"name": "load", "task": load, "after": ["total", "count"]},
     {
         "name": "sign-off",
-        "kind": "human",  # no message is sent: somebody of the editors takes it, and says how it ended
+        "kind": "human",  # no message is sent: an editor takes it, and says how it ended
         "after": ["load"],
         "target": ["editors"],
         "due_in": "4h",

@@ -56,7 +56,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "one attempt to post": (webhook.TIMEOUT,),
     "rows that the gauges": (gauges.MOST,),
     "jobs whose lateness": (counting.MOST_UNSENT,),
-    "a form that somebody sends": (form.MOST_BYTES // 1024, form.MOST_FIELDS, form.PATIENCE),
+    "a form that a browser sends": (form.MOST_BYTES // 1024, form.MOST_FIELDS, form.PATIENCE),
     "an action in the dashboard": (3,),
     "waiting for another process": (migrate.ADVISORY_LOCK_WITHIN, migrate.LOGGED_AFTER),
     "waiting for a lock": (2,),

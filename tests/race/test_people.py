@@ -151,7 +151,7 @@ def test_nobody_waits_for_a_transaction_that_stays_open(session: Session, migrat
     if call.startswith(("pick_up", "cancel")):
         assert ("55P03", True) == (refused.pgcode, "takes or changes job" in str(refused))
     else:
-        assert ("55000", True) == (refused.pgcode, "is with nobody: pick it up first" in str(refused))
+        assert ("55000", True) == (refused.pgcode, "is not picked up: pick it up first" in str(refused))
     assert took < 10 * WAIT, "the other transaction stays open for good"
 
 

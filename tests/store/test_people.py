@@ -161,8 +161,8 @@ def test_what_is_released_others_may_take(kit: PgBeatTest) -> None:
     kit.beat.release(job, "ann")
 
     assert ("created", None, due_by) == (kit.beat.job(job).state, kit.beat.job(job).owner, kit.beat.job(job).due_by)
-    assert "is with nobody: pick it up first" in refused(kit, WorkNotOpen, "finish", job)
-    assert "is with nobody: pick it up first" in refused(kit, WorkNotOpen, "release", job)
+    assert "is not picked up: pick it up first" in refused(kit, WorkNotOpen, "finish", job)
+    assert "is not picked up: pick it up first" in refused(kit, WorkNotOpen, "release", job)
     kit.beat.pick_up(job, "bob")
     kit.beat.finish(job)
     assert "bob" == kit.beat.job(job).owner
@@ -188,7 +188,7 @@ def test_it_is_cancelled_whoever_has_it(kit: PgBeatTest, state: str) -> None:
     if state == "buffered":
         kit.advance("1h")
         (waiting,) = kit.beat.jobs("sign off", "buffered")
-        assert "waits for its turn: nobody can take it yet" in refused(kit, WorkNotOpen, "pick_up", waiting.id, "bob")
+        assert "it cannot be picked up yet" in refused(kit, WorkNotOpen, "pick_up", waiting.id, "bob")
         job = waiting.id
 
     kit.beat.cancel_job(job, "not this month")
@@ -294,7 +294,7 @@ def test_what_is_about_messages_is_refused_in_python_and_in_sql(kit: PgBeatTest,
     ("columns", "sentence"),
     [
         ({"overlap": "terminate_other"}, "nothing terminates a person, use cancel_other"),
-        ({"target": []}, "target is empty: name somebody, or leave it out for anybody"),
+        ({"target": []}, "target is empty: name a user or a role, or leave it out for any person"),
         ({"target": ["x" * 201]}, r"target\[0\] has 201 characters, not 1 to 200"),
         ({"target": [f"x{n}" for n in range(101)]}, "target has 101 names, more than 100"),
         ({"target": ["a\nb"]}, "control character"),
@@ -622,7 +622,7 @@ def test_whoever_comes_while_a_transaction_changes_the_job_is_told_so(kit: PgBea
         transaction = connection.execution_options(isolation_level="READ COMMITTED").begin()
         kit.beat.pick_up(job, "ann", connection=connection)
 
-        sentence = f"Somebody else takes or changes job {job} at this moment: look again"
+        sentence = f"Another person takes or changes job {job} at this moment: look again"
         for call, *arguments in (("pick_up", "bob"), ("cancel_job",)):
             assert sentence == refused(kit, WorkTaken, call, job, *arguments)
         transaction.commit()

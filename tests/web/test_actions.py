@@ -241,7 +241,7 @@ def test_a_change_by_somebody_else_in_between_is_not_overwritten_unseen(
     seen = anna.send("/edit?name=nightly", {**form.fields, "schedule": "0 8 * * *", "step": "do"})
 
     assert 422 == seen.status
-    assert "Somebody has changed this task meanwhile: its schedule is now '0 7 * * *'." in seen.text
+    assert "Another person has changed this task: its schedule is now '0 7 * * *'." in seen.text
     assert "0 8 * * *" == seen.fields["schedule"]
     assert "0 7 * * *" == well.session.task("nightly")["schedule"]
     assert 303 == anna.send("/edit?name=nightly", {**seen.fields, "step": "do"}).status

@@ -13,7 +13,7 @@ from tests.web.visitor import Visitor
     ("path", "says"),
     [
         ("/groups", "No groups Tasks with the same group_name are paused and limited together"),
-        ("/work", "Nothing to do A periodic task with kind = 'human' waits here until somebody picks it up."),
+        ("/work", "Nothing to do A periodic task with kind = 'human' waits here until a person picks it up."),
         ("/problems", "Nothing needs you"),
         ("/jobs", "No job Beats write one for each occurrence that they decide."),
         ("/tasks", "No periodic tasks yet"),
@@ -51,7 +51,7 @@ def test_work_comes_with_who_has_it_and_when_it_is_due(well: Situation, visitor:
 
     seen = visitor.open("/work")
 
-    assert "16:00:00 sign sign it finance, boss nobody 12:00:00" in seen.text
+    assert "16:00:00 sign sign it finance, boss not taken 12:00:00" in seen.text
     assert "16:00:00 call call it anybody ben 12:00:00" in seen.text
     assert "call it" not in visitor.open("/work", which="free").text
     assert "sign it" not in visitor.open("/work", which="taken").text
@@ -67,7 +67,7 @@ def test_nodes_are_alive_or_silent_and_what_is_odd_is_said(situation: Situation,
     text = visitor.open("/nodes").text
 
     assert "No beat is running. Nothing is sent until one is: celery -A your_app beat" in text
-    assert "1 worker without our tracker. Nobody reports what becomes of their jobs." in text
+    assert "1 worker without our tracker. No worker reports what becomes of their jobs." in text
     assert "beat web:1 ✗ silent 3h00m ago" in text
     assert "worker web:1 ✓ alive 0 ms ago" in text
 

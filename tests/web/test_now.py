@@ -51,7 +51,7 @@ def test_a_worker_without_our_tracker_is_spoken_of(situation: Situation, visitor
     situation.beat()
     situation.worker(tracking=False)
 
-    assert "Nobody reports what becomes of the jobs. Add celery_pgbeat.worker to imports" in visitor.open("/").text
+    assert "No worker reports what becomes of the jobs. Add celery_pgbeat.worker to imports" in visitor.open("/").text
 
 
 def test_without_a_worker_it_says_that_jobs_wait(situation: Situation, visitor: Visitor) -> None:

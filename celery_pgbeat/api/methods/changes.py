@@ -32,8 +32,8 @@ class ChangeMethods(Connected):
         It shares the database with the one that it was made of, which stays as it is.
 
         Args:
-            who: the person, up to 200 characters, such as an e-mail address. Nobody checks it: the role of the database
-                stands beside it.
+            who: the person, up to 200 characters, such as an e-mail address. It is not checked: the role of the
+                database stands beside it.
             reason: why, for each change that has no reason of its own; free text.
 
         Raises:
@@ -131,7 +131,7 @@ class ChangeMethods(Connected):
 
 
 def read_person(who: Any, reason: Any = None) -> Person:
-    """Return whom somebody has named, and why.
+    """Return the person that the caller has named, and why.
 
     Raises:
         InvalidPeriodicTask: one of them is no text, too long, or has control characters.

@@ -85,7 +85,7 @@ class Connected:
 
     @property
     def person(self) -> Person | None:
-        """For whom it acts: None, unless it was made by `as_person`."""
+        """The person for whom it acts: None, unless it was made by `as_person`."""
         return self._person
 
     def close(self) -> None:

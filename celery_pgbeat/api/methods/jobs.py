@@ -163,7 +163,7 @@ class JobMethods(Connected):
         return str(row["periodic_task"])
 
     def cancel_job(self, id: UUID | str, reason: str | None = None, *, connection: Any = None) -> str:
-        """Cancel a job that has not been sent, or one for people, whoever has it: it ends as `revoked`.
+        """Cancel a job that has not been sent, or one for people, picked up or not: it ends as `revoked`.
 
         Return the name of its row. A job whose message may be with the broker is refused: Celery's
         `app.control.revoke` ends it.

@@ -47,17 +47,17 @@ class WorkMethods(Connected):
     def pick_up(self, id: UUID | str, owner: str, targets: Sequence[str] = (), *, connection: Any = None) -> str:
         """Pick up a task for people: it is `running`, and with this owner. Return the name of its row.
 
-        Whoever has it already may pick it up again.
+        The person who has it may pick it up again.
 
         Args:
             id: of the job.
             owner: a user, by the name that your application uses.
             targets: the roles of that user, for a task whose target is a role.
-            connection: join this transaction; until it ends, others are told that somebody takes the task.
+            connection: join this transaction; until it ends, other callers get WorkTaken.
 
         Raises:
             UnknownJob: there is no such job.
-            WorkTaken: somebody else has it; names the owner.
+            WorkTaken: another person has it; names the owner.
             WorkForOthers: it is for others.
             WorkNotOpen: it is over, waits for its turn, or is no task for people.
             InvalidPeriodicTask: an argument is wrong; names it.
@@ -74,13 +74,13 @@ class WorkMethods(Connected):
 
         Args:
             id: of the job.
-            owner: only if it is with this one; None for whoever has it.
+            owner: only if this person has it; None for any.
             connection: join this transaction.
 
         Raises:
             UnknownJob: there is no such job.
-            WorkTaken: somebody else has it; names the owner.
-            WorkNotOpen: nobody has it.
+            WorkTaken: another person has it; names the owner.
+            WorkNotOpen: no person has it.
 
         Example:
             >>> [beat.release(work.id) for work in beat.my_work("ann") if work.state == "running"]
@@ -97,20 +97,20 @@ class WorkMethods(Connected):
         owner: str | None = None,
         connection: Any = None,
     ) -> str:
-        """End a task for people that somebody has. Return the name of its row.
+        """End a task for people that a person has. Return the name of its row.
 
         Args:
             id: of the job.
             outcome: `succeeded` or `failed`.
             note: what is to be said of it, up to 1,000 characters; stands in the job's `note`, and in the `error` of a
                 failed one.
-            owner: only if it is with this one; None for whoever has it.
+            owner: only if this person has it; None for any.
             connection: join this transaction.
 
         Raises:
             UnknownJob: there is no such job.
-            WorkTaken: somebody else has it; names the owner.
-            WorkNotOpen: nobody has it.
+            WorkTaken: another person has it; names the owner.
+            WorkNotOpen: no person has it.
             InvalidPeriodicTask: the outcome is another word, or the note is longer.
 
         Example:

@@ -12,7 +12,7 @@ from celery_pgbeat.errors import InvalidSource
 
 
 def refuse_untrusted(trusted: bool, what: str) -> None:
-    """Refuse to load pickles that nobody has vouched for.
+    """Refuse to load pickles unless the user has asked for it.
 
     Raises:
         InvalidSource: they are not trusted.

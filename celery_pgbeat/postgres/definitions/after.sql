@@ -1,8 +1,8 @@
 -- Periodic tasks that come after others: the columns `after` and `after_condition`.
 --
 -- The upstream tasks of a row are those that its column `after` names; it is downstream of them. Whether they have
--- ended is read from the history alone, by the instants of their occurrences. So it does not matter who sees an end,
--- how late, or how often.
+-- ended is read from the history alone, by the instants of their occurrences. So it does not matter which process
+-- sees an end, how late, or how often.
 
 -- Whether each occurrence of a row waits for others. A row without a schedule is not due before they have ended.
 create or replace function {schema}.waits_for_others(after text[], schedule text) returns boolean
@@ -314,14 +314,14 @@ begin
 end
 $$;
 
--- The advisory lock that `one_author` takes, for those who do not wait for it.
+-- The advisory lock that `one_author` takes, for statements that do not wait for it.
 create or replace function {schema}.lock_of_after() returns int
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select hashtext('{schema}.periodic_task.after') $$;
 
--- Fail if a row may not come after the tasks that it names: one is unknown, or comes after this row itself. Nobody can
--- remove a task that it names until this transaction has ended.
+-- Fail if a row may not come after the tasks that it names: one is unknown, or comes after this row itself. No other
+-- transaction can remove a task that it names until this one has ended.
 create or replace function {schema}.validate_after(name text, after text[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -363,7 +363,7 @@ $$;
 
 -- Keep the table dependency equal to the column `after`. It runs when all rows of the statement are written, so one
 -- statement may define the tasks in any order. A transaction may have it run later (check_after): `import` writes
--- many statements. It acts for the owner: nobody else writes that table.
+-- many statements. It acts for the owner: nothing else writes that table.
 create or replace function {schema}.after_written() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -431,7 +431,7 @@ create trigger periodic_task_decided_after
             and (old.next_run_at is not null or not old.enabled or old.group_paused))
     execute function {schema}.decided_after();
 
--- A row has been planned again, or somebody has set its next run: nothing may be left to do of it now up to an instant
+-- A row has been planned again, or an author has set its next run: nothing may be left to do of it now up to an instant
 -- for which others wait. A submit, which every tick writes, moves last_run_at too: it writes a turn itself, or its job
 -- does when it ends.
 create or replace function {schema}.planned_again() returns trigger
@@ -478,7 +478,7 @@ begin
 end
 $$;
 
--- A task that another names stays. What the removed tasks named, nobody waits for any more.
+-- A task that another names stays. No row waits any more for what the removed tasks named.
 create or replace function {schema}.after_removed() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

@@ -1,6 +1,6 @@
 -- The audit trail: who changed what, and how a definition is put back.
 --
--- Nobody but these functions writes to `change`: they have the rights of the owner, and no role may insert, change or
+-- Only these functions write to `change`: they have the rights of the owner, and no role may insert, change or
 -- delete there. What beats write in a tick is never recorded. The trigger for updates is not even asked: its columns
 -- are none of those that a tick writes, but for the zone that a first plan fills in, and its WHEN clause refuses that.
 
@@ -75,8 +75,8 @@ as $$
         end || case when task.options = '{}' then '{}' else jsonb_build_object('options', task.options) end
 $$;
 
--- Record what somebody did to a periodic task, a group, a job or a backfill. It writes with the rights of its caller:
--- only functions that have those of the owner can call it.
+-- Record what a person or a program did to a periodic task, a group, a job or a backfill. It writes with the rights of
+-- its caller: only functions that have those of the owner can call it.
 create or replace function {schema}.record_act(
     action text, name text, reason text default null, job uuid default null, backfill uuid default null,
     details jsonb default null, who text default null
@@ -305,8 +305,8 @@ create trigger blackout_recorded
     after insert or update or delete on {schema}.blackout
     for each row execute function {schema}.record_window();
 
--- The arguments that a change was about, NULL for who may not read them. In PL/pgSQL a statement that is not reached
--- needs no right.
+-- The arguments that a change was about, NULL for a role that may not read them. In PL/pgSQL a statement that is not
+-- reached needs no right.
 create or replace function {schema}.arguments_of_change(id bigint, out before jsonb, out after jsonb)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp

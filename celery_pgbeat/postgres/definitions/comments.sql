@@ -21,14 +21,14 @@ comment on column {schema}.task_group.name is 'The group, as in the column group
 comment on column {schema}.task_group.max_active is
     'At most this number of jobs of the group are sent, queued, running or retrying at a time; the others are buffered and start in order of scheduled_for. NULL: no limit. A lower limit ends no job.';
 comment on column {schema}.task_group.paused is
-    'The same as the state paused; who writes one sets the other.';
+    'The same as the state paused; a write of one sets the other.';
 comment on column {schema}.task_group.pause_reason is 'Why it is paused; cleared when it is resumed.';
 comment on column {schema}.task_group.ordered is
-    'True: its jobs run strictly one at a time, in order of scheduled_for. The next one is sent when the one before is final. What is not due yet holds nobody.';
+    'True: its jobs run strictly one at a time, in order of scheduled_for. The next one is sent when the one before is final. What is not due yet holds back no job.';
 comment on column {schema}.task_group.state is
     'active; paused: none of its periodic tasks runs, occurrences while paused are never caught up, and a job that waits in it is skipped when it would be sent, or stays if the group is ordered or has pause_on_failure; waiting: a job waits until the groups in waits_for have nothing to do (beats move a group between active and waiting); finished: it takes no new jobs, its occurrences are skipped, jobs that wait or are under way go on.';
 comment on column {schema}.task_group.waits_for is
-    'Names of groups: a job gets its turn when nothing is under way, waiting or due in any of them. NULL: no other group. Groups that nobody names, and groups that would wait for each other, are refused.';
+    'Names of groups: a job gets its turn when nothing is under way, waiting or due in any of them. NULL: no other group. Groups that do not exist, and groups that would wait for each other, are refused.';
 comment on column {schema}.task_group.pause_on_failure is
     'True: a job that fails or is lost pauses the group, with the reason, before any other job of it gets its turn; jobs that wait stay. A job that a person gives up with fail_job() pauses nothing.';
 comment on column {schema}.task_group.rate_limit is
@@ -43,11 +43,11 @@ comment on column {schema}.blackout.timezone is
     'The IANA zone whose clock counts; NULL: that of the periodic task.';
 
 comment on table {schema}.change is
-    'Who changed what: an entry for each change of a definition or a pause, by whatever client, and for what people did to jobs. What beats write in a tick is not recorded. Nobody may write to it; beats drop entries older than pgbeat_keep_changes.';
+    'Who changed what: an entry for each change of a definition or a pause, by whatever client, and for what people did to jobs. What beats write in a tick is not recorded. No role may write to it; beats drop entries older than pgbeat_keep_changes.';
 comment on column {schema}.change.id is 'The order of the changes of one object; revert() takes it.';
 comment on column {schema}.change.at is 'When, by the clock of the database.';
 comment on column {schema}.change.who is
-    'Who: what the session has set as pgbeat.who, such as a person for whom an application acts. Else the app whose code declares the row (code:<app>), the owner of a task for people, what paused_by says, or the role. Only role is proven.';
+    'Who: what the session has set as pgbeat.who, such as the user of an application. Else the app whose code declares the row (code:<app>), the owner of a task for people, what paused_by says, or the role. Only role is proven.';
 comment on column {schema}.change.role is 'The role that had logged in (session_user).';
 comment on column {schema}.change.kind is 'Of what: periodic_task, group or window (a row of blackout).';
 comment on column {schema}.change.name is 'Its name, after a renaming the new one; of a job or a backfill, its periodic task.';
@@ -126,7 +126,7 @@ comment on column {schema}.job.last_scheduled_for is 'The end of the range, if s
 comment on column {schema}.job.occurrences is 'How many occurrences the row records.';
 comment on column {schema}.job.origin is 'schedule, catchup, backfill or manual.';
 comment on column {schema}.job.state is
-    'pending, sent, running, retrying, buffered, waiting (for other tasks), error (failed, and waiting for a decision), created (for people: nobody has picked it up yet); final: succeeded, failed, revoked, expired, lost, skipped, untracked (sent, where tracking is send).';
+    'pending, sent, running, retrying, buffered, waiting (for other tasks), error (failed, and waiting for a decision), created (for people: no person has picked it up yet); final: succeeded, failed, revoked, expired, lost, skipped, untracked (sent, where tracking is send).';
 comment on column {schema}.job.reason is
     'Why it was skipped: overlap, blackout, too_late, paused, deleted, limit, min_gap, superseded, not_allowed, not_sent, finished, after (a task before it has not succeeded), shadow (pgbeat_shadow: it would have been sent).';
 comment on column {schema}.job.blocked_by is 'The job that blocked it.';
@@ -144,7 +144,7 @@ comment on column {schema}.job.worker is 'The worker that started it.';
 comment on column {schema}.job.error is 'What went wrong.';
 comment on column {schema}.job.busy_until is
     'Until when it counts as under way without a heartbeat; after that the job is sent again, run again or lost. NULL for a task for people.';
-comment on column {schema}.job.owner is 'Who has the task for people, or had it when it ended.';
+comment on column {schema}.job.owner is 'The person who has the task for people, or had it when it ended.';
 comment on column {schema}.job.due_by is 'When the task for people is overdue; NULL: never.';
 comment on column {schema}.job.note is 'What its owner said of its end.';
 comment on column {schema}.job.stop_request is
@@ -274,11 +274,11 @@ comment on function {schema}.cancel_job(uuid, text) is
 comment on function {schema}.my_work(text, text[], int) is
     'List the tasks for people that the owner has (running), then those that the owner may pick up, by name or by targets, the roles of the owner (created): what is due first comes first. At most `most` of them, up to 10000.';
 comment on function {schema}.pick_up(uuid, text, text[]) is
-    'Pick up a task for people: it is running and with this owner; returns the name of its periodic task. targets are the roles of the owner. SQLSTATE 55006 if somebody else has it, with the name; 55P03 if another transaction changes it at this moment; 42501 if it is for others; 55000 if it is over, waits for its turn or is none for people; P0002 for an unknown id.';
+    'Pick up a task for people: it is running and with this owner; returns the name of its periodic task. targets are the roles of the owner. SQLSTATE 55006 if another person has it, with the name; 55P03 if another transaction changes it at this moment; 42501 if it is for others; 55000 if it is over, waits for its turn or is none for people; P0002 for an unknown id.';
 comment on function {schema}.release(uuid, text) is
-    'Give a task for people back: it is created again, and others can pick it up; returns the name of its periodic task. With owner only if it is with that one. SQLSTATE 55006 if it is with another; 55P03 if another transaction changes it at this moment; 55000 if nobody has it; P0002 for an unknown id.';
+    'Give a task for people back: it is created again, and others can pick it up; returns the name of its periodic task. With owner only if it is with that one. SQLSTATE 55006 if it is with another; 55P03 if another transaction changes it at this moment; 55000 if no person has it; P0002 for an unknown id.';
 comment on function {schema}.finish(uuid, text, text, text) is
-    'End a task for people that somebody has, as succeeded or failed; returns the name of its periodic task. The note stands in the history. With owner only if it is with that one. SQLSTATE 55006 if it is with another; 55P03 if another transaction changes it at this moment; 55000 if nobody has it; P0002 for an unknown id.';
+    'End a task for people that a person has, as succeeded or failed; returns the name of its periodic task. The note stands in the history. With owner only if it is with that one. SQLSTATE 55006 if it is with another; 55P03 if another transaction changes it at this moment; 55000 if no person has it; P0002 for an unknown id.';
 comment on function {schema}.backfill(text, timestamptz, timestamptz, text, int) is
     'Submit the occurrences of a range, both ends included, as jobs of their own: those that are missing, that failed, or all. It works for a paused or finished row too. At most max_active of the jobs are under way at once, and none beside another job of the name unless overlap is allow. Returns the id of the backfill; the beats begin after the caller''s commit. SQLSTATE P0002 for an unknown name.';
 comment on function {schema}.backfill(text, date, date, text, int) is

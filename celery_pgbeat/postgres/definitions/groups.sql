@@ -2,8 +2,8 @@
 --
 -- A job of a group that is `limited` (a generated column: it has a max_active, is ordered, waits for other groups or
 -- has a rate limit) is buffered and waits for its turn, its slot; `grant_slots` gives it one. The rules of all turns
--- are in `why_held` and `turns_in`, and nowhere else: who grants, who looks whether there is something to grant, and
--- who explains why a job waits ask these two.
+-- are in `why_held` and `turns_in`, and nowhere else: what grants, what looks whether there is something to grant, and
+-- what explains why a job waits call these two.
 
 -- Whether jobs of a group wait for their turn. In a group that has no row none does.
 create or replace function {schema}.is_limited(group_name text) returns boolean
@@ -27,7 +27,7 @@ as $$
 $$;
 
 -- The time from one job to the next under a rate limit, in Celery's notation: `10` and `10/s`, `100/m`, `0.5/h`. NULL
--- if it is no such text, or a rate that nobody can keep.
+-- if it is no such text, or a rate that beats cannot keep.
 create or replace function {schema}.rate_interval_of(rate_limit text) returns interval
 language sql immutable parallel safe
 as $$
@@ -113,7 +113,7 @@ create or replace function {schema}.keeps_jobs(known {schema}.task_group) return
 language sql immutable parallel safe
 as $$ select known.ordered or known.pause_on_failure $$;
 
--- Why a group is stopped until somebody resumes it, in words that follow "the group"; NULL if it is not.
+-- Why a group is stopped until a person resumes it, in words that follow "the group"; NULL if it is not.
 create or replace function {schema}.why_stopped(known {schema}.task_group) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -353,7 +353,7 @@ $$;
 -- Have authors of `waits_for`, or of `after`, come one after the other until their transactions end: two at the same
 -- time could close a circle that neither sees. Under REPEATABLE READ the second does not see what the first has
 -- committed since it began; it fails with 40001, because both write the same row, and may try again. One write for each
--- transaction, however many rows it has. It acts for the owner: nobody else writes that table.
+-- transaction, however many rows it has. It acts for the owner: nothing else writes that table.
 create or replace function {schema}.one_author(what text) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -386,8 +386,8 @@ create trigger task_group_to_be_written
     before insert or update of waits_for on {schema}.task_group
     for each statement execute function {schema}.task_group_to_be_written();
 
--- Refuse a group that is wrong before it is written. `state` and `paused` say the same: who writes one of them sets the
--- other. Beats move a group between active and waiting; for those who write it, the two are one.
+-- Refuse a group that is wrong before it is written. `state` and `paused` say the same: a write of one of them sets
+-- the other. Beats move a group between active and waiting; for an author the two are one.
 create or replace function {schema}.task_group_written() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -666,8 +666,8 @@ end
 $$;
 
 -- Run the jobs again that have paused a group, each for the instant that it was scheduled for, so that it comes before
--- those that wait; returns how many. For resume_group(): who may not write a job may have just these run again. One
--- that runs again already, or has succeeded after all (start_lost), is left alone.
+-- those that wait; returns how many. For resume_group(): a role that may not write a job may have just these
+-- run again. One that runs again already, or has succeeded after all (start_lost), is left alone.
 create or replace function {schema}.retry_failures_of(group_name text) returns int
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

@@ -52,7 +52,7 @@ from {schema}.periodic_task
 where {is_on} and next_run_at is not null;
 
 -- The end of a job releases the next one that waits for it, and has a beat look at its group. If it has failed or is
--- lost, it pauses a group that wants that; one that a person gave up does not, because then somebody has decided
+-- lost, it pauses a group that wants that; one that a person gave up does not, because then a person has decided
 -- already. It has a beat look at what comes after its periodic task. It wakes a beat for these, or if there is room for
 -- a backfill.
 --

@@ -34,7 +34,7 @@ comment on function {schema}.work_changed is
 comment on function {schema}.validate_person is
     'Internal: refuses what is no id, owner or list of roles; the functions for people call it.';
 comment on function {schema}.refuse_work is
-    'Internal: raises why somebody cannot do this with a task for people; the functions for people call it.';
+    'Internal: raises why a person cannot do this with a task for people; the functions for people call it.';
 comment on function {schema}.refuse_work_in_change is
     'Internal: raises that another transaction changes a task for people; the functions for people call it.';
 comment on function {schema}.cancel_work is 'Internal: cancels a task for people; cancel_job() calls it.';
@@ -43,7 +43,7 @@ comment on function {schema}.cancelled_in_words is
     'Internal: returns who has cancelled a job and why; cancel_work() and cancel_unsent() call it.';
 comment on function {schema}.refuse_cancel is 'Internal: raises why a job cannot be cancelled; cancel_job() calls it.';
 comment on function {schema}.work_in_words is
-    'Internal: returns with whom a job for people is, and until when it is to be done; job_in_words() calls it.';
+    'Internal: returns which person has a job for people, and until when it is to be done; job_in_words() calls it.';
 comment on function {schema}.not_names is
     'Internal: returns why a list is none of users or roles; wrong_column() and validate_person() call it.';
 comment on function {schema}.not_of_its_kind is
@@ -249,7 +249,7 @@ comment on function {schema}.has_waiting is
 comment on function {schema}.free_in is
     'Internal: returns how many places are free in a group; turns_in() and grant_slots() call it.';
 comment on function {schema}.why_stopped is
-    'Internal: returns in words why a group is stopped until somebody resumes it; why_held() and grant_slots() call it.';
+    'Internal: returns in words why a group is stopped until a person resumes it; why_held() and grant_slots() call it.';
 comment on function {schema}.active_job_waits is
     'Internal: the trigger for a job that begins to wait for its turn; has a beat look at the group.';
 comment on function {schema}.next_turn_at is
@@ -429,7 +429,7 @@ comment on column {schema}.active_job.target is 'Internal: target of the periodi
 comment on column {schema}.active_job.due_in is 'Internal: due_in of the periodic task when the job was made.';
 comment on column {schema}.active_job.due_by is
     'Internal: when the job for people is overdue, counted from when it could be picked up.';
-comment on column {schema}.active_job.owner is 'Internal: who has the job for people.';
+comment on column {schema}.active_job.owner is 'Internal: the person who has the job for people.';
 
 comment on table {schema}.finished_job_default is
     'Internal: the partition of finished_job for days that have none of their own.';
@@ -461,7 +461,7 @@ comment on column {schema}.finished_job.error is 'Internal: what went wrong.';
 comment on column {schema}.finished_job.busy_until is 'Internal: its deadline when it ended.';
 comment on column {schema}.finished_job.arguments is
     'Internal: args and kwargs of a manual job that has not succeeded, for retry_job().';
-comment on column {schema}.finished_job.owner is 'Internal: who had the job for people when it ended.';
+comment on column {schema}.finished_job.owner is 'Internal: the person who had the job for people when it ended.';
 comment on column {schema}.finished_job.due_by is 'Internal: when the job for people was to be done by.';
 comment on column {schema}.finished_job.note is 'Internal: what its owner said of its end.';
 comment on column {schema}.finished_job.due_at is 'Internal: as in the view job.';
@@ -552,7 +552,7 @@ comment on function {schema}.arguments_as_recorded is
 comment on function {schema}.set_arguments is
     'Internal: returns the arguments of a periodic task that are not empty, hidden if it is sensitive; the triggers that record call it.';
 comment on function {schema}.record_act is
-    'Internal: records what somebody did to a periodic task, a job or a backfill; the functions that do so call it.';
+    'Internal: records what a person or a program did to a periodic task, a job or a backfill; the functions that do so call it.';
 comment on function {schema}.record_created is 'Internal: records new periodic tasks; a trigger of periodic_task calls it.';
 comment on function {schema}.record_removed is 'Internal: records removed periodic tasks; a trigger of periodic_task calls it.';
 comment on function {schema}.record_changed is 'Internal: records a changed periodic task; a trigger of periodic_task calls it.';

@@ -53,7 +53,7 @@ create or replace function {schema}.ready_check_at(kind text) returns timestampt
 language sql immutable parallel safe
 as $$ select case when kind = 'human' then timestamptz 'infinity' else '-infinity' end $$;
 
--- Keep open_work equal to the jobs in state `created`, and notify who listens when there is one. A job that somebody
+-- Keep open_work equal to the jobs in state `created`, and notify listeners when there is one. A job that a person
 -- has released is not new: the signal about it was sent, or it was picked up before.
 create or replace function {schema}.work_changed() returns trigger
 language plpgsql security definer
@@ -117,7 +117,7 @@ begin
 end
 $$;
 
--- Fail: what somebody wants to do with a job for people is not possible. Says why, and who has it.
+-- Fail: what a person wants to do with a job for people is not possible. Says why, and who has it.
 create or replace function {schema}.refuse_work(id uuid, wanted text, owner text) returns void
 language plpgsql
 set enable_seqscan = off
@@ -149,13 +149,13 @@ begin
             message = named || ' is no task for people: a worker does it';
     elsif job.state in ('buffered', 'waiting') then
         raise exception using errcode = 'object_not_in_prerequisite_state', table = 'open_work',
-            message = named || ' waits for its turn: nobody can take it yet';
+            message = named || ' waits for its turn: it cannot be picked up yet';
     elsif job.state = 'running' and (wanted = 'pick up' or job.owner <> refuse_work.owner) then
         raise exception using errcode = 'object_in_use', table = 'open_work',
             message = format('%s is with %s', named, {schema}.quoted(job.owner));
     elsif job.state = 'created' and wanted <> 'pick up' then
         raise exception using errcode = 'object_not_in_prerequisite_state', table = 'open_work',
-            message = named || ' is with nobody: pick it up first';
+            message = named || ' is not picked up: pick it up first';
     elsif job.state = 'created' and job.target is not null then
         raise exception using errcode = 'insufficient_privilege', table = 'open_work',
             message = format('%s is for %s, and %s is none of them', named,
@@ -173,13 +173,13 @@ language plpgsql
 as $$
 begin
     raise exception using errcode = 'lock_not_available', table = 'open_work',
-        message = format('Somebody else takes or changes job %s at this moment: look again', id);
+        message = format('Another person takes or changes job %s at this moment: look again', id);
 end
 $$;
 
--- Give a job for people to somebody; returns the name of its periodic task. `targets` are the roles of the owner, for a
--- job that is for a role. Of two who pick it up, the second is told who has it. Who has it already may ask again. If
--- another transaction has locked the job, nobody waits for its end: lock_timeout.
+-- Give a job for people to a person; returns the name of its periodic task. `targets` are the roles of the owner, for a
+-- job that is for a role. Of two persons who pick it up, the second gets an error with the name of the first. The first
+-- may ask again. If another transaction has locked the job, this does not wait for its end: lock_timeout.
 create or replace function {schema}.pick_up(id uuid, owner text, targets text[] default null) returns text
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -252,7 +252,7 @@ $$;
 
 revoke execute on function {schema}.release(uuid, text) from public;
 
--- End a job for people that somebody has; returns the name of its periodic task. With `owner` only if it is with that
+-- End a job for people that a person has; returns the name of its periodic task. With `owner` only if it is with that
 -- one. The note stands in the history, and of a failed job in its error too, where all look for it.
 create or replace function {schema}.finish(id uuid, outcome text, note text default null, owner text default null)
 returns text
@@ -307,7 +307,7 @@ $$;
 
 revoke execute on function {schema}.finish(uuid, text, text, text) from public;
 
--- End a job for people as revoked, whoever has it; returns the name of its periodic task, NULL if it is no such job.
+-- End a job for people as revoked, picked up or not; returns the name of its periodic task, NULL if it is no such job.
 create or replace function {schema}.cancel_work(job uuid, reason text) returns text
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -406,7 +406,7 @@ end
 $$;
 
 -- Cancel a job that has not been sent, or one for people: it ends as revoked, with who cancelled it and why. Returns
--- the name of its periodic task. It has the caller's rights: who may only work may cancel only work.
+-- the name of its periodic task. It has the caller's rights: a role that may only work may cancel only work.
 create or replace function {schema}.cancel_job(id uuid, reason text default null) returns text
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -436,7 +436,7 @@ begin
 end
 $$;
 
--- What somebody has, and may take by name or by `targets`, the roles of that person: first what the person has, then
+-- What a person has, and may take by name or by `targets`, the roles of that person: first what the person has, then
 -- what is due first. One probe of the index of open_work for each name, however many jobs are open.
 create or replace function {schema}.my_work(owner text, targets text[] default null, most int default 100)
 returns table (

@@ -259,7 +259,7 @@ begin
 end
 $$;
 
--- With whom a job for people is, or for whom it waits, and until when it is to be done.
+-- Which person has a job for people, or for which it waits, and until when it is to be done.
 create or replace function {schema}.work_in_words(job {schema}.active_job) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -270,7 +270,7 @@ as $$
             || {schema}.shown(coalesce(job.attempt_at, job.started_at))
             || coalesce(', asked to ' || job.stop_request, '')
         else 'waits for ' || coalesce(
-            (select string_agg({schema}.quoted(target), ' or ') from unnest(job.target) as target), 'somebody')
+            (select string_agg({schema}.quoted(target), ' or ') from unnest(job.target) as target), 'a person')
             || ' to pick it up'
     end || case
         when job.due_by < {schema}.now() then ', overdue since ' || {schema}.shown(job.due_by)

@@ -844,7 +844,7 @@ language sql stable parallel safe
 as $$
     select case
         when given is null then null
-        when cardinality(given) = 0 then field || ' is empty: name somebody, or leave it out for anybody'
+        when cardinality(given) = 0 then field || ' is empty: name a user or a role, or leave it out for any person'
         when array_ndims(given) > 1 then field || ' is a list of lists, not one list of names'
         when cardinality(given) > most then format('%s has %s names, more than %s', field, cardinality(given), most)
         else (

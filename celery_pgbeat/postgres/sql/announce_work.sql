@@ -1,6 +1,6 @@
 -- Take up to %(most)s new tasks for people, of which no beat has told yet; returns them.
 --
--- For the signal work_created: once in the cluster, by the beat that takes it. What somebody has picked up or cancelled
+-- For the signal work_created: once in the cluster, by the beat that takes it. What a person has picked up or cancelled
 -- before is not new any more. One row of each job is new, so two beats never take the same job.
 with taken as (
     update {schema}.open_work as work

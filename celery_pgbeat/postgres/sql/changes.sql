@@ -1,6 +1,6 @@
 -- List the changes of a periodic task, a group or a named window, or of all, the latest first.
 --
--- Of a name that a row has lost to a new one it lists that renaming too. Who may not read arguments gets none.
+-- Of a name that a row has lost to a new one it lists that renaming too. A role that may not read arguments gets none.
 with listed as (
     (select id from {schema}.change where %(name)s::text is null and id < %(before)s::bigint
          and (%(kind)s::text is null or kind = %(kind)s::text)

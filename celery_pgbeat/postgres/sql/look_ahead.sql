@@ -1,4 +1,4 @@
--- Look through the next periodic tasks in the order of their next runs, and read those that somebody looks for.
+-- Look through the next periodic tasks in the order of their next runs, and read those that the caller looks for.
 --
 -- As `look_through`, but along the index on next_run_at. Tasks without a next run, or that are paused, are not in it.
 select task.*

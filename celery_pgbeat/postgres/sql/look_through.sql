@@ -1,4 +1,4 @@
--- Look through the next periodic tasks in name order, and read those that somebody looks for, as a list shows them.
+-- Look through the next periodic tasks in name order, and read those that the caller looks for, as a list shows them.
 --
 -- However few there are, it reads no more than `most` of them, in the order of the primary key: `looked_until` says
 -- where that ended. `words` alone is looked for in the names, which that index has; all other filters need the row.

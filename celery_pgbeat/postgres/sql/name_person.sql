@@ -1,4 +1,4 @@
--- Name who acts in this transaction, and why, for the table of changes; returns who was named before.
+-- Name the person who acts in this transaction, and why, for the table of changes; returns who was named before.
 with former as materialized (
     select coalesce(current_setting('pgbeat.who', true), '') as who,
         coalesce(current_setting('pgbeat.reason', true), '') as reason

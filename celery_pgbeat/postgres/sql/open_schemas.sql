@@ -1,6 +1,6 @@
 -- Read the schemas in which other roles than their owner may put a function in the place of one of Postgres' own.
 --
--- A schema of this user's search_path, if everybody may create objects in it, and ours, if any role but its owner may.
+-- A schema of this user's search_path, if every role may create objects in it, and ours, if any role but its owner may.
 -- That pg_catalog comes first helps only against a function with the very same arguments: Postgres takes one that fits
 -- better from any schema of the path. In a schema without a list of grants only its owner may create objects.
 with granted as (

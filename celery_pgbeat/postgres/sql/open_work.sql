@@ -1,4 +1,4 @@
--- Read the tasks for people that are not over, of everybody: what is due first comes first.
+-- Read the tasks for people that are not over, of all persons: what is due first comes first.
 with listed as (
     select job as id from {schema}.open_work
     union

@@ -5,7 +5,7 @@
 -- finished group stays finished, and is stopped all the same. A failure in a group that does not pause itself any more
 -- is forgotten.
 --
--- A function, because what is due is read again after the group is locked: somebody may have resumed it meanwhile.
+-- A function, because what is due is read again after the group is locked: a person may have resumed it meanwhile.
 -- function
 create or replace function {schema}.pause_failed_groups() returns table (name text, reason text)
 language plpgsql

@@ -8,7 +8,7 @@
 -- periodic_task_decided_after).
 --
 -- A row is locked first, and the ends are read after that, in a statement of their own. The row trigger must not take
--- this for a run that somebody has set, so `planned_revision` moves, as in a postponement.
+-- this for a run that an author has set, so `planned_revision` moves, as in a postponement.
 -- function
 create or replace function {schema}.settle_downstream(most int default 1000) returns int
 language plpgsql

@@ -1,4 +1,4 @@
-"""What those may change who may: each action has a page with a form, and is one call of the Python API."""
+"""What a user with that right may change: each action has a page with a form, and is one call of the Python API."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Field:
         hint: what may be typed.
         choices: of a `choice`, with what they mean.
         initial: what it has at first, unless `About.values` says otherwise.
-        is_in_zone: whether an instant is typed, in the zone of whoever looks.
+        is_in_zone: whether an instant is typed, in the zone of the browser.
         only_nameless: whether it is asked only of a person whose name is not known.
     """
 
@@ -87,14 +87,14 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An action that somebody wants.
+    """An action that a user wants.
 
     Attributes:
         beat: the Python API.
         connection: the transaction to join.
         subject: what it is about: the parameters of the address.
         form: what was typed.
-        person: who wants it.
+        person: the user.
         reader: what reads, on connections of its own.
     """
 

@@ -55,13 +55,13 @@ def _edit(call: Call) -> Done:
         raise _changed_meanwhile(row.schedule)
     schedule, timezone = call.form.required("schedule"), call.form.text("timezone")
     new = call.beat.update(name, schedule=schedule, timezone=timezone, connection=call.connection)
-    if new.revision > row.revision + 1:  # somebody committed between the two statements
+    if new.revision > row.revision + 1:  # another transaction committed between the two statements
         raise _changed_meanwhile(row.schedule)
     return Done("edited", "task", {"name": name})
 
 
 def _changed_meanwhile(schedule: str | None) -> Wrong:
-    sentence = f"Somebody has changed this task meanwhile: its schedule is now {schedule!r}. Send again to change it."
+    sentence = f"Another person has changed this task: its schedule is now {schedule!r}. Send again to change it."
     return Wrong("schedule", sentence, renewed=("revision",))
 
 

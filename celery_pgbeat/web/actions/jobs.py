@@ -38,8 +38,8 @@ def _job(*facts: str) -> Any:
 def _about_pick_up(reader: Reader, subject: Query) -> About:
     row = _known_job(reader, subject)
     targets = _targets(reader, str(row["id"]))
-    whom = f"It is for {', '.join(targets)}." if targets else "It is for anybody."
-    return About([f"A task of {row['periodic_task']!r}.", whom])
+    target = f"It is for {', '.join(targets)}." if targets else "It is for anybody."
+    return About([f"A task of {row['periodic_task']!r}.", target])
 
 
 def _targets(reader: Reader, id: str) -> list[str]:
@@ -65,7 +65,7 @@ def _fail(call: Call) -> Done:
 
 
 def _pick_up(call: Call) -> Done:
-    # The dashboard does not know anybody's roles: whoever may change something may take what is for others.
+    # The dashboard knows no roles of users: one who may change something may take what is for others.
     id = call.subject.name("id")
     owner = call.person.name or call.form.required("owner")
     call.beat.pick_up(id, owner, _targets(call.reader, id), connection=call.connection)

@@ -10,7 +10,7 @@ from celery_pgbeat.web.actions.typed import typed_instant, typed_json
 from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.reading import Reader
 
-UNTIL_HINT = "2026-12-24 18:00, tomorrow, or a span such as 2d; empty: until somebody resumes it"
+UNTIL_HINT = "2026-12-24 18:00, tomorrow, or a span such as 2d; empty: until a person resumes it"
 
 
 def known_row(reader: Reader, subject: Query) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Now: is anything wrong, what runs, what is late, what comes next. It is updated while somebody looks at it."""
+"""Now: is anything wrong, what runs, what is late, what comes next. It is updated while it is open."""
 
 from __future__ import annotations
 

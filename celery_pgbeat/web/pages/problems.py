@@ -11,7 +11,7 @@ MOST = 50  # of each kind
 
 
 def read_problems(reader: Reader, _query: Query) -> Page:
-    """Read what needs somebody."""
+    """Read what needs a person."""
     queries = reader.queries
     now = queries.clock()
     nodes = queries.nodes(reader.settings.dead_after)

@@ -61,7 +61,7 @@ def _no_tracker(it: Now) -> Verdict | None:
     if it.workers > it.blind:
         return None
     if it.workers:
-        says = "Nobody reports what becomes of the jobs."
+        says = "No worker reports what becomes of the jobs."
         return Verdict("late", says, "Add celery_pgbeat.worker to imports of the workers.", "nodes")
     return Verdict("late", "No worker is running.", "Jobs wait at the broker until one is.", "nodes")
 

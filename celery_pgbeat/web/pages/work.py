@@ -1,4 +1,4 @@
-"""Work: the tasks for people that are not over, of everybody."""
+"""Work: the tasks for people that are not over, of all persons."""
 
 from __future__ import annotations
 

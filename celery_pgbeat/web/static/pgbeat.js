@@ -43,7 +43,7 @@
       source.addEventListener("parts", (event) => {
         for (const [id, html] of Object.entries(JSON.parse(event.data))) {
           const part = document.getElementById(id);
-          // Nothing moves under the keyboard of somebody who is in it.
+          // Nothing moves while the focus of the keyboard is in it.
           if (!part || part.contains(document.activeElement)) continue;
           const isOpen = part.querySelector("details")?.open;
           part.innerHTML = html;

@@ -1,4 +1,4 @@
-// Applies the theme that somebody has chosen, before the page is drawn. Without it the system's is in force.
+// Applies the theme that the user has chosen, before the page is drawn. Without it the system's is in force.
 (() => {
   "use strict";
   try {
