@@ -33,7 +33,7 @@ HARD_LIMIT_MARGIN = timedelta(seconds=60)  # a task that ignores the soft limit 
 
 @dataclass(slots=True)  # not frozen: a beat makes thousands a second
 class OutgoingJob:
-    """One job to be sent. The fields up to `timezone` are those of an `Order`, in the same order.
+    """One job to be sent. The fields up to `timezone` are those of an `Order`.
 
     Attributes:
         options: read from the order's JSON.
