@@ -130,3 +130,8 @@ class Visitor:
             reader.tags,
             reader.fields,
         )
+
+
+def gone_to(seen: Seen, address: str) -> None:
+    """Assert that an action was done, and that the browser is sent to this address."""
+    assert (303, address) == (seen.status, seen.headers.get("location")), seen.text
