@@ -1,4 +1,6 @@
 -- A job when it is made and when it ends: the one place that knows all columns of `active_job` and `finished_job`.
+-- `start_lost` makes the row again that `restart_data_of` has recorded, with columns of its history instead of those of
+-- a definition.
 --
 -- Postgres puts the body of the first two in the place of a call (inlines it), as long as the call is in FROM, the
 -- function is one select and sets nothing, and no argument is volatile. So neither costs a plan of its own.

@@ -327,10 +327,7 @@ begin
         perform {schema}.refuse_work_in_change(cancel_work.job);
     end;
     if cancelled.id is not null then
-        insert into {schema}.finished_job
-        select final.* from {schema}.archived(
-            cancelled, 'revoked', error => {schema}.cancelled_in_words(cancel_work.reason)) as final;
-        perform {schema}.record_act('cancelled', cancelled.periodic_task, cancel_work.reason, cancelled.id);
+        perform {schema}.record_cancelled(cancelled, cancel_work.reason);
     end if;
     return cancelled.periodic_task;
 end
@@ -360,10 +357,7 @@ begin
         perform {schema}.refuse_work_in_change(cancel_unsent.job);
     end;
     if cancelled.id is not null then
-        insert into {schema}.finished_job
-        select final.* from {schema}.archived(
-            cancelled, 'revoked', error => {schema}.cancelled_in_words(cancel_unsent.reason)) as final;
-        perform {schema}.record_act('cancelled', cancelled.periodic_task, cancel_unsent.reason, cancelled.id);
+        perform {schema}.record_cancelled(cancelled, cancel_unsent.reason);
     end if;
     return cancelled.periodic_task;
 end
@@ -375,6 +369,19 @@ revoke execute on function {schema}.cancel_unsent(uuid, text) from public;
 create or replace function {schema}.cancelled_in_words(reason text) returns text
 language sql stable
 as $$ select left('cancelled by ' || {schema}.acting_person() || coalesce(': ' || nullif(reason, ''), ''), 2000) $$;
+
+-- Record that a job was cancelled: in the history, where it ends as revoked, and in the table of changes. It writes
+-- with the rights of its caller: only functions that have those of the owner can call it.
+create or replace function {schema}.record_cancelled(job {schema}.active_job, reason text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into {schema}.finished_job
+    select final.* from {schema}.archived(job, 'revoked', error => {schema}.cancelled_in_words(reason)) as final;
+    perform {schema}.record_act('cancelled', job.periodic_task, reason, job.id);
+end
+$$;
 
 -- Fail: a job that cannot be cancelled.
 create or replace function {schema}.refuse_cancel(job uuid) returns void
