@@ -31,10 +31,9 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnsuitable, SchemaMissing, SchemaTooNew
-from celery_pgbeat.postgres.column_lists import with_columns
 from celery_pgbeat.postgres.database import BUSY, sqlstate
 from celery_pgbeat.postgres.may_migrate import check_may_migrate
-from celery_pgbeat.postgres.statements import checked_schema, functions, rendered
+from celery_pgbeat.postgres.statements import checked_schema, filled_in, functions, rendered
 
 logger = logging.getLogger(__name__)
 
@@ -114,9 +113,9 @@ def latest() -> int:
 
 @cache
 def checksum() -> str:
-    """Return the checksum of this package's definitions, with the columns that they have."""
+    """Return the checksum of this package's definitions, with the columns and the common parts that they have."""
     texts = "\0".join(text for _, text in definitions())
-    return hashlib.sha256(with_columns(texts).encode()).hexdigest()
+    return hashlib.sha256(filled_in(texts).encode()).hexdigest()
 
 
 def current(connection: Connection, schema: str) -> Version:

@@ -23,16 +23,10 @@ from importlib import resources
 
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.column_lists import with_columns
+from celery_pgbeat.postgres.fragments import with_fragments
 
 PARAMETER = re.compile(r"%\((\w+)\)s")
 SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-# Which periodic tasks run at all, as the partial indexes have it: `{is_on}`, or `{is_on task}` for the alias `task`.
-# Not a function: that would need the right to read the whole row, which not all roles have.
-IS_ON = re.compile(r"\{is_on(?: (\w+))?\}")
-# Which jobs past their busy_until nothing can repair, neither another message nor another run: `{is_beyond_repair}`.
-# `judge` gives them up. `submit` does so too, for the job that blocks the occurrence it submits.
-IS_BEYOND_REPAIR = """(state = 'sent' and (resends >= 3 or not %(resending)s or tracking = 'result')
-                or state in ('running', 'retrying') and (on_lost = 'give_up' or stop_request is not null))"""
 FUNCTION, CALL = "\n-- function\n", "\n-- call\n"
 
 
@@ -45,20 +39,18 @@ def checked_schema(schema: str) -> str:
     return schema
 
 
+def filled_in(text: str) -> str:
+    """Return the text with the lists of columns (`column_lists.py`) and the common parts (`fragments.py`)."""
+    return with_fragments(with_columns(text))
+
+
 def rendered(text: str, schema: str) -> str:
     """Put the schema into a statement: {schema} as a quoted identifier, {channel} as a string literal.
 
-    `{is_on}` is the condition that a periodic task runs at all, `{is_beyond_repair}` that a job past its deadline must
-    be given up. The lists of columns are filled in too, see `column_lists.py`.
+    The lists of columns and the common parts are filled in too.
     """
     checked_schema(schema)
-    text = IS_ON.sub(lambda found: _is_on(f"{found[1]}." if found[1] else ""), with_columns(text))
-    text = text.replace("{is_beyond_repair}", IS_BEYOND_REPAIR)
-    return text.replace("{schema}", f'"{schema}"').replace("{channel}", f"'{schema}'")
-
-
-def _is_on(of: str) -> str:
-    return f"{of}enabled and not {of}group_paused and {of}problem is null"
+    return filled_in(text).replace("{schema}", f'"{schema}"').replace("{channel}", f"'{schema}'")
 
 
 @lru_cache(maxsize=256)

@@ -16,21 +16,12 @@ announced as (
         {schema}.now(), {schema}.now(), make_interval(secs => %(dead_after)s)
     on conflict (name) do update
     set last_seen_at = excluded.last_seen_at,
-        listening_since = case
-            when known.last_seen_at between excluded.last_seen_at - known.dead_after
-                and excluded.last_seen_at + known.dead_after
-            then known.listening_since
-            else excluded.listening_since
-        end,
+        listening_since = {listening_since},
         dead_after = excluded.dead_after
     returning first_seen_at, listening_since
 )
 select others.name, others.last_seen_at,
     (others.first_seen_at, others.name) < (announced.first_seen_at, %(app)s) as is_first
 from others cross join announced
-where greatest(
-        -- An instant in the future is from before the clock was set back.
-        case when others.last_seen_at <= {schema}.now() + others.dead_after then others.last_seen_at end,
-        announced.listening_since
-    ) >= {schema}.now() - others.dead_after
+where {is_alive}
 order by others.first_seen_at, others.name

@@ -29,12 +29,7 @@ announced as (
             else known.first_seen_at
         end,
         last_seen_at = excluded.last_seen_at,
-        listening_since = case
-            when known.last_seen_at between excluded.last_seen_at - known.dead_after
-                and excluded.last_seen_at + known.dead_after
-            then known.listening_since
-            else excluded.listening_since
-        end,
+        listening_since = {listening_since},
         dead_after = excluded.dead_after
     returning first_seen_at, listening_since
 ),
@@ -42,10 +37,7 @@ later as materialized (
     select others.hash
     from others cross join announced
     where (others.first_seen_at, others.hash) > (announced.first_seen_at, %(hash)s)
-        -- An instant in the future is from before the clock was set back.
-        and greatest(
-            case when last_seen_at <= {schema}.now() + dead_after then last_seen_at end, announced.listening_since
-        ) >= {schema}.now() - dead_after
+        and {is_alive}
         and exists (select from {schema}.node where role = 'beat')
 ),
 unlocked as materialized (

@@ -11,11 +11,7 @@ create or replace function {schema}.end_unstarted_many(
 ) returns table (id uuid)
 language plpgsql rows 1
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_nestloop = off
-set enable_mergejoin = off
-set jit = off
-set plan_cache_mode = force_generic_plan
+{keeps_one_plan}
 as $$
 #variable_conflict use_column
 begin

@@ -8,15 +8,7 @@ deleted as (
     where job.id = reported.id and job.id = any (%(jobs)s::uuid[]) and job.tracking = 'result' and job.state = 'sent'
     returning job, reported.*
 ),
--- As finish_many.sql does.
-counted as materialized (
-    select {schema}.count_end(name, id, state)
-    from (
-        select (job).periodic_task as name, id, state from deleted
-        where (job).pause_after_failures is not null and (job).origin <> 'backfill'
-        order by name, place
-    ) as ended
-)
+{counted}
 insert into {schema}.finished_job
 select final.* from deleted
 cross join lateral {schema}.archived(job, state) as final

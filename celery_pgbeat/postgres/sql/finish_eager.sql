@@ -10,15 +10,7 @@ deleted as (
         and job.state = 'pending' and job.marked_by = %(beat)s
     returning job, reported.*
 ),
--- As finish_many.sql does.
-counted as materialized (
-    select {schema}.count_end(name, id, state)
-    from (
-        select (job).periodic_task as name, id, state from deleted
-        where (job).pause_after_failures is not null and (job).origin <> 'backfill'
-        order by name, place
-    ) as ended
-)
+{counted}
 insert into {schema}.finished_job
 select final.* from deleted
 cross join lateral {schema}.archived(job, state, error => error, started_at => {schema}.now()) as final

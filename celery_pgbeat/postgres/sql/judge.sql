@@ -2,7 +2,7 @@
 --
 -- Never started: sent again under the same id, at most three times. But only if workers announce our tracker (without
 -- it, "never started" means only that no worker has reported), and not if only the result backend is asked. Died while
--- running: on_lost decides, unless the job has a stop request. `{is_beyond_repair}` (statements.py) has these rules,
+-- running: on_lost decides, unless the job has a stop request. `{is_beyond_repair}` (fragments.py) has these rules,
 -- for submit.sql too.
 with silent as materialized (
     select id,

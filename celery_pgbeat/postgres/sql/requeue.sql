@@ -21,19 +21,7 @@ requeued as (
     where job.id = locked.id and locked.stop_request is null
     returning job.id
 ),
-deleted as (
-    delete from {schema}.active_job as job
-    using locked
-    where job.id = locked.id and locked.stop_request is not null
-    returning job
-),
-revoked as (
-    insert into {schema}.finished_job
-    select final.* from deleted
-    cross join lateral {schema}.archived(
-        job, 'revoked', error => 'asked to ' || (job).stop_request || ': ' || %(error)s::text) as final
-    returning id
-)
+{revoked}
 select id from requeued
 union all
 select id from revoked

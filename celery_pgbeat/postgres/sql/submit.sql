@@ -24,7 +24,7 @@
 -- and neither a start nor a heartbeat waits for it or skips the row. What replaces a job or gives it up must also keep
 -- out what changes it, so it takes the stronger lock. A job that has changed since this statement took its snapshot
 -- (its ctid shows that) counts as locked by another transaction.
---   `given_up` has the rules of judge.sql, by `{is_beyond_repair}` (statements.py).
+--   `given_up` has the rules of judge.sql, and `marked` those of submit_free.sql (fragments.py).
 --   `made` reads `given_up` and `replaced` in full: nothing else orders two data-modifying CTEs. Unordered, the insert
 -- runs first, meets the given-up job in the unique index, and the occurrence is skipped for nothing.
 --   decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row has.
@@ -50,12 +50,7 @@ marked as materialized (
     join planned on planned.name = stored.name
     where stored.name = any (%(names)s::text[])
         and stored.marked_by = planned.beat
-        and stored.marked_at = planned.marked_at
-        and stored.next_run_at = planned.due_at
-        and stored.enabled and not stored.group_paused
-        and (stored.pause_after_failures is null
-            or not {schema}.pause_is_due(stored.name, stored.failures_from, stored.pause_after_failures))
-        and planned.decided_until > coalesce(stored.last_run_at, '-infinity')
+        and {is_as_decided}
         and (stored.overlap = 'allow' or planned.job is null or not exists (
             select from {schema}.active_job as other
             where other.periodic_task = stored.name and other.state = 'pending' and other.tracking = 'send'

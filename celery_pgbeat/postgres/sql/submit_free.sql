@@ -21,11 +21,7 @@ create or replace function {schema}.submit_free(
 ) returns table (name text, made boolean)
 language plpgsql rows 10
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_nestloop = off
-set enable_mergejoin = off
-set jit = off
-set plan_cache_mode = force_generic_plan
+{keeps_one_plan}
 as $$
 #variable_conflict use_column
 begin
@@ -48,12 +44,8 @@ begin
         join planned on planned.name = stored.name
         where stored.name = any (submit_free.names)
             and stored.marked_by = submit_free.beat
-            and stored.marked_at = planned.marked_at
-            and stored.next_run_at = planned.due_at
-            and stored.enabled and not stored.group_paused and stored.kind = 'task'
-            and (stored.pause_after_failures is null
-                or not {schema}.pause_is_due(stored.name, stored.failures_from, stored.pause_after_failures))
-            and planned.decided_until > coalesce(stored.last_run_at, '-infinity')
+            and {is_as_decided}
+            and stored.kind = 'task'
             and (stored.overlap = 'allow' or planned.job is null
                 or not exists (
                     select from {schema}.active_job as other where other.periodic_task = stored.name
