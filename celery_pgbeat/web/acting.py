@@ -136,6 +136,7 @@ class Acting:
         token, session = self._tokens.issue(request, person)
         name = subject.name(action.parameter)
         url = _address(request)
+        kept = {parameter: subject.text(parameter) for parameter in action.also}
         page = Page(
             "action",
             f"{action.title} {name if action.parameter == 'name' else name[:8]}",
@@ -146,7 +147,7 @@ class Acting:
                 "fields": [_drawn_field(field, about, shown) for field in _asked(action, person)],
                 "error": (shown.errors or {}).get(""),
                 "token": token,
-                "here_address": url(request.url.path.rpartition("/")[2], **{action.parameter: name}),
+                "here_address": url(request.url.path.rpartition("/")[2], **{action.parameter: name}, **kept),
                 "back": _back(url, action, name),
                 "may_send": not action.must_look or shown.look is not None,
             },

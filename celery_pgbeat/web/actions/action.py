@@ -121,6 +121,7 @@ class Action:
         do: carries it out.
         fields: of the form.
         parameter: that of the address which names the subject.
+        also: further parameters of the address, which the form keeps.
         back: the page of the subject.
         look: shows what it would do; None if there is nothing to show.
         looks: what the button says that shows it.
@@ -133,6 +134,7 @@ class Action:
     do: Callable[[Call], Done]
     fields: Sequence[Field] = ()
     parameter: Literal["name", "id"] = "name"
+    also: Sequence[str] = ()
     back: Literal["task", "job", "groups", "work"] = "task"
     look: LookAhead | None = None
     looks: str = ""
