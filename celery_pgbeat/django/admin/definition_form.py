@@ -1,0 +1,237 @@
+"""The form of a periodic task: a field for each column that a declaration gives, checked as the Python API checks it.
+
+Only what was changed is written. Postgres has its own say before the form counts as valid: the change is tried in a
+savepoint, which is rolled back. Until the request ends the row is locked, so nobody changes it in between.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.contrib.admin.widgets import AdminSplitDateTime
+from django.db import transaction
+
+from celery_pgbeat.columns import DECLARED, Column
+from celery_pgbeat.django.joined import JoinedBeat
+from celery_pgbeat.django.models import PeriodicTask
+from celery_pgbeat.django.schedule_field import HINT, LONGEST, ScheduleInput
+from celery_pgbeat.errors import DatabaseUnavailable, InvalidSchedule, PgBeatError
+from celery_pgbeat.redaction import ARGUMENTS
+from celery_pgbeat.schedules.durations import spoken
+from celery_pgbeat.web.failures import said_of_change
+
+EDITABLE: Mapping[str, Column] = {name: column for name, column in DECLARED.items() if name != "managed_by"}
+FIRST_WORD = re.compile(r"\w+")  # of an error: errors of a column begin with its name
+FIRST = ("name", "task", "schedule", "timezone")
+NEVER_OF_SENSITIVE = ARGUMENTS | {"sensitive"}  # to untick it would show what it hides
+
+
+class TriedOut(Exception):
+    """Ends a savepoint in which a change was tried."""
+
+
+class Lines(forms.CharField):
+    """A list of texts, one on each line."""
+
+    widget = forms.Textarea(attrs={"rows": 3, "cols": 60})
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return what the field shows."""
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> list[str] | None:
+        """Return the lines that are not blank; None if there is none."""
+        found = [line.strip() for line in super().clean(value).splitlines() if line.strip()]
+        return found or None
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Tell whether the lines differ."""
+        return bool(super().has_changed(self.prepare_value(initial), data.replace("\r\n", "\n") if data else data))
+
+
+class Span(forms.CharField):
+    """A length of time as the Python API reads it, such as `30m`."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return what the field shows."""
+        return spoken(value) or "0s" if isinstance(value, timedelta) else value
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Tell whether the text differs."""
+        return bool(super().has_changed(self.prepare_value(initial), data))
+
+
+class Json(forms.JSONField):
+    """A JSON array or object; empty for the column's default."""
+
+    def __init__(self, *, of: type, **given: Any) -> None:
+        super().__init__(**given)
+        self.of = of
+
+    def clean(self, value: Any) -> Any:
+        """Return the value.
+
+        Raises:
+            ValidationError: it is not JSON, or of another kind; its text is not quoted, because it may be secret.
+        """
+        try:
+            found = super().clean(value)
+        except forms.ValidationError as error:
+            raise forms.ValidationError("This is not JSON.", code=error.code) from None
+        if found is None:
+            return self.of()
+        if not isinstance(found, self.of):
+            raise forms.ValidationError("This is not an array." if self.of is list else "This is not an object.")
+        return found
+
+
+def _line(**given: Any) -> forms.Field:
+    return forms.CharField(empty_value=None, widget=forms.TextInput(attrs={"size": 60, "spellcheck": "false"}), **given)
+
+
+def _json(kind: type, **given: Any) -> forms.Field:
+    area = forms.Textarea(attrs={"rows": 3, "cols": 60, "spellcheck": "false"})
+    return Json(of=kind, initial=kind, widget=area, **given)
+
+
+# By the type of a column; a text with choices and the schedule have fields of their own.
+FIELDS: Mapping[Any, Callable[..., forms.Field]] = {
+    str: _line,
+    int: forms.IntegerField,
+    bool: forms.BooleanField,
+    datetime: partial(forms.SplitDateTimeField, widget=AdminSplitDateTime),
+    timedelta: partial(Span, empty_value=None),
+    list[str]: Lines,
+    list[Any]: partial(_json, list),
+    dict[str, Any]: partial(_json, dict),
+}
+
+
+def _field(column: Column) -> forms.Field:
+    given: dict[str, Any] = {"label": column.name, "help_text": column.says, "required": False}
+    if column.name == "name":
+        return _line(**{**given, "required": True, "strip": False})
+    if column.name == "schedule":
+        return _schedule_line(**{**given, "help_text": HINT})
+    if column.choices:
+        meant = [(value, f"{value}: {means}" if means else value) for value, means in column.choices.items()]
+        return forms.ChoiceField(choices=meant, **{**given, "required": True, "initial": column.default})
+    return FIELDS[column.type](**given)
+
+
+def _schedule_line(**given: Any) -> forms.Field:
+    """Return the field of the schedule. The API checks it together with the zone."""
+    return forms.CharField(empty_value=None, widget=ScheduleInput, max_length=LONGEST, **given)
+
+
+class _DefinitionForm(forms.ModelForm):
+    """What the fields of the columns are added to. The admin gives it `beat` and `check_url`."""
+
+    revision = forms.CharField(required=False, widget=forms.HiddenInput)
+    beat: JoinedBeat
+    check_url = ""
+    data: Any
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        self._is_new = self.instance._state.adding
+        if "schedule" in self.fields:
+            widget = self.fields["schedule"].widget
+            widget.check_url = self.check_url
+            widget.zone = getattr(self.instance, "timezone", None) or self.beat.zone
+
+    def changes(self) -> dict[str, Any]:
+        """Return the columns that were changed, with their new values."""
+        return {name: self.cleaned_data[name] for name in self.changed_data if name in EDITABLE}
+
+    def write(self, beat: JoinedBeat) -> None:
+        """Write what was changed, or the new row; the form must be valid.
+
+        Raises:
+            PgBeatError: Postgres refuses it.
+        """
+        changes = self.changes()
+        if not self._is_new:
+            if changes:
+                beat.update(self.instance.pk, **changes)
+            return
+        columns = {name: value for name, value in changes.items() if name not in FIRST[:3] and value is not None}
+        beat.schedule(changes["name"], changes.get("task"), changes.get("schedule"), **columns)
+
+    def _post_clean(self) -> None:
+        """Check what no field can see alone. The instance stays as it was read."""
+        if self.errors:
+            return
+        try:
+            with transaction.atomic(using=self.beat.database.alias):
+                self.beat.bound_waits()
+                if self._is_new:
+                    self._refuse_known_name()
+                else:
+                    self._refuse_what_others_changed()
+                if not self.errors:
+                    self._try_out()
+        except PgBeatError as error:
+            self._blame(error)
+        if self._is_new and not self.errors:
+            self.instance.name = self.cleaned_data["name"]
+
+    def _refuse_known_name(self) -> None:
+        if PeriodicTask.objects.filter(pk=self.cleaned_data["name"]).exists():
+            self.add_error("name", "A periodic task of this name exists already.")
+
+    def _refuse_what_others_changed(self) -> None:
+        """Lock the row, and refuse a form that was drawn of an older definition."""
+        if not self.beat.queries.lock_rows([self.instance.pk], None):
+            self.add_error(None, "Somebody has removed it meanwhile.")
+            return
+        row = PeriodicTask.objects.get(pk=self.instance.pk)
+        if self.cleaned_data["revision"] == str(row.revision):
+            return
+        shown = [f"{name} (now {_quoted(getattr(row, name))})" for name in self.changes() if name not in ARGUMENTS]
+        hidden = [name for name in self.changes() if name in ARGUMENTS]
+        what = ", ".join([*shown, *hidden]) or "nothing"
+        self.add_error(
+            None,
+            f"Somebody has changed this task meanwhile. To save again would replace {what}: compare, and save again.",
+        )
+        self.data = self.data.copy()
+        self.data["revision"] = str(row.revision)
+
+    def _try_out(self) -> None:
+        """Have Postgres check the change, without making it.
+
+        Raises:
+            PgBeatError: it is refused.
+        """
+        try:
+            with transaction.atomic(using=self.beat.database.alias):
+                self.write(self.beat)
+                raise TriedOut
+        except TriedOut:
+            pass
+
+    def _blame(self, error: PgBeatError) -> None:
+        """Put an error at the field that it names."""
+        sentence = said_of_change(error)
+        named = FIRST_WORD.match(sentence)
+        if isinstance(error, InvalidSchedule):
+            field = "timezone" if error.field == "timezone" else "schedule"
+        else:
+            field = named[0] if named and not isinstance(error, DatabaseUnavailable) else ""
+        self.add_error(field if field in self.fields else None, sentence)
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False)
+
+
+DefinitionForm = type(forms.ModelForm)(
+    "DefinitionForm", (_DefinitionForm,), {name: _field(column) for name, column in EDITABLE.items()}
+)

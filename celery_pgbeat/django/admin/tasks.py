@@ -1,0 +1,194 @@
+"""The periodic tasks: list, form, actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse, HttpResponseRedirect
+from django.urls import NoReverseMatch, path, reverse
+from django.utils.http import urlencode
+
+from celery_pgbeat.django.admin.acting import ActingAdmin
+from celery_pgbeat.django.admin.definition_form import EDITABLE, FIRST, NEVER_OF_SENSITIVE, DefinitionForm
+from celery_pgbeat.django.admin.keyset import Read, choice_filter, instance_of, line, text_filter
+from celery_pgbeat.django.joined import JoinedBeat
+from celery_pgbeat.django.models import PeriodicTask
+from celery_pgbeat.django.rights import LOOK, name_of
+from celery_pgbeat.django.schedule_field import described
+from celery_pgbeat.errors import InvalidSchedule, MissingExtra, PgBeatError
+from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.web.actions.edit import refusal_of
+from celery_pgbeat.web.failures import said_of_change
+from celery_pgbeat.web.page import Query
+from celery_pgbeat.web.pages.task import read_task
+from celery_pgbeat.web.pages.tasks import STATES, read_tasks
+from celery_pgbeat.web.words import span
+
+JOBS = 20  # that the form shows
+CALL = ("args", "kwargs", "options", "sensitive", "queue", "priority", "kind", "target", "due_in")
+
+
+class PeriodicTaskAdmin(ActingAdmin):
+    """Periodic tasks. What code declares is not edited here."""
+
+    form = DefinitionForm
+    list_display = (line("name"), "runs", "state", "next_run_at", "last_job", line("group_name"), line("managed_by"))
+    list_filter = (
+        choice_filter("state", "state", STATES.items()),
+        text_filter("group", "group"),
+        text_filter("owner", "owner"),
+        text_filter("task", "Celery task"),
+    )
+    search_fields = ("name",)
+    search_help_text = "A part of the name."
+    page_parameters = ("after",)
+    change_form_template = "admin/pgbeat/periodictask/change_form.html"
+    acts: ClassVar = ("pause", "resume", "trigger")
+
+    def read_page(self, beat: JoinedBeat, query: Query) -> Read:
+        """Read the rows that the dashboard would show."""
+        page = read_tasks(beat, query).values
+        more, looked_until = page["more"], page["looked_until"]
+        last = more or looked_until
+        note = ""
+        if looked_until:
+            note = f"Looked among {page['most']:,} tasks, up to {one_line(looked_until['name'])}."
+        rows = [instance_of(PeriodicTask, row, beat.database.alias) for row in page["rows"]]
+        return Read(rows, {"after": last["name"]} if last else None, note)
+
+    @admin.display(description="runs")
+    def runs(self, task: Any) -> str:
+        """Return the schedule in words."""
+        if task.row["runs"]:
+            return one_line(task.row["runs"])
+        if task.schedule:
+            return one_line(task.schedule)
+        return "after other tasks" if task.after else "on demand"
+
+    @admin.display(description="state")
+    def state(self, task: Any) -> str:
+        """Return what it does or waits for, with its problem or the reason of its pause."""
+        why = task.problem or (None if task.enabled else task.pause_reason)
+        return one_line(": ".join(part for part in (task.row["state"], why) if part))
+
+    @admin.display(description="last job")
+    def last_job(self, task: Any) -> str | None:
+        """Return how the last job ended."""
+        failures = task.row["failures"]
+        return f"{task.row['last_state']} ({failures} in a row)" if failures > 1 else task.row["last_state"]
+
+    # Rights: a row that code declares is looked at; actions are allowed to whoever may change something.
+
+    def has_change_permission(self, request: Any, obj: Any = None) -> bool:
+        """Refuse the form of a row that code declares."""
+        return bool(super().has_change_permission(request, obj)) and (obj is None or _refusal(obj) is None)
+
+    def has_delete_permission(self, request: Any, obj: Any = None) -> bool:
+        """Refuse to delete a row that code declares: a beat would make it again."""
+        return bool(super().has_delete_permission(request, obj)) and (obj is None or _refusal(obj) is None)
+
+    # The form
+
+    def get_fieldsets(self, request: Any, obj: Any = None) -> Any:
+        """Return the columns by what they decide, without the arguments of a sensitive row."""
+        hidden = NEVER_OF_SENSITIVE if obj is not None and obj.sensitive else frozenset()
+        rest = [name for name in EDITABLE if name not in (*FIRST, *CALL)]
+        when = [name for name in rest if EDITABLE[name].decides == "times"]
+        notes = [name for name in rest if EDITABLE[name].is_free_text]
+        around = [name for name in rest if name not in (*when, *notes)]
+        folded = {"classes": ("collapse",)}
+        return (
+            (None, {"fields": (*FIRST, *(() if obj is None else ("revision",)))}),
+            ("What is sent", {"fields": tuple(name for name in CALL if name not in hidden), **folded}),
+            ("When, in detail", {"fields": tuple(when), **folded}),
+            ("Around a run", {"fields": tuple(around), **folded}),
+            ("Notes", {"fields": tuple(notes), **folded}),
+        )
+
+    def get_readonly_fields(self, request: Any, obj: Any = None) -> Any:
+        """Return the key of a row that exists: with another one Django would insert a second row."""
+        return () if obj is None else ("name",)
+
+    def get_form(self, request: Any, obj: Any = None, change: bool = False, **given: Any) -> Any:
+        """Return the form, on Django's connection, for the person who asks."""
+        form = super().get_form(request, obj, change, **given)
+        form.beat = JoinedBeat().as_person(name_of(request.user))
+        form.check_url = reverse(f"{self.admin_site.name}:pgbeat_periodictask_check")
+        return form
+
+    def save_model(self, request: Any, obj: Any, form: Any, change: bool) -> None:
+        """Write what was changed, through the Python API."""
+        form.write(form.beat)
+
+    def delete_model(self, request: Any, obj: Any) -> None:
+        """Remove it, through the Python API."""
+        JoinedBeat().as_person(name_of(request.user)).unschedule(obj.pk)
+
+    def delete_queryset(self, request: Any, queryset: Any) -> None:
+        """Remove those that were ticked: all or, if another task runs after one of them, none."""
+        names = list(queryset.values_list("pk", flat=True))
+        JoinedBeat().as_person(name_of(request.user)).unschedule_many(names, missing_ok=True)
+
+    def delete_view(self, request: Any, object_id: str, extra_context: Any = None) -> HttpResponse:
+        """Remove one, or say why not."""
+        try:
+            return super().delete_view(request, object_id, extra_context)
+        except PgBeatError as error:
+            self.message_user(request, one_line(said_of_change(error)), messages.ERROR)
+            return HttpResponseRedirect(reverse(f"{self.admin_site.name}:pgbeat_periodictask_change", args=[object_id]))
+
+    # The pages
+
+    def get_urls(self) -> list[Any]:
+        """Add the check of a schedule that somebody types."""
+        view = self.admin_site.admin_view(self.check_schedule)
+        return [path("@check/", view, name="pgbeat_periodictask_check"), *super().get_urls()]
+
+    def check_schedule(self, request: Any) -> HttpResponse:
+        """Answer what a schedule means, as a part of the page."""
+        if not (self.has_add_permission(request) or self.has_change_permission(request)):
+            raise PermissionDenied
+        query = Query(request.GET)
+        zone = query.text("timezone") or JoinedBeat().zone
+        try:
+            return HttpResponse(described(query.long_text("schedule"), zone, query.name()))
+        except (InvalidSchedule, MissingExtra) as error:
+            return HttpResponse(one_line(str(error)), content_type="text/plain; charset=utf-8")
+
+    def render_change_form(self, request: Any, context: Any, *args: Any, **given: Any) -> HttpResponse:
+        """Add why it runs or not, its next runs, its latest jobs and what may be done."""
+        if context.get("original") is not None:
+            context.update(self._around(request, context["original"]))
+        return super().render_change_form(request, context, *args, **given)
+
+    def _around(self, request: Any, task: Any) -> Mapping[str, Any]:
+        beat = JoinedBeat()
+        with beat.database.reading():
+            page = read_task(beat, Query({"name": task.pk})).values
+        acts = [word for word in self.acts if word != ("pause" if not task.enabled else "resume")]
+        may_act = self.has_change_permission(request)
+        return {
+            "refusal": _refusal(task),
+            "explanation": one_line(page["explanation"]),
+            "upcoming": page["upcoming"],
+            "no_upcoming": page["no_upcoming"],
+            "runs": [(run, span(run.took)) for run in page["runs"][:JOBS]],
+            "changes": page["changes"],
+            "act_links": [(word, f"{self.act_url(word)}?{urlencode({'key': task.pk})}") for word in acts if may_act],
+            "dashboard_url": _dashboard_url(task.pk) if request.user.has_perm(LOOK) else None,
+        }
+
+
+def _refusal(task: Any) -> str | None:
+    return refusal_of(task.managed_by)
+
+
+def _dashboard_url(name: str) -> str | None:
+    """Return the address of a task in the dashboard; None if the project has not mounted it."""
+    try:
+        return f"{reverse('pgbeat:page', args=['task'])}?{urlencode({'name': name})}"
+    except NoReverseMatch:
+        return None

@@ -1,0 +1,1 @@
+"""The only migration of this app: see bring_schema.py."""

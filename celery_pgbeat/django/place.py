@@ -1,0 +1,94 @@
+"""Where the schedule is: the database by its alias in DATABASES, and the schema."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.engine import URL
+
+from celery_pgbeat.errors import InvalidSetting
+from celery_pgbeat.postgres.statements import checked_schema
+
+# What Django and psycopg read from OPTIONS themselves; all else is libpq's.
+NOT_LIBPQ = frozenset(
+    (
+        *("assume_role", "client_encoding", "connection_factory", "context", "cursor_factory", "isolation_level"),
+        *("pool", "prepare_threshold", "row_factory", "server_side_binding"),
+    )
+)
+
+
+def database_url(database: Mapping[str, Any]) -> str:
+    """Return the URL of one of Django's databases, for CELERY_PGBEAT_URL.
+
+    Args:
+        database: an entry of DATABASES.
+
+    Raises:
+        InvalidSetting: it is no Postgres; names its engine.
+
+    Example:
+        >>> database_url({"ENGINE": "django.db.backends.postgresql", "NAME": "shop", "USER": "ann", "PASSWORD": "a@b"})
+        'postgresql://ann:a%40b@/shop'
+    """
+    engine = str(database.get("ENGINE", ""))
+    if engine.rpartition(".")[2] in ("sqlite3", "mysql", "oracle", "dummy", ""):
+        raise InvalidSetting(
+            f"The database has the engine {engine!r}, and celery-pgbeat needs Postgres: django.db.backends.postgresql"
+        )
+    query = {
+        name: str(value)
+        for name, value in (database.get("OPTIONS") or {}).items()
+        if name not in NOT_LIBPQ and value is not None
+    }
+    host, port = str(database.get("HOST") or ""), str(database.get("PORT") or "")
+    if host.startswith("/"):  # the folder of a socket, which has no place in a URL
+        query["host"], host = host, ""
+        if port:
+            query["port"], port = port, ""
+    return URL.create(
+        "postgresql",
+        username=str(database.get("USER") or "") or None,
+        password=str(database.get("PASSWORD") or "") or None,
+        host=host or None,
+        port=int(port) if port else None,
+        database=str(database.get("NAME") or "") or None,
+        query=query,
+    ).render_as_string(hide_password=False)
+
+
+def database_alias() -> str:
+    """Return the alias of the database that has the schedule."""
+    from django.conf import settings
+
+    return str(getattr(settings, "PGBEAT_DATABASE", "default"))
+
+
+def alias_url() -> str:
+    """Return the URL of that database as it is now: Django's tests give it another name.
+
+    Raises:
+        InvalidSetting: it is no Postgres.
+    """
+    from django.db import connections
+
+    return database_url(connections[database_alias()].settings_dict)
+
+
+def schema() -> str:
+    """Return the schema, by the setting of the Celery app in Django's settings.
+
+    Raises:
+        InvalidSetting: it is no name of a schema.
+    """
+    from django.conf import settings
+
+    given = getattr(settings, "CELERY_PGBEAT_SCHEMA", None) or os.environ.get("PGBEAT_SCHEMA")
+    return checked_schema(str(given or "pgbeat"))
+
+
+def table(name: str) -> str:
+    """Return the name of a table or view for Django, which leaves a quoted name as it is."""
+    return f'"{schema()}"."{name}"'
