@@ -27,6 +27,25 @@ TOUR = 110  # lines
 SHORT = {"PGBEAT_LEASE": "3"}  # seconds until another beat takes over from a killed one
 
 
+# A user triggers and pauses in the admin, and pauses in the dashboard, as her browser would.
+IN_THE_ADMIN = """
+from django.contrib.auth.models import User
+from django.test import Client
+
+browser = Client(headers={"host": "localhost"})
+browser.force_login(User.objects.create_superuser("ann"))
+acts = "/admin/pgbeat/periodictask/@act/"
+assert b"remind-1" in browser.get("/admin/pgbeat/periodictask/").content
+assert 302 == browser.post(f"{acts}trigger/", {"key": "remind-1"}).status_code
+assert 302 == browser.post(f"{acts}pause/", {"key": "remind-1", "reason": "too early"}).status_code
+page = browser.get("/pgbeat/pause", {"name": "poll-inbox"}).content.decode()
+token = page.split('name="token" value="')[1].split('"')[0]
+form = f"token={token}&reason=sent+by+hand&until=&zone=UTC&step=do"
+sent = browser.post("/pgbeat/pause?name=poll-inbox", form, content_type="application/x-www-form-urlencoded")
+assert 303 == sent.status_code, sent.content
+"""
+
+
 def environment(cluster: Cluster, example: str) -> dict[str, str]:
     folder = str(EXAMPLES / example)
     return {"PYTHONPATH": folder, "PGBEAT_URL": cluster.database, "CELERY_BROKER_URL": cluster.broker, **SHORT}
@@ -107,7 +126,9 @@ def test_the_plain_sql_runs_as_psql_runs_it(cluster: Cluster) -> None:
 
 
 @pytest.mark.slow
-def test_the_django_project_runs_with_a_reminder_that_is_committed_with_its_order(cluster: Cluster) -> None:
+def test_the_django_project_runs_and_its_admin_and_dashboard_act_on_its_rows(
+    cluster: Cluster,
+) -> None:
     variables = {**environment(cluster, "django"), "DATABASE_URL": cluster.database}
     manage = EXAMPLES / "django" / "manage.py"
     shell(variables, manage, "migrate")
@@ -121,6 +142,12 @@ def test_the_django_project_runs_with_a_reminder_that_is_committed_with_its_orde
 
     assert "Europe/Berlin" == row(cluster.database, "nightly-report")["timezone"]
     assert "remind-1" in shell(variables, "-m", "celery", "-A", "shop", "pgbeat", "list")
+    assert "no issues" in shell(variables, manage, "check", "--database", "default")
+    shell(variables, manage, "shell", "-c", IN_THE_ADMIN)
+    reminder, inbox = (row(cluster.database, name) for name in ("remind-1", "poll-inbox"))
+    assert ("too early", "ann") == (reminder["pause_reason"], reminder["paused_by"])
+    assert ("sent by hand", "ann") == (inbox["pause_reason"], inbox["paused_by"])
+    eventually(lambda: states(cluster, "remind-1") == ["succeeded"] * 2, 30, "Ada was reminded again")
 
 
 @pytest.mark.slow

@@ -3,9 +3,9 @@
 from django.db import connection, transaction
 from django.test import SimpleTestCase, TestCase
 
+from celery_pgbeat.django.models import PeriodicTaskStatus
 from celery_pgbeat.testing import upcoming
 from shop.celery import app, beat
-from shop.models import PeriodicTaskStatus
 from shop.orders import place_order
 
 

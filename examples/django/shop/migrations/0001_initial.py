@@ -16,15 +16,4 @@ class Migration(migrations.Migration):
                 ("email", models.EmailField(max_length=254)),
             ],
         ),
-        migrations.CreateModel(
-            name="PeriodicTaskStatus",
-            fields=[
-                ("name", models.TextField(primary_key=True, serialize=False)),
-                ("state", models.TextField()),
-                ("next_run_at", models.DateTimeField(null=True)),
-                ("last_state", models.TextField(null=True)),
-                ("problem", models.TextField(null=True)),
-            ],
-            options={"managed": False, "db_table": '"pgbeat"."status"'},
-        ),
     ]
