@@ -18,8 +18,7 @@ from celery_pgbeat.embedded.databases import create_database, drop_database
 from tests.django.project import settings as given
 from tests.django.visitor import Visitor, person
 from tests.harness.session import Session
-from tests.harness.situations import Situation
-from tests.web.conftest import FILLED
+from tests.harness.situations import FILLED, Situation
 
 if not settings.configured:
     settings.configure(**{name: value for name, value in vars(given).items() if name.isupper()})

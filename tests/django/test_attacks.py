@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tests.django.visitor import TASKS, Visitor
+from tests.harness.html import Seen
 from tests.harness.situations import Situation
-from tests.web.visitor import Seen
 
 EVIL = "\"><script>alert(1)</script><img src=x onerror=alert(2)>'{{ 7*7 }}{% now 'Y' %}/../?#&\u202e"
 

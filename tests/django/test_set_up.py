@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
+import pkgutil
 from typing import Any
 
 import pytest
 from sqlalchemy.engine import make_url
 
+import celery_pgbeat.django
 from celery_pgbeat.django import database_url
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.engine import normalise_url
@@ -218,3 +222,13 @@ def test_what_a_transaction_of_django_has_written_is_seen_and_rolled_back_with_i
         transaction.set_rollback(True)
 
     assert 0 == situation.session.value("select count(*) from pgbeat.periodic_task")
+
+
+def test_the_examples_of_its_docstrings_run(situation: Situation) -> None:
+    ran = 0
+    for found in pkgutil.walk_packages(celery_pgbeat.django.__path__, "celery_pgbeat.django."):
+        done = doctest.testmod(importlib.import_module(found.name))
+        assert 0 == done.failed
+        ran += done.attempted
+
+    assert ran

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.web.visitor import Seen, _Reader
+from tests.harness.html import Seen, seen
 
 TASKS = "/admin/pgbeat/periodictask/"
 
@@ -45,12 +45,10 @@ class Visitor:
     @staticmethod
     def _seen(answer: Any) -> Seen:
         html = b"".join(answer.streaming_content) if answer.streaming else answer.content
-        reader = _Reader()
-        reader.feed(html.decode())
+        found = seen(answer.status_code, answer.headers, html.decode())
         for other in ("_addanother", "_continue"):  # a browser sends the button that was pressed
-            reader.fields.pop(other, None)
-        text = " ".join(" ".join(reader.words).split())
-        return Seen(answer.status_code, answer.headers, html.decode(), text, reader.links, reader.tags, reader.fields)
+            found.fields.pop(other, None)
+        return found
 
 
 def _is_ours(form: Mapping[str, Any]) -> bool:

@@ -30,11 +30,17 @@ WITH_ROWS = (
 )
 # Loading it in a process that is no worker would do nothing, but its environment is the demo's.
 LEFT_OUT = ("celery_pgbeat.cli.demo.app", "celery_pgbeat.embedded.watchdog")
+# Its modules can be loaded in a project of Django's only: tests/django/test_set_up.py runs its examples.
+OF_DJANGO = "celery_pgbeat.django."
+
+
+def refuse_others(package: str) -> None:
+    assert package.startswith(OF_DJANGO)
 
 
 def examples() -> Iterator[doctest.DocTest]:
-    for found in pkgutil.walk_packages(celery_pgbeat.__path__, "celery_pgbeat."):
-        if found.name not in (*WITH_ROWS, *LEFT_OUT):
+    for found in pkgutil.walk_packages(celery_pgbeat.__path__, "celery_pgbeat.", onerror=refuse_others):
+        if found.name not in (*WITH_ROWS, *LEFT_OUT) and not found.name.startswith(OF_DJANGO):
             module = importlib.import_module(found.name)
             yield from (each for each in doctest.DocTestFinder(exclude_empty=True).find(module) if each.examples)
 

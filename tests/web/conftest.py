@@ -11,10 +11,8 @@ from celery_pgbeat.api import PgBeat
 from celery_pgbeat.postgres.roles import roles_script
 from celery_pgbeat.web import dashboard
 from tests.harness.session import Session
-from tests.harness.situations import Situation
+from tests.harness.situations import FILLED, Situation
 from tests.web.visitor import Visitor
-
-FILLED = ("periodic_task", "active_job", "finished_job", "task_group", "backfill", "open_work", "node", "change")
 
 
 @pytest.fixture
