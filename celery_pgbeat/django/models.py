@@ -129,6 +129,9 @@ class Job(models.Model):
     owner = models.TextField(null=True)
     due_by = models.DateTimeField(null=True)
     note = models.TextField(null=True)
+    stop_request = models.TextField(null=True)
+    due_at = models.DateTimeField(null=True)
+    group_name = models.TextField(null=True)
 
     objects = Manager()
 

@@ -15,7 +15,7 @@ JOBS, GROUPS, NODES, CHANGES = (f"/admin/pgbeat/{name}/" for name in ("job", "ta
 def test_jobs_are_listed_the_latest_first_with_their_reasons(well: Situation, ben: Visitor) -> None:
     well.plan()
     well.job("running")
-    well.final("skipped", reason="overlap", at=NOON - timedelta(hours=2))
+    well.final("skipped", reason="overlap", at=NOON - timedelta(hours=2), group_name="reports")
     well.final("failed", error="boom <b>", at=NOON - timedelta(hours=3))
 
     seen = ben.open(JOBS)
@@ -23,6 +23,7 @@ def test_jobs_are_listed_the_latest_first_with_their_reasons(well: Situation, be
     assert seen.text.index("running") < seen.text.index("overlap") < seen.text.index("boom <b>")
     assert "boom <b>" not in ben.open(JOBS, state="running").text
     assert "overlap" in ben.open(JOBS, reason="overlap").text
+    assert "boom <b>" not in ben.open(JOBS, group="reports").text
     assert "0 shown." in ben.open(JOBS, name="another").text
 
 

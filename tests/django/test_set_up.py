@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 import celery_pgbeat.django
+from celery_pgbeat import api
 from celery_pgbeat.django import database_url
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.engine import normalise_url
@@ -194,6 +195,12 @@ def test_a_plain_save_is_refused_because_it_would_write_what_beats_have_written(
     task.save(update_fields=["subject"])
 
     assert "stock" == situation.session.task("nightly")["subject"]
+
+
+def test_a_job_has_the_fields_of_the_view() -> None:
+    from celery_pgbeat.django.models import Job
+
+    assert [field.name for field in Job._meta.concrete_fields] == list(api.Job.__dataclass_fields__)
 
 
 def test_each_model_reads_its_table(situation: Situation) -> None:

@@ -46,6 +46,7 @@ class JobAdmin(ActingAdmin, LookOnly):
         text_filter("name", "periodic task"),
         text_filter("task", "Celery task"),
         text_filter("queue", "queue"),
+        text_filter("group", "group"),
     )
     page_parameters = ("before", "before_at")
     acts: ClassVar = ("cancel-job", "retry-job", "fail-job")
