@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -24,7 +24,8 @@ from celery_pgbeat.postgres.database import BUSY, NO_RIGHT, reason, sqlstate
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.web.reading import Reader, ReadOnlyDatabase
 
-LIMIT = "5s"  # of a statement that reads
+# What a statement that reads may take. Compiling one takes up to a second if a large table raises its estimated cost.
+READING: Mapping[str, str] = {"statement_timeout": "5s", "jit": "off"}
 
 
 class AliasBeat(PgBeat):
@@ -67,14 +68,21 @@ class AliasDatabase(ReadOnlyDatabase):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Open a transaction, or a savepoint of the one that is open, with a limit for each statement."""
-        limit = "select set_config('statement_timeout', %s, true)"
+        """Open a transaction, or a savepoint of the one that is open, with the settings of statements that read."""
         with transaction.atomic(using=self.alias), self.connection.cursor() as cursor:
-            cursor.execute("select current_setting('statement_timeout')")
-            (before,) = cursor.fetchone()
-            cursor.execute(limit, [LIMIT])
+            cursor.execute("select name, current_setting(name) from unnest(%s::text[]) as name", [list(READING)])
+            before = dict(cursor.fetchall())
+            self._set(cursor, READING)
             yield
-            cursor.execute(limit, [before])
+            self._set(cursor, before)
+
+    @staticmethod
+    def _set(cursor: Any, settings: Mapping[str, str]) -> None:
+        """Set these until the transaction ends."""
+        given = [list(settings), list(settings.values())]
+        cursor.execute(
+            "select set_config(name, value, true) from unnest(%s::text[], %s::text[]) as given (name, value)", given
+        )
 
     @contextmanager
     def attempt(self) -> Iterator[None]:

@@ -235,6 +235,25 @@ def _rows_with_errors(html: str) -> str:
     return " ".join(part.split('"')[0] for part in html.split('class="form-row errors ')[1:])
 
 
+def test_a_new_task_does_not_replace_one_of_the_same_name(
+    well: Situation, anna: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from celery_pgbeat.django.admin.definition_form import _DefinitionForm
+
+    well.plan(name="fresh", timezone="UTC")
+    before = well.session.task("fresh")
+    typed = {"name": "fresh", "task": "shop.other", "schedule": "@daily"}
+
+    seen = anna.act(f"{TASKS}add/", **typed)
+    monkeypatch.setattr(_DefinitionForm, "_refuse_known_name", lambda _: None)  # it is made after that was asked
+    late = anna.act(f"{TASKS}add/", **typed)
+
+    for refused in (seen, late):
+        assert 200 == refused.status
+        assert "name is that of a periodic task that exists already" in refused.text
+    assert before == well.session.task("fresh")
+
+
 def test_a_change_by_somebody_else_in_between_is_not_overwritten_unseen(well: Situation, anna: Visitor) -> None:
     well.plan(timezone="UTC")
     form = anna.open(CHANGE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -13,10 +14,11 @@ from sqlalchemy.engine import make_url
 import celery_pgbeat.django
 from celery_pgbeat import api
 from celery_pgbeat.django import database_url
-from celery_pgbeat.errors import InvalidSetting
+from celery_pgbeat.errors import DatabaseBusy, InvalidSetting
 from celery_pgbeat.postgres.engine import normalise_url
 from tests.harness.session import Session
 from tests.harness.situations import Situation
+from tests.harness.transactions import Transaction
 
 POSTGRES = {"ENGINE": "django.db.backends.postgresql", "NAME": "shop"}
 
@@ -229,6 +231,39 @@ def test_what_a_transaction_of_django_has_written_is_seen_and_rolled_back_with_i
         transaction.set_rollback(True)
 
     assert 0 == situation.session.value("select count(*) from pgbeat.periodic_task")
+
+
+def test_what_reads_has_a_limit_and_leaves_the_settings_of_the_transaction_as_they_were(situation: Situation) -> None:
+    from django.db import transaction
+
+    from celery_pgbeat.django.joined import JoinedBeat
+
+    database = JoinedBeat().database
+
+    def settings() -> list[str]:
+        with database.connection.cursor() as cursor:
+            cursor.execute("select current_setting('statement_timeout'), current_setting('jit')")
+            return list(cursor.fetchone())
+
+    with transaction.atomic():
+        before = settings()
+        with database.reading():
+            within = settings()
+        assert (["5s", "off"], before) == (within, settings())
+
+
+def test_a_read_that_takes_too_long_is_ended_and_the_page_goes_on(situation: Situation, project_database: str) -> None:
+    from celery_pgbeat.django.joined import JoinedBeat
+
+    beat = JoinedBeat()
+    with closing(Transaction(project_database)) as other, beat.database.reading():
+        other.execute("lock table pgbeat.periodic_task in access exclusive mode")
+        with beat.database.connection.cursor() as cursor:
+            cursor.execute("set local statement_timeout = 100")
+        with pytest.raises(DatabaseBusy), beat.database.attempt():
+            beat.list()
+        other.rollback()
+        assert [] == beat.list()
 
 
 def test_the_examples_of_its_docstrings_run(situation: Situation) -> None:

@@ -21,12 +21,13 @@ from celery_pgbeat.columns import DECLARED, Column
 from celery_pgbeat.django.joined import JoinedBeat
 from celery_pgbeat.django.models import PeriodicTask
 from celery_pgbeat.django.schedule_field import HINT, LONGEST, ScheduleInput
-from celery_pgbeat.errors import DatabaseUnavailable, InvalidSchedule, PgBeatError
+from celery_pgbeat.errors import DatabaseUnavailable, InvalidPeriodicTask, InvalidSchedule, PgBeatError
 from celery_pgbeat.redaction import ARGUMENTS
 from celery_pgbeat.schedules.durations import spoken
 from celery_pgbeat.web.failures import said_of_change
 
 EDITABLE: Mapping[str, Column] = {name: column for name, column in DECLARED.items() if name != "managed_by"}
+TAKEN = "name is that of a periodic task that exists already"
 FIRST_WORD = re.compile(r"\w+")  # of an error: errors of a column begin with its name
 FIRST = ("name", "task", "schedule", "timezone")
 NEVER_OF_SENSITIVE = ARGUMENTS | {"sensitive"}  # to untick it would show what it hides
@@ -162,7 +163,9 @@ class _DefinitionForm(forms.ModelForm):
                 beat.update(self.instance.pk, **changes)
             return
         columns = {name: value for name, value in changes.items() if name not in FIRST[:3] and value is not None}
-        beat.schedule(changes["name"], changes.get("task"), changes.get("schedule"), **columns)
+        row = beat.schedule(changes["name"], changes.get("task"), changes.get("schedule"), **columns)
+        if row.revision != 1:  # somebody has made it a moment ago
+            raise InvalidPeriodicTask(TAKEN)
 
     def _post_clean(self) -> None:
         """Check what no field can see alone. The instance stays as it was read."""
@@ -184,7 +187,7 @@ class _DefinitionForm(forms.ModelForm):
 
     def _refuse_known_name(self) -> None:
         if PeriodicTask.objects.filter(pk=self.cleaned_data["name"]).exists():
-            self.add_error("name", "A periodic task of this name exists already.")
+            raise InvalidPeriodicTask(TAKEN)
 
     def _refuse_what_others_changed(self) -> None:
         """Lock the row, and refuse a form that was drawn of an older definition."""

@@ -20,7 +20,7 @@ from django.urls import reverse
 from celery_pgbeat.django.joined import JoinedBeat
 from celery_pgbeat.errors import PgBeatError
 from celery_pgbeat.safe_text import one_line
-from celery_pgbeat.web.failures import said_to_viewers
+from celery_pgbeat.web.failures import NOT_THERE, said_of_change, said_to_viewers
 from celery_pgbeat.web.page import Query
 
 
@@ -194,7 +194,9 @@ class KeysetAdmin(admin.ModelAdmin):
         try:
             return view()
         except PgBeatError as error:
-            self.message_user(request, one_line(said_to_viewers(error)), messages.ERROR)
+            is_change = request.method == "POST" or isinstance(error, NOT_THERE)
+            sentence = said_of_change(error) if is_change else said_to_viewers(error)
+            self.message_user(request, one_line(sentence), messages.ERROR)
             return HttpResponseRedirect(reverse(f"{self.admin_site.name}:index"))
 
 
