@@ -368,7 +368,7 @@ def test_a_beat_with_another_driver_works(cluster: Cluster) -> None:
     cluster.beat(environment={"PGBEAT_URL": url})
 
     eventually(lambda: broker.depth(cluster.broker) >= 3, 15, "three ticks")
-    assert {1} == {job["sends"] for job in jobs(cluster.database)}
+    assert {1} == {job["sends"] for job in jobs(cluster.database) if job["state"] != "pending"}
 
 
 def test_two_schemas_in_one_database_do_not_see_each_other(cluster: Cluster) -> None:
