@@ -1,4 +1,4 @@
-"""Draw the pictures of the dashboard: `python -m tests.docs.dashboard_pictures` writes docs/dashboard-*.png.
+"""Draw the pictures of the dashboard: `python -m tests.web.pictures` writes docs/dashboard-*.png.
 
 A shop at noon, under a stopped clock, so that a picture changes only when the pages do. It needs
 `pip install -e '.[browser]'` and a Chromium on PATH.
