@@ -15,7 +15,6 @@ import pytest
 from celery_pgbeat.postgres.database import Database
 from tests.acceptance.decisions import decided, gaps, left_from
 from tests.harness import broker, checker
-from tests.harness.cost import slowness
 from tests.harness.crash_points import MENDING, PLANNING, TICK, WORKER, CrashPoint, around
 from tests.harness.faults import Fault
 from tests.harness.jobs import make_job
@@ -195,6 +194,7 @@ def submitted(url: str) -> int:
     return len([job for job in jobs(url) if job["state"] == "sent"])
 
 
+PICKED_UP_WITHIN = 20  # seconds; a job whose message is gone is sent again after that
 # What becomes of a job whose process dies there: the attempts that run, and the final state.
 FATES: dict[str, list[tuple[list[int], str]]] = {
     "before start": [([0], "succeeded")],  # on_lost = rerun here: its message is gone, and the body was not reached
@@ -217,10 +217,9 @@ def test_p3_p5_a_job_killed_around_any_report_starts_each_attempt_once_and_ends(
     Finishes are written by a worker's main process, whatever the pool.
     """
     points = around(WORKER)
-    # A worker that is started again takes its time: until then the message of a retry must not count as lost.
-    slow = slowness()
     cluster.settings = {"pgbeat_lease": LEASE, "pgbeat_poll": POLL, "pgbeat_dead_after": 3}
-    cluster.settings["pgbeat_pickup_deadline"] = 5 * slow
+    # A process that is started again takes its time: until then the message of a retry must not count as lost.
+    cluster.settings["pgbeat_pickup_deadline"] = PICKED_UP_WITHIN
     worker = cluster.worker(pool=pool, inject=[point.fault(tmp_path) for point in points])
     for _ in range(beats):
         cluster.beat()
@@ -238,7 +237,7 @@ def test_p3_p5_a_job_killed_around_any_report_starts_each_attempt_once_and_ends(
             worker.wait(10)
             worker.end()
             worker.start()
-        eventually(lambda name=name: is_final(cluster.database, name), 20 * slow, f"the end of the job killed {point}")
+        eventually(lambda name=name: is_final(cluster.database, name), 4 * PICKED_UP_WITHIN, f"the end of the job killed {point}")
 
     runs = cluster.probe.runs()
     assert [] == checker.doubled(runs)
