@@ -237,7 +237,11 @@ def test_p3_p5_a_job_killed_around_any_report_starts_each_attempt_once_and_ends(
             worker.wait(10)
             worker.end()
             worker.start()
-        eventually(lambda name=name: is_final(cluster.database, name), 4 * PICKED_UP_WITHIN, f"the end of the job killed {point}")
+        eventually(
+            lambda name=name: is_final(cluster.database, name),
+            4 * PICKED_UP_WITHIN,
+            f"the end of the job killed {point}",
+        )
 
     runs = cluster.probe.runs()
     assert [] == checker.doubled(runs)
