@@ -18,8 +18,10 @@ from typing import Any
 import httpx2
 import pytest
 import redis
+from celery import Celery
 
 from celery_pgbeat.cli.demo.proof import Occurrence, Proof, Record, Row, count, due_between
+from celery_pgbeat.cli.demo.servers import Servers
 from celery_pgbeat.embedded.watchdog import descendants
 from tests.harness.rows import sql
 from tests.harness.usage import is_alive
@@ -78,6 +80,23 @@ def test_the_demo_kills_a_beat_and_proves_that_nothing_is_lost_or_doubled() -> N
     assert ([], ["Passed:", "each", "of", "the", str(due)]) == (empty, verdict[:5])
     assert due >= 20 * 8  # eight rows are due each second, and some less often
     assert skipped > 0  # the slow one
+
+
+def test_what_a_killed_worker_of_the_demo_has_received_is_removed_and_what_others_have_is_not(
+    database: str, redis_url: str
+) -> None:
+    with Celery(broker=redis_url) as app, Servers(database, redis_url) as servers:
+        for queue in (servers.queue, "another"):
+            app.send_task("a.task", queue=queue)
+        with app.connection() as connection:
+            for queue in (servers.queue, "another"):
+                assert connection.default_channel.basic_get(queue) is not None  # and never acknowledged
+            connection.default_channel.qos.restore_at_shutdown = False  # as if killed
+
+    with redis.Redis.from_url(redis_url) as client:
+        (kept,) = client.hvals("unacked")
+        assert "another" == json.loads(kept)[2]
+        assert 1 == client.zcard("unacked_index")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import shlex
 import shutil
@@ -11,6 +12,7 @@ from types import TracebackType
 
 from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
+from kombu.transport import redis
 from kombu.utils.url import maybe_sanitize_url
 
 from celery_pgbeat.cli.failure import Failure
@@ -125,7 +127,19 @@ class Servers:
     def _delete_queue(self) -> None:
         # If the broker is gone, so is the queue.
         with suppress(Exception), Connection(self.broker, connect_timeout=CONNECT_TIMEOUT) as connection:
-            queue = Queue(self.queue, Exchange(self.queue), routing_key=self.queue, channel=connection.channel())
+            channel = connection.channel()
+            queue = Queue(self.queue, Exchange(self.queue), routing_key=self.queue, channel=channel)
             queue.declare()  # some transports only delete the bindings that they know
             queue.delete()
             queue.exchange.delete()
+            if isinstance(channel, redis.Channel):
+                forget_unacknowledged(channel, self.queue)
+
+
+def forget_unacknowledged(channel: redis.Channel, routing_key: str) -> None:
+    """Remove what a worker that was killed has not acknowledged: on Redis that lies beside the queue, with others'."""
+    for tag, text in channel.client.hscan_iter(channel.unacked_key):
+        _, _, routed_by = json.loads(text)
+        if routed_by == routing_key:
+            channel.client.zrem(channel.unacked_index_key, tag)
+            channel.client.hdel(channel.unacked_key, tag)
