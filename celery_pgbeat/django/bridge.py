@@ -84,7 +84,7 @@ class Exchange:
         return b"".join(parts)
 
     async def leave(self) -> None:
-        """Tell the application that nobody waits for the rest."""
+        """Tell the application that the client has left."""
         self._gone.set()
         self._task.cancel()
 

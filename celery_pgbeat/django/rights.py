@@ -1,4 +1,4 @@
-"""Which of Django's permissions an action needs, and by which name somebody acts."""
+"""Which of Django's permissions an action needs, and the name by which a user acts."""
 
 from __future__ import annotations
 

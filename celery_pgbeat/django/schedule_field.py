@@ -35,7 +35,7 @@ class ScheduleInput(forms.TextInput):
     """A line of text with the next runs below it.
 
     Args:
-        check_url: what the script asks while somebody types; None for no script.
+        check_url: what the script asks while a person types; None for no script.
     """
 
     def __init__(self, attrs: Any = None, check_url: str | None = None) -> None:

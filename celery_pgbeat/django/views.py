@@ -30,7 +30,7 @@ KEY = "celery_pgbeat.django"  # of the scope: what the view knows of the person
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Django's user, as the dashboard knows him."""
+    """A user of Django, as the dashboard needs to know."""
 
     name: str
     rights: frozenset[str] = field(default_factory=frozenset)

@@ -85,17 +85,17 @@ def well(situation: Situation) -> Situation:
 
 @pytest.fixture
 def anna(situation: Situation) -> Visitor:
-    """Somebody who may do everything."""
+    """A person who may do everything."""
     return person("anna", superuser=True)
 
 
 @pytest.fixture
 def ben(situation: Situation) -> Visitor:
-    """Somebody who may look, and change nothing."""
+    """A person who may look, and change nothing."""
     return person("ben", "view_periodictask", "view_job", "view_taskgroup", "view_node", "view_change")
 
 
 @pytest.fixture
 def carl(situation: Situation) -> Visitor:
-    """Somebody who may log in, and nothing else."""
+    """A person who may log in, and nothing else."""
     return person("carl")

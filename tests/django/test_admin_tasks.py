@@ -262,7 +262,7 @@ def test_a_change_by_somebody_else_in_between_is_not_overwritten_unseen(well: Si
     refused = anna.send(CHANGE, {**form.fields, "queue": "mine"})
 
     assert 200 == refused.status
-    assert 'Somebody has changed this task meanwhile. To save again would replace queue (now "theirs")' in refused.text
+    assert 'Another person has changed this task. To save again would replace queue (now "theirs")' in refused.text
     assert "theirs" == well.session.task("nightly")["queue"]
     assert 302 == anna.send(CHANGE, refused.fields).status
     assert "mine" == well.session.task("nightly")["queue"]

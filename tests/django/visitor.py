@@ -1,4 +1,4 @@
-"""Somebody who uses the project in a browser without script."""
+"""A person who uses the project in a browser without script."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The form of a periodic task: a field for each column that a declaration gives, checked as the Python API checks it.
 
 Only what was changed is written. Postgres has its own say before the form counts as valid: the change is tried in a
-savepoint, which is rolled back. Until the request ends the row is locked, so nobody changes it in between.
+savepoint, which is rolled back. Until the request ends the row is locked, so it does not change in between.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class _DefinitionForm(forms.ModelForm):
             return
         columns = {name: value for name, value in changes.items() if name not in FIRST[:3] and value is not None}
         row = beat.schedule(changes["name"], changes.get("task"), changes.get("schedule"), **columns)
-        if row.revision != 1:  # somebody has made it a moment ago
+        if row.revision != 1:  # another person has made it a moment ago
             raise InvalidPeriodicTask(TAKEN)
 
     def _post_clean(self) -> None:
@@ -192,7 +192,7 @@ class _DefinitionForm(forms.ModelForm):
     def _refuse_what_others_changed(self) -> None:
         """Lock the row, and refuse a form that was drawn of an older definition."""
         if not self.beat.queries.lock_rows([self.instance.pk], None):
-            self.add_error(None, "Somebody has removed it meanwhile.")
+            self.add_error(None, "Another person has removed it meanwhile.")
             return
         row = PeriodicTask.objects.get(pk=self.instance.pk)
         if self.cleaned_data["revision"] == str(row.revision):
@@ -202,7 +202,7 @@ class _DefinitionForm(forms.ModelForm):
         what = ", ".join([*shown, *hidden]) or "nothing"
         self.add_error(
             None,
-            f"Somebody has changed this task meanwhile. To save again would replace {what}: compare, and save again.",
+            f"Another person has changed this task. To save again would replace {what}: compare, and save again.",
         )
         self.data = self.data.copy()
         self.data["revision"] = str(row.revision)

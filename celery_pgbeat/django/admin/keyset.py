@@ -212,7 +212,7 @@ def line(column: str) -> Any:
 
 
 class LookOnly(KeysetAdmin):
-    """The rights to something that nobody adds, deletes or edits in a form; actions need the right to change."""
+    """The rights to what is not added, deleted or edited in a form; actions need the right to change."""
 
     def has_add_permission(self, request: Any) -> bool:
         """Refuse it."""

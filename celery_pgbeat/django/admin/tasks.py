@@ -143,7 +143,7 @@ class PeriodicTaskAdmin(ActingAdmin):
     # The pages
 
     def get_urls(self) -> list[Any]:
-        """Add the check of a schedule that somebody types."""
+        """Add the check of a schedule while it is typed."""
         view = self.admin_site.admin_view(self.check_schedule)
         return [path("@check/", view, name="pgbeat_periodictask_check"), *super().get_urls()]
 

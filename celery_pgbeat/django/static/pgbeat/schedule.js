@@ -1,4 +1,4 @@
-// Shows what a schedule means while somebody types it. The form works without it. The server escapes what it sends.
+// Shows what a schedule means while a person types it. The form works without it. The server escapes what it sends.
 (() => {
   "use strict";
 
