@@ -16,12 +16,15 @@ SATURDAY = datetime(2026, 12, 5, 10, tzinfo=timezone.utc)
 MONDAY = datetime(2026, 12, 7, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)
 NIGHT = ["0 0 * * * PT5H"]
-WAITING = "select 1 from pgbeat.periodic_task where planned_revision <> revision or next_run_at <= pgbeat.now()"
+WAITING = (
+    "select 1 from pgbeat.periodic_task where planned_revision <> revision or next_run_at <= pgbeat.now() "
+    "union all select 1 from pgbeat.active_job where state = 'pending'"
+)
 
 
 def settle(cluster: Cluster) -> None:
-    """Wait until everything that is due is decided."""
-    eventually(lambda: not sql(cluster.database, WAITING), 10, "all that is due is decided", every=0.02)
+    """Wait until everything that is due is decided and sent."""
+    eventually(lambda: not sql(cluster.database, WAITING), 20, "all that is due is sent", every=0.02)
 
 
 def test_a_run_triggered_in_a_blackout_is_sent_when_the_blackout_ends(cluster: Cluster, database_clock: Clock) -> None:
