@@ -136,6 +136,8 @@ def test_the_demo_reports_a_start_that_is_missing_and_one_that_happened_twice(da
                 break
         (schema,) = sql(database, "select nspname as name from pg_namespace where nspname like 'pgbeat_demo%%'")
         table = f'"{schema["name"]}".demo_start'
+        both = f"select 1 from {table} where periodic_task in ('shop-1', 'ship-orders') group by periodic_task"
+        eventually(lambda: len(sql(database, both)) == 2, 30, "both have started once")
         newest = f"select ctid from {table} where periodic_task = %(name)s order by scheduled_for desc limit 1"
         sql(database, f"delete from {table} where ctid = ({newest})", name="shop-1")
         sql(database, f"insert into {table} select * from {table} where ctid = ({newest})", name="ship-orders")
