@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 LONGEST = 250  # characters of a parameter; names have up to 200
+MOST_DIGITS = 18  # of a number: one fewer than the largest bigint has
 LONGEST_SCHEDULE = 5_000  # characters of a schedule that is checked while it is typed
 
 
@@ -46,6 +47,11 @@ class Query:
     def long_text(self, name: str) -> str:
         """Return a parameter that may be as long as a schedule."""
         return self._given.get(name, "").replace("\0", "")[:LONGEST_SCHEDULE]
+
+    def number(self, name: str) -> int | None:
+        """Return a parameter that is a whole number, as of a change; None if it is not, or too large for Postgres."""
+        text = self._given.get(name, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
 
     def choice(self, name: str, choices: Mapping[str, Any] | tuple[str, ...]) -> str | None:
         """Return a parameter that is one of these; None if it is not."""

@@ -80,12 +80,11 @@ class ChangeAdmin(LookOnly):
 
     def read_page(self, beat: JoinedBeat, query: Query) -> Read:
         """Read a page of changes."""
-        before = query.text("before")
         found = beat.changes(
             query.name() or None,
             kind=cast("Any", query.choice("kind", KINDS)),
             limit=CHANGES + 1,
-            before=int(before) if before and before.isascii() and before.isdigit() and len(before) < 19 else None,
+            before=query.number("before"),
         )
         shown = found[:CHANGES]
         rows = [instance_of(Change, asdict(change), beat.database.alias) for change in shown]

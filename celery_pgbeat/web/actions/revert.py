@@ -17,7 +17,7 @@ LONGEST = 200  # characters of a value that is shown
 
 
 def _about(reader: Reader, subject: Query) -> About:
-    name, change = subject.name(), _change(subject)
+    name, change = subject.name(), subject.number("change")
     row = reader.queries.definitions_of([name]).get(name)
     if row is None:
         raise UnknownPeriodicTask(reader.queries.unknown(name))
@@ -38,11 +38,6 @@ def _about(reader: Reader, subject: Query) -> About:
     return About([*facts, "The pause, the next run and the jobs stay."], {"revision": str(row["revision"])})
 
 
-def _change(subject: Query) -> int | None:
-    text = subject.text("change") or ""
-    return int(text) if text.isdecimal() and len(text) <= len(str(2**63)) - 1 else None
-
-
 def _spoken(column: str, value: Any) -> str:
     spoken = spoken_value(column, value)
     text = "nothing" if spoken is None else str(spoken)
@@ -55,9 +50,16 @@ def _revert(call: Call) -> Done:
     if refusal := refusal_of(row.managed_by):
         raise Wrong("", refusal)
     if call.form.text("revision") != str(row.revision):
-        raise Wrong("", "Another person has changed this task: look again at what would become of it.", ("revision",))
-    reverted = call.beat.revert(name, change=_change(call.subject), connection=call.connection)
+        raise _changed_meanwhile()
+    reverted = call.beat.revert(name, change=call.subject.number("change"), connection=call.connection)
+    if reverted.revision > row.revision + 1:  # another transaction committed between the two statements
+        raise _changed_meanwhile()
     return Done("reverted", "task", {"name": reverted.name})
+
+
+def _changed_meanwhile() -> Wrong:
+    sentence = "Another person has changed this task: look again at what would become of it."
+    return Wrong("", sentence, renewed=("revision",))
 
 
 REVERT = Action(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from celery_pgbeat.api import PgBeat
+from celery_pgbeat.api import PeriodicTask, PgBeat
 from tests.harness.situations import Situation
 from tests.web.visitor import Visitor, gone_to
 
@@ -50,6 +52,24 @@ def test_a_task_that_was_changed_meanwhile_is_looked_at_again(well: Situation, a
     assert ("reports", 3) == (beat.get("nightly").queue, beat.get("nightly").priority)
     anna.send(link, seen.fields)
     assert (None, None) == (beat.get("nightly").queue, beat.get("nightly").priority)
+
+
+def test_a_change_that_commits_while_it_is_put_back_is_kept(
+    well: Situation, anna: Visitor, beat: PgBeat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(well, beat)
+    revert = PgBeat.revert
+
+    def after_another_change(self: PgBeat, *args: Any, **given: Any) -> PeriodicTask:
+        beat.update("nightly", priority=3)
+        return revert(self, *args, **given)
+
+    monkeypatch.setattr(PgBeat, "revert", after_another_change)
+
+    seen = anna.act(anna.open(TASK).link("/revert"))
+
+    assert (422, True) == (seen.status, "Another person has changed this task" in seen.text)
+    assert ("reports", 3) == (beat.get("nightly").queue, beat.get("nightly").priority)
 
 
 @pytest.mark.parametrize("change", ["", "x", "-1", "9" * 30, "²"])
