@@ -15,6 +15,7 @@ import psycopg2
 import pytest
 
 from celery_pgbeat.postgres.engine import normalise_url
+from tests.harness.cost import slowness
 from tests.harness.session import Session
 from tests.harness.transactions import Transaction, at_once
 
@@ -22,6 +23,7 @@ PEOPLE = 200
 JOBS = 1_000
 CONNECTIONS = 16  # that the people share: what is measured is the server, not the queue of its clients
 WAIT = 0.05  # seconds that nobody waits for longer
+TRIES = 5  # of one call, the quickest of which counts: other processes may take the machine for a moment
 # Picks up and tells how long that took in the server: 'taken', or the SQLSTATE of the refusal.
 MEASURED = """
 create function public.measured(job uuid, owner text, out seconds float8, out outcome text) language plpgsql as $$
@@ -90,7 +92,7 @@ def test_of_two_hundred_people_each_of_a_thousand_jobs_has_one_owner_and_nobody_
     told: list[tuple[str, str]] = []  # who was told to have which job
     outcomes: list[str] = []
     seconds: list[float] = []
-    unhindered: list[float] = []  # as long as it takes where nobody can be first
+    unhindered: list[float] = []  # as long as it takes where no other person can be first
     failed: list[BaseException] = []
 
     def work(number: int) -> None:
@@ -132,6 +134,7 @@ def test_of_two_hundred_people_each_of_a_thousand_jobs_has_one_owner_and_nobody_
     # By the clock of the server, beside calls that want nobody's job: what those wait for is a processor. A wait for a
     # lock that is not bounded would take as long as the others work.
     assert last_percentile(seconds) < WAIT + last_percentile(unhindered), sorted(seconds)[-20:]
+    assert max(seconds) < 5 * (WAIT + max(unhindered)), sorted(seconds)[-20:]
 
 
 @pytest.mark.parametrize(
@@ -142,17 +145,19 @@ def test_nobody_waits_for_a_transaction_that_stays_open(session: Session, migrat
     (job,) = opened(session, 1)
     other = Transaction(migrated_database)
     other.execute("select pgbeat.pick_up(%(job)s, 'ann')", {"job": job})
-    began = session.value("select clock_timestamp()")
+    seconds = []
 
-    refused = session.refusal(f"select pgbeat.{call.replace('%s', repr(job))}")
-    took = session.value("select extract(epoch from clock_timestamp() - %s)::float8", began)
+    for _ in range(TRIES):
+        began = session.value("select clock_timestamp()")
+        refused = session.refusal(f"select pgbeat.{call.replace('%s', repr(job))}")
+        seconds.append(session.value("select extract(epoch from clock_timestamp() - %s)::float8", began))
 
     other.rollback()
     if call.startswith(("pick_up", "cancel")):
         assert ("55P03", True) == (refused.pgcode, "takes or changes job" in str(refused))
     else:
         assert ("55000", True) == (refused.pgcode, "is not picked up: pick it up first" in str(refused))
-    assert took < 10 * WAIT, "the other transaction stays open for good"
+    assert min(seconds) < WAIT * slowness()
 
 
 def test_of_two_at_one_moment_the_second_is_told_who_has_it(session: Session, migrated_database: str) -> None:

@@ -92,6 +92,16 @@ def test_one_job_is_told_step_by_step(well: Situation, visitor: Visitor) -> None
     assert "(the task was removed)" in seen.text
 
 
+def test_a_job_is_late_by_when_it_was_due_and_jitter_is_no_lateness(well: Situation, visitor: Visitor) -> None:
+    decided = ago(minutes=30)
+    due_at = decided - timedelta(seconds=2)
+    well.final("succeeded", decided, id=str(JOB), scheduled_for=decided - timedelta(minutes=1), due_at=due_at)
+
+    seen = visitor.open("/job", id=str(JOB))
+
+    assert "For 11:29:00 due 11:29:58 Decided 11:30:00 2.0 s after it was due" in seen.text
+
+
 def test_a_failed_job_that_waits_for_a_decision_says_how_to_decide(well: Situation, visitor: Visitor) -> None:
     well.job("error", on_error="ask", check_at="infinity", busy_until=ago(minutes=1), error="ValueError: no")
 
