@@ -68,7 +68,7 @@ Row = dict[str, Any]
 
 
 class Person(NamedTuple):
-    """The person for whom an application acts, and why, as the table of changes has it."""
+    """The person that an application names, and why, as the table of changes has it."""
 
     who: str
     reason: str | None = None

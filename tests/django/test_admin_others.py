@@ -100,9 +100,9 @@ def test_nodes_and_changes_are_listed(well: Situation, ben: Visitor) -> None:
 
 @pytest.mark.parametrize("path", [JOBS, GROUPS, NODES, CHANGES])
 def test_each_list_has_a_right_of_its_own(well: Situation, path: str) -> None:
-    nobody = person("nobody", "view_periodictask", "change_periodictask")
+    dora = person("dora", "view_periodictask", "change_periodictask")
 
-    assert 403 == nobody.open(path).status
+    assert 403 == dora.open(path).status
 
 
 @pytest.mark.parametrize("path", [f"{JOBS}@act/cancel-job/?key={JOB}", f"{GROUPS}@act/pause-group/?key=reports"])

@@ -210,7 +210,7 @@ def test_a_new_task_is_made_with_all_that_was_typed(well: Situation, anna: Visit
         ({"options": '{"task_id": "x"}'}, "options", "task_id"),
         ({"dst": "never"}, "dst", "not one of the available choices"),
         ({"subject": "x" * 1001}, "subject", "1,000"),
-        ({"after": "nobody"}, None, "nobody"),
+        ({"after": "missing"}, None, "missing"),
         ({"task": ""}, "task", "task"),
         ({"queue": "a\0b"}, "queue", "Null characters are not allowed"),
     ],
@@ -254,7 +254,7 @@ def test_a_new_task_does_not_replace_one_of_the_same_name(
     assert before == well.session.task("fresh")
 
 
-def test_a_change_by_somebody_else_in_between_is_not_overwritten_unseen(well: Situation, anna: Visitor) -> None:
+def test_a_change_by_another_person_in_between_is_not_overwritten_unseen(well: Situation, anna: Visitor) -> None:
     well.plan(timezone="UTC")
     form = anna.open(CHANGE)
     well.session.rows("update pgbeat.periodic_task set queue = 'theirs' where name = 'nightly'")
@@ -286,7 +286,7 @@ def test_what_beats_write_meanwhile_does_not_disturb_a_form(well: Situation, ann
     assert (later, 7, "stock") == (row["next_run_at"], row["run_count"], row["subject"])
 
 
-def test_a_row_that_somebody_holds_is_not_waited_for_long(
+def test_a_row_that_another_transaction_holds_is_not_waited_for_long(
     well: Situation, anna: Visitor, project_database: str
 ) -> None:
     well.plan(timezone="UTC")
@@ -454,7 +454,7 @@ def test_no_form_acts_on_all_rows_that_match_a_filter(well: Situation, anna: Vis
 
 
 def test_an_unknown_task_is_said_to_be_unknown(well: Situation, anna: Visitor) -> None:
-    assert "No periodic task is named 'nobody'" in anna.open(act_page("pause", "nobody")).text
+    assert "No periodic task is named 'missing'" in anna.open(act_page("pause", "missing")).text
     assert 404 == anna.open(f"{TASKS}@act/explode/?key=nightly").status
 
 

@@ -33,7 +33,7 @@ def test_pages_are_shown_below_the_path_at_which_they_are_mounted(well: Situatio
     assert 404 == ben.open(f"{HOME}no/such/page").status
 
 
-def test_nobody_looks_without_login_and_right(well: Situation, carl: Visitor) -> None:
+def test_to_look_needs_a_login_and_the_right(well: Situation, carl: Visitor) -> None:
     from django.contrib.auth.models import User
 
     seen = Visitor().open(f"{HOME}tasks", q="x")

@@ -2,8 +2,8 @@
 
 Each commit's own package writes the script that makes its schema, as far back as the first migration is this one:
 before that, nothing was released, and the schema was another one. Tried are the commits that wrote a migration and the
-latest others: what is not a table is replaced as a whole, so an old definition is in nobody's way unless its name or
-its columns changed since, and that was tried when it was among the latest. `PGBEAT_TEST_COMMITS=all` tries each. Where
+latest others: what is not a table is replaced as a whole, so an old definition does no harm unless its name or its
+columns changed since, and that was tried when it was among the latest. `PGBEAT_TEST_COMMITS=all` tries each. Where
 there is no history (a source archive, a shallow clone), nothing is tried.
 """
 

@@ -85,7 +85,7 @@ class Connected:
 
     @property
     def person(self) -> Person | None:
-        """The person for whom it acts: None, unless it was made by `as_person`."""
+        """The person that `as_person` named; None if it was made in another way."""
         return self._person
 
     def close(self) -> None:

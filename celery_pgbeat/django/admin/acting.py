@@ -98,7 +98,7 @@ class ActingAdmin(KeysetAdmin):
         return str(reverse(f"{self.admin_site.name}:{self._act_name}", args=[word]))
 
     def get_actions(self, request: Any) -> dict[str, Any]:
-        """Add the actions for the rows that are ticked, for whoever may change something."""
+        """Add the actions for the rows that are ticked, if this user may change them."""
         known: dict[str, Any] = super().get_actions(request)
         if self.has_change_permission(request) and "_popup" not in request.GET:
             for word in self.acts:

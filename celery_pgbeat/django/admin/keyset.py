@@ -231,5 +231,5 @@ class LookOnly(KeysetAdmin):
         return False
 
     def has_change_permission(self, request: Any, obj: Any = None) -> bool:
-        """Allow actions to whoever has the right, and no form."""
+        """Allow the actions to a user who has the right; there is no form to save."""
         return obj is None and bool(super().has_change_permission(request))

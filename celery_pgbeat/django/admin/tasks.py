@@ -80,7 +80,7 @@ class PeriodicTaskAdmin(ActingAdmin):
         failures = task.row["failures"]
         return f"{task.row['last_state']} ({failures} in a row)" if failures > 1 else task.row["last_state"]
 
-    # Rights: a row that code declares is looked at; actions are allowed to whoever may change something.
+    # Rights: a row that code declares is looked at; its actions need only the right to change.
 
     def has_change_permission(self, request: Any, obj: Any = None) -> bool:
         """Refuse the form of a row that code declares."""

@@ -90,7 +90,7 @@ def test_work_is_picked_up_given_back_and_finished_in_the_name_of_the_person(
     assert ("anna", "failed", "line 1\nline 2") == (row["owner"], row["state"], row["note"])
 
 
-def test_somebody_without_a_name_says_who_it_is_for(well: Situation, nameless: Visitor, beat: PgBeat) -> None:
+def test_a_person_without_a_name_says_who_it_is_for(well: Situation, nameless: Visitor, beat: PgBeat) -> None:
     id = human_job(beat, well)
 
     assert (422, True) == ((seen := nameless.act(f"/pick-up?id={id}")).status, "This is needed." in seen.text)
@@ -99,7 +99,7 @@ def test_somebody_without_a_name_says_who_it_is_for(well: Situation, nameless: V
     assert ("ben", "running") == owner_and_state(well.session, id)
 
 
-def test_work_that_somebody_else_has_is_refused_with_the_name(well: Situation, anna: Visitor, beat: PgBeat) -> None:
+def test_work_that_another_person_has_is_refused_with_the_name(well: Situation, anna: Visitor, beat: PgBeat) -> None:
     id = human_job(beat, well)
     beat.pick_up(id, "ben")
 

@@ -188,7 +188,7 @@ def test_while_it_is_typed_a_schedule_is_checked_without_being_written(well: Sit
     assert "0 * * * *" == well.session.task("nightly")["schedule"]
 
 
-def test_a_change_by_somebody_else_in_between_is_not_overwritten_unseen(
+def test_a_change_by_another_person_in_between_is_not_overwritten_unseen(
     well: Situation, anna: Visitor, beat: PgBeat
 ) -> None:
     well.plan()
