@@ -71,6 +71,6 @@ def test_a_row_whose_interval_is_longer_than_its_gap_runs_at_each_occurrence(clu
     """The control: a job that comes in time is never dropped."""
     worker(cluster)
     cluster.beat()
-    insert(cluster.database, "a", "every 2s", min_gap=timedelta(seconds=1.5), overlap="allow")
-    eventually(lambda: len(cluster.probe.runs("a")) >= 5, 30, "five runs")
+    insert(cluster.database, "a", "every 3s", min_gap=timedelta(seconds=0.5), overlap="allow")
+    eventually(lambda: len(cluster.probe.runs("a")) >= 5, 60, "five runs")
     assert [] == [job for job in jobs(cluster.database, "a") if job["state"] == "skipped"]
