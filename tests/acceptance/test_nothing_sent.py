@@ -63,7 +63,7 @@ def test_a_task_that_runs_eagerly_in_the_beat_ends_there_and_the_next_tick_is_se
         return [job for job in jobs(cluster.database, name) if job["state"] == state]
 
     eventually(lambda: len(ended("good", "succeeded")) >= 3 <= len(ended("bad", "failed")), 30, "three ticks of each")
-    assert {"ProbeFailed: bad"} == {job["error"] for job in ended("bad", "failed")}
-    assert all(job["started_at"] and job["finished_at"] for job in ended("good", "succeeded"))
-    runs = {run.job for run in cluster.probe.runs()}
-    assert {job["id"] for job in (*ended("good", "succeeded"), *ended("bad", "failed"))} <= runs
+    good, bad = ended("good", "succeeded"), ended("bad", "failed")
+    assert {"ProbeFailed: bad"} == {job["error"] for job in bad}
+    assert all(job["started_at"] and job["finished_at"] for job in good)
+    assert {job["id"] for job in (*good, *bad)} <= {run.job for run in cluster.probe.runs()}
