@@ -114,7 +114,7 @@ class JobEntry(RowEntry):
 
 def arguments_of(args: str, kwargs: str) -> tuple[Any, Any]:
     """Read args and kwargs from JSON, and Celery's types in them."""
-    return _decode(args), _decode(kwargs)
+    return _decode(args), {} if kwargs == "{}" else _decode(kwargs)
 
 
 def instant_text(instant: datetime) -> str:

@@ -64,7 +64,8 @@ def test_plain_arguments_are_shown_without_asking_celery(value: Any, monkeypatch
 
 def content(serializer: str) -> Body:
     plain = dict.fromkeys(("check", "embed", "compression", "countdown", "expires_after", "eta"))
-    return Body(serializer=serializer, show_args=ReprLimits(1024, 3), show_kwargs=ReprLimits(1024, 3), **plain)
+    limits = ReprLimits(1024, 3)
+    return Body(embed_text="null", serializer=serializer, show_args=limits, show_kwargs=limits, **plain)
 
 
 @given(st.lists(VALUES, max_size=3), st.dictionaries(TEXTS, VALUES, max_size=3))
@@ -72,6 +73,13 @@ def test_a_body_is_serialized_as_kombu_serializes_it(args: list[Any], kwargs: di
     said = content("json").encode(json.dumps(args, ensure_ascii=False), json.dumps(kwargs, ensure_ascii=False))
 
     assert dumps((args or (), kwargs, None), serializer="json")[2] == said.body
+
+
+@pytest.mark.parametrize("args", ['["row 1", 2, true, null, {"a": []}]', "[]"])
+def test_plain_arguments_are_put_into_a_body_as_they_are_written(args: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("celery_pgbeat.beat.send.rendering.body.encoded")
+
+    assert f"[{args}, {{}}, null]" == content("json").encode(args, "{}").body
 
 
 def test_a_replacement_of_kombus_json_encoder_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, options_of
-from celery_pgbeat.beat.send.rendering.body import Body, Clocks
+from celery_pgbeat.beat.send.rendering.body import Body, Clocks, encoded, is_plain_json
 from celery_pgbeat.beat.send.rendering.capture import CapturedMessage, NotRenderable, capture
 from celery_pgbeat.beat.send.rendering.eligibility import SendPath, is_plain_task
 from celery_pgbeat.beat.send.rendering.message_fields import EncodedArguments, MessageFields, ReprLimits
@@ -64,7 +64,7 @@ class MessageTemplate:
         return self.template.render(prepared, self.body.fields(job, clocks, arguments))
 
     def prepare(self, args_text: str, kwargs_text: str) -> tuple[EncodedArguments, Any]:
-        """Return arguments, encoded, and the message with them filled in: both depend only on their JSON."""
+        """Return arguments, encoded, and as the writer writes them: both depend only on their JSON."""
         arguments = self.body.encode(args_text, kwargs_text)
         return arguments, self.template.prepare(arguments)
 
@@ -127,10 +127,12 @@ def _body(task: Any, captured: CapturedMessage, path: SendPath, job: OutgoingJob
     countdown, expires = job.options.get("countdown"), job.options.get("expires")
     if isinstance(expires, str) or (expires is None and headers.get("expires") is not None):
         raise NotRenderable("it expires at an instant that is not counted from its making")
+    serializer = captured.options.get("serializer")
     return Body(
         check=getattr(task, "__header__", None) if getattr(task, "typing", False) else None,
         embed=raw[2],
-        serializer=captured.options.get("serializer"),
+        embed_text=encoded(raw[2]) if is_plain_json(serializer) else "",
+        serializer=serializer,
         compression=captured.options.get("compression"),
         countdown=timedelta(seconds=float(countdown)) if countdown else None,
         expires_after=None if expires is None else timedelta(seconds=float(expires)),

@@ -9,11 +9,11 @@ import copy
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, zip_longest
 from json.encoder import encode_basestring_ascii as quoted
+from operator import itemgetter
 from typing import Any
 
 from kombu.utils.json import dumps
@@ -52,29 +52,32 @@ class RedisTemplate:
 
     Attributes:
         place: the key of the list.
-        parts: the text between the fields, and the names of the fields in their places: the second, the fourth, …
+        pattern: the text, `%`-formatted, with a `%s` in the place of each field.
+        in_order: returns the values of the fields, by name, in the order of their places.
     """
 
     place: str
-    parts: Sequence[str]
+    pattern: str
+    in_order: Callable[[Mapping[str, str]], tuple[str, ...]]
     channel: Any
     delivery_tags: Iterator[str]
 
-    def prepare(self, arguments: EncodedArguments) -> str:
-        """Fill in the arguments; the rest is `%`-formatted."""
+    def prepare(self, arguments: EncodedArguments) -> dict[str, str]:
+        """Return the fields of the arguments as JSON."""
         body, _ = self.channel.encode_body(arguments.body, self.channel.body_encoding)
-        known = {
+        return {
             "body": quoted(body),
             "argsrepr": quoted(arguments.argsrepr),
             "kwargsrepr": quoted(arguments.kwargsrepr),
         }
-        texts, fields = self.parts[::2], self.parts[1::2]
-        filled = [_escaped(known[field]) if field in known else f"%({field})s" for field in fields]
-        return "".join(chain.from_iterable(zip_longest(map(_escaped, texts), filled, fillvalue="")))
 
-    def render(self, prepared: str, fields: MessageFields) -> str:
-        """Fill in what is left."""
-        return prepared % _values_of(fields, next(self.delivery_tags))
+    def render(self, prepared: Mapping[str, str], fields: MessageFields) -> str:
+        """Fill in all fields."""
+        return self.with_tag(prepared, fields, next(self.delivery_tags))
+
+    def with_tag(self, prepared: Mapping[str, str], fields: MessageFields, delivery_tag: str) -> str:
+        """Fill in all fields, and this delivery tag."""
+        return self.pattern % self.in_order({**prepared, **_values_of(fields, delivery_tag)})
 
 
 class RedisWriter:
@@ -106,13 +109,15 @@ class RedisWriter:
             _put_sentinels(ours, fields_in(ours, OUR_HEADER, fields))
         _put_sentinels(properties, {**fields_in(properties, PROPERTIES, fields), "delivery_tag": "delivery_tag"})
         _put_sentinels(message, {"body": "body"})
-        return RedisTemplate(key, _SENTINELS.split(dumps(message)), self.channel, self._delivery_tags)
+        parts = _SENTINELS.split(dumps(message))  # the names of the fields are the second, the fourth, …
+        pattern = "%s".join(text.replace("%", "%%") for text in parts[::2])
+        return RedisTemplate(key, pattern, itemgetter(*parts[1::2]), self.channel, self._delivery_tags)
 
     def differs(self, template: Any, captured: CapturedMessage, fields: MessageFields) -> bool:
         """Return whether key or text differs in any byte from what kombu pushes, except the random delivery tag."""
         key, text = self._pushed(captured)
         tag = json.loads(text)["properties"]["delivery_tag"]
-        rendered = template.prepare(fields.arguments) % _values_of(fields, tag)
+        rendered = template.with_tag(template.prepare(fields.arguments), fields, tag)
         return bool((key, text) != (template.place, rendered))
 
     def write(self, place: str, messages: Sequence[str], taken: list[bool | None]) -> None:
@@ -166,10 +171,6 @@ def _random_uuids() -> Iterator[str]:
             yield f"{part[:8]}-{part[8:12]}-4{part[13:16]}-a{part[17:20]}-{part[20:]}"
 
 
-def _escaped(text: str) -> str:
-    return text.replace("%", "%%")
-
-
 def _sentinel(field: str) -> str:
     """Return a text that no message contains, to find the place of a field in the JSON text."""
     return f"\0{field}\0"
@@ -183,7 +184,7 @@ def _put_sentinels(table: dict[str, Any], places: Mapping[str, str]) -> None:
 
 
 def _values_of(fields: MessageFields, delivery_tag: str) -> dict[str, str]:
-    """Return the fields as JSON; those of the arguments are filled in before."""
+    """Return the fields as JSON, except those of the arguments."""
     values = {
         "id": f'"{fields.id}"',
         "periodic_task": quoted(fields.periodic_task),

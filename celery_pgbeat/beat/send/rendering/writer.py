@@ -17,10 +17,10 @@ class Template(Protocol):
         """Where it is written to; messages for one place are written at once."""
 
     def prepare(self, arguments: EncodedArguments) -> Any:
-        """Fill in the arguments, which a row has in common with its next messages."""
+        """Write the arguments, which a row has in common with its next messages, in the broker's form."""
 
     def render(self, prepared: Any, fields: MessageFields) -> Any:
-        """Fill in the placeholders that are left in what `prepare` has returned."""
+        """Fill in what `prepare` has returned, and the other fields."""
 
 
 class Writer(Protocol):
