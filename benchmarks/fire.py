@@ -21,6 +21,7 @@ from celery_pgbeat.embedded import Server
 
 HEADSTART = 3.0  # seconds between the beats' start, or the last write, and the instant
 SPACING = 10  # seconds between two rounds
+MINUTE, HOUR = 60, 3_600
 NEVER_LATE = {"pgbeat_lease": 3600}  # seconds; what is decided within twice a lease is on time, and no catch-up
 # How messages are made, and the signal that needs a handler for that.
 WAYS = {"rendered": "", "together": "before_task_publish", "single": "after_task_publish"}
@@ -123,13 +124,13 @@ def fire(
     server = ground.broker(broker)
     with ground.database() as database:
         announce_worker(database)
-        planning = insert(database, rows, schedule or (f"every {SPACING}s" if rounds > 1 else "every 365d"), far(60))
+        planning = insert(database, rows, schedule or (f"every {SPACING}s" if rounds > 1 else "every 1h"), far(60))
         ground.empty(broker)
         settings = {**NEVER_LATE, "benchmark_listens": WAYS[way]}
         with ground.cluster(database, server.url, **settings) as cluster:
             pids = [cluster.beat(app="benchmarks.listening_app").pid for _ in range(beats)]
             begin = soon(HEADSTART + planning, 60 if schedule else SPACING)
-            set_due(database, begin)
+            set_due(database, begin, MINUTE if schedule else SPACING if rounds > 1 else HOUR)
             assert time.time() < begin.timestamp(), "the rows were not written in time"
             length = length_of(server.url)
             found = [

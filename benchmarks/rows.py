@@ -7,8 +7,16 @@ from datetime import datetime, timezone
 
 from benchmarks.ground import QUEUE, execute
 
-DAY = 86_400  # seconds
+HOUR, DAY = 3_600, 86_400  # seconds
 ANCHOR = datetime(2026, 1, 1, tzinfo=timezone.utc)  # in the past: an interval begins with its anchor
+# A beat leaves up to sixteen runs behind the next one in a row (planning/ahead.py), which are used up one by one. Rows
+# that were made at different times are at different places of that: one in 17 has none left.
+AHEAD = """planned_ahead = case when hashtext(name) %% 17 <> 0 then array(
+        select {next_run} + n * %s * interval '1 second'
+        from generate_series(1, abs(hashtext(name) %% 17)) as n) end,
+    jobs_ahead = case when hashtext(name) %% 17 <> 0 then array(
+        select md5(name || ({next_run})::text || n)::uuid
+        from generate_series(0, abs(hashtext(name) %% 17)) as n) end"""
 AS_A_BEAT = "set session_replication_role = replica"  # the row trigger would take it for a change of the definition
 
 
@@ -31,12 +39,13 @@ def insert(database: str, rows: int, schedule: str, due: datetime, task: str = "
     return 2 * took
 
 
-def set_due(database: str, due: datetime) -> None:
-    """Plan all rows for an instant, and leave no checkpoint for the measure."""
+def set_due(database: str, due: datetime, every: int = HOUR) -> None:
+    """Plan all rows for an instant, and for more at this distance in seconds; leave no checkpoint for the measure."""
     execute(
         database,
-        f"{AS_A_BEAT}; update pgbeat.periodic_task set planned_revision = revision, next_run_at = %s, planned_for = %s",
-        [due, due],
+        f"{AS_A_BEAT}; update pgbeat.periodic_task set planned_revision = revision, next_run_at = %s, planned_for = %s,"
+        f" {AHEAD.format(next_run='%s::timestamptz')}",
+        [due, due, due, every, due],
     )
     execute(database, "checkpoint")
 
@@ -57,11 +66,12 @@ def insert_spread(database: str, rows: int, every: int, task: str = "app.probe")
 def set_due_spread(database: str, begin: datetime, every: int) -> None:
     """Plan each row for its own instant within the interval that begins then (a whole number of them since ANCHOR)."""
     assert (begin - ANCHOR).total_seconds() % every == 0, (begin, every)
+    next_run = "(%s::timestamptz + (anchor - %s))"
     execute(
         database,
-        f"{AS_A_BEAT}; update pgbeat.periodic_task set planned_revision = revision,"
-        " next_run_at = %s::timestamptz + (anchor - %s), planned_for = %s::timestamptz + (anchor - %s)",
-        [begin, ANCHOR, begin, ANCHOR],
+        f"{AS_A_BEAT}; update pgbeat.periodic_task set planned_revision = revision, next_run_at = {next_run},"
+        f" planned_for = {next_run}, {AHEAD.format(next_run=next_run)}",
+        [begin, ANCHOR, begin, ANCHOR, begin, ANCHOR, every, begin, ANCHOR],
     )
     execute(database, "checkpoint")
 

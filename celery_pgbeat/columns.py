@@ -330,6 +330,11 @@ INTERNAL = (
     _internal("taken_over", "whether a beat took the mark over from another beat."),
     _internal("mark_lease", "how long the mark is valid: the lease of the beat that set it."),
     _internal("pickup_deadline", "how long a job may wait for a worker before it is sent again."),
+    _internal(
+        "planned_ahead",
+        "the occurrences after planned_for, as far as a beat has planned them; a mark submits such a row at once.",
+    ),
+    _internal("jobs_ahead", "the ids of the last job, and of those for planned_for and planned_ahead."),
     _internal("lazy", "only beats whose code declares this row may mark it.", decides="job"),
     _internal("declared", "what code last declared, and whether its row has been withdrawn.", hidden=True),
     _internal(

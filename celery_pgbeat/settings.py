@@ -353,6 +353,11 @@ class Settings:
             return not {"*", task}.isdisjoint(self.allowed_tasks)
         return "*" in self.allowed_tasks or any(fnmatchcase(task, pattern) for pattern in self.allowed_tasks)
 
+    @property
+    def allows_all(self) -> bool:
+        """Whether neither setting limits what rows may use: `refusal` is always None."""
+        return "*" in self.allowed_tasks and "*" in self.allowed_queues
+
     def refusal(self, task: str, queue: str | None, options: Mapping[str, Any] | str) -> str | None:
         """Return why a row may not be sent; None if it may.
 

@@ -15,7 +15,7 @@ from celery_pgbeat.measures.tally import Tally
 
 if TYPE_CHECKING:
     from celery_pgbeat.planning import Decision
-    from celery_pgbeat.postgres.beat_queries import Judged, Recovered, Submitted
+    from celery_pgbeat.postgres.beat_queries import Judged, Marked, Recovered, Submitted
 
 MOST_UNSENT = 50_000  # jobs whose due time is remembered until they are sent
 
@@ -50,6 +50,11 @@ class Counting(Observer):
         self._tally = tally
         self._now = now
         self._due_ats = DueAts()
+
+    def marked(self, rows: Marked, began: int) -> None:
+        """Remember when the jobs were due that were submitted at once."""
+        del began
+        self._due_ats.add({row.job: row.next_run_at for row in rows.at_once})
 
     @contextmanager
     def submitting(self, decisions: Sequence[Decision], answers: list[Submitted]) -> Iterator[None]:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from celery_pgbeat.beat.send.messages import OutgoingJob
     from celery_pgbeat.beat.send.publisher import Published
-    from celery_pgbeat.planning import Decision, Due
-    from celery_pgbeat.postgres.beat_queries import Judged, Recovered, Submitted
+    from celery_pgbeat.planning import Decision
+    from celery_pgbeat.postgres.beat_queries import Judged, Marked, Recovered, Submitted
 
     Measured = AbstractContextManager[None]
     Sent = Sequence[tuple[uuid.UUID, float]]
@@ -35,8 +35,8 @@ class Observer:
     def looked(self) -> None:
         """The turn has read the pending work. It has submitted all that it had marked before."""
 
-    def marked(self, due: Sequence[Due], began: int) -> None:
-        """Rows were marked, perhaps none."""
+    def marked(self, rows: Marked, began: int) -> None:
+        """Rows were marked or submitted at once, perhaps none."""
 
     def submitting(self, decisions: Sequence[Decision], answers: list[Submitted]) -> Measured:  # noqa: ARG002
         """Surround a submit, which fills `answers`."""

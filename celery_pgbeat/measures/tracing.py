@@ -21,8 +21,8 @@ from celery_pgbeat.measures.spans import Spans
 if TYPE_CHECKING:
     from celery_pgbeat.beat.send.messages import OutgoingJob
     from celery_pgbeat.beat.send.publisher import Published
-    from celery_pgbeat.planning import Decision, Due
-    from celery_pgbeat.postgres.beat_queries import Recovered, Submitted
+    from celery_pgbeat.planning import Decision
+    from celery_pgbeat.postgres.beat_queries import Marked, Recovered, Submitted
 
 # Brokers that OpenTelemetry's conventions call otherwise than kombu does.
 SYSTEMS = {"amqp": "rabbitmq", "sqs": "aws_sqs", "gcpubsub": "gcp_pubsub", "azureservicebus": "servicebus"}
@@ -51,11 +51,13 @@ class Tracing(Observer):
         """End the turn's part in the tick before."""
         self._spans.turn_over()
 
-    def marked(self, due: Sequence[Due], began: int) -> None:
-        """Begin a tick if anything is due."""
+    def marked(self, rows: Marked, began: int) -> None:
+        """Begin a tick if anything is due, with the jobs that were submitted at once."""
         self._spans.turn_over()
-        if due:
-            self._spans.begin("tick", "mark", began, due[0].marked_at, {"beat": self._beat, "due": len(due)})
+        jobs = {row.job: row.next_run_at for row in rows.at_once}
+        if rows.marked_at is not None:
+            counts = {"beat": self._beat, "due": len(rows.due) + len(jobs), "at_once": len(jobs)}
+            self._spans.submitted(self._spans.begin("tick", "mark", began, rows.marked_at, counts), jobs)
 
     @contextmanager
     def submitting(self, decisions: Sequence[Decision], answers: list[Submitted]) -> Iterator[None]:

@@ -20,11 +20,13 @@ UTC = timezone.utc
 class CachedSchedule:
     """A schedule that is not too fast, and its last two answers: with jitter a row needs two occurrences in turn."""
 
-    __slots__ = ("_answers", "schedule")
+    __slots__ = ("_answers", "_following", "schedule")
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         self._answers: tuple[tuple[datetime | None, datetime | None], ...] = ((None, None),)
+        # Asked after this instant, these follow, and then this one, None if it was not asked for.
+        self._following: tuple[datetime | None, tuple[datetime, ...], datetime | None] = (None, (), None)
 
     def next(self, after: datetime) -> datetime | None:
         """Return the first occurrence strictly later than an instant, or None."""
@@ -35,6 +37,25 @@ class CachedSchedule:
         if after.tzinfo is UTC:  # in a zone with DST, two instants an hour apart may compare as equal
             self._answers = ((after, answer), self._answers[0])
         return answer
+
+    def following(self, after: datetime, until: datetime, most: int) -> tuple[datetime, ...]:
+        """Return the first occurrences in (after, until], at most so many of them; all instants are in UTC.
+
+        The last one beyond `until` is calculated, and none after it: of a rare schedule each may take long.
+        """
+        asked, known, beyond = self._following
+        if asked != after or (len(known) < most and (beyond is None or beyond <= until)):
+            found: list[datetime] = []
+            last, beyond = after, None
+            while len(found) < most and beyond is None and (following := self.schedule.next(last)) is not None:
+                if following > until:
+                    beyond = following
+                else:
+                    found.append(following)
+                    last = following
+            known = tuple(found)
+            self._following = (after, known, beyond)
+        return tuple(one for one in known[:most] if one <= until)
 
 
 def cached_schedule_of(row: PlanningRow, rules: Rules) -> CachedSchedule | None:

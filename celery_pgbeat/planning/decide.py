@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from .ahead import planned_ahead
 from .catchup import Missed, caught_up_of
 from .due_times import DueTimes, due_times_of, pickup_after
 from .identity import job_id
@@ -156,6 +157,7 @@ def _decision(
     origin: str = "schedule",
 ) -> Decision:
     following = due_times.following(decided_until)
+    ahead, jobs_ahead = planned_ahead(row, due_times, following)
     due_at = None
     if sent is not None:
         due_at = row.next_run_at if origin == "schedule" else due_times.due_at(sent)
@@ -170,4 +172,6 @@ def _decision(
         next_run_at=None if following is None else due_times.due_at(following),
         planned_for=following,
         pickup_deadline=pickup_after(due_times, decided_until, rules),
+        planned_ahead=ahead,
+        jobs_ahead=jobs_ahead,
     )

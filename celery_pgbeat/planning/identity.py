@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from functools import lru_cache
 
@@ -21,15 +22,25 @@ def job_id(name: str, created_at: datetime, scheduled_for: datetime) -> uuid.UUI
     return _id_of(f"{name}\0{_in_utc(created_at).isoformat()}\0{_shown(_in_utc(scheduled_for))}")
 
 
+def job_ids(name: str, created_at: datetime, scheduled_fors: Iterable[datetime]) -> tuple[str, ...]:
+    """Return the ids of the jobs of several ticks of one row as hexadecimal digits, see `job_id`."""
+    row = f"{name}\0{_in_utc(created_at).isoformat()}\0"
+    return tuple(f"{_number_of(row + _shown(_in_utc(instant))):032x}" for instant in scheduled_fors)
+
+
 def backfill_job_id(name: str, backfill: uuid.UUID, scheduled_for: datetime) -> uuid.UUID:
     """Return the id of an occurrence's job in a backfill: the same from every beat; another one in another backfill."""
     return _id_of(f"{name}\0{backfill}\0{_shown(_in_utc(scheduled_for))}")
 
 
 def _id_of(text: str) -> uuid.UUID:
+    return uuid.UUID(int=_number_of(text))
+
+
+def _number_of(text: str) -> int:
     # What uuid5 does, at a lower cost: every tick needs an id.
     digest = hashlib.sha1(NAMESPACE + text.encode(), usedforsecurity=False).digest()
-    return uuid.UUID(int=int.from_bytes(digest[:16], "big") & FREE | VERSION)
+    return int.from_bytes(digest[:16], "big") & FREE | VERSION
 
 
 def _in_utc(moment: datetime) -> datetime:

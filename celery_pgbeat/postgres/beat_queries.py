@@ -20,16 +20,21 @@ from celery_pgbeat.planning import (
     History,
     Planned,
     Postponed,
+    Rules,
     Unplanned,
 )
 from celery_pgbeat.postgres.arrays import array_text
 from celery_pgbeat.postgres.beat_results import (
+    AtOnce,
     Confirmed,
     Judged,
+    Marked,
     PendingWork,
     Recovered,
     Submitted,
+    as_due,
     as_history,
+    as_marked,
     as_uuid,
     in_utc,
     planning_values,
@@ -38,7 +43,17 @@ from celery_pgbeat.postgres.beat_results import (
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.migrate import latest
 
-__all__ = ["BeatQueries", "Confirmed", "Judged", "PendingWork", "Recovered", "Submitted", "as_history"]
+__all__ = [
+    "AtOnce",
+    "BeatQueries",
+    "Confirmed",
+    "Judged",
+    "Marked",
+    "PendingWork",
+    "Recovered",
+    "Submitted",
+    "as_history",
+]
 
 MOST_BUFFERED = 1000  # jobs of one periodic task that wait for another one under `buffer_all`
 HISTORY_PAGE = 2000  # jobs of the history that one step of a backfill looks at
@@ -66,9 +81,26 @@ class BeatQueries:
         rows = self._run(
             "mark", direct=True, beat=self.beat, lease=self.lease, batch=batch, fresh=fresh, lazy_names=list(lazy_names)
         )
-        return sorted(
-            (Due(*values) for values in planning_values(Due, rows)), key=lambda due: (due.next_run_at, due.name)
+        return as_due(rows)
+
+    def mark_or_submit(
+        self, batch: int, rules: Rules, full_acts_as: str = "full", lazy_names: Sequence[str] = (), fresh: int = 0
+    ) -> Marked:
+        """Mark likewise, but submit at once those of which nothing is to be decided. `full_acts_as`: see `submit`."""
+        deadline = rules.pickup_deadline
+        rows = self._run(
+            "mark_or_submit",
+            direct=True,
+            beat=self.beat,
+            lease=self.lease,
+            batch=batch,
+            fresh=fresh,
+            lazy_names=list(lazy_names),
+            on_time=rules.on_time.total_seconds(),
+            pickup_deadline=None if deadline is None else deadline.total_seconds(),
+            full_acts_as=full_acts_as,
         )
+        return as_marked(rows)
 
     def unplanned(self, batch: int, after: str = "") -> list[Unplanned]:
         """Read up to `batch` periodic tasks whose next run is still to be planned, those after a name."""
@@ -185,13 +217,11 @@ class BeatQueries:
     def confirm(self, sent: Sequence[tuple[uuid.UUID, float]]) -> Confirmed:
         """Confirm that the broker took these jobs' messages; each with the seconds until it may start."""
         delays = {str(job): float(delay) for job, delay in sent if delay}
-        rows = self._run(
-            "confirm", direct=True, beat=self.beat, jobs=[job for job, _ in sent], delays=json.dumps(delays)
+        jobs = [job for job, _ in sent]
+        ((count, some, locked),) = self._run(
+            "confirm", direct=True, beat=self.beat, jobs=jobs, delays=json.dumps(delays)
         )
-        found = [(cast(uuid.UUID, as_uuid(job)), is_locked) for job, is_locked in rows]
-        return Confirmed(
-            {job for job, is_locked in found if not is_locked}, {job for job, is_locked in found if is_locked}
-        )
+        return Confirmed(set(jobs) if count == len(jobs) else _as_uuids(some), _as_uuids(locked))
 
     def give_back(self, jobs: Iterable[uuid.UUID] | None = None, late: bool = False) -> int:
         """Give unsent jobs back, so that any other beat sends them at once; without a list, all that it has marked.
@@ -456,4 +486,14 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
         "planned_fors": [decision.planned_for for decision in decisions],
         "decided_untils": [decision.decided_until for decision in decisions],
         "pickup_deadlines": [decision.pickup_deadline.total_seconds() for decision in decisions],
+        "planned_aheads": [
+            array_text(decision.planned_ahead) if decision.planned_ahead else None for decision in decisions
+        ],
+        "jobs_aheads": [
+            array_text((decision.job, *decision.jobs_ahead)) if decision.jobs_ahead else None for decision in decisions
+        ],
     }
+
+
+def _as_uuids(ids: Sequence[Any] | None) -> set[uuid.UUID]:
+    return {uuid.UUID(str(one)) for one in ids or ()}

@@ -10,7 +10,8 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from sqlalchemy.engine import Row
 
@@ -45,6 +46,47 @@ class PendingWork:
     failing: bool
     backfills: bool
     downstream: bool
+
+
+class AtOnce(NamedTuple):  # a beat makes thousands a second
+    """A row that its mark has submitted at once, and its job: what the message needs.
+
+    Attributes:
+        next_run_at: when the job was due; that is its occurrence too.
+    """
+
+    name: str
+    schedule: str
+    timezone: str
+    task: str
+    args: str
+    kwargs: str
+    queue: str | None
+    priority: int | None
+    options: str
+    sensitive: bool
+    catchup_window: timedelta | None
+    max_run_time: timedelta | None
+    next_run_at: datetime
+    marked_at: datetime
+    job: uuid.UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What became of the rows that were due: those that this beat has to decide about, and those with a job."""
+
+    due: list[Due]
+    at_once: list[AtOnce]
+
+    def __len__(self) -> int:
+        return len(self.due) + len(self.at_once)
+
+    @property
+    def marked_at(self) -> datetime | None:
+        """The instant of the mark; None if nothing was due."""
+        first: list[Due | AtOnce] = [*self.due[:1], *self.at_once[:1]]
+        return first[0].marked_at if first else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +161,39 @@ def records(rows: Sequence[Row[Any]]) -> Iterator[dict[str, Any]]:
     names = rows[0]._fields if rows else ()
     for row in rows:
         yield with_spans(zip(names, _values(row), strict=True))
+
+
+_COLUMNS = [*(one.name for one in fields(Due)), "job"]  # of mark_or_submit.sql
+_JOB = _COLUMNS.index("job")
+_AT_ONCE = itemgetter(*(_COLUMNS.index(name) for name in AtOnce._fields))
+
+
+def as_due(rows: Sequence[Any]) -> list[Due]:
+    """Return rows that were marked, those due longest first."""
+    due = (Due(*values) for values in planning_values(Due, rows))
+    return sorted(due, key=lambda row: (row.next_run_at, row.name))
+
+
+def as_marked(rows: Sequence[Any]) -> Marked:
+    """Return what became of rows that were due, of each kind those due longest first."""
+    at_once = (_at_once(row) for row in rows if row[_JOB] is not None)
+    return Marked(
+        as_due([row[:_JOB] for row in rows if row[_JOB] is None]),
+        sorted(at_once, key=lambda row: (row.next_run_at, row.name)),
+    )
+
+
+def _at_once(row: Any) -> AtOnce:
+    values: list[Any] = [*_AT_ONCE(row)]
+    *_, catchup_window, max_run_time, next_run_at, marked_at, job = values
+    values[-5:] = (
+        None if catchup_window is None else span_of(catchup_window),
+        None if max_run_time is None else span_of(max_run_time),
+        next_run_at if next_run_at.tzinfo is UTC else next_run_at.astimezone(UTC),
+        marked_at if marked_at.tzinfo is UTC else marked_at.astimezone(UTC),
+        job if type(job) is uuid.UUID else uuid.UUID(str(job)),
+    )
+    return AtOnce(*values)
 
 
 def planning_values(shape: type[PlanningRow], rows: Sequence[Row[Any]]) -> Iterator[list[Any]]:

@@ -21,6 +21,13 @@ FRAGMENTS = {
             and (stored.pause_after_failures is null
                 or not {schema}.pause_is_due(stored.name, stored.failures_from, stored.pause_after_failures))
             and planned.decided_until > coalesce(stored.last_run_at, '-infinity')""",
+    # What a beat reads of the rows that `mark` returns: the fields of `Due`, in their order.
+    "{marked_columns}": """name, schedule, timezone, anchor, dst, start_at, end_at, max_runs, run_count,
+    {schema}.microseconds(jitter) as jitter_microseconds, blackout, blackout_action, windows, held_back, revision,
+    planned_from, task, args, kwargs, queue, priority, options, sensitive, catchup,
+    {schema}.microseconds(catchup_window) as catchup_window_microseconds, catchup_limit,
+    {schema}.microseconds(max_run_time) as max_run_time_microseconds, next_run_at, planned_for, last_run_at, marked_at,
+    taken_over, created_at, comes_after""",
     # Which jobs past their busy_until nothing can repair, neither another message nor another run. `judge` gives them
     # up. `submit` does so too, for the job that blocks the occurrence it submits.
     "{is_beyond_repair}": """(state = 'sent' and (resends >= 3 or not %(resending)s or tracking = 'result')

@@ -52,10 +52,13 @@ class Stage:
         elif step == "recover":
             self._insert(name, None)
             sql(self.url, "select pgbeat.trigger(%(name)s)", name=name)
+        elif step == "submit_free":
+            self._insert(name, None, next_run_at=now)
         elif step == "judge":
             self._lose_a_message(name)
         elif step == "give_back":
             (self._folder / STALL).touch()
+            self._insert(name, None, next_run_at=now)  # a row that its mark does not submit at once
 
     def is_over(self) -> bool:
         """Tell whether what was made necessary, and was not used for a death, has had its time too."""

@@ -51,7 +51,7 @@ def test_p2_the_ticks_of_a_killed_beat_are_sent_within_the_lease_and_two_seconds
     lease = 4
     cluster.settings = {"pgbeat_lease": lease, "pgbeat_poll": 0.5}
     insert_many(cluster.database, 20, "every 1h")
-    cluster.beat(inject=[Fault(f"{STORE}.mark", "stop", "after")])
+    cluster.beat(inject=[Fault(f"{STORE}.mark_or_submit", "stop", "after")])
     holder = cluster.nodes[0]
     eventually(lambda: all(row(cluster.database, f"row-{n:04}")["next_run_at"] for n in (1, 20)), 10, "all planned")
     sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now()")
@@ -73,7 +73,7 @@ def test_p2_the_ticks_of_a_killed_beat_are_sent_within_the_lease_and_two_seconds
 def test_p2_a_restarted_beat_releases_at_once_the_marks_of_its_dead_predecessor(cluster: Cluster) -> None:
     cluster.settings = {"pgbeat_lease": 120}
     insert(cluster.database, "held", next_run_at="2026-01-01T00:00:00Z", schedule=None)
-    dead = cluster.beat(inject=[Fault(f"{STORE}.mark", "kill", "after")], wait=False)
+    dead = cluster.beat(inject=[Fault(f"{STORE}.mark_or_submit", "kill", "after")], wait=False)
     eventually(lambda: dead.log and not dead.is_running(), 30, "the beat is dead")
     assert row(cluster.database, "held")["marked_by"]
 
@@ -85,7 +85,7 @@ def test_p2_a_restarted_beat_releases_at_once_the_marks_of_its_dead_predecessor(
 def test_p1_a_starting_beat_never_clears_the_marks_of_a_live_one(cluster: Cluster) -> None:
     cluster.settings = {"pgbeat_lease": 60}
     insert(cluster.database, "held", next_run_at="2026-01-01T00:00:00Z", schedule=None)
-    live = cluster.beat(inject=[Fault(f"{STORE}.mark", "hang", "after", seconds=20)])
+    live = cluster.beat(inject=[Fault(f"{STORE}.mark_or_submit", "hang", "after", seconds=20)])
     mark = eventually(lambda: row(cluster.database, "held")["marked_by"], 10, "the live beat has marked the row")
 
     starting = cluster.beat()
@@ -163,7 +163,7 @@ def test_p2_a_row_that_was_locked_at_its_submit_is_submitted_when_the_lock_is_go
     """Although other rows are due meanwhile: the locked row is not forgotten."""
     insert(cluster.database, "held", schedule=None)
     insert_many(cluster.database, 8, "every 1s")
-    beat = cluster.beat(inject=[Fault(f"{STORE}.mark", "hang", "after", call=0, seconds=0.3)])
+    beat = cluster.beat(inject=[Fault(f"{STORE}.mark_or_submit", "hang", "after", call=0, seconds=0.3)])
     eventually(lambda: len(jobs(cluster.database)) >= 8, 20, "a round")
     sql(cluster.database, "update pgbeat.periodic_task set next_run_at = now() where name = 'held'")
     eventually(lambda: row(cluster.database, "held")["marked_by"], 10, "it is marked", every=0.005)

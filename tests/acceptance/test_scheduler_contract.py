@@ -143,7 +143,9 @@ def test_a_tick_raises_nothing_while_the_database_is_away() -> None:
 
 
 def test_a_failing_turn_is_logged_and_the_beat_goes_on(cluster: Cluster) -> None:
-    beat = cluster.beat(inject=[Fault("celery_pgbeat.postgres.beat_queries:BeatQueries.mark", "raise", "before")])
+    beat = cluster.beat(
+        inject=[Fault("celery_pgbeat.postgres.beat_queries:BeatQueries.mark_or_submit", "raise", "before")]
+    )
     insert(cluster.database, "a", next_run_at="2026-01-01T00:00:00Z", schedule=None)
 
     eventually(lambda: broker.depth(cluster.broker) == 1, 10, "the next turn sends it")

@@ -17,7 +17,7 @@ _REPORTS = "celery_pgbeat.postgres.worker_queries:WorkerQueries"
 
 # What a beat does, in the words of the house.
 TICK = {
-    "mark": f"{_STORE}.mark",
+    "mark_or_submit": f"{_STORE}.mark_or_submit",
     "submit_free": f"{_STORE}.submit_free",
     "submit": f"{_STORE}.submit",
     "publish": "celery_pgbeat.beat.send.publisher:Publisher.publish",
@@ -35,7 +35,7 @@ WORKER = {step: f"{_REPORTS}.{step}" for step in ("start", "finish_many", "retry
 
 _ALL = {**TICK, **PLANNING, **MENDING, **WORKER}
 # Of two beats that do the same at once, one may find nothing left to do: that is no place to die.
-_MAY_DO_NOTHING = {"mark", "submit_free", "submit", "confirm", "plan", "postpone", "resume_due", "recover", "judge"}
+_MAY_DO_NOTHING = {*TICK, "plan", "postpone", "resume_due", "recover", "judge"} - {"publish"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,18 @@ def make_due(store: BeatQueries, name: str, **columns: Any) -> None:
     insert(store, name, next_run_at=row[0], **columns)
 
 
+def plan_ahead(store: BeatQueries, name: str) -> None:
+    """Have a row due now whose next runs a beat has planned, inserted if it is not there: a mark submits it at once."""
+    if not store.database.execute("select from pgbeat.periodic_task where name = %(name)s", {"name": name}):
+        insert(store, name, timezone="UTC")
+    store.database.execute(
+        "set session_replication_role = replica; "
+        "update pgbeat.periodic_task set planned_revision = revision, next_run_at = at, planned_for = at, "
+        "planned_ahead = array[at + interval '1 hour'], jobs_ahead = array[null, gen_random_uuid()] "
+        f"from (select pgbeat.now() as at) as now where name = '{name}'; reset session_replication_role"
+    )
+
+
 def decided(row: Due, next_run_at: datetime | None = None, skipped: Skipped | None = None) -> Decision:
     """Decide to submit the due occurrence; by default the next run is an hour later."""
     instant = row.next_run_at

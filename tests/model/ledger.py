@@ -27,6 +27,7 @@ _WITHDRAWN = {(state, "revoked") for state in ("pending", "sent", "retrying", "e
 _ASKED = {("running", "revoked")}  # asked to end, and it did not succeed
 _ENDED = {"succeeded", "failed"}
 CHANGES: dict[str, set[tuple[str, str]]] = {
+    "mark": {(NEW, "pending")},
     "submit": {(NEW, state) for state in ("pending", "created", "buffered", "waiting", "skipped")}
     | _GIVEN_UP
     | _WITHDRAWN
@@ -56,8 +57,9 @@ CHANGES: dict[str, set[tuple[str, str]]] = {
     "finish_work": {("running", end) for end in _ENDED} | _TURN,
     "cancel_job": {(state, "revoked") for state in ("created", "running", "buffered", "waiting", "pending")} | _TURN,
 }
-# Who moves a next run: the submit of that very occurrence, planning a changed row, the ends of other tasks, and people.
-MOVERS = {"submit", "plan", "author", "resume_due", "resume_queue", "settle_downstream"}
+# Who moves a next run: the submit of that very occurrence (a mark's too), planning a changed row, the ends of other
+# tasks, and people.
+MOVERS = {"submit", "mark", "plan", "author", "resume_due", "resume_queue", "settle_downstream"}
 PERSONS = {"author", "resume_due", "resume_queue"}  # steps in which a person decides, at once or in advance
 
 
@@ -282,7 +284,9 @@ class Ledger:
             if before is not None and change[0] == change[1] and before.final == job.final:
                 assert before.owner == job.owner, f"{step}: two owners: {before} is now {job}"
                 continue
-            sent = change[1] == "pending" and step == "submit"
+            sent = change == (NEW, "pending") and step in ("submit", "mark")
+            if sent and self.tasks[job.name].schedule is not None:
+                assert not self.tasks[job.name].after, f"sent though it comes after others: {job}"
             assert not (sent and job.name in self.pauses_due), f"sent though its pause is due: {job}"
             assert change in allowed, f"{step}: {change[0]} → {change[1]}: {before} is now {job}"
             if change in _TURN:

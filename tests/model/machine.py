@@ -20,7 +20,7 @@ from celery_pgbeat.postgres.worker_queries import MessageCopy, Start
 from celery_pgbeat.worker.start.guard import StartResult
 from tests.model.author import DEFINITIONS, EDITS, Author
 from tests.model.ledger import Job, Ledger
-from tests.model.world import BATCH, DEAD_AFTER, GROUP, LEASE, MOMENT, QUEUE, Beat, Marked, World
+from tests.model.world import BATCH, DEAD_AFTER, GROUP, LEASE, MOMENT, QUEUE, Beat, Decided, World
 
 NAMES = ["a", "b", "c"]
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
@@ -196,28 +196,30 @@ class Model(RuleBasedStateMachine):
 
     # Beats.
 
-    @rule(number=beats, batch=st.sampled_from([1, BATCH]))
-    def a_beat_ticks(self, number: int, batch: int) -> None:
-        self._tick(self.world.beats[number], batch, "confirm")
+    @rule(number=beats, batch=st.sampled_from([1, BATCH]), at_once=mostly)
+    def a_beat_ticks(self, number: int, batch: int, at_once: bool) -> None:
+        self._tick(self.world.beats[number], batch, "confirm", at_once)
 
-    @rule(number=beats, stops_after=st.sampled_from(["mark", "mark", "submit", "publish"]))
-    def a_beat_ticks_and_stops_midway(self, number: int, stops_after: str) -> None:
+    @rule(number=beats, stops_after=st.sampled_from(["mark", "mark", "submit", "publish"]), at_once=st.booleans())
+    def a_beat_ticks_and_stops_midway(self, number: int, stops_after: str, at_once: bool) -> None:
         """Do a tick up to a step; what is left to do stays in the beat's memory, until it goes on or dies."""
-        self._tick(self.world.beats[number], BATCH, stops_after)
+        self._tick(self.world.beats[number], BATCH, stops_after, at_once)
 
-    def _tick(self, beat: Beat, batch: int, stops_after: str) -> None:
+    def _tick(self, beat: Beat, batch: int, stops_after: str, at_once: bool = True) -> None:
         """Wait until something is due, and do what a tick does."""
         self._plan_what_is_new(beat)
         due = [task.next_run_at for task in self.ledger.tasks.values() if task.enabled and task.next_run_at is not None]
         if due and min(due) > self.world.now:
             self.world.pass_by(min(min(due) - self.world.now, HOUR))
         marks = len(beat.marked)
-        self.world.mark(beat, batch)
+        submitted = self.world.mark(beat, batch, at_once=at_once)
         self.look("mark")
-        if len(beat.marked) == marks or stops_after == "mark":
+        is_marked = len(beat.marked) > marks
+        if stops_after == "mark" or not (is_marked or submitted):
             return
-        beat.marked.rotate(1)  # what it has in its memory from before stays there
-        self._submit(beat, judging=True, answered=True, again=False)
+        if is_marked:
+            beat.marked.rotate(1)  # what it has in its memory from before stays there
+            self._submit(beat, judging=True, answered=True, again=False)
         if stops_after != "submit":
             self.world.publish(beat)
             self.look("publish")
@@ -259,9 +261,9 @@ class Model(RuleBasedStateMachine):
         self.look("plan", outdated)
 
     @precondition(lambda self: self._is_anything_due())
-    @rule(number=beats, answered=mostly)
-    def mark(self, number: int, answered: bool) -> None:
-        self.world.mark(self.world.beats[number], BATCH, answered)
+    @rule(number=beats, answered=mostly, at_once=st.booleans())
+    def mark(self, number: int, answered: bool, at_once: bool) -> None:
+        self.world.mark(self.world.beats[number], BATCH, answered, at_once)
         self.look("mark")
 
     def _is_anything_due(self) -> bool:
@@ -288,7 +290,7 @@ class Model(RuleBasedStateMachine):
         assert not submitted & others, f"submitted without its mark: {submitted & others}"
         self.look("submit", others)
 
-    def _not_marked(self, beat: Beat, marked: Marked) -> set[str]:
+    def _not_marked(self, beat: Beat, marked: Decided) -> set[str]:
         """Return the names whose mark of then is no longer there."""
         stored = self.ledger.tasks
         return {
@@ -598,7 +600,7 @@ class Model(RuleBasedStateMachine):
         self.look("grant_slots")
         self.world.recover(beat)
         self.look("recover")
-        self.world.mark(beat)
+        self.world.mark(beat, at_once=True)
         self.look("mark")
         if beat.marked:
             self.world.submit(beat, judging=False)

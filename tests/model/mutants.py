@@ -56,6 +56,16 @@ MUTANTS = {
     "a mark never lapses": Mutant(
         ("mark",), 'and not "pgbeat".is_marked(marked_at,', 'and marked_at is null and not "pgbeat".is_marked(null,'
     ),
+    "an edit leaves what was planned ahead": Mutant(
+        ("periodic_task_written",), "new.planned_ahead := null; new.jobs_ahead := null;", ""
+    ),
+    "a submit at once does not look at the group": Mutant(
+        ("mark",), "(limited or state = 'finished')", "(limited or state = 'finished') and false"
+    ),
+    "a submit at once does not look at failures": Mutant(
+        ("mark",), "and (stored.pause_after_failures is null or not", "and (true or not"
+    ),
+    "a submit at once does not wait for other tasks": Mutant(("mark",), "and stored.after is null", ""),
     "a judge gives up what is not sent yet": Mutant(("judge",), "and state <> 'pending'", ""),
     "a start looks at neither attempt nor state": Mutant(
         ("start",),
@@ -137,7 +147,7 @@ MUTANTS = {
     ),
 }
 FUNCTIONS = {
-    *("ask", "release_of", "start", "mark", "confirm", "submit_free"),
+    *("ask", "release_of", "periodic_task_written", "start", "mark", "confirm", "submit_free"),
     *("finish", "pick_up", "release", "work_changed"),
     *("why_held", "why_stopped", "next_in", "most_active", "active_job_gone", "active_job_waits"),
     *("settle_downstream", "lets_go_on", "first_end", "due_after", "decided_after", "is_done_until"),

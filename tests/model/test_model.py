@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -20,7 +21,22 @@ from tests.model.mutants import MUTANTS, mutate
 EXAMPLES = int(os.environ.get("PGBEAT_TEST_MODEL_EXAMPLES", "15"))
 STEPS = int(os.environ.get("PGBEAT_TEST_MODEL_STEPS", "30"))
 ENOUGH = 200  # examples in which any of these mutants is found out
+ALL_MUTANTS = EXAMPLES >= ENOUGH
 QUICK = 1  # mutant that an ordinary run tries: the first one
+MINUTELY = {"schedule": "every 1m", "overlap": "allow"}
+# What each of these says is wrong, and two rows of which a few ticks show it.
+AT_ONCE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "an edit leaves what was planned ahead": (
+        {"schedule": "*/10 * * * *", "overlap": "allow"},
+        {"schedule": None},
+    ),
+    "a submit at once does not look at the group": (
+        {**MINUTELY, "group_name": "g"},
+        {**MINUTELY, "group_name": "g"},
+    ),
+    "a submit at once does not look at failures": (MINUTELY, {**MINUTELY, "pause_after_failures": 1}),
+    "a submit at once does not wait for other tasks": ({"schedule": None}, {**MINUTELY, "after": ["a"]}),
+}
 
 ALL = settings(
     max_examples=EXAMPLES,
@@ -47,17 +63,17 @@ def test_after_the_clock_was_set_back_a_person_may_have_occurrences_decided_anew
     state = on(migrated_database)()
     minutely = {"schedule": "every 1m"}
     state.begin(first=minutely, second=minutely, in_the_queue=False)
-    state.a_beat_ticks(batch=1, number=0)
+    state.a_beat_ticks(batch=1, number=0, at_once=True)
     state.time_passes(seconds=-3)
     state.somebody_writes(name="a", what="resume", edit=("args", "[1]"), definition=minutely, seconds=0, force=False)
     state.time_passes(seconds=60)
-    state.a_beat_ticks(batch=5, number=1)
+    state.a_beat_ticks(batch=5, number=1, at_once=True)
     state.teardown()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("mutant", MUTANTS if EXAMPLES >= ENOUGH else [*MUTANTS][:QUICK])
+@pytest.mark.parametrize("mutant", [name for name in MUTANTS if name not in AT_ONCE][: None if ALL_MUTANTS else QUICK])
 def test_the_model_notices_that(migrated_database: str, monkeypatch: pytest.MonkeyPatch, mutant: str) -> None:
     with closing(Database(migrated_database)) as database:
         monkeypatch.setattr(database_module, "statement", mutate(MUTANTS[mutant], database))
@@ -88,7 +104,7 @@ def test_a_few_steps_of_people_show_that(
 
     def steps() -> None:
         state.begin(first=people, second=people, in_the_queue=False)
-        state.a_beat_ticks(batch=5, number=0)
+        state.a_beat_ticks(batch=5, number=0, at_once=True)
         state.somebody_finishes(place=0, owner=None, outcome="failed")
         state.somebody_picks_up(place=0, owner="bob", again=True)
         state.a_forged_message_names_a_job_for_people(place=0, attempt=1)
@@ -103,3 +119,32 @@ def test_a_few_steps_of_people_show_that(
     else:
         with pytest.raises((AssertionError, DBAPIError)):
             steps()
+
+
+@pytest.mark.parametrize("is_mutated", [False, True])
+@pytest.mark.parametrize("mutant", AT_ONCE)
+def test_a_few_ticks_that_submit_at_once_show_that(
+    migrated_database: str, monkeypatch: pytest.MonkeyPatch, mutant: str, is_mutated: bool
+) -> None:
+    if is_mutated:
+        with closing(Database(migrated_database)) as database:
+            monkeypatch.setattr(database_module, "statement", mutate(MUTANTS[mutant], database))
+    state = on(migrated_database)()
+    first, second = AT_ONCE[mutant]
+
+    def steps() -> None:
+        state.begin(first=first, second=second, in_the_queue=False)
+        state.jobs_of_a_tick_fail(number=0, then="its process dies")
+        state.a_beat_ticks(batch=10, number=1, at_once=True)
+        state.somebody_writes(
+            name="a", what="edit", edit=("schedule", "every 3m"), definition=first, seconds=0, force=False
+        )
+        for _ in range(4):
+            state.a_beat_ticks(batch=10, number=0, at_once=True)
+        state.teardown()
+
+    if is_mutated:
+        with pytest.raises((AssertionError, DBAPIError)):
+            steps()
+    else:
+        steps()

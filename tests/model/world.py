@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
 from celery_pgbeat.planning import Decision, Planned, Postponed, Rules, decide, plan
-from celery_pgbeat.postgres.beat_queries import BeatQueries, Recovered
+from celery_pgbeat.postgres.beat_queries import BeatQueries, Marked, Recovered
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.worker_queries import MessageCopy, Start, WorkerQueries
 from celery_pgbeat.worker.start.guard import StartResult, start_job
@@ -51,7 +51,7 @@ _SET_CLOCK = "update public.pgbeat_test_clock set running = false, at = %(at)s"
 
 
 @dataclass(slots=True)
-class Marked:
+class Decided:
     """Decisions about marked rows, which wait to be submitted, and until when this beat believes in its mark."""
 
     decisions: list[Decision]
@@ -74,7 +74,7 @@ class Beat:
 
     store: BeatQueries
     planned: deque[list[Planned]] = field(default_factory=deque)
-    marked: deque[Marked] = field(default_factory=deque)
+    marked: deque[Decided] = field(default_factory=deque)
     unsent: deque[Unsent] = field(default_factory=deque)
     sent: deque[uuid.UUID] = field(default_factory=deque)
 
@@ -144,15 +144,21 @@ class World:
         """Store the oldest plans."""
         beat.store.plan(beat.planned.popleft(), RULES.timezone)
 
-    def mark(self, beat: Beat, batch: int = BATCH, answered: bool = True) -> None:
-        """Mark what is due and decide about it; without an answer the rows stay marked and no beat knows it."""
+    def mark(self, beat: Beat, batch: int = BATCH, answered: bool = True, at_once: bool = False) -> int:
+        """Mark what is due and decide about it; without an answer the rows stay marked and no beat knows it.
+
+        With `at_once` rows of which nothing is to be decided are submitted; returns how many this beat knows of.
+        """
         lease_ends = self.uptime + LEASE
-        due = beat.store.mark(batch)
-        answers = [decide(row, RULES) for row in due]
+        rows = beat.store.mark_or_submit(batch, RULES) if at_once else Marked(beat.store.mark(batch), [])
+        submitted = [Unsent(row.job, 0, lease_ends) for row in rows.at_once] if answered else []
+        beat.unsent.extend(submitted)
+        answers = [decide(row, RULES) for row in rows.due]
         if answered and answers:
             decisions = [answer for answer in answers if isinstance(answer, Decision)]
             postponed = [answer for answer in answers if isinstance(answer, Postponed)]
-            beat.marked.append(Marked(decisions, postponed, lease_ends))
+            beat.marked.append(Decided(decisions, postponed, lease_ends))
+        return len(submitted)
 
     def submit(self, beat: Beat, judging: bool, answered: bool = True, again: bool = False) -> set[str]:
         """Submit and postpone the oldest decisions; return the names that were submitted.

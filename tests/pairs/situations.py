@@ -62,6 +62,10 @@ LATER: Columns = {
     "next_run_at": NOON + timedelta(hours=1),
     "planned_for": NOON + timedelta(hours=1),
 }
+AHEAD: Columns = ON_TIME | {  # a beat has planned the runs after the next one
+    "planned_ahead": [NOON + timedelta(hours=1), NOON + timedelta(hours=2)],
+    "jobs_ahead": f"{{{','.join(str(uuid.UUID(int=number)) for number in (300, 301, 302))}}}",
+}
 
 # How a job stands.
 _AT_LAST_TICK: Columns = {"since": ago(hours=1), "scheduled_for": ago(hours=1)}
@@ -161,6 +165,19 @@ def _rest() -> dict[str, Setting]:
     found["not due, no job"] = Setting(LATER)
     found["due, not marked, no job"] = Setting(ON_TIME, mark=False)
     found["due, not marked, running"] = Setting(ON_TIME, [job("running")], mark=False)
+    found["planned ahead, no job"] = Setting(AHEAD, mark=False)
+    found["planned ahead, not exclusive, running"] = Setting(
+        {**AHEAD, "overlap": "allow"}, [job("running", exclusive=False)], mark=False
+    )
+    for kind in ("given back", "running in silence", "sent"):
+        found[f"planned ahead, {kind}"] = Setting(AHEAD, [job(kind)], mark=False)
+    found["planned ahead, lost"] = Setting(AHEAD, [], [lost(True)], mark=False)
+    found["planned ahead, failing, one more is too many"] = Setting(
+        {**AHEAD, "overlap": "allow", "pause_after_failures": 2},
+        [job("running", pause_after_failures=2, exclusive=False)],
+        failures={"failures_in_row": 1, "last_failed_at": ago(hours=2), "last_failed_job": str(OTHER_JOB)},
+        mark=False,
+    )
     for catchup, kind in product(("latest", "all", "none"), ("unsent since long", "running", "no job")):
         jobs = [] if kind == "no job" else [job(kind)]
         found[f"late, catchup {catchup}, {kind}"] = Setting({**LATE, "catchup": catchup}, jobs)

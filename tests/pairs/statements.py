@@ -56,6 +56,7 @@ def _of_ticks(texts: Texts, memory: Memory) -> Iterator[Statement]:
     if memory.postponed:
         yield said("postpone", lambda store: store.postpone(memory.postponed))
     yield said("mark", lambda store: store.mark(BATCH), B)
+    yield said("mark_or_submit", lambda store: store.mark_or_submit(BATCH, RULES), B)
     yield said("mark, a third beat", lambda store: store.mark(BATCH), C, beside="mark")
     if memory.planned:
         yield said("plan", lambda store: store.plan(memory.planned, "UTC"))

@@ -13,7 +13,7 @@ from celery_pgbeat.beat.send.publisher import Published
 from celery_pgbeat.beat.wiring import Wiring
 from celery_pgbeat.measures.observer import Observer
 from celery_pgbeat.planning import Decision, Due
-from celery_pgbeat.postgres.beat_queries import BeatQueries, Submitted
+from celery_pgbeat.postgres.beat_queries import BeatQueries, Marked, Submitted
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.testing.stubs import NullBroker
 from tests.harness.outbox import app_of, order
@@ -61,8 +61,15 @@ class Observed:
         """Mark what is due."""
         began = time.time_ns()
         due = self.queries.mark(10)
-        self.observer.marked(due, began)
+        self.observer.marked(Marked(due, []), began)
         return due
+
+    def mark_or_submit(self) -> Marked:
+        """Mark what is due, and submit at once what may be."""
+        began = time.time_ns()
+        marked = self.queries.mark_or_submit(10, self._wiring.rules)
+        self.observer.marked(marked, began)
+        return marked
 
     def submit_free(self, decisions: Sequence[Decision]) -> None:
         """Submit by the short statement."""

@@ -51,6 +51,8 @@ HIDDEN = {
     "taken_over",
     "mark_lease",
     "pickup_deadline",
+    "planned_ahead",
+    "jobs_ahead",
     "lazy",
     "declared",
     "declared_timezone",

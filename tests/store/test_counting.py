@@ -14,7 +14,7 @@ from celery_pgbeat.measures.tally import Tally
 from celery_pgbeat.planning import Skipped
 from tests.harness.jobs import make_job
 from tests.harness.outbox import job as outgoing
-from tests.harness.ticks import beat, decided, make_due
+from tests.harness.ticks import beat, decided, make_due, plan_ahead
 from tests.store.observed import Observed
 
 SECOND = timedelta(seconds=1)
@@ -44,7 +44,13 @@ def submit(beat: Observed) -> None:
     beat.submit([decided(row) for row in beat.mark()])
 
 
-@pytest.mark.parametrize("how", [submit_free, submit])
+def submit_at_once(beat: Observed) -> None:
+    for name in ("a", "b"):
+        plan_ahead(beat.queries, name)
+    assert 2 == len(beat.mark_or_submit().at_once)
+
+
+@pytest.mark.parametrize("how", [submit_free, submit, submit_at_once])
 def test_what_is_confirmed_counts_as_sent_with_how_late_it_was(
     counted: Counted, how: Callable[[Observed], None]
 ) -> None:

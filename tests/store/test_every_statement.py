@@ -67,6 +67,8 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("definitions", "[]"),
     ("lease dead_after on_time seconds patience delay pickup_deadline step", 15.0),
     ("pickup_deadlines", [60.0]),
+    ("planned_aheads", ["{2026-12-08 12:00+00}"]),
+    ("jobs_aheads", [f"{{{JOB},{JOB}}}"]),
     ("retention", 7 * 86_400.0),
     ("batch most most_buffered", 1000),
     ("limit", 100),

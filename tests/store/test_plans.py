@@ -124,6 +124,29 @@ def test_p11_a_mark_reads_what_is_due(store: BeatQueries, migrated_database: str
     assert 2 * due <= found["rows"] < 3 * due + 20
 
 
+@pytest.mark.parametrize("due", [3, 300])
+def test_p11_a_mark_that_submits_at_once_reads_what_is_due(
+    store: BeatQueries, migrated_database: str, due: int
+) -> None:
+    store.database.execute(
+        "set session_replication_role = replica; update pgbeat.periodic_task set next_run_at = pgbeat.now(), "
+        "planned_for = pgbeat.now(), planned_ahead = array[pgbeat.now() + interval '1 hour'], overlap = 'allow', "
+        f"jobs_ahead = array[null, gen_random_uuid()] where substr(name, 5)::int <= {due}; "
+        "reset session_replication_role"
+    )
+    store.database.execute("vacuum analyze pgbeat.periodic_task")
+    session = Session(migrated_database)
+    for _ in range(10):
+        session.rows("select from pgbeat.mark('beat-a', 15, 0, 0, '{}', true, 3600)")
+
+    found = read_by(session, "select from pgbeat.mark('beat-a', 15, 1000, 10, '{}', true, 3600)")
+
+    assert {} == found["as a whole"]
+    assert 3 * due <= found["rows"] < 4 * due + 20
+    session.rows("select from pgbeat.mark('beat-a', 15, 1000, 10, '{}', true, 3600)")
+    assert due == session.value("select count(*) from pgbeat.active_job where marked_by = 'beat-a'")
+
+
 def test_p11_a_confirm_reads_the_jobs_that_it_confirms(store: BeatQueries, migrated_database: str) -> None:
     store.database.execute(
         "update pgbeat.active_job set state = 'pending', waits_for = null, marked_by = 'beat-a' "
@@ -279,7 +302,7 @@ def test_p11_waiting_jobs_are_found_by_one_probe_for_each_name(store: BeatQuerie
 def test_postgres_inlines_the_functions_that_statements_share(migrated_database: str) -> None:
     """One that is not inlined would be planned in each call."""
     session = Session(migrated_database)
-    shared = re.compile(r"\b(archived|lost|new_job|is_marked)\(")
+    shared = re.compile(r"\b(archived|lost|new_job|is_marked|pickup_within)\(")
     plans = {}
     with session.connection.cursor() as cursor:
         for name in test_every_statement.NAMES:

@@ -18,7 +18,7 @@ from celery_pgbeat.postgres.beat_queries import Submitted
 from tests.harness.exported import Exported, counts, exported
 from tests.harness.jobs import make_job
 from tests.harness.outbox import app_of, job
-from tests.harness.ticks import beat, decided, make_due
+from tests.harness.ticks import beat, decided, make_due, plan_ahead
 from tests.store.observed import Observed
 from tests.store.test_counting import SECOND, submit, submit_free
 
@@ -71,15 +71,33 @@ def test_a_tick_is_its_phases_with_their_counts(store: Traced, seen: Exported) -
     store.deliver(store.jobs())
 
     assert [
-        ("pgbeat mark", {"beat": "beat-a", "due": 2}),
+        ("pgbeat mark", {"beat": "beat-a", "due": 2, "at_once": 0}),
         ("pgbeat plan", {"decisions": 2}),
         ("pgbeat submit", {"decisions": 2, "jobs": 2, "submitted": 2}),
         ("pgbeat confirm", {"jobs": 2, "held": 0}),
     ] == [(span.name, counts(span)) for span in phases(seen)]
     tick = seen.one("pgbeat tick")
-    assert {"beat": "beat-a", "due": 2, "jobs": 2} == counts(tick)
+    assert {"beat": "beat-a", "due": 2, "at_once": 0, "jobs": 2} == counts(tick)
     assert (phases(seen)[0].start_time, phases(seen)[-1].end_time) == (tick.start_time, tick.end_time)
     assert 1 == len({span.context.trace_id for span in seen.spans})
+
+
+def test_what_a_mark_submits_at_once_belongs_to_its_tick(store: Traced, seen: Exported) -> None:
+    plan_ahead(store.queries, "a")
+    make_due(store.queries, "b")
+
+    marked = store.mark_or_submit()
+    store.submit_free([decided(row) for row in marked.due])
+    store.look()
+    store.deliver(store.jobs())
+
+    assert [
+        ("pgbeat mark", {"beat": "beat-a", "due": 2, "at_once": 1}),
+        ("pgbeat plan", {"decisions": 1}),
+        ("pgbeat submit", {"decisions": 1, "jobs": 1, "submitted": 1}),
+        ("pgbeat confirm", {"jobs": 2, "held": 0}),
+    ] == [(span.name, counts(span)) for span in phases(seen)]
+    assert {"beat": "beat-a", "due": 2, "at_once": 1, "jobs": 2} == counts(seen.one("pgbeat tick"))
 
 
 def test_a_second_submit_of_what_was_held_is_a_second_phase_of_the_same_tick(store: Traced, seen: Exported) -> None:
@@ -149,7 +167,7 @@ def test_a_job_that_is_not_sent_keeps_no_tick_open(store: Traced, seen: Exported
 
     store.deliver([one])
 
-    assert {"beat": "beat-a", "due": 1, "jobs": 1} == counts(seen.one("pgbeat tick"))
+    assert {"beat": "beat-a", "due": 1, "at_once": 0, "jobs": 1} == counts(seen.one("pgbeat tick"))
 
 
 def test_what_is_taken_over_is_a_trace_of_its_own(store: Traced, seen: Exported) -> None:

@@ -15,7 +15,8 @@ due ──► │ mark      update … skip locked … returning      (one state
 A beat may be killed or stopped between any two of these:
 
     after mark      The rows stay marked. When the mark is older than the lease, any beat marks them anew and decides
-                    the same occurrence: `next_run_at` has not moved.
+                    the same occurrence: `next_run_at` has not moved. What the mark has submitted at once is as after
+                    submit.
     after submit    The job's row is pending, but no broker has its message. When the lease is over, any beat takes
                     the job over and sends it under the same id. The other order, message first, could run a task of
                     which no row knows.
@@ -43,12 +44,13 @@ from celery_pgbeat.beat.decide.submitter import Submitter
 from celery_pgbeat.beat.log_throttle import LogThrottle
 from celery_pgbeat.beat.send.broker import Broker
 from celery_pgbeat.beat.send.delivery import Delivery
+from celery_pgbeat.beat.send.orders import order_at_once
 from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.measures.observer import Observer
 from celery_pgbeat.planning import Decision, Due, Postponed, Rules, decide
-from celery_pgbeat.postgres.beat_queries import BeatQueries, PendingWork
+from celery_pgbeat.postgres.beat_queries import BeatQueries, Marked, PendingWork
 from celery_pgbeat.settings import Settings
 
 if TYPE_CHECKING:
@@ -105,6 +107,8 @@ class Dispatcher:
         self._look_at = 0.0  # by the boot-time clock: until then due rows are marked without a look
         self._batch = self._settings.batch
         self._share = FIRST_BATCH
+        # A beat that sends nothing, or not everything, decides about each row.
+        self._looks_at_each = self._settings.shadow or not self._settings.allows_all
         self._backlog = False  # whether more is due than one batch takes
         self._steps: Sequence[Step] = (
             (lambda _: True, self._delivery.confirm_again),
@@ -191,13 +195,18 @@ class Dispatcher:
         return max(rest, 0.0)
 
     def _submit_due(self) -> bool:
-        """Mark, decide and submit one batch, and have it delivered; return whether anything was due."""
+        """Mark, decide and submit one batch, and have it delivered; return whether anything was due.
+
+        What the mark has submitted at once is delivered first.
+        """
         if not self._delivery.wait_for_place():
             return False
         lease = self._settings.lease.total_seconds()
         lease_ends = boottime() + lease
-        due = self._mark(lease)
-        if self._unreported:
+        marked = self._mark(lease)
+        self._delivery.deliver([order_at_once(row) for row in marked.at_once], lease_ends)
+        due = marked.due
+        if self._unreported and due:
             self._tracking.finish_by_result(self._batch, [row.name for row in due])
         decisions, postponed, bad = self._decide(due)
         self._unmark(due[len(decisions) + len(postponed) + len(bad) :])
@@ -207,19 +216,23 @@ class Dispatcher:
             self._queries.postpone(postponed)
         if decisions:
             self._submitter.submit(decisions, lease_ends)
-        return bool(due)
+        return len(marked) > 0
 
-    def _mark(self, lease: float) -> list[Due]:
+    def _mark(self, lease: float) -> Marked:
         """Mark a batch of due rows; the size follows the backlog, and what the delivery can do within the lease."""
         deliverable = max(self._delivery.most_within(lease / LEASE_SHARE), SMALLEST_BATCH)
         batch = int(min(self._batch, self._share, deliverable))
         newest = batch // FRESH_SHARE if self._backlog else 0
+        acts_as = self._tracking.full_acts_as()
         began = time.time_ns()
-        due = self._queries.mark(batch, self._code.lazy_names, newest)
-        self._observer.marked(due, began)
-        self._backlog = len(due) >= batch - newest
+        if self._looks_at_each:
+            marked = Marked(self._queries.mark(batch, self._code.lazy_names, newest), [])
+        else:
+            marked = self._queries.mark_or_submit(batch, self._rules, acts_as, self._code.lazy_names, newest)
+        self._observer.marked(marked, began)
+        self._backlog = len(marked) >= batch - newest
         self._share = min(self._share * 2, self._settings.batch) if self._backlog else FIRST_BATCH
-        return due
+        return marked
 
     def _decide(self, due: Sequence[Due]) -> tuple[list[Decision], list[Postponed], list[tuple[Due, Exception]]]:
         """Decide about marked rows; only about the first ones if the time is over before the last."""

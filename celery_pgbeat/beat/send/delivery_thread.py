@@ -4,6 +4,9 @@ One batch is under way and one may wait. Nothing is marked while a batch waits: 
 submitted and not sent wait for the end of their lease, and the lease of a batch that waits is soon over. Batches are
 sent in the order in which they were submitted, each while its own lease lasts.
 
+A batch is all that one mark has led to, which comes in up to three parts: what the mark has submitted at once, and what
+each of the two submits has. They have one lease, which tells them from those of another batch.
+
 There is a *place* for another batch when none waits. The thread that makes the beat's turns waits for a place only for
 a moment: a broker that hangs may delay the batch under way for many seconds, and the turns write the beat's heartbeat.
 They go on without a place, and this thread ends their wait when there is one.
@@ -38,6 +41,8 @@ class DeliveryThread(Delivery):
         self._batches: queue.SimpleQueue[tuple[Sequence[Order], float] | None] = queue.SimpleQueue()
         self._begun = threading.Event()  # set when every batch has been begun, so that another one may wait
         self._begun.set()
+        self._lock = threading.Lock()  # for these three
+        self._last_lease = self._lease_under_way = 0.0  # the ends of the leases of these two batches
         self._refused = False  # whether a turn found no place, and is to be woken when there is one
         self._thread = LastingThread(self._run, "pgbeat-delivery")
         self._error: BaseException | None = None
@@ -67,12 +72,15 @@ class DeliveryThread(Delivery):
         return self._begun.is_set()  # the batch may have been begun in between, without a wake-up
 
     def deliver(self, orders: Sequence[Order], lease_ends: float) -> None:
-        """Queue a batch behind those that are not delivered yet."""
+        """Queue a batch, or a part of it, behind those that are not delivered yet."""
         if not orders:
             return
         if not self._thread.is_started:
             self._thread.start()
-        self._begun.clear()
+        with self._lock:
+            self._last_lease = lease_ends
+            if lease_ends != self._lease_under_way:
+                self._begun.clear()
         self._batches.put((orders, lease_ends))
 
     def check(self) -> None:
@@ -96,11 +104,13 @@ class DeliveryThread(Delivery):
 
     def _run(self) -> None:
         while (batch := self._batches.get()) is not None:
-            if self._batches.empty():
-                self._begun.set()
-                if self._refused:
-                    self._refused = False
-                    self._wake()
+            with self._lock:
+                self._lease_under_way = batch[1]
+                if self._lease_under_way == self._last_lease:
+                    self._begun.set()
+            if self._begun.is_set() and self._refused:
+                self._refused = False
+                self._wake()
             try:
                 super().deliver(*batch)
                 self._failing = False

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from celery_pgbeat.beat.send.messages import OutgoingJob
 from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.planning import BackfillRow, Decision, Due
-from celery_pgbeat.postgres.beat_queries import Recovered
+from celery_pgbeat.postgres.beat_queries import AtOnce, Recovered
 
 LONGEST_WINDOW = timedelta(days=36_500)  # the end of a longer one may be later than any datetime
 
@@ -57,6 +57,14 @@ def order_of_decision(decision: Decision, job: uuid.UUID, scheduled_for: datetim
     timezone, due_at = row.timezone or default_timezone, decision.due_at or scheduled_for
     return _order_of_row(
         row, job, scheduled_for, decision.origin, timezone, checked=True, due_at=due_at, window=row.catchup_window
+    )
+
+
+def order_at_once(row: AtOnce) -> Order:
+    """Return the order for a job that a mark has submitted at once."""
+    due_at = row.next_run_at
+    return _order_of_row(
+        row, row.job, due_at, "schedule", row.timezone, checked=True, due_at=due_at, window=row.catchup_window
     )
 
 
@@ -125,7 +133,7 @@ def outgoing_job(order: Order) -> OutgoingJob:
 
 
 def _order_of_row(
-    row: Due | BackfillRow,
+    row: Due | AtOnce | BackfillRow,
     job: uuid.UUID,
     scheduled_for: datetime,
     origin: str,

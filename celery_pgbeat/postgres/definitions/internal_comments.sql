@@ -171,7 +171,7 @@ comment on function {schema}.regroup_members is
 comment on function {schema}.look is
     'Internal: returns what there is to do, without a lock or a write; a beat calls it in each turn.';
 comment on function {schema}.mark is
-    'Internal: marks periodic tasks that are due for the beat that calls it. A call by hand delays them by the lease.';
+    'Internal: marks periodic tasks that are due for the beat that calls it, and submits some at once. A call by hand delays them by the lease.';
 comment on function {schema}.submit_free is
     'Internal: submits the occurrences that no other job delays; the beat that has marked their rows calls it.';
 comment on function {schema}.submit_backfill is
@@ -202,6 +202,8 @@ comment on function {schema}.is_marked is
     'Internal: returns whether a mark is still valid; statements of beats and the functions that write sentences call it.';
 comment on function {schema}.new_job is
     'Internal: returns a new row of active_job; trigger(), trigger_many() and the statements that submit call it.';
+comment on function {schema}.pickup_within is
+    'Internal: returns how long the message of an occurrence may wait for a worker; mark() calls it.';
 comment on function {schema}.jobs_asked_for is
     'Internal: returns the jobs of a call of trigger_many(), each with the definition of its row; trigger_many() calls it.';
 comment on function {schema}.archived is

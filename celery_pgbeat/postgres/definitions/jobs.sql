@@ -59,6 +59,14 @@ as $$
         definition.kind, definition.target, definition.due_in, null::timestamptz, null::text  -- due_by, owner
 $$;
 
+-- How long the message of an occurrence may wait for a worker: as `pickup_after` in planning/due_times.py.
+create or replace function {schema}.pickup_within(occurrence timestamptz, following timestamptz, longest interval)
+returns interval
+language sql immutable
+as $$
+    select coalesce(longest, least(greatest(2 * (following - occurrence), interval '15 minutes'), interval '1 day'))
+$$;
+
 -- The row of the history for a job that has ended in this state. An argument that is given replaces what the job's row
 -- has. The row's `error` is that of an earlier attempt, so the history gets only an error that is given. A manual job
 -- may have arguments of its own: they are kept for a retry.

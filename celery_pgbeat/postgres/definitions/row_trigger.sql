@@ -32,9 +32,10 @@ as $$
 $$;
 
 -- The row trigger of periodic_task: it runs for every write except the beats' own. It validates the row, takes the mark
--- off (so that a submit that was under way changes nothing), and decides what has to be planned again. The beats' own
--- writes are recognised by what only they do: a submit moves last_run_at and takes its mark off, a plan and a
--- postponement move planned_revision. For them the WHEN clause of the trigger is false, and nothing is called.
+-- off (so that a submit that was under way changes nothing) and what was planned ahead, and decides what has to be
+-- planned again. The beats' own writes are recognised by what only they do: a submit moves last_run_at and takes its
+-- mark off, one at once moves last_run_at and planned_ahead, a plan and a postponement move planned_revision. For them
+-- the WHEN clause of the trigger is false, and nothing is called.
 --
 -- Beats never decide an occurrence twice; a person may have them do so. If the clock was ahead for a while, a row is
 -- decided up to an instant in the future. Then a resume, a change of the times and a next_run_at that SQL sets start
@@ -70,6 +71,8 @@ begin
         new.judged_from := null;
         new.failures_from := now;
         new.planned_for := null;
+        new.planned_ahead := null;
+        new.jobs_ahead := null;
         new.declared_timezone := new.timezone;
         if new.blackout is not null then
             new.windows_used := {schema}.windows_used_by(new.blackout);
@@ -214,6 +217,8 @@ begin
         new.planned_from := greatest(new.planned_from, least(counts_from, now));
     end if;
 
+    new.planned_ahead := null;
+    new.jobs_ahead := null;
     new.marked_by := null;
     new.marked_at := null;
     new.taken_over := false;
@@ -235,8 +240,9 @@ create trigger periodic_task_updated
     on {schema}.periodic_task
     for each row
     when (old.planned_revision = new.planned_revision
-          and (old.last_run_at is not distinct from new.last_run_at or old.marked_by is null
-              or new.marked_by is not null))
+          and (old.last_run_at is not distinct from new.last_run_at
+              or (old.marked_by is null or new.marked_by is not null)
+                  and old.planned_ahead is not distinct from new.planned_ahead))
     execute function {schema}.periodic_task_written();
 
 -- A named window: a change of it changes the times of all rows that use it.

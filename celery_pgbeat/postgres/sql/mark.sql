@@ -6,20 +6,36 @@
 -- Rows that another beat is marking at this moment are skipped, not waited for. A row that it has marked just now,
 -- after this statement took its snapshot, is not marked again: to lock it, Postgres checks the conditions on its new
 -- version. `is_marked` (definitions/marks.sql) tells whether a mark counts. `no key update`: a plain `for update` hides
--- a row while another transaction inserts one that refers to it. The commit does not wait for the disk: where a crash
--- of Postgres loses a mark, the submit of the beat that made it finds no mark and writes nothing, and the next beat
--- decides the same. `created_at` is what the ids of the row's jobs begin with. It changes when a person has occurrences
--- decided anew, so their jobs get other ids.
+-- a row while another transaction inserts one that refers to it. `created_at` is what the ids of the row's jobs begin
+-- with. It changes when a person has occurrences decided anew, so their jobs get other ids.
+--
+-- **At once** (`mark_or_submit`). Most decisions are the same one: the occurrence is on time and is sent, and the next
+-- one is the next run. So the beat that decided the last one (planning/ahead.py) has left in the row the occurrences
+-- that come after the next run (`planned_ahead`), and the ids of their jobs (`jobs_ahead`: first that of the last job,
+-- then that of the next run). Where nothing is in the way, this statement does what that decision and its submit would
+-- do: the new job has the mark, and the row has its next run and no mark. All other rows are marked, and `job` is NULL.
+-- A row is submitted at once only if
+--   - no beat has marked it, not even one that died: an occurrence may be later after that and still be on time;
+--   - what is planned ahead still fits: the row trigger takes it away with every change that could make it wrong, and
+--     of what an older beat has left, the first is not later than the next run;
+--   - the occurrence is on time, by `on_time` and `catchup_window`, and later than the last one decided;
+--   - nothing stands in the way for which `submit` has rules: a job of the row, its group, other tasks that must have
+--     ended, a pause that is due.
+--
+-- The commit of a mark does not wait for the disk: where a crash of Postgres loses a mark, the submit of the beat that
+-- made it finds no mark and writes nothing, and the next beat decides the same. With a job it does wait.
 --
 -- A task for people has no task that is sent: an empty text.
 --
 -- A function, because that keeps its plan: planning such a statement anew takes as long as marking ten rows. A plan
 -- that was made while the table was small must serve when it has grown, so it may only use indexes. For the same reason
 -- it has `= any (array(...))` and not `in (...)`: at 1,000 of 100,000 rows the planner scans the whole table for the
--- latter.
+-- latter. An `exists` with `offset 0` looks up each row by itself.
 -- function
 create or replace function {schema}.mark(
-    beat text, lease double precision, batch int, fresh int, lazy_names text[]
+    beat text, lease double precision, batch int, fresh int, lazy_names text[],
+    at_once boolean default false, on_time double precision default 0,
+    pickup_deadline double precision default null, full_acts_as text default 'full'
 ) returns table (
     name text, schedule text, timezone text, anchor timestamptz, dst text, start_at timestamptz, end_at timestamptz,
     max_runs int, run_count int, jitter interval, blackout text[], blackout_action text, windows text,
@@ -27,25 +43,20 @@ create or replace function {schema}.mark(
     task text, args text, kwargs text, queue text, priority smallint, options text, sensitive boolean,
     catchup text, catchup_window interval, catchup_limit int, max_run_time interval,
     next_run_at timestamptz, planned_for timestamptz, last_run_at timestamptz, marked_at timestamptz,
-    taken_over boolean, created_at timestamptz, comes_after boolean
+    taken_over boolean, created_at timestamptz, comes_after boolean, job uuid
 )
 language plpgsql rows 10
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set jit = off
+{keeps_one_plan}
 as $$
 #variable_conflict use_column
 declare
     own_lease constant interval := make_interval(secs => lease);
+    longest_pickup constant interval := make_interval(secs => pickup_deadline);
+    due text[];
+    submitted text[] := '{}';
 begin
-    perform set_config('synchronous_commit', 'off', true);
-    return query
-    update {schema}.periodic_task as task
-    set marked_by = mark.beat,
-        marked_at = {schema}.now(),
-        mark_lease = own_lease,
-        taken_over = task.marked_by is not null
-    where task.name = any (array(
+    due := array(
         select name from {schema}.periodic_task
         where {is_on} and next_run_at <= {schema}.now()
             and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))
@@ -60,24 +71,84 @@ begin
             and (not lazy or name = any (mark.lazy_names))
         order by next_run_at desc
         limit mark.fresh
-        for no key update skip locked))
-    returning name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at,
-        max_runs, run_count, jitter, blackout, blackout_action,
-        case when windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
-        null::timestamptz as held_back, revision, planned_from,
-        case when kind = 'human' then '' else task end as task, args::text, kwargs::text, queue, priority,
-        options::text, sensitive,
-        catchup, catchup_window, catchup_limit, max_run_time,
-        next_run_at, planned_for, last_run_at, marked_at, taken_over,
-        coalesce(decided_anew_at, created_at) as created_at, after is not null and schedule is null as comes_after;
+        for no key update skip locked);
+
+    if mark.at_once then
+        with made as (
+            insert into {schema}.active_job
+            select created.* from {schema}.periodic_task as stored
+            cross join lateral {schema}.new_job(
+                stored, stored.jobs_ahead[2], stored.planned_for, stored.next_run_at, 'schedule',
+                stored.overlap <> 'allow', null,
+                {schema}.pickup_within(stored.planned_for, stored.planned_ahead[1], longest_pickup),
+                stored.timezone, mark.full_acts_as, mark.beat, {schema}.now(), own_lease) as created
+            where stored.name = any (due)
+                and stored.marked_by is null
+                and stored.planned_ahead[1] > stored.planned_for and stored.jobs_ahead[2] is not null
+                and stored.planned_for > coalesce(stored.last_run_at, '-infinity')
+                and stored.next_run_at >= {schema}.now() - make_interval(secs => mark.on_time)
+                and (stored.catchup_window is null or stored.next_run_at + stored.catchup_window >= {schema}.now())
+                and stored.after is null
+                and (stored.pause_after_failures is null or not {schema}.pause_is_due(
+                    stored.name, stored.failures_from, stored.pause_after_failures))
+                and (stored.overlap = 'allow' or not exists (
+                    select from {schema}.active_job as other where other.periodic_task = stored.name
+                    offset 0))
+                and (stored.group_name is null or not exists (
+                    select from {schema}.task_group
+                    where name = stored.group_name and (limited or state = 'finished')
+                    offset 0))
+            on conflict do nothing
+            returning periodic_task
+        )
+        select coalesce(array_agg(periodic_task), '{}') from made into submitted;
+    end if;
+
+    if submitted <> '{}' then
+        return query
+        update {schema}.periodic_task as task
+        set next_run_at = case when (task.run_count + 1 < task.max_runs) is not false then task.planned_ahead[1] end,
+            planned_for = case when (task.run_count + 1 < task.max_runs) is not false then task.planned_ahead[1] end,
+            last_run_at = task.planned_for,
+            run_count = least(task.run_count + 1, 2000000000),
+            pickup_deadline = {schema}.pickup_within(task.planned_for, task.planned_ahead[1], longest_pickup),
+            planned_ahead = task.planned_ahead[2:],
+            jobs_ahead = task.jobs_ahead[2:]
+        where task.name = any (submitted)
+        returning name, schedule, timezone, null::timestamptz, null, null::timestamptz, null::timestamptz,
+            null::int, null::int, null::interval, null::text[], null, null,
+            null::timestamptz, null::bigint, null::timestamptz,
+            task, args::text, kwargs::text, queue, priority, options::text, sensitive,
+            null, catchup_window, null::int, max_run_time,
+            last_run_at, last_run_at, null::timestamptz, {schema}.now(),
+            false, null::timestamptz, false, jobs_ahead[1];
+        due := array(select unnest(due) except select unnest(submitted));
+    else
+        perform set_config('synchronous_commit', 'off', true);
+    end if;
+
+    if due <> '{}' then
+        return query
+        update {schema}.periodic_task as task
+        set marked_by = mark.beat,
+            marked_at = {schema}.now(),
+            mark_lease = own_lease,
+            taken_over = task.marked_by is not null
+        where task.name = any (due)
+        returning name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at,
+            end_at, max_runs, run_count, jitter, blackout, blackout_action,
+            case when windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
+            null::timestamptz as held_back, revision, planned_from,
+            case when kind = 'human' then '' else task end as task, args::text, kwargs::text, queue, priority,
+            options::text, sensitive,
+            catchup, catchup_window, catchup_limit, max_run_time,
+            next_run_at, planned_for, last_run_at, marked_at, taken_over,
+            coalesce(decided_anew_at, created_at) as created_at, after is not null and schedule is null as comes_after,
+            null::uuid as job;
+    end if;
 end
 $$;
 -- call
-select name, schedule, timezone, anchor, dst, start_at, end_at, max_runs, run_count,
-    {schema}.microseconds(jitter) as jitter_microseconds, blackout, blackout_action, windows, held_back, revision,
-    planned_from, task, args, kwargs, queue, priority, options, sensitive, catchup,
-    {schema}.microseconds(catchup_window) as catchup_window_microseconds, catchup_limit,
-    {schema}.microseconds(max_run_time) as max_run_time_microseconds, next_run_at, planned_for, last_run_at, marked_at,
-    taken_over, created_at, comes_after
+select {marked_columns}
 from {schema}.mark(
     %(beat)s, %(lease)s::double precision, %(batch)s::int, %(fresh)s::int, %(lazy_names)s::text[])

@@ -38,9 +38,11 @@ with planned as materialized (
         %(jobs)s::uuid[], %(scheduled_fors)s::timestamptz[], %(job_due_ats)s::timestamptz[], %(origins)s::text[],
         %(skipped_firsts)s::timestamptz[], %(skipped_lasts)s::timestamptz[], %(skipped_counts)s::int[],
         %(skipped_reasons)s::text[], %(next_run_ats)s::timestamptz[], %(planned_fors)s::timestamptz[],
-        %(decided_untils)s::timestamptz[], %(pickup_deadlines)s::float8[])
+        %(decided_untils)s::timestamptz[], %(pickup_deadlines)s::float8[], %(planned_aheads)s::text[],
+        %(jobs_aheads)s::text[])
         as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin, skipped_first, skipped_last,
-                    skipped_count, skipped_reason, next_run_at, planned_for, decided_until, pickup_deadline)
+                    skipped_count, skipped_reason, next_run_at, planned_for, decided_until, pickup_deadline,
+                    planned_ahead, jobs_ahead)
 ),
 marked as materialized (
     select stored as definition, stored.overlap, stored.group_name, {schema}.is_limited(stored.group_name) as limited,
@@ -227,6 +229,8 @@ advanced as (
         run_count = least(greatest(task.run_count + outcome.made - outcome.superseded, 0), 2000000000),
         timezone = coalesce(task.timezone, %(timezone)s),
         pickup_deadline = outcome.deadline,
+        planned_ahead = outcome.planned_ahead::timestamptz[],
+        jobs_ahead = outcome.jobs_ahead::uuid[],
         marked_by = null,
         marked_at = null,
         taken_over = false

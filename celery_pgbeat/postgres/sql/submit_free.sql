@@ -17,7 +17,8 @@ create or replace function {schema}.submit_free(
     jobs uuid[], scheduled_fors timestamptz[], job_due_ats timestamptz[], origins text[],
     skipped_firsts timestamptz[], skipped_lasts timestamptz[], skipped_counts int[], skipped_reasons text[],
     next_run_ats timestamptz[], planned_fors timestamptz[], decided_untils timestamptz[],
-    pickup_deadlines double precision[]
+    pickup_deadlines double precision[],
+    planned_aheads text[] default null, jobs_aheads text[] default null
 ) returns table (name text, made boolean)
 language plpgsql rows 10
 set search_path = pg_catalog, pg_temp
@@ -32,10 +33,11 @@ begin
             submit_free.jobs, submit_free.scheduled_fors, submit_free.job_due_ats, submit_free.origins,
             submit_free.skipped_firsts, submit_free.skipped_lasts, submit_free.skipped_counts,
             submit_free.skipped_reasons, submit_free.next_run_ats, submit_free.planned_fors,
-            submit_free.decided_untils, submit_free.pickup_deadlines)
+            submit_free.decided_untils, submit_free.pickup_deadlines, submit_free.planned_aheads,
+            submit_free.jobs_aheads)
             as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin,
                         skipped_first, skipped_last, skipped_count, skipped_reason,
-                        next_run_at, planned_for, decided_until, pickup_deadline)
+                        next_run_at, planned_for, decided_until, pickup_deadline, planned_ahead, jobs_ahead)
     ),
     fenced as materialized (
         select stored as definition, planned.*, make_interval(secs => planned.pickup_deadline) as deadline,
@@ -94,6 +96,8 @@ begin
         run_count = least(task.run_count + (free.job is not null)::int, 2000000000),
         timezone = coalesce(task.timezone, submit_free.timezone),
         pickup_deadline = free.deadline,
+        planned_ahead = free.planned_ahead::timestamptz[],
+        jobs_ahead = free.jobs_ahead::uuid[],
         marked_by = null,
         marked_at = null,
         taken_over = false
@@ -109,4 +113,5 @@ select name, made from {schema}.submit_free(
     %(jobs)s::uuid[], %(scheduled_fors)s::timestamptz[], %(job_due_ats)s::timestamptz[], %(origins)s::text[],
     %(skipped_firsts)s::timestamptz[], %(skipped_lasts)s::timestamptz[], %(skipped_counts)s::int[],
     %(skipped_reasons)s::text[], %(next_run_ats)s::timestamptz[], %(planned_fors)s::timestamptz[],
-    %(decided_untils)s::timestamptz[], %(pickup_deadlines)s::double precision[])
+    %(decided_untils)s::timestamptz[], %(pickup_deadlines)s::double precision[],
+    %(planned_aheads)s::text[], %(jobs_aheads)s::text[])

@@ -131,6 +131,28 @@ def test_there_is_no_place_while_a_batch_waits_and_the_turns_are_woken_when_ther
     assert not rung.acquire(blocking=False)  # it rings for a turn that found no place, and for nothing else
 
 
+def test_the_parts_of_one_batch_which_have_one_lease_leave_a_place_for_the_next_batch(
+    gate: Gate, delivery: Delivery
+) -> None:
+    lease_ends = boottime() + PATIENCE
+    made = [batch() for _ in range(3)]
+    delivery.deliver(made[0][1], lease_ends)
+    assert gate.entered.acquire(timeout=PATIENCE)
+
+    delivery.deliver(made[1][1], lease_ends)
+    assert delivery.wait_for_place()
+    delivery.deliver(made[2][1], boottime() + PATIENCE)
+    assert delivery.is_full
+    gate.open.release()  # now the second part is under way, and the other batch still waits
+    assert gate.entered.acquire(timeout=PATIENCE)
+    assert delivery.is_full
+
+    for _ in made:
+        gate.open.release()
+    assert delivery.finish(PATIENCE)
+    assert [("confirm", [job], False) for job, _ in made] == gate.told
+
+
 def test_a_turn_waits_for_a_place_that_becomes_free_within_a_moment(
     gate: Gate, delivery: Delivery, rung: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,8 +12,8 @@ import pytest
 from celery_pgbeat.beat.decide.dispatcher import FIRST_BATCH, SMALLEST_BATCH, Dispatcher
 from celery_pgbeat.beat.wiring import Beat
 from celery_pgbeat.errors import DatabaseBusy
-from celery_pgbeat.planning import Decision, Due
-from celery_pgbeat.postgres.beat_queries import PendingWork, Submitted
+from celery_pgbeat.planning import Decision
+from celery_pgbeat.postgres.beat_queries import Marked, PendingWork, Submitted
 from celery_pgbeat.settings import Settings
 from tests.unit.beat.parts import opened
 from tests.unit.planning import rows
@@ -66,13 +66,13 @@ class Table:
     def pause_failed_groups(self) -> list[tuple[str, str]]:
         return []
 
-    def mark(self, batch: int, _lazy_names: Sequence[str], _fresh: int) -> list[Due]:
+    def mark_or_submit(self, batch: int, *_: Any) -> Marked:
         self.batches.append(batch)
         if self.busy is not None:
             raise self.busy
         taken = min(batch, self.due)
         self.due -= taken
-        return [rows.due(NOW, NOW, name=f"row-{number}") for number in range(taken)]
+        return Marked([rows.due(NOW, NOW, name=f"row-{number}") for number in range(taken)], [])
 
     def submit_free(self, decisions: Sequence[Decision], *_: Any) -> list[Submitted]:
         return [Submitted(decision.row.name, False, False, None, None) for decision in decisions]

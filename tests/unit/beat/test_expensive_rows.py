@@ -13,7 +13,7 @@ from celery_pgbeat.beat.decide import dispatcher, planner
 from celery_pgbeat.beat.decide.dispatcher import DECIDED_WITHIN, FIRST_BATCH, SMALLEST_BATCH, Dispatcher
 from celery_pgbeat.beat.decide.planner import PLANNED_WITHIN, Planner
 from celery_pgbeat.planning import Decision, Due, Planned, Unplanned
-from celery_pgbeat.postgres.beat_queries import PendingWork, Submitted
+from celery_pgbeat.postgres.beat_queries import Marked, PendingWork, Submitted
 from celery_pgbeat.settings import Settings
 from tests.unit.beat.parts import opened
 from tests.unit.planning import rows
@@ -73,10 +73,10 @@ class Table:
         self.unplanned_names = [name for name in self.unplanned_names if name not in planned]
         return [(answer.name, answer.next_run_at, answer.problem) for answer in answers]
 
-    def mark(self, batch: int, _lazy_names: Sequence[str], fresh: int) -> list[Due]:
+    def mark_or_submit(self, batch: int, _rules: Any, _full: str, _lazy: Sequence[str], fresh: int) -> Marked:
         self.fresh.append(fresh)
         self.marked = [name for name, due_at in self.due.items() if due_at <= NOW][:batch]
-        return [rows.due(NOW, NOW, name=name) for name in self.marked]
+        return Marked([rows.due(NOW, NOW, name=name) for name in self.marked], [])
 
     def unmark(self, names: Sequence[str]) -> int:
         self.marked = [name for name in self.marked if name not in names]

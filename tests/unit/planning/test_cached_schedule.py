@@ -22,6 +22,44 @@ from celery_pgbeat.schedules import parse, shortest_gap
 from celery_pgbeat.schedules.parse import read
 from tests.unit.planning.rows import NEW_YEAR, RULES, at, definition, due
 
+
+class Counted:
+    """A schedule that counts how often it is asked."""
+
+    def __init__(self, text: str) -> None:
+        self._schedule = parse(text, "UTC", name="a", anchor=NEW_YEAR)
+        self.asked = 0
+
+    def next(self, after: datetime) -> datetime | None:
+        self.asked += 1
+        return self._schedule.next(after)
+
+
+def test_what_follows_is_calculated_once_for_all_rows_and_not_beyond_the_first_that_is_too_late() -> None:
+    counted: Any = Counted("0 */6 * * *")
+    line = CachedSchedule(counted)
+    noon = at("12:00")
+
+    assert (at("18:00"), at("00:00", 8), at("06:00", 8)) == line.following(noon, at("06:00", 8), 16)
+    assert 4 == counted.asked
+    assert (at("18:00"), at("00:00", 8)) == line.following(noon, at("05:00", 8), 16)
+    assert (at("18:00"), at("00:00", 8), at("06:00", 8)) == line.following(noon, at("11:59", 8), 16)
+    assert 4 == counted.asked
+    assert (at("18:00"),) == line.following(noon, at("18:00", 8), 1)
+    assert (at("18:00"), at("00:00", 8)) == line.following(noon, at("18:00", 8), 2)
+    assert () == line.following(at("18:00"), at("18:01"), 16)
+
+
+def test_the_last_occurrences_are_followed_by_none() -> None:
+    once = CachedSchedule(parse("2026-12-07T12:00:00", "UTC", name="a"))
+
+    assert (
+        (at("12:00"),)
+        == once.following(at("11:00"), at("12:00", 8), 16)
+        == once.following(at("11:00"), at("12:00", 9), 16)
+    )
+
+
 TEXTS = (
     "every 10s",
     "every 7m",
