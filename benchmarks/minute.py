@@ -30,7 +30,7 @@ def run(ground: Ground, options: argparse.Namespace) -> list[Figure]:
         with ground.cluster(database, server.url) as cluster:
             cluster.beat()
             begin = soon(HEADSTART + planning, 60)
-            set_due(database, begin, 60)
+            set_due(database, begin, every=60)
             for number in range(options.rounds):
                 instant = begin.timestamp() + 60 * number
                 time.sleep(max(0.0, instant - 0.3 - time.time()))

@@ -39,7 +39,7 @@ class CachedSchedule:
         return answer
 
     def following(self, after: datetime, until: datetime, most: int) -> tuple[datetime, ...]:
-        """Return the first occurrences in (after, until], at most so many of them; all instants are in UTC.
+        """Return up to `most` occurrences later than `after` and not later than `until`. All instants are in UTC.
 
         The last one beyond `until` is calculated, and none after it: of a rare schedule each may take long.
         """
