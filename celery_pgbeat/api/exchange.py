@@ -59,6 +59,13 @@ def spoken_value(column: str, value: Any) -> Any:
         return value
 
 
+def read_value(column: str, value: Any) -> Any:
+    """Return a record's value as Python has it in a row: an instant, a span, or the value itself."""
+    if value is None or column not in INSTANTS | SPANS:
+        return value
+    return datetime.fromisoformat(value) if column in INSTANTS else timedelta(seconds=value)
+
+
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Change]:
     """Return the differences between two records, by column; arguments are masked if one of them is sensitive."""
     changes = {column: (old.get(column), new.get(column)) for column in DECLARED if old.get(column) != new.get(column)}

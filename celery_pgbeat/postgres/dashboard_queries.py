@@ -55,6 +55,10 @@ class DashboardQueries(AdminQueries):
         """Read the arguments of one periodic task as JSON; None in place of those of a sensitive one."""
         return self._run("arguments_of", name=name)[0]
 
+    def named_windows(self, names: list[str]) -> str:
+        """Read the blackout windows of these names, as JSON."""
+        return str(self._run("named_windows", names=names)[0]["windows"])
+
     def recent_minutes(self, minutes: int, most: int) -> list[Row]:
         """Read what was made in each of the last minutes, of each minute at most so many jobs."""
         return self._run("recent_minutes", minutes=minutes, most=most)

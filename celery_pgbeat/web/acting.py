@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import anyio
@@ -136,6 +137,7 @@ class Acting:
         token, session = self._tokens.issue(request, person)
         name = subject.name(action.parameter)
         url = _address(request)
+        fields = [_drawn_field(field, about, shown) for field in _asked(action, person, about)]
         kept = {parameter: subject.text(parameter) for parameter in action.also}
         page = Page(
             "action",
@@ -144,7 +146,8 @@ class Acting:
                 "action": action,
                 "about": about,
                 "look": shown.look,
-                "fields": [_drawn_field(field, about, shown) for field in _asked(action, person)],
+                "sections": [Section(title, list(of)) for title, of in groupby(fields, lambda one: one.field.section)],
+                "has_instants": any(one.field.is_in_zone for one in fields),
                 "error": (shown.errors or {}).get(""),
                 "token": token,
                 "here_address": url(request.url.path.rpartition("/")[2], **{action.parameter: name}, **kept),
@@ -171,8 +174,22 @@ class DrawnField:
     error: str | None
 
 
-def _asked(action: Action, person: Person) -> Sequence[Field]:
-    return [field for field in action.fields if person.name is None or not field.only_nameless]
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Fields that stand together; without a title they are always in view."""
+
+    title: str
+    fields: Sequence[DrawnField]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a field needs to be seen: it is wrong, or not what it is at first in a new row."""
+        return any(one.error or one.value != one.field.initial for one in self.fields)
+
+
+def _asked(action: Action, person: Person, about: About) -> Sequence[Field]:
+    asked = [field for field in action.fields if person.name is None or not field.only_nameless]
+    return [field for field in asked if field.name not in about.without]
 
 
 def _drawn_field(field: Field, about: About, shown: Shown) -> DrawnField:

@@ -24,7 +24,7 @@ from celery_pgbeat.web import words
 from celery_pgbeat.web.access import Access, Guarded, Person, access_of
 from celery_pgbeat.web.acting import Acting
 from celery_pgbeat.web.actions import ACTIONS, DONE
-from celery_pgbeat.web.actions.edit import look_ahead
+from celery_pgbeat.web.actions.edit import LOOKED_AT, look_ahead
 from celery_pgbeat.web.failures import page_of_error, page_of_fault, said_of_change, said_to_viewers
 from celery_pgbeat.web.forgery import SHORTEST_SECRET, Tokens
 from celery_pgbeat.web.form import Form, Wrong
@@ -236,10 +236,10 @@ class Site:
         values: dict[str, Any] = {"look": None, "wrong": None}
         try:
             with self._reader.database.reading():
-                typed = Form({name: query.long_text(name) for name in ("schedule", "timezone")})
-                values["look"] = look_ahead(self._reader, query, typed)
-        except Wrong:
-            return ""
+                typed = {name: query.long_text(name) for name in (*LOOKED_AT, "zone") if query.has(name)}
+                values["look"] = look_ahead(self._reader, query, Form(typed))
+        except Wrong as wrong:
+            values["wrong"] = wrong.sentence
         except PgBeatError as error:
             values["wrong"] = said_of_change(error)
         return self._templates.get_template("parts/look-schedule.html").render(values)

@@ -50,6 +50,10 @@ class Form:
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = given
 
+    def has(self, name: str) -> bool:
+        """Return whether the form had this field."""
+        return name in self._given
+
     def raw(self, name: str) -> str:
         """Return a value as it was typed; an empty text if there is none."""
         return self._given.get(name, "")
@@ -78,7 +82,7 @@ class Form:
 
     def switch(self, name: str) -> bool:
         """Return whether a box is ticked."""
-        return name in self._given
+        return self.has(name)
 
 
 async def read_form(request: Request) -> Form:

@@ -36,6 +36,10 @@ class Query:
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = given
 
+    def has(self, name: str) -> bool:
+        """Return whether the address has this parameter."""
+        return name in self._given
+
     def text(self, name: str) -> str | None:
         """Return a parameter; None if it is empty or missing."""
         return self._given.get(name, "").replace("\0", "").strip()[:LONGEST] or None

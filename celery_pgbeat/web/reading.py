@@ -18,11 +18,13 @@ from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.api.ahead import coming_runs
+from celery_pgbeat.api.exchange import read_value
 from celery_pgbeat.api.rows import Upcoming
 from celery_pgbeat.declare.update import changes_of
 from celery_pgbeat.errors import DatabaseBusy, NotPermitted
 from celery_pgbeat.postgres.dashboard_queries import DashboardQueries
 from celery_pgbeat.postgres.database import NO_RIGHT, Database, reason, sqlstate
+from celery_pgbeat.schedules.windows import names_in
 from celery_pgbeat.settings import Settings
 
 # As text: the driver's own ways to begin a transaction set up the session first, with more round trips. The limits are
@@ -156,19 +158,28 @@ class Reader(PgBeat):
     def runs_after_change(self, name: str, given: Mapping[str, Any], limit: int) -> Rehearsal:
         """Return when a periodic task would run if these columns were changed now, as if it were not paused.
 
+        Args:
+            name: of the row.
+            given: columns that decide its times, as `update` takes them.
+            limit: how many runs to compute.
+
         Raises:
             UnknownPeriodicTask: there is no such row.
             InvalidSchedule, InvalidPeriodicTask: the change would be refused.
         """
         row = self.get(name)
         columns = changes_of(row, given, self.settings, self._app_timezone)
+        changed = {column: read_value(column, value) for column, value in columns.items()}
         known = self._row("preview_row", name, None)
-        changed = {column: columns[column] for column in ("schedule", "timezone")}
-        anchor = (
-            row.anchor or row.start_at or (known["now"] if columns["schedule"] != row.schedule else known["anchor"])
-        )
+        after = {**known, "anchor": row.anchor, **changed}
+        set_at = known["now"] if after["schedule"] != row.schedule else known["schedule_set_at"]
+        anchor = after["anchor"] or after["start_at"] or set_at
+        if not after["schedule"]:
+            return Rehearsal({**changed, "anchor": anchor}, ())
+        if "blackout" in changed:
+            after["windows"] = self.queries.named_windows(sorted(names_in(changed["blackout"] or ())))
         unplanned = dict.fromkeys(("problem", "planned_revision", "held_back", "judged_from"))
-        record = {**known, **changed, **unplanned, "anchor": anchor, "enabled": True, "planned_from": known["now"]}
+        record = {**after, **unplanned, "anchor": anchor, "enabled": True, "planned_from": known["now"]}
         runs = tuple(islice(coming_runs(record, self._rules), limit))
         return Rehearsal({**changed, "anchor": anchor}, runs)
 

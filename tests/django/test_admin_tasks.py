@@ -308,7 +308,7 @@ def test_a_task_that_code_declares_is_shown_and_not_edited_and_the_page_says_why
 
     seen = anna.open(CHANGE)
 
-    assert "Code declares this task (code:shop): change its schedule there." in seen.text
+    assert "Code declares this task (code:shop): change it there." in seen.text
     assert "_save" not in str(seen.tags)
     assert 403 == anna.send(CHANGE, {**fields, "queue": "x"}).status
     assert 403 == anna.send(f"{TASKS}nightly/delete/", {**fields, "post": "yes"}).status

@@ -16,7 +16,22 @@ from tests.harness.session import Session
 NOON = datetime(2100, 3, 1, 12, tzinfo=timezone.utc)
 JOB = uuid.UUID(int=1)
 # The tables that have rows in a situation.
-FILLED = ("periodic_task", "active_job", "finished_job", "task_group", "backfill", "open_work", "node", "change")
+FILLED = (
+    "periodic_task",
+    "periodic_task_state",
+    "active_job",
+    "finished_job",
+    "task_group",
+    "group_failure",
+    "group_turn",
+    "blackout",
+    "backfill",
+    "dependency",
+    "dependency_turn",
+    "open_work",
+    "node",
+    "change",
+)
 BEAT = "web-1:boot:ns:4711:start:random"  # a node's id: host, boot, pid namespace, process, its start, random part
 NO_BEAT = "no beat is running: none has ever been started"  # as overdue and explain() write it
 WORKER = "web-2:boot:ns:815:start:random"

@@ -6,8 +6,6 @@ savepoint, which is rolled back. Until the request ends the row is locked, so it
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,20 +15,16 @@ from django import forms
 from django.contrib.admin.widgets import AdminSplitDateTime
 from django.db import transaction
 
-from celery_pgbeat.columns import DECLARED, Column
+from celery_pgbeat.columns import Column
 from celery_pgbeat.django.joined import JoinedBeat
 from celery_pgbeat.django.models import PeriodicTask
 from celery_pgbeat.django.schedule_field import HINT, LONGEST, ScheduleInput
-from celery_pgbeat.errors import DatabaseUnavailable, InvalidPeriodicTask, InvalidSchedule, PgBeatError
-from celery_pgbeat.redaction import ARGUMENTS
+from celery_pgbeat.errors import InvalidPeriodicTask, PgBeatError
 from celery_pgbeat.schedules.durations import spoken
+from celery_pgbeat.web.definition_form import EDITABLE, FIRST, field_of, replaced_unseen
 from celery_pgbeat.web.failures import said_of_change
 
-EDITABLE: Mapping[str, Column] = {name: column for name, column in DECLARED.items() if name != "managed_by"}
 TAKEN = "name is that of a periodic task that exists already"
-FIRST_WORD = re.compile(r"\w+")  # of an error: errors of a column begin with its name
-FIRST = ("name", "task", "schedule", "timezone")
-NEVER_OF_SENSITIVE = ARGUMENTS | {"sensitive"}  # to untick it would show what it hides
 
 
 class TriedOut(Exception):
@@ -197,13 +191,7 @@ class _DefinitionForm(forms.ModelForm):
         row = PeriodicTask.objects.get(pk=self.instance.pk)
         if self.cleaned_data["revision"] == str(row.revision):
             return
-        shown = [f"{name} (now {_quoted(getattr(row, name))})" for name in self.changes() if name not in ARGUMENTS]
-        hidden = [name for name in self.changes() if name in ARGUMENTS]
-        what = ", ".join([*shown, *hidden]) or "nothing"
-        self.add_error(
-            None,
-            f"Another person has changed this task. To save again would replace {what}: compare, and save again.",
-        )
+        self.add_error(None, replaced_unseen(self.changes(), row))
         self.data = self.data.copy()
         self.data["revision"] = str(row.revision)
 
@@ -223,16 +211,7 @@ class _DefinitionForm(forms.ModelForm):
     def _blame(self, error: PgBeatError) -> None:
         """Put an error at the field that it names."""
         sentence = said_of_change(error)
-        named = FIRST_WORD.match(sentence)
-        if isinstance(error, InvalidSchedule):
-            field = "timezone" if error.field == "timezone" else "schedule"
-        else:
-            field = named[0] if named and not isinstance(error, DatabaseUnavailable) else ""
-        self.add_error(field if field in self.fields else None, sentence)
-
-
-def _quoted(value: Any) -> str:
-    return json.dumps(value, default=str, ensure_ascii=False)
+        self.add_error(field_of(error, sentence, self.fields, self.data.get("blackout", "")), sentence)
 
 
 DefinitionForm = type(forms.ModelForm)(

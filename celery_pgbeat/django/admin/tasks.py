@@ -12,7 +12,7 @@ from django.urls import NoReverseMatch, path, reverse
 from django.utils.http import urlencode
 
 from celery_pgbeat.django.admin.acting import ActingAdmin
-from celery_pgbeat.django.admin.definition_form import EDITABLE, FIRST, NEVER_OF_SENSITIVE, DefinitionForm
+from celery_pgbeat.django.admin.definition_form import DefinitionForm
 from celery_pgbeat.django.admin.keyset import Read, choice_filter, instance_of, line, text_filter
 from celery_pgbeat.django.joined import JoinedBeat
 from celery_pgbeat.django.models import PeriodicTask
@@ -20,7 +20,7 @@ from celery_pgbeat.django.rights import LOOK, name_of
 from celery_pgbeat.django.schedule_field import described
 from celery_pgbeat.errors import InvalidSchedule, MissingExtra, PgBeatError
 from celery_pgbeat.safe_text import one_line
-from celery_pgbeat.web.actions.edit import refusal_of
+from celery_pgbeat.web.definition_form import FIRST, NEVER_OF_SENSITIVE, SECTIONS, refusal_of
 from celery_pgbeat.web.failures import said_of_change
 from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.pages.task import read_task
@@ -28,7 +28,6 @@ from celery_pgbeat.web.pages.tasks import STATES, read_tasks
 from celery_pgbeat.web.words import span
 
 JOBS = 20  # that the form shows
-CALL = ("args", "kwargs", "options", "sensitive", "queue", "priority", "kind", "target", "due_in")
 
 
 class PeriodicTaskAdmin(ActingAdmin):
@@ -95,17 +94,12 @@ class PeriodicTaskAdmin(ActingAdmin):
     def get_fieldsets(self, request: Any, obj: Any = None) -> Any:
         """Return the columns by what they decide, without the arguments of a sensitive row."""
         hidden = NEVER_OF_SENSITIVE if obj is not None and obj.sensitive else frozenset()
-        rest = [name for name in EDITABLE if name not in (*FIRST, *CALL)]
-        when = [name for name in rest if EDITABLE[name].decides == "times"]
-        notes = [name for name in rest if EDITABLE[name].is_free_text]
-        around = [name for name in rest if name not in (*when, *notes)]
-        folded = {"classes": ("collapse",)}
         return (
             (None, {"fields": (*FIRST, *(() if obj is None else ("revision",)))}),
-            ("What is sent", {"fields": tuple(name for name in CALL if name not in hidden), **folded}),
-            ("When, in detail", {"fields": tuple(when), **folded}),
-            ("Around a run", {"fields": tuple(around), **folded}),
-            ("Notes", {"fields": tuple(notes), **folded}),
+            *(
+                (title, {"fields": tuple(name for name in names if name not in hidden), "classes": ("collapse",)})
+                for title, names in SECTIONS
+            ),
         )
 
     def get_readonly_fields(self, request: Any, obj: Any = None) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -28,6 +28,8 @@ class Field:
         initial: what it has at first, unless `About.values` says otherwise.
         is_in_zone: whether an instant is typed, in the zone of the browser.
         only_nameless: whether it is asked only of a person whose name is not known.
+        section: the heading under which it is folded away; empty for a field that is always in view.
+        is_looked_at: whether it is part of what is checked while the user types.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Field:
     initial: str = ""
     is_in_zone: bool = False
     only_nameless: bool = False
+    section: str = ""
+    is_looked_at: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +51,13 @@ class About:
     Attributes:
         facts: sentences above the form.
         values: what fields have at first.
+        without: the names of fields that the form does not have.
         refusal: why this cannot be done, in place of the form; None if it can be.
     """
 
     facts: Sequence[str] = ()
     values: Mapping[str, str] = field(default_factory=dict)
+    without: Collection[str] = ()
     refusal: str | None = None
 
 

@@ -1,15 +1,33 @@
-"""Change the schedule of a periodic task that SQL or the API owns."""
+"""Change the definition of a periodic task that SQL or the API owns."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, NotPermitted
+from celery_pgbeat.redaction import ARGUMENTS
 from celery_pgbeat.web.actions.action import About, Action, Call, Done, Field, Look
+from celery_pgbeat.web.actions.definition_fields import FIELDS, NAMES, shown, typed_changes
 from celery_pgbeat.web.actions.tasks import known_row
+from celery_pgbeat.web.definition_form import (
+    EDITABLE,
+    NEVER_OF_SENSITIVE,
+    field_of,
+    refusal_of,
+    replaced_unseen,
+)
+from celery_pgbeat.web.failures import said_of_change
 from celery_pgbeat.web.form import Form, Wrong
 from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.pages.definition import runs_in_words
 from celery_pgbeat.web.reading import Reader
 
 SHOWN = 10  # occurrences
+CALL = (*sorted(ARGUMENTS), "options")  # columns that not every user of the database may read
+LOOKED_AT = tuple(field.name for field in FIELDS if field.is_looked_at)
 
 
 def _about(reader: Reader, subject: Query) -> About:
@@ -18,63 +36,79 @@ def _about(reader: Reader, subject: Query) -> About:
         return About(refusal=refusal)
     words = runs_in_words(row, reader.zone)
     facts = [f"Now: {words}."] if words else []
-    values = {"schedule": row["schedule"] or "", "timezone": row["timezone"] or "", "revision": str(row["revision"])}
-    return About(facts, values)
+    call = _call(reader, row)
+    if row["sensitive"]:
+        facts.append("Its arguments are sensitive: they are neither shown nor changed here.")
+    elif not call:
+        facts.append("The dashboard's user of the database may not read its arguments: they are not changed here.")
+    without = NAMES - {*row, *call} | (NEVER_OF_SENSITIVE if row["sensitive"] else frozenset())
+    return About(facts, {**shown({**row, **call}), "revision": str(row["revision"])}, without)
 
 
-def refusal_of(managed_by: str) -> str | None:
-    """Return why the schedule of a row of this owner is not changed here; None if it is."""
-    if not managed_by.startswith("code:"):
-        return None
-    return (
-        f"Code declares this task ({managed_by}): change its schedule there. A change here would be lost as soon as "
-        "the code changes it. Pause it here if it must stop now."
-    )
+def _call(reader: Reader, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Read the arguments and options; nothing of a sensitive row, or if this user of the database may not."""
+    if row["sensitive"]:
+        return {}
+    try:
+        with reader.database.attempt():
+            found = reader.queries.arguments_of(row["name"])
+    except NotPermitted:
+        return {}
+    return {name: json.loads(found[name]) for name in CALL}
 
 
 def look_ahead(reader: Reader, subject: Query, form: Form) -> Look:
     """Compute when the task would run.
 
     Raises:
-        InvalidSchedule, InvalidPeriodicTask: it could not run so.
+        Wrong: it could not run so.
     """
     row = known_row(reader, subject)
-    changes = {"schedule": form.required("schedule"), "timezone": form.text("timezone")}
-    changed = reader.runs_after_change(row["name"], changes, SHOWN)
-    words = runs_in_words({**row, **changed.columns}, reader.zone)
-    return Look("schedule", {"words": words, "runs": changed.runs, "now": reader.queries.clock()})
+    now = reader.queries.clock()
+    times = {name: value for name, value in typed_changes(form, row, now).items() if name in LOOKED_AT}
+    with _at_its_field(form):
+        changed = reader.runs_after_change(row["name"], times, SHOWN)
+    after = {**row, **changed.columns}
+    words = runs_in_words(after, reader.zone)
+    return Look("schedule", {"has_times": bool(after["schedule"]), "words": words, "runs": changed.runs, "now": now})
 
 
 def _edit(call: Call) -> Done:
-    name = call.subject.name()
+    name, form = call.subject.name(), call.form
     row = call.beat.get(name, connection=call.connection)
     if refusal := refusal_of(row.managed_by):
         raise Wrong("", refusal)
-    seen = call.form.text("revision")
-    if seen != str(row.revision):
-        raise _changed_meanwhile(row.schedule)
-    schedule, timezone = call.form.required("schedule"), call.form.text("timezone")
-    new = call.beat.update(name, schedule=schedule, timezone=timezone, connection=call.connection)
+    stored = {column: getattr(row, column) for column in EDITABLE}
+    without = NEVER_OF_SENSITIVE if row.sensitive else ()
+    changes = typed_changes(form, stored, call.reader.queries.clock(), without)
+    if form.text("revision") != str(row.revision):
+        raise Wrong("", replaced_unseen(changes, row), renewed=("revision",))
+    if not changes:
+        return Done("unchanged", "task", {"name": name})
+    with _at_its_field(form):
+        new = call.beat.update(name, connection=call.connection, **changes)
     if new.revision > row.revision + 1:  # another transaction committed between the two statements
-        raise _changed_meanwhile(row.schedule)
+        sentence = "Another person has changed this task at this moment. Nothing was changed: compare, and save again."
+        raise Wrong("", sentence, renewed=("revision",))
     return Done("edited", "task", {"name": name})
 
 
-def _changed_meanwhile(schedule: str | None) -> Wrong:
-    sentence = f"Another person has changed this task: its schedule is now {schedule!r}. Send again to change it."
-    return Wrong("schedule", sentence, renewed=("revision",))
+@contextmanager
+def _at_its_field(form: Form) -> Iterator[None]:
+    """Say what is wrong with a definition at the field that it is about."""
+    try:
+        yield
+    except (InvalidSchedule, InvalidPeriodicTask) as error:
+        sentence = said_of_change(error)
+        raise Wrong(field_of(error, sentence, NAMES, form.raw("blackout")) or "", sentence) from None
 
 
 EDIT = Action(
-    "Edit the schedule of",
+    "Edit",
     "Save",
     _about,
     _edit,
-    (
-        Field("schedule", "Schedule", hint="such as 0 3 * * *, every 5m, Mon..Fri 09:00, @daily"),
-        Field("timezone", "Time zone", hint="such as Europe/Berlin; empty: that of the app, from the next beat on"),
-        Field("revision", "", "hidden"),
-    ),
+    (*FIELDS, Field("revision", "", "hidden")),
     look=look_ahead,
     looks="Check",
 )

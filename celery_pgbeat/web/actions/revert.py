@@ -8,7 +8,7 @@ from celery_pgbeat.api.exchange import differences, spoken_value
 from celery_pgbeat.declare.definition import record_of
 from celery_pgbeat.errors import UnknownPeriodicTask
 from celery_pgbeat.web.actions.action import About, Action, Call, Done, Field
-from celery_pgbeat.web.actions.edit import refusal_of
+from celery_pgbeat.web.definition_form import refusal_of
 from celery_pgbeat.web.form import Wrong
 from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.reading import Reader

@@ -141,7 +141,7 @@
     button.hidden = false;
   }
 
-  // A form: instants are in the viewer's zone, and a schedule is checked while it is typed.
+  // A form: instants are in the viewer's zone, and what decides the times is checked while it is typed.
   function helpWithForm(form) {
     for (const element of form.querySelectorAll("[data-zone]")) element.textContent = zone;
     for (const field of form.querySelectorAll("[data-zone-field]")) field.value = zone;
@@ -151,8 +151,8 @@
     let asked = 0;
     async function check() {
       const mine = ++asked;
-      const typed = new URLSearchParams({ schedule: form.elements.schedule.value, timezone: form.elements.timezone.value });
-      typed.set("name", new URL(form.action).searchParams.get("name"));
+      const typed = new URLSearchParams({ name: new URL(form.action).searchParams.get("name"), zone });
+      for (const field of form.querySelectorAll("[data-looked-at]")) typed.set(field.name, field.value);
       try {
         const answer = await fetch(`${look.dataset.look}?${typed}`);
         const html = answer.ok ? await answer.text() : "";
@@ -163,7 +163,8 @@
         // The database or the network is away: sending the form says so.
       }
     }
-    form.addEventListener("input", () => {
+    form.addEventListener("input", (event) => {
+      if (!("lookedAt" in event.target.dataset)) return;
       clearTimeout(waiting);
       waiting = setTimeout(check, 300); // milliseconds after the last key
     });
