@@ -31,13 +31,18 @@ SECTIONS: Sequence[tuple[str, Sequence[str]]] = (
 FIRST_WORD = re.compile(r"\w+")  # of an error: errors of a column begin with its name
 
 
+def is_of_code(managed_by: str) -> bool:
+    """Return whether the code of an app declares the rows of this owner."""
+    return managed_by.startswith("code:")
+
+
 def refusal_of(managed_by: str) -> str | None:
     """Return why the definition of a row of this owner is not changed in a form; None if it is."""
-    if not managed_by.startswith("code:"):
+    if not is_of_code(managed_by):
         return None
     return (
         f"Code declares this task ({managed_by}): change it there. A change here would be lost as soon as the code "
-        "changes it. Pause it here if it must stop now."
+        "changes it. Pause it here if it must stop now, or take it over."
     )
 
 

@@ -411,6 +411,70 @@ def test_a_task_is_triggered_with_arguments_of_its_own(well: Situation, anna: Vi
     assert ("anna", "triggered", "nightly") == changes(well.session)[-1]
 
 
+def test_a_backfill_is_looked_at_first_and_then_started(well: Situation, anna: Visitor) -> None:
+    well.plan(schedule="0 3 * * *", timezone="UTC")
+    typed = {"since": "2100-02-01", "until": "2100-02-10", "max_active": "2"}
+
+    form = anna.open(act_page("backfill"))
+    unseen = anna.act(act_page("backfill"), **typed)
+    look = anna.act(act_page("backfill"), **typed, look="1")
+
+    assert "Start the backfill" not in str(form.tags)
+    assert (422, True) == (unseen.status, "Look first at what would be sent" in unseen.text)
+    assert "10 jobs would be sent of 10 occurrences" in look.text
+    assert 0 == well.session.value("select count(*) from pgbeat.backfill")
+    assert 302 == anna.send(f"{TASKS}@act/backfill/", look.fields).status
+    row = well.session.row("select * from pgbeat.backfill")
+    assert ("nightly", "missing", 2, "running") == (row["periodic_task"], row["mode"], row["max_active"], row["state"])
+    assert ("nightly", 2, "anna") in log_entries()
+
+
+def test_terms_of_a_backfill_that_are_wrong_are_refused_at_their_field(well: Situation, anna: Visitor) -> None:
+    well.plan(schedule="0 3 * * *", timezone="UTC")
+
+    seen = anna.act(act_page("backfill"), since="soon", until="2100-02-10", look="1")
+
+    assert (422, True) == (seen.status, "'soon' is neither a day nor an instant" in seen.text)
+
+
+def test_a_backfill_is_for_one_row(well: Situation, anna: Visitor) -> None:
+    well.plan()
+    well.plan(name="second")
+
+    seen = anna.open(f"{TASKS}@act/backfill/?key=nightly&key=second")
+
+    assert "Choose one row" in seen.text
+    assert 'value="backfill"' not in anna.open(TASKS).html
+
+
+def test_a_task_of_code_is_taken_over_and_can_then_be_edited(well: Situation, anna: Visitor) -> None:
+    well.plan(managed_by="code:shop", jitter="10 s")
+    before = well.session.task("nightly")
+
+    seen = anna.open(CHANGE)
+    anna.act(act_page("take-over"))
+
+    assert "Take over…" in seen.text
+    row = well.session.task("nightly")
+    changed = {name for name in before if before[name] != row[name]}
+    assert {"managed_by"} == changed - {"updated_at", "revision", "declared_timezone", "planned_revision"}
+    assert "Take over…" not in anna.open(CHANGE).text
+    assert "manages it, so it can be edited" in anna.open(act_page("take-over")).text
+
+
+def test_a_change_is_put_back(well: Situation, anna: Visitor) -> None:
+    well.plan(timezone="UTC")
+    anna.act(CHANGE, schedule="0 7 * * *")
+
+    address = next(link for link in anna.open(CHANGE).links if "revert" in link)
+    look = anna.open(address)
+    anna.act(address)
+
+    assert "schedule: 0 7 * * * becomes 0 * * * *" in look.text
+    assert "0 * * * *" == well.session.task("nightly")["schedule"]
+    assert [("anna", "changed", "nightly")] * 2 == changes(well.session)
+
+
 def test_what_is_wrong_stands_at_its_field_and_what_was_typed_stays(well: Situation, anna: Visitor) -> None:
     well.plan()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -20,6 +20,7 @@ from celery_pgbeat.django.rights import LOOK, name_of
 from celery_pgbeat.django.schedule_field import described
 from celery_pgbeat.errors import InvalidSchedule, MissingExtra, PgBeatError
 from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.web.actions import ACTIONS
 from celery_pgbeat.web.definition_form import FIRST, NEVER_OF_SENSITIVE, SECTIONS, refusal_of
 from celery_pgbeat.web.failures import said_of_change
 from celery_pgbeat.web.page import Query
@@ -45,7 +46,7 @@ class PeriodicTaskAdmin(ActingAdmin):
     search_help_text = "A part of the name."
     page_parameters = ("after",)
     change_form_template = "admin/pgbeat/periodictask/change_form.html"
-    acts: ClassVar = ("pause", "resume", "trigger")
+    acts: ClassVar = ("pause", "resume", "trigger", "backfill", "take-over", "revert")
 
     def read_page(self, beat: JoinedBeat, query: Query) -> Read:
         """Read the rows that the dashboard would show."""
@@ -162,8 +163,8 @@ class PeriodicTaskAdmin(ActingAdmin):
         beat = JoinedBeat()
         with beat.database.reading():
             page = read_task(beat, Query({"name": task.pk})).values
-        acts = [word for word in self.acts if word != ("pause" if not task.enabled else "resume")]
         may_act = self.has_change_permission(request)
+        key = urlencode({"key": task.pk})
         return {
             "refusal": _refusal(task),
             "explanation": one_line(page["explanation"]),
@@ -171,13 +172,24 @@ class PeriodicTaskAdmin(ActingAdmin):
             "no_upcoming": page["no_upcoming"],
             "runs": [(run, span(run.took)) for run in page["runs"][:JOBS]],
             "changes": page["changes"],
-            "act_links": [(word, f"{self.act_url(word)}?{urlencode({'key': task.pk})}") for word in acts if may_act],
+            "act_links": [(ACTIONS[word].title, f"{self.act_url(word)}?{key}") for word in _offered(task) if may_act],
+            "revert_url": f"{self.act_url('revert')}?{key}" if may_act and _refusal(task) is None else None,
             "dashboard_url": _dashboard_url(task.pk) if request.user.has_perm(LOOK) else None,
         }
 
 
 def _refusal(task: Any) -> str | None:
     return refusal_of(task.managed_by)
+
+
+def _offered(task: Any) -> Sequence[str]:
+    """Return the actions that the page of a task offers."""
+    return (
+        "resume" if not task.enabled else "pause",
+        "trigger",
+        *(["backfill"] if task.schedule else ()),
+        *(["take-over"] if _refusal(task) else ()),
+    )
 
 
 def _dashboard_url(name: str) -> str | None:

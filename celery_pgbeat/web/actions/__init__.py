@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from celery_pgbeat.web.actions import backfill, edit, groups, jobs, revert, tasks
+from celery_pgbeat.web.actions import backfill, edit, groups, jobs, revert, take_over, tasks
 from celery_pgbeat.web.actions.action import Action
 
 ACTIONS: Mapping[str, Action] = {
@@ -12,6 +12,7 @@ ACTIONS: Mapping[str, Action] = {
     "resume": tasks.RESUME,
     "trigger": tasks.TRIGGER,
     "edit": edit.EDIT,
+    "take-over": take_over.TAKE_OVER,
     "revert": revert.REVERT,
     "backfill": backfill.BACKFILL,
     "cancel-backfill": backfill.CANCEL_BACKFILL,
@@ -32,6 +33,7 @@ DONE: Mapping[str, str] = {
     "triggered": "This job was made. A beat sends it.",
     "edited": "The change is saved. A beat plans the next run if its times differ.",
     "unchanged": "Nothing was changed: the definition is so already.",
+    "taken-over": "It is taken over: it can be edited here, and the code no longer changes it.",
     "reverted": "The definition is what it was before that change. A beat plans the next run if its times differ.",
     "backfilled": "The backfill has begun. Beats send its jobs, the oldest first.",
     "backfill-cancelled": "The backfill is cancelled.",

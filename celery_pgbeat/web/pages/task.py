@@ -19,6 +19,7 @@ from celery_pgbeat.errors import (
     UnknownTimezone,
 )
 from celery_pgbeat.web.charts import Bar, bars
+from celery_pgbeat.web.definition_form import is_of_code
 from celery_pgbeat.web.page import Page, Query
 from celery_pgbeat.web.pages.definition import runs_in_words, settings_of
 from celery_pgbeat.web.pages.jobs import Run, runs_of
@@ -52,6 +53,7 @@ def read_task(reader: Reader, query: Query) -> Page:
         {
             "now": now,
             "task": row,
+            "is_of_code": is_of_code(row["managed_by"]),
             "status": statuses[name],
             "explanation": reader.explain(name),
             "runs_in_words": runs_in_words(row, reader.zone),

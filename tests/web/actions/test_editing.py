@@ -285,3 +285,36 @@ def test_a_dashboard_that_may_not_read_arguments_leaves_them_as_they_are(situati
     assert "secret" not in form.html
     assert {"args", "kwargs", "options"}.isdisjoint(form.fields)
     assert "may not read its arguments: they are not changed here" in form.text
+
+
+# --- tasks of code
+
+
+def test_a_task_of_code_is_taken_over_and_can_then_be_edited(well: Situation, anna: Visitor) -> None:
+    typed = {"jitter": "10 s", "max_run_time": "20 min", "after_condition": "finish", "args": "[1]", "subject": "books"}
+    well.plan(managed_by="code:shop", timezone="UTC", **typed)
+    before = well.session.task("nightly")
+
+    address = anna.open("/task?name=nightly").link("/take-over")
+    form = anna.open(address)
+    gone_to(anna.act(address), "/task?name=nightly&done=taken-over")
+
+    assert "update pgbeat.periodic_task set managed_by = 'code:shop' where name = 'nightly'" in form.text
+    after = well.session.task("nightly")
+    assert {"managed_by"} == {name for name in (*DECLARED, "next_run_at", "enabled") if before[name] != after[name]}
+    gone_to(anna.act(EDIT, queue="reports"), SAVED)
+    assert "No code declares it: api manages it" in anna.open(address).text
+
+
+def test_a_task_that_was_taken_over_is_given_back_by_the_statement_that_the_form_says(
+    well: Situation, anna: Visitor
+) -> None:
+    name = 'it\'s "mine"'
+    well.plan(name=name, managed_by="code:o'shop")
+    address = anna.open("/task", name=name).link("/take-over")
+    statement = anna.open(address).text.partition("in SQL: ")[2].partition(" Take it over")[0]
+    anna.act(address)
+
+    well.session.rows(statement)
+
+    assert "code:o'shop" == well.session.task(name)["managed_by"]
