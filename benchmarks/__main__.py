@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import (
     change,
     conditions,
+    dashboard,
     fire,
     idle,
     lateness,
@@ -34,6 +35,7 @@ MEASURES = {
     "worker": worker,
     "soak": soak,
     "waiting": waiting,
+    "dashboard": dashboard,
     "messages": messages,
     "schedules": schedules,
     "planning": planning,

@@ -14,9 +14,11 @@ from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.date import DateTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
+from tests.harness.peers.entries import varied
 from tests.harness.peers.peer_clock import print_runs
 
 BERLIN = "Europe/Berlin"
+OWN_NAMES = {"day_of_month": "day", "month_of_year": "month"}
 CRON_TRIGGERS: dict[str, dict[str, Any]] = {
     "workdays": {"day_of_week": "mon-fri", "hour": "9-17", "minute": "*/15"},
     "either week day": {"day_of_week": "0,2,6", "hour": 7},
@@ -54,6 +56,13 @@ def fill(scheduler: BackgroundScheduler, start: datetime) -> None:
     for minutes in (20, 95, 1_440):
         trigger = IntervalTrigger(minutes=minutes, start_date=start - timedelta(hours=7, seconds=9), timezone=BERLIN)
         add(f"every {minutes}", trigger)
+    for one in varied():
+        if one.crontab:
+            named = {OWN_NAMES.get(name, name): text for name, text in one.crontab.items()}
+            add(one.name, CronTrigger(**named, timezone=one.zone))
+        elif one.interval:
+            every = {one.interval[1]: one.interval[0]}
+            add(one.name, IntervalTrigger(**every, start_date=start - timedelta(hours=7, seconds=9), timezone=one.zone))
     add("date", DateTrigger(start + timedelta(days=2, seconds=17)))
     add(
         "ends",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -64,11 +65,11 @@ app.conf.beat_cron_starting_deadline = 600
 app.conf.beat_schedule = {**ENTRIES, **REFUSED}
 
 
-def runs(start: datetime, end: datetime) -> None:
-    """Print the runs of the entries that a row can have."""
+def print_runs_of(app: Celery, entries: Mapping[str, Mapping[str, Any]], start: datetime, end: datetime) -> None:
+    """Print when Celery's own beat would run these entries of an app."""
     clock = PeerClock(start)
     ScheduleEntry._default_now = lambda entry: clock.now.astimezone(app.timezone)
-    for name, given in ENTRIES.items():
+    for name, given in entries.items():
         clock.now = start
         fields = {key: value for key, value in given.items() if key != "pgbeat"}
         print_runs(name, clock.runs(ScheduleEntry(name=name, app=app, last_run_at=start, **fields), end))
@@ -76,4 +77,4 @@ def runs(start: datetime, end: datetime) -> None:
 
 if __name__ == "__main__":
     _, _, *instants = sys.argv[1:]
-    runs(*map(datetime.fromisoformat, instants))
+    print_runs_of(app, ENTRIES, *map(datetime.fromisoformat, instants))

@@ -17,7 +17,7 @@ from django.core.management import call_command
 from django.db import transaction
 from sqlalchemy.engine import make_url
 
-from tests.harness.peers.entries import CRONTABS, EACH_SECOND, INTERVALS, ZONES
+from tests.harness.peers.entries import CRONTABS, EACH_SECOND, INTERVALS, ZONES, varied
 from tests.harness.peers.peer_clock import PeerClock, print_runs
 
 HOUR = timedelta(hours=1)
@@ -62,6 +62,12 @@ def fill(start: datetime) -> None:
     for every, period in INTERVALS:
         interval = models.IntervalSchedule.objects.create(every=every, period=period)
         add(f"every {every} {period}", interval=interval)
+    for one in varied():
+        if one.crontab:
+            add(one.name, crontab=models.CrontabSchedule.objects.create(**one.crontab, timezone=one.zone))
+        elif one.interval:
+            every, period = one.interval
+            add(one.name, interval=models.IntervalSchedule.objects.create(every=every, period=period))
     hourly = models.IntervalSchedule.objects.get(every=1, period="hours")
     clocked = models.ClockedSchedule.objects.create(clocked_time=start + timedelta(days=2, seconds=17))
     passed = models.ClockedSchedule.objects.create(clocked_time=start - HOUR)

@@ -40,12 +40,12 @@ class MovingIn:
         assert 0 == done.exit_code, done.output
         return {row["name"]: row for row in json.loads(done.stdout)["rows"]}
 
-    def filled_by(self, peer: str, start: datetime) -> None:
-        """Stop the clock at an instant, and have a peer's own code fill its store."""
+    def filled_by(self, peer: str, start: datetime, drawn: int = 0) -> None:
+        """Stop the clock at an instant, and have a peer's own code fill its store, with drawn entries too."""
         self.clock.stand_at(start)
-        run_peer(peer, "fill", self.source or self.url, start)
+        run_peer(peer, "fill", self.source or self.url, start, drawn=drawn)
 
-    def differences(self, peer: str, start: datetime) -> Any:
+    def differences(self, peer: str, start: datetime, drawn: int = 0) -> Any:
         """Return in which runs of the week after `start` the peer and our rows differ, by name."""
         end = start + WEEK
-        return differing(peer_runs(peer, self.source or self.url, start, end), our_runs(self.url, end))
+        return differing(peer_runs(peer, self.source or self.url, start, end, drawn), our_runs(self.url, end))

@@ -14,7 +14,7 @@ from dateutil.rrule import MO, WE
 from redbeat import RedBeatSchedulerEntry, schedulers
 from redbeat.schedules import rrule
 
-from tests.harness.peers.entries import CRONTABS, EACH_SECOND, INTERVALS
+from tests.harness.peers.entries import CRONTABS, EACH_SECOND, INTERVALS, varied
 from tests.harness.peers.peer_clock import PeerClock, print_runs
 from tests.harness.peers.shop_in_berlin import app
 
@@ -42,6 +42,11 @@ def fill(start: datetime) -> None:
         )
     for every, unit in INTERVALS:
         add(f"every {every} {unit}", schedule(timedelta(**{unit: every}), app=app))
+    for one in varied():
+        if one.crontab:
+            add(one.name, crontab(**one.crontab, app=app))
+        elif one.interval:
+            add(one.name, schedule(timedelta(**{one.interval[1]: one.interval[0]}), app=app))
     add("rule of days", rrule("DAILY", dtstart=start - timedelta(days=9), interval=2, byhour=[9, 17], app=app))
     add("rule with a zone", rrule("DAILY", dtstart=start.astimezone(EAST), byhour=1, byminute=30, bysecond=0, app=app))
     add("rule of weekdays", rrule("WEEKLY", dtstart=start, byweekday=(MO, WE), byhour=6, wkst=MO, app=app))

@@ -12,7 +12,7 @@ from sqlalchemy.sql import select, update
 from sqlalchemy_celery_beat import models, schedulers
 from sqlalchemy_celery_beat.session import SessionManager
 
-from tests.harness.peers.entries import CRONTABS, INTERVALS, ZONES
+from tests.harness.peers.entries import CRONTABS, INTERVALS, ZONES, varied
 from tests.harness.peers.peer_clock import PeerClock, print_runs
 
 SCHEMA = "celery_schema"
@@ -42,6 +42,12 @@ def fill(make: Any, start: datetime) -> None:
             add(f"cron {number:02}", models.CrontabSchedule(**named, timezone=zone))
         for every, period in INTERVALS:
             add(f"every {every} {period}", models.IntervalSchedule(every=every, period=models.Period(period)))
+        for one in varied():
+            if one.crontab:
+                add(one.name, models.CrontabSchedule(**one.crontab, timezone=one.zone))
+            elif one.interval:
+                every, period = one.interval
+                add(one.name, models.IntervalSchedule(every=every, period=models.Period(period)))
         add("clocked", models.ClockedSchedule(clocked_time=start + timedelta(days=2, seconds=17)), one_off=True)
         daily = models.CrontabSchedule(minute="0", hour="5", timezone="Europe/Berlin")
         add("off", daily, enabled=False)
