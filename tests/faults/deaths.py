@@ -17,6 +17,8 @@ from tests.harness.processes import Cluster, Worker
 from tests.harness.rows import jobs, sql
 from tests.harness.usage import is_alive
 
+MOST_SENDS = 3  # more than the first one
+
 
 @dataclass(slots=True)
 class Deaths:
@@ -84,6 +86,21 @@ class Deaths:
                 if killed_at is not None and abs(killed_at - job["started_at"]) < SECOND / 2:
                     found.append((job["periodic_task"], job["scheduled_for"]))
         return found
+
+    def never_started(self, names: Sequence[str]) -> list[Occurrence]:
+        """List what was given up because it was sent as often as it may be, each time to a worker that then died.
+
+        A killed worker may have taken messages that it had not started. Where it takes long to start another worker,
+        that one may be killed, too, before it has started anything.
+        """
+        return [
+            (job["periodic_task"], job["scheduled_for"])
+            for job in jobs(self.cluster.database)
+            if job["periodic_task"] in names
+            and job["state"] == "lost"
+            and job["started_at"] is None
+            and job["sends"] > MOST_SENDS
+        ]
 
     def ended(self, run: Run) -> Run:
         """Return the run with the end that it had, if it was killed."""

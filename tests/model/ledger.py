@@ -197,6 +197,7 @@ class Ledger:
         self._database = database
         self.jobs: dict[uuid.UUID, Job] = {}
         self.tasks: dict[str, Task] = {}
+        self._beside: set[uuid.UUID] = set()  # jobs that wait for a slot, decided when their row's overlap was allow
         self.pauses_due: set[str] = set()  # names of rows that have failed so often that no job may be sent for them
         self.started: Counter[tuple[uuid.UUID, int, int]] = Counter()
         self._decided: dict[Incarnation, list[Job]] = defaultdict(list)
@@ -291,6 +292,10 @@ class Ledger:
             assert change in allowed, f"{step}: {change[0]} → {change[1]}: {before} is now {job}"
             if change in _TURN:
                 self._judge_turn(step, job, jobs)
+            if before is None and job.waits_for == "slot":
+                row = self.tasks.get(job.name)
+                if row is not None and row.overlap == "allow":
+                    self._beside.add(job.id)  # that rule stays with it, whatever becomes of its row
             if before is not None and before.final:
                 assert change == ("lost", "running"), f"{step}: a final state is left: {before} is now {job}"
                 assert not before.started, f"{step}: a lost job that had started runs again: {job}"
@@ -302,7 +307,7 @@ class Ledger:
             for other in jobs.values()
             if other.name == job.name and not other.final and other.state != "buffered" and other.id != job.id
         ]
-        may = not under_way or (task is not None and task.overlap == "allow")
+        may = not under_way or job.id in self._beside or (task is not None and task.overlap == "allow")
         assert may, f"{step}: released beside {under_way}: {job}"
 
     def _judge_queue(self, step: str, now: datetime, jobs: Mapping[uuid.UUID, Job]) -> None:

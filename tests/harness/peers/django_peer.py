@@ -68,7 +68,7 @@ def fill(start: datetime) -> None:
         elif one.interval:
             every, period = one.interval
             add(one.name, interval=models.IntervalSchedule.objects.create(every=every, period=period))
-    hourly = models.IntervalSchedule.objects.get(every=1, period="hours")
+    hourly = models.IntervalSchedule.objects.create(every=1, period="hours")
     clocked = models.ClockedSchedule.objects.create(clocked_time=start + timedelta(days=2, seconds=17))
     passed = models.ClockedSchedule.objects.create(clocked_time=start - HOUR)
     daily = models.CrontabSchedule.objects.create(minute="0", hour="5", timezone="Europe/Berlin")
