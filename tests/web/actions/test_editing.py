@@ -179,6 +179,18 @@ def test_a_form_that_changes_nothing_writes_nothing(well: Situation, anna: Visit
     assert before == well.session.task("nightly")
 
 
+def test_a_schedule_of_several_lines_has_a_field_of_several_lines(well: Situation, anna: Visitor) -> None:
+    rule = "DTSTART:21000301T090000Z\nRRULE:FREQ=DAILY\nEXDATE:21000303T090000Z"
+    well.plan(schedule=rule, timezone="UTC")
+
+    form = anna.open(EDIT)
+    gone_to(anna.send(EDIT, {**form.fields, "queue": "x", "step": "do"}), SAVED)
+
+    assert '<textarea id="schedule"' in form.html
+    row = well.session.task("nightly")
+    assert (rule, "x") == (row["schedule"], row["queue"])
+
+
 def test_a_section_is_open_where_something_is_set(well: Situation, anna: Visitor) -> None:
     well.plan(jitter="10 s")
 
