@@ -40,6 +40,25 @@ def test_a_run_triggered_in_a_blackout_is_sent_when_the_blackout_ends(cluster: C
     assert [SATURDAY] == [job["scheduled_for"] for job in jobs(cluster.database, "b1")]
 
 
+def test_a_run_that_began_before_a_blackout_goes_on_into_it(cluster: Cluster, database_clock: Clock) -> None:
+    """B-6."""
+    database_clock.stand_at(MONDAY - timedelta(seconds=2))
+    cluster.beat().wait_for_log("works on", 20)
+    cluster.worker(concurrency=1)
+    seconds = 5
+    insert(cluster.database, "long", "@hourly", args=["long", seconds], blackout=NIGHT, timezone="UTC")
+    sql(cluster.database, "update pgbeat.periodic_task set next_run_at = pgbeat.now() where name = 'long'")
+    (run,) = eventually(cluster.probe.runs, 20, "it runs")
+    assert run.finished_at is None
+
+    database_clock.stand_at(MONDAY + timedelta(seconds=2))
+
+    ended = eventually(lambda: jobs(cluster.database, "long")[0]["finished_at"], 20, "it ends")
+    assert MONDAY < ended
+    assert ["succeeded"] == [job["state"] for job in jobs(cluster.database, "long")]
+    assert row(cluster.database, "long")["next_run_at"] >= MONDAY + 5 * HOUR
+
+
 @pytest.mark.slow
 def test_occurrences_held_back_by_a_blackout_are_sent_once_at_its_end(cluster: Cluster, database_clock: Clock) -> None:
     cluster.settings = {"pgbeat_lease": 900, "pgbeat_poll": 0.1}

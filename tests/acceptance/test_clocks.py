@@ -78,6 +78,30 @@ def test_p7_a_beat_that_only_reads_a_row_does_not_write_to_it(cluster: Cluster) 
     assert before == sql(cluster.database, written)
 
 
+def test_the_zone_of_a_row_then_that_of_the_app_and_never_that_of_the_process_decides(cluster: Cluster) -> None:
+    """B-8."""
+
+    def planned(name: str) -> datetime:
+        found = eventually(lambda: row(cluster.database, name)["next_run_at"], 20, f"{name} is planned")
+        assert isinstance(found, datetime)
+        return found
+
+    insert(cluster.database, "plain", "0 10 * * *")
+    insert(cluster.database, "own", "0 10 * * *", timezone="America/New_York")
+    beat = cluster.beat(environment={"TZ": "Asia/Tokyo"})
+    assert clock(10) == planned("plain").astimezone(timezone.utc).time()
+    assert clock(10) == planned("own").astimezone(ZoneInfo("America/New_York")).time()
+    before = [row(cluster.database, name)["next_run_at"] for name in ("plain", "own")]
+    beat.stop()
+
+    cluster.settings["timezone"] = "Europe/Brussels"
+    cluster.beat(environment={"TZ": "America/Los_Angeles"})
+    insert(cluster.database, "later", "0 10 * * *")
+
+    assert clock(10) == planned("later").astimezone(ZoneInfo("Europe/Brussels")).time()
+    assert before == [row(cluster.database, name)["next_run_at"] for name in ("plain", "own")]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("zone", "evening"),

@@ -16,7 +16,7 @@ from tests.harness.wait import eventually
 @both_brokers
 @pytest.mark.slow
 def test_two_tasks_of_one_group_never_run_at_the_same_time(cluster: Cluster) -> None:
-    """With two workers that have room for more. A row of the group that runs next year takes no place."""
+    """B-11. With two workers that have room for more. A row of the group that runs next year takes no place."""
     sql(cluster.database, "select pgbeat.limit_group('serial', 1)")
     insert(cluster.database, "next-year", "2100-01-01T00:00:00Z", group_name="serial")
     for _ in range(2):
@@ -34,7 +34,7 @@ def test_two_tasks_of_one_group_never_run_at_the_same_time(cluster: Cluster) -> 
 
 @pytest.mark.slow
 def test_a_limit_of_two_holds_in_the_whole_cluster_while_a_beat_is_killed(cluster: Cluster) -> None:
-    """And no job that waited is lost."""
+    """B-12. And no job that waited is lost."""
     cluster.settings = {"pgbeat_lease": 3}
     sql(cluster.database, "select pgbeat.limit_group('pair', 2)")
     killed = cluster.beat()

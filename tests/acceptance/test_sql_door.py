@@ -141,6 +141,7 @@ def test_p9_without_the_listening_connection_changes_take_effect_within_the_poll
 
 
 def test_p9_a_change_takes_effect_at_its_commit_and_not_before(cluster: Cluster) -> None:
+    """B-10."""
     import psycopg2
 
     cluster.beat().wait_for_log("works on", 20)

@@ -1,4 +1,4 @@
-"""P7: the clocks of nodes are five minutes slow, or fast: only their logs show it."""
+"""P7, B-9: the clocks of nodes are five minutes slow, or fast: only their logs show it."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from celery_pgbeat.beat.upkeep import janitor
 from celery_pgbeat.beat.upkeep.janitor import AGAIN_AFTER, LEFT_TOO_OFTEN, Janitor
 from celery_pgbeat.beat.upkeep.mode import Mode
+from celery_pgbeat.errors import DatabaseBusy
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.settings import Settings
 from tests.harness.session import Session
 from tests.harness.ticks import beat
+from tests.harness.transactions import Transaction, at_once
 
 TOLD = "The history's days have not been made for 5 minutes"
 
@@ -44,6 +47,31 @@ def test_days_that_another_session_blocks_are_logged_and_made_once_it_is_gone(
     keeper.turn()
     made = {f"Pruned 0 days of the history, made {days}" for days in (1, 2)}  # two, if a day has begun meanwhile
     assert made & {*caplog.messages}
+
+
+def test_old_days_that_a_reader_holds_are_left_within_200_milliseconds_and_keep_no_job_from_ending(
+    migrated_database: str,
+) -> None:
+    """B-15."""
+    session, store = Session(migrated_database), beat(migrated_database)
+    session.rows(
+        "create table pgbeat.finished_job_20200101 partition of pgbeat.finished_job"
+        " for values from ('2020-01-01 00:00+00') to ('2020-01-02 00:00+00')"
+    )
+    reader = Transaction(migrated_database)
+    reader.execute("select * from pgbeat.finished_job")
+
+    with pytest.raises(DatabaseBusy, match="lock timeout"):
+        store.prune(timedelta(days=7))
+    setting = "select proconfig from pg_proc where proname = 'prune' and pronamespace = 'pgbeat'::regnamespace"
+    assert "lock_timeout=200ms" in session.value(setting)
+
+    # What ends a job does not wait for the reader, and the day goes once that has gone.
+    finished = "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at,"
+    finished += " finished_at) values (gen_random_uuid(), 'a', now(), 'schedule', 'failed', 'a', now(), now())"
+    at_once(lambda: session.rows(finished))
+    reader.rollback()
+    assert 1 == store.prune(timedelta(days=7))
 
 
 def test_a_beat_that_stops_is_remembered_and_the_last_of_all_for_longer_than_a_day(migrated_database: str) -> None:
