@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,10 @@ from tests.harness.wait import eventually
 
 APP = "tests.harness.peers.shadow_app"
 STOCK = ("-S", "celery.beat:PersistentScheduler")
-LEAST = 8  # runs of the entry that runs each 2 seconds
+SECONDS = float(os.environ.get("PGBEAT_TEST_SHADOW", "16"))  # how long they run beside each other, at least
+LEAST = round(SECONDS / 2)  # runs of the entry that runs each 2 seconds
+PATIENCE = 20 + 1.5 * SECONDS  # seconds until they are over
+pytestmark = pytest.mark.timeout(240 + 2 * SECONDS)
 
 
 class Beside:
@@ -65,7 +69,7 @@ def test_a_shadow_records_what_celerys_beat_sends_and_sends_nothing(beside: Besi
     eventually(lambda: beside.sent_of("each minute"), 70, "the next minute")
     minute = beside.sent_of("each 3 seconds")
     eventually(lambda: beside.sent_of("each 3 seconds") >= minute + 3, 20, "the minute is over, as far as one compares")
-    eventually(lambda: beside.sent_of("each 2 seconds") >= LEAST, 20, "enough runs")
+    eventually(lambda: beside.sent_of("each 2 seconds") >= LEAST, PATIENCE, "enough runs")
 
     done = beside.compare()
     by_log = beside.compare(source=beside.folder / f"{stock.name}.log")
@@ -83,7 +87,7 @@ def test_a_shadow_records_what_celerys_beat_sends_and_sends_nothing(beside: Besi
 
 def test_another_period_and_a_missing_entry_are_found(beside: Beside) -> None:
     beside.start(OTHERWISE="1")
-    eventually(lambda: beside.sent_of("each 2 seconds") >= LEAST, 40, "enough runs")
+    eventually(lambda: beside.sent_of("each 2 seconds") >= LEAST, PATIENCE, "enough runs")
     eventually(lambda: beside.rows()["each 2 seconds"]["only_theirs"], 30, "the other period is found", every=1.0)
     found = beside.compare()
 
