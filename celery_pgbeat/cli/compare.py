@@ -58,7 +58,8 @@ def compare(
 
     Each FILE has lines of record_sent(), or is the log of the other scheduler's beat at level INFO. Runs of one name
     are matched one to one. Those of an interval may be one period apart, because the two may count it from different
-    instants. What is nearer to the ends of the time compared is left out. The table lists the names that differ.
+    instants, and if the other scheduler counts it from its last run, it has fewer runs. What is nearer to the ends of
+    the time compared is left out. The table lists the names that differ.
 
     Exit codes: 0 equal; 1 there are differences, or nothing to compare; 3 the database is out of reach.
     """
@@ -82,8 +83,8 @@ def compare(
         if not any(begin <= one <= until for instants in found.values() for one in instants):
             raise Failure(NOT_YET.format(what, instant(begin), instant(until)))
     width = timedelta(seconds=within)
-    tolerances = _periods({*theirs.instants, *ours}, operators, width)
-    compared = list(comparison.compare(theirs.instants, ours, tolerances, width, begin, until))
+    periods = _periods({*theirs.instants, *ours}, operators)
+    compared = list(comparison.compare(theirs.instants, ours, periods, width, begin, until))
     if as_json:
         print_json(_as_dict(compared, begin, until))
     else:
@@ -101,6 +102,12 @@ def _print(compared: Sequence[Compared], since: datetime, until: datetime) -> No
         f"From {instant(since)} to {instant(until)}: {number(both, 'run')} by both, {theirs:,} only by the other "
         f"scheduler, {ours:,} only by ours."
     )
+    if drifted := sum(one.drifted for one in compared):
+        names = ", ".join(text(one.name) for one in compared if one.drifted)
+        click.echo(
+            f"Ours have {number(drifted, 'run')} more of intervals that drift there, because they are counted from the "
+            f"last run: {names}."
+        )
     if left := sum(one.is_open for one in compared):
         click.echo(f"{number(left, 'name')} ran too seldom in this time to be compared.", err=True)
 
@@ -116,6 +123,7 @@ def _as_dict(compared: Sequence[Compared], since: datetime, until: datetime) -> 
                 "both": one.both,
                 "only_theirs": list(one.only_theirs),
                 "only_ours": list(one.only_ours),
+                "drifted": one.drifted,
                 "compared": not one.is_open,
             }
             for one in compared
@@ -123,8 +131,8 @@ def _as_dict(compared: Sequence[Compared], since: datetime, until: datetime) -> 
     }
 
 
-def _periods(names: Collection[str], operators: AdminQueries, within: timedelta) -> dict[str, timedelta]:
-    """Return the tolerances of the rows that have an interval: its period."""
+def _periods(names: Collection[str], operators: AdminQueries) -> dict[str, timedelta]:
+    """Return the periods of the rows that have an interval."""
     from celery_pgbeat.errors import InvalidSchedule
     from celery_pgbeat.schedules import parse, shortest_gap
 
@@ -136,7 +144,7 @@ def _periods(names: Collection[str], operators: AdminQueries, within: timedelta)
             continue  # doctor says why
         gap = shortest_gap(schedule, 2) if schedule.kind == "interval" else None
         if gap is not None:
-            found[name] = max(gap, within)
+            found[name] = gap
     return found
 
 

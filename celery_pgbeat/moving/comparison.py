@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 NOTHING: Sequence[datetime] = ()
+LEFT_OUT = 1.5  # periods without a run
+MOST_DRIFT = 0.02  # of the runs: Celery's beat loses some milliseconds with each; more is another period
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,7 @@ class Compared:
         only_theirs: when only the other one has sent it.
         only_ours: the occurrences that only ours have.
         is_open: it has only runs so near to the ends of the time compared that their counterpart may lie outside.
+        drifted: how many runs of an interval ours have more, only because the other one counts it from its last run.
     """
 
     name: str
@@ -25,6 +29,7 @@ class Compared:
     only_theirs: Sequence[datetime]
     only_ours: Sequence[datetime]
     is_open: bool
+    drifted: int = 0
 
     @property
     def differs(self) -> bool:
@@ -35,7 +40,7 @@ class Compared:
 def compare(
     theirs: Mapping[str, Sequence[datetime]],
     ours: Mapping[str, Sequence[datetime]],
-    tolerances: Mapping[str, timedelta],
+    periods: Mapping[str, timedelta],
     within: timedelta,
     since: datetime,
     until: datetime,
@@ -43,13 +48,15 @@ def compare(
     """Compare all that both have sent from one instant to another, by name.
 
     What has no counterpart is a difference only if it is further from both ends than its tolerance: nearer, its
-    counterpart may lie outside.
+    counterpart may lie outside. The tolerance of an interval is its period, because the two may count it from different
+    instants. Where the other one counts it from its last run, it drifts, and after hundreds of runs it has one fewer:
+    that is no difference as long as it never left out a run.
 
     Args:
         theirs: when each entry was sent, in order.
         ours: the occurrences of each row, in order.
-        tolerances: of some names.
-        within: the tolerance of all others.
+        periods: of the names that have an interval.
+        within: the tolerance, or the least one of an interval.
         since: from when on both are known.
         until: up to when.
 
@@ -62,16 +69,30 @@ def compare(
         (1, True, [])
     """
     for name in sorted({*theirs, *ours}):
-        tolerance = tolerances.get(name, within)
+        period = periods.get(name)
+        tolerance = within if period is None else max(within, period)
+        sent = [instant for instant in theirs.get(name, NOTHING) if since <= instant <= until]
         both, *alone = _matched(
-            [instant for instant in theirs.get(name, NOTHING) if since <= instant <= until],
-            [instant for instant in ours.get(name, NOTHING) if since <= instant <= until],
-            tolerance,
+            sent, [instant for instant in ours.get(name, NOTHING) if since <= instant <= until], tolerance
         )
         if both or any(alone):
             first, last = since + tolerance, until - tolerance
             only_theirs, only_ours = ([instant for instant in some if first <= instant <= last] for some in alone)
-            yield Compared(name, both, only_theirs, only_ours, not (both or only_theirs or only_ours))
+            drifted = 0
+            if (
+                only_ours
+                and not only_theirs
+                and period is not None
+                and len(only_ours) <= 1 + both * MOST_DRIFT
+                and _never_left_out([since, *sent, until], period)
+            ):
+                drifted, only_ours = len(only_ours), []
+            yield Compared(name, both, only_theirs, only_ours, not (both or only_theirs or only_ours), drifted)
+
+
+def _never_left_out(instants: Sequence[datetime], period: timedelta) -> bool:
+    """Tell whether an interval had a run each period; a beat that is a little late leaves none out."""
+    return all(after - before < LEFT_OUT * period for before, after in pairwise(instants))
 
 
 def _matched(

@@ -192,7 +192,16 @@ SHAPES: dict[str, Any] = {
         "since": instant,
         "until": instant,
         "equal": bool,
-        "rows": [{"name": str, "both": int, "only_theirs": [instant], "only_ours": [instant], "compared": bool}],
+        "rows": [
+            {
+                "name": str,
+                "both": int,
+                "only_theirs": [instant],
+                "only_ours": [instant],
+                "drifted": int,
+                "compared": bool,
+            }
+        ],
     },
     "nodes": [NODE],
     "top": {

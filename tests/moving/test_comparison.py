@@ -34,9 +34,11 @@ def after(*seconds: float) -> list[datetime]:
     return [NOON + one * SECOND for one in seconds]
 
 
-def compared(theirs: Sequence[datetime], ours: Sequence[datetime], period: float = 0) -> Compared:
-    tolerances = {"a": period * SECOND} if period else {}
-    (found,) = compare({"a": theirs}, {"a": ours}, tolerances, 5 * SECOND, NOON - HOUR, NOON + HOUR)
+def compared(
+    theirs: Sequence[datetime], ours: Sequence[datetime], period: float = 0, since: datetime = NOON - HOUR
+) -> Compared:
+    periods = {"a": period * SECOND} if period else {}
+    (found,) = compare({"a": theirs}, {"a": ours}, periods, 5 * SECOND, since, NOON + HOUR)
     return found
 
 
@@ -56,6 +58,24 @@ def test_runs_are_matched_one_to_one() -> None:
 def test_the_same_interval_from_another_instant_is_equal_and_another_interval_is_not() -> None:
     assert not compared(after(*range(0, 600, 60)), after(*range(31, 600, 60)), period=60).differs
     assert compared(after(*range(0, 600, 60)), after(*range(0, 600, 90)), period=60).differs
+
+
+def drifting(period: float, each: float, *, without: int | None = None) -> list[datetime]:
+    """Return the runs of an hour of an interval that is counted from its last run, each so many seconds late."""
+    count = int(3_600 / (period + each))
+    return after(*(number * (period + each) for number in range(count) if number != without))
+
+
+def test_an_interval_that_drifts_and_leaves_out_no_run_is_equal() -> None:
+    ours = after(*range(0, 3_600, 2))
+
+    drifted = compared(drifting(2, 0.01), ours, 2, NOON)
+    left_out = compared(drifting(2, 0.01, without=700), ours, 2, NOON)
+    otherwise = compared(drifting(2, 0.3), ours, 2, NOON)
+    stopped = compared(drifting(2, 0.01)[:1_000], ours, 2, NOON)
+
+    assert (False, True) == (drifted.differs, 5 < drifted.drifted < 12)
+    assert [True, True, True] == [left_out.differs, otherwise.differs, stopped.differs]
 
 
 def test_what_is_near_the_ends_is_left_out() -> None:
