@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, NotPermitted
-from celery_pgbeat.redaction import ARGUMENTS
 from celery_pgbeat.web.actions.action import About, Action, Call, Done, Field, Look
 from celery_pgbeat.web.actions.definition_fields import FIELDS, NAMES, shown, typed_changes
 from celery_pgbeat.web.actions.tasks import known_row
@@ -26,7 +25,7 @@ from celery_pgbeat.web.pages.definition import runs_in_words
 from celery_pgbeat.web.reading import Reader
 
 SHOWN = 10  # occurrences
-CALL = (*sorted(ARGUMENTS), "options")  # columns that not every user of the database may read
+HIDDEN = tuple(name for name, column in EDITABLE.items() if column.hidden)  # not every user may read them
 LOOKED_AT = tuple(field.name for field in FIELDS if field.is_looked_at)
 
 
@@ -54,7 +53,7 @@ def _call(reader: Reader, row: Mapping[str, Any]) -> Mapping[str, Any]:
             found = reader.queries.arguments_of(row["name"])
     except NotPermitted:
         return {}
-    return {name: json.loads(found[name]) for name in CALL}
+    return {name: json.loads(found[name]) for name in HIDDEN}
 
 
 def look_ahead(reader: Reader, subject: Query, form: Form) -> Look:
