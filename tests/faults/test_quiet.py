@@ -13,6 +13,8 @@ from tests.harness.processes import Cluster
 from tests.harness.rows import jobs
 
 pytestmark = MARKS
+# Seconds, at 2,000 messages a second: RabbitMQ takes more of the two processors that it shares with beats and tap.
+MOST_LATE = {"redis": 0.5, "amqp": 1.0}
 
 
 @both_brokers
@@ -24,7 +26,7 @@ def test_four_beats_send_each_tick_once_and_on_time(cluster: Cluster, proven: Pr
         load.runs_for(SECONDS + within(0.5))
         account = load.settle(tap)
 
-    proven(account, Limits(late={99: within(0.5)}))
+    proven(account, Limits(late={99: within(MOST_LATE["amqp" if cluster.broker.startswith("amqp") else "redis"])}))
     assert {str(job["id"]) for job in jobs(cluster.database)} == {arrival.job for arrival in tap.arrivals}
     shares = Counter(arrival.pid for arrival in tap.arrivals)
     assert set(shares) == {beat.pid for beat in running}
