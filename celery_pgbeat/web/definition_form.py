@@ -66,7 +66,7 @@ def field_of(error: PgBeatError, sentence: str, fields: Collection[str], blackou
 
     Args:
         error: why the change was refused.
-        sentence: what the user is told of it.
+        sentence: the error as the user reads it.
         fields: the names of those in the form.
         blackout: the text in the field of the windows, which have errors of the same kind as the schedule.
     """

@@ -158,26 +158,36 @@ PEOPLE = (
 BY_CHANCE = [name for name in MUTANTS if name not in {*AT_ONCE, *DIRECTED, *PEOPLE}]
 
 
+def state_under(mutant: str | None, url: str, monkeypatch: pytest.MonkeyPatch) -> Model:
+    """Return the model on a database whose statements are mutated, or not."""
+    if mutant is not None:
+        with closing(Database(url)) as database:
+            monkeypatch.setattr(database_module, "statement", mutate(MUTANTS[mutant], database))
+    return on(url)()
+
+
+def expect(steps: Callable[[], None], *, fails: bool) -> None:
+    """Take the steps; the model has to notice a mutant."""
+    if fails:
+        with pytest.raises((AssertionError, DBAPIError)):
+            steps()
+    else:
+        steps()
+
+
 @pytest.mark.parametrize("is_mutated", [False, True])
 @pytest.mark.parametrize("mutant", DIRECTED)
 def test_a_few_steps_show_that(
     migrated_database: str, monkeypatch: pytest.MonkeyPatch, mutant: str, is_mutated: bool
 ) -> None:
-    if is_mutated:
-        with closing(Database(migrated_database)) as database:
-            monkeypatch.setattr(database_module, "statement", mutate(MUTANTS[mutant], database))
-    state = on(migrated_database)()
+    state = state_under(mutant if is_mutated else None, migrated_database, monkeypatch)
 
     def steps() -> None:
         state.begin(first={"schedule": "every 1m"}, second={"schedule": None}, in_the_queue=False)
         DIRECTED[mutant](state)
         state.teardown()
 
-    if is_mutated:
-        with pytest.raises((AssertionError, DBAPIError)):
-            steps()
-    else:
-        steps()
+    expect(steps, fails=is_mutated)
 
 
 @pytest.mark.slow
@@ -196,10 +206,7 @@ def test_the_model_notices_that(migrated_database: str, monkeypatch: pytest.Monk
 def test_a_few_steps_of_people_show_that(
     migrated_database: str, monkeypatch: pytest.MonkeyPatch, mutant: str | None
 ) -> None:
-    if mutant is not None:
-        with closing(Database(migrated_database)) as database:
-            monkeypatch.setattr(database_module, "statement", mutate(MUTANTS[mutant], database))
-    state = on(migrated_database)()
+    state = state_under(mutant, migrated_database, monkeypatch)
     people = {"schedule": "every 5m", "kind": "human", "task": None}
 
     def steps() -> None:
@@ -214,11 +221,7 @@ def test_a_few_steps_of_people_show_that(
         state.a_forged_message_names_a_job_for_people(place=0, attempt=0)
         state.teardown()
 
-    if mutant is None:
-        steps()
-    else:
-        with pytest.raises((AssertionError, DBAPIError)):
-            steps()
+    expect(steps, fails=mutant is not None)
 
 
 @pytest.mark.parametrize("is_mutated", [False, True])
@@ -226,10 +229,7 @@ def test_a_few_steps_of_people_show_that(
 def test_a_few_ticks_that_submit_at_once_show_that(
     migrated_database: str, monkeypatch: pytest.MonkeyPatch, mutant: str, is_mutated: bool
 ) -> None:
-    if is_mutated:
-        with closing(Database(migrated_database)) as database:
-            monkeypatch.setattr(database_module, "statement", mutate(MUTANTS[mutant], database))
-    state = on(migrated_database)()
+    state = state_under(mutant if is_mutated else None, migrated_database, monkeypatch)
     first, second = AT_ONCE[mutant]
 
     def steps() -> None:
@@ -243,8 +243,4 @@ def test_a_few_ticks_that_submit_at_once_show_that(
             state.a_beat_ticks(batch=10, number=0, at_once=True)
         state.teardown()
 
-    if is_mutated:
-        with pytest.raises((AssertionError, DBAPIError)):
-            steps()
-    else:
-        steps()
+    expect(steps, fails=is_mutated)

@@ -61,7 +61,7 @@ def test_the_same_interval_from_another_instant_is_equal_and_another_interval_is
 
 
 def drifting(period: float, each: float, *, without: int | None = None) -> list[datetime]:
-    """Return the runs of an hour of an interval that is counted from its last run, each so many seconds late."""
+    """Return an hour of runs of a beat that counts from its last run and sends each one this many seconds late."""
     count = int(3_600 / (period + each))
     return after(*(number * (period + each) for number in range(count) if number != without))
 

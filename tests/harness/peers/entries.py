@@ -42,7 +42,7 @@ class Varied:
 
 
 def varied() -> list[Varied]:
-    """Draw as many entries as this program is told to, the same ones each time.
+    """Draw the number of entries that the environment names, the same ones each time.
 
     None runs more often than every ten minutes, so that a week has few runs.
     """

@@ -16,7 +16,7 @@ Runs = Mapping[str, list[datetime]]
 
 
 def run_peer(peer: str, command: str, url: str, *instants: datetime, drawn: int = 0) -> list[Any]:
-    """Run a peer's program, with so many drawn entries beside its own; return the lines of JSON that it prints."""
+    """Run a peer's program, which draws this many entries besides its own; return the lines of JSON that it prints."""
     words = [sys.executable, "-m", f"tests.harness.peers.{peer}", command, url, *(at.isoformat() for at in instants)]
     environment = {**os.environ, COUNT: str(drawn)}
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
