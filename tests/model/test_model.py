@@ -18,7 +18,7 @@ from celery_pgbeat.postgres import database as database_module
 from celery_pgbeat.postgres.database import Database
 from tests.model.machine import Model
 from tests.model.mutants import MUTANTS, mutate
-from tests.model.world import DEAD_AFTER
+from tests.model.world import BATCH, DEAD_AFTER
 
 # For a long run: PGBEAT_TEST_MODEL_EXAMPLES=1000 PGBEAT_TEST_MODEL_STEPS=80 and --timeout=0. It tries all mutants too.
 EXAMPLES = int(os.environ.get("PGBEAT_TEST_MODEL_EXAMPLES", "15"))
@@ -138,6 +138,77 @@ def is_received_twice(state: Model) -> None:
         state.receive(place=0, answered=True, heard_before=False, survives=True)
 
 
+WRITES: Any = {"edit": ("args", "[1]"), "definition": MINUTELY, "seconds": 0}
+
+
+def insert(state: Model, definition: dict[str, Any]) -> None:
+    """Insert the row c."""
+    state.somebody_writes(**WRITES | {"definition": definition}, name="c", what="edit", force=False)
+
+
+def trigger(state: Model, name: str) -> None:
+    """Trigger a run, and have it done."""
+    state.somebody_writes(**WRITES, name=name, what="trigger", force=False)
+    state.recover(number=0, answered=True)
+    state.publish(place=0, outcome="well")
+    state.confirm(place=0, again=False)
+    state.the_workers_work()
+
+
+def begins_to_wait_when_others_have_ended(state: Model) -> None:
+    insert(state, {"schedule": "every 2m", "after": ["b"]})
+    trigger(state, "b")
+    state.settle_downstream(number=0, batch=BATCH)  # the end of b lets nothing go on yet
+    for _ in range(2):
+        state.a_beat_ticks(number=0, batch=BATCH, at_once=False)
+
+
+def releases_while_another_is_under_way(state: Model) -> None:
+    insert(state, {"schedule": "every 1m", "overlap": "buffer_all"})
+    state.a_beat_ticks(number=0, batch=BATCH, at_once=False)
+    state.a_beat_ticks(number=0, batch=BATCH, at_once=False)
+    state.somebody_writes(**WRITES, name="c", what="trigger", force=True)  # beside the one that is sent
+    state.a_beat_ticks(number=0, batch=BATCH, at_once=False)
+    state.a_beat_ticks(number=0, batch=BATCH, at_once=False)  # it waits for both
+    state.the_workers_work()  # the first one ends
+
+
+def goes_on_beside_what_is_under_way(state: Model) -> None:
+    insert(state, {"schedule": "every 2m", "after": ["a"]})
+    for _ in range(2):
+        state.the_workers_work()
+        state.a_beat_ticks(number=0, batch=BATCH, at_once=False)
+    state.a_beat_ticks(number=0, batch=1, at_once=False)
+    state.settle_downstream(number=0, batch=BATCH)
+
+
+def ends_before_the_other_of_its_round(state: Model) -> None:
+    state.somebody_writes(**WRITES | {"edit": ("schedule", "every 3m")}, name="b", what="edit", force=False)
+    insert(state, {"schedule": None, "after": ["a", "b"]})
+    for _ in range(2):
+        state.a_beat_ticks(number=0, batch=BATCH, at_once=False)
+        state.the_workers_work()
+    for _ in range(2):
+        state.a_beat_ticks(number=0, batch=BATCH, at_once=False)
+    state.receive(place=1, answered=True, heard_before=False, survives=True)
+    state.a_body_ends(place=0, end="succeeded", resend=False, later=False)
+    state.settle_downstream(number=0, batch=BATCH)
+    state.a_beat_ticks(number=0, batch=1, at_once=False)
+
+
+def ends_again_while_what_comes_after_it_is_due(state: Model) -> None:
+    insert(state, {"schedule": None, "after": ["a"]})
+    state.a_beat_ticks(number=0, batch=BATCH, at_once=False)
+    state.the_workers_work()
+    state.settle_downstream(number=0, batch=BATCH)  # c is due
+    state.mark(number=1, answered=True, at_once=False)
+    trigger(state, "a")
+    state.settle_downstream(number=0, batch=BATCH)
+    state.submit(place=0, judging=True, answered=True, again=False)
+    for name in ("a", "b"):
+        state.somebody_writes(**WRITES, name=name, what="pause", force=True)
+
+
 # What each of these says is wrong, and steps that show it. Among random ones they are too rare.
 DIRECTED: dict[str, Callable[[Model], None]] = {
     "a plan is not fenced": plans_late,
@@ -145,6 +216,11 @@ DIRECTED: dict[str, Callable[[Model], None]] = {
     "a confirm leaves its job among those to be sent": sends_what_was_to_be_taken_over,
     "a start looks at neither attempt nor state": is_received_twice,
     "a heartbeat does not bring the look forward": is_heard_of_and_dies_before_its_start,
+    "a job that begins to wait is not noted": begins_to_wait_when_others_have_ended,
+    "a release does not look at what is under way": releases_while_another_is_under_way,
+    "what is under way up to an occurrence does not count": goes_on_beside_what_is_under_way,
+    "the rounds of several tasks are mixed": ends_before_the_other_of_its_round,
+    "what ends while a row is due is forgotten": ends_again_while_what_comes_after_it_is_due,
 }
 
 
