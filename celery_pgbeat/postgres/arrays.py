@@ -24,6 +24,16 @@ def array_text(values: Iterable[Any]) -> str:
     return "{" + ",".join(_texts(values)) + "}"
 
 
+def ids_text(ids: Iterable[UUID | str | None]) -> str:
+    """Return an array of ids, or of their hexadecimal digits: without quotes, which a list of arrays would escape.
+
+    Example:
+        >>> ids_text([UUID(int=1), None, "0" * 31 + "2"])
+        '{00000000000000000000000000000001,NULL,00000000000000000000000000000002}'
+    """
+    return "{" + ",".join("NULL" if one is None else one if isinstance(one, str) else one.hex for one in ids) + "}"
+
+
 def _texts(values: Iterable[Any]) -> Iterator[str]:
     last, text = None, ""  # many rows are due at one instant: its text is made once
     for value in values:

@@ -23,7 +23,7 @@ from celery_pgbeat.planning import (
     Rules,
     Unplanned,
 )
-from celery_pgbeat.postgres.arrays import array_text
+from celery_pgbeat.postgres.arrays import array_text, ids_text
 from celery_pgbeat.postgres.beat_results import (
     AtOnce,
     Confirmed,
@@ -219,7 +219,7 @@ class BeatQueries:
         delays = {str(job): float(delay) for job, delay in sent if delay}
         jobs = [job for job, _ in sent]
         ((count, some, locked),) = self._run(
-            "confirm", direct=True, beat=self.beat, jobs=jobs, delays=json.dumps(delays)
+            "confirm", direct=True, beat=self.beat, jobs=jobs, count=len(jobs), delays=json.dumps(delays)
         )
         return Confirmed(set(jobs) if count == len(jobs) else _as_uuids(some), _as_uuids(locked))
 
@@ -490,7 +490,7 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
             array_text(decision.planned_ahead) if decision.planned_ahead else None for decision in decisions
         ],
         "jobs_aheads": [
-            array_text((decision.job, *decision.jobs_ahead)) if decision.jobs_ahead else None for decision in decisions
+            ids_text((decision.job, *decision.jobs_ahead)) if decision.jobs_ahead else None for decision in decisions
         ],
     }
 

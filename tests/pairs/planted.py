@@ -21,9 +21,6 @@ class Planted:
 
 
 PLANTED = {
-    "a mark locks nothing": Planted(
-        Mutant(("mark",), "for no key update skip locked", ""), "due, not marked, no job", "mark", "mark, a third beat"
-    ),
     "a judge locks nothing": Planted(
         Mutant(("judge",), "for update skip locked", ""), "due, skip, sent in vain", "start", "judge"
     ),

@@ -203,7 +203,7 @@ def test_a_job_that_is_not_tracked_is_none(
     session.rows(
         "update pgbeat.active_job set check_at = 'epoch', tracking = 'send', state = 'pending', marked_by = 'beat'"
     )
-    context.connection.database.run("confirm", beat="beat", jobs=[job], delays="{}")
+    context.connection.database.run("confirm", beat="beat", jobs=[job], count=1, delays="{}")
     with pytest.raises(NotInAJob):
         inside(current)
 

@@ -37,6 +37,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("names lazy_names running_first taking_over", ["row-7"]),
     ("patterns", ["row-7%"]),
     ("begin", "row-7"),
+    ("count", 1),
     ("job id token lowest highest", JOB),
     ("jobs tokens ids", [JOB]),
     ("backfill", BACKFILL),

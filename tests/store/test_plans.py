@@ -121,7 +121,7 @@ def test_p11_a_mark_reads_what_is_due(store: BeatQueries, migrated_database: str
     found = read_by(session, "select from pgbeat.mark('beat-a', 15, 1000, 10, '{}')")
 
     assert {} == found["as a whole"]
-    assert 2 * due <= found["rows"] < 3 * due + 20
+    assert due <= found["rows"] < 2 * due + 20  # what it finds by place, once it has locked it, is not counted
 
 
 @pytest.mark.parametrize("due", [3, 300])
@@ -142,7 +142,7 @@ def test_p11_a_mark_that_submits_at_once_reads_what_is_due(
     found = read_by(session, "select from pgbeat.mark('beat-a', 15, 1000, 10, '{}', true, 3600)")
 
     assert {} == found["as a whole"]
-    assert 3 * due <= found["rows"] < 4 * due + 20
+    assert due <= found["rows"] < 2 * due + 20
     session.rows("select from pgbeat.mark('beat-a', 15, 1000, 10, '{}', true, 3600)")
     assert due == session.value("select count(*) from pgbeat.active_job where marked_by = 'beat-a'")
 
@@ -160,7 +160,7 @@ def test_p11_a_confirm_reads_the_jobs_that_it_confirms(store: BeatQueries, migra
     found = read_by(session, f"select from pgbeat.confirm('{jobs}', '{{}}', 'beat-a')")
 
     assert {} == found["as a whole"]
-    assert 200 <= found["rows"] < 350
+    assert 100 <= found["rows"] < 200
 
 
 @pytest.mark.parametrize("due", [3, 300])

@@ -7,7 +7,9 @@
 -- where the new deadline comes before it, or where the job was to be sent again.
 --
 -- A function, because that keeps its plan. A plan that was made while the table was small must serve when it has grown,
--- so it may only use indexes, and there are no joins: a thousand jobs would be compared with a thousand.
+-- so it may only use indexes, and there are no joins: a thousand jobs would be compared with a thousand. What is locked
+-- is found again by its place (`ctid`): no row moves while it is locked. No statement here waits for a lock, so the
+-- order of the locks does not matter.
 -- function
 create or replace function {schema}.confirm(jobs uuid[], delays jsonb, beat text) returns table (id uuid, held boolean)
 language plpgsql rows 10
@@ -16,20 +18,19 @@ set enable_seqscan = off
 set jit = off
 as $$
 #variable_conflict use_column
+declare
+    some_wait constant boolean := confirm.delays <> '{}';
+    places tid[];
 begin
-    return query
-    with locked as materialized (
-        select id, tracking, state from {schema}.active_job
+    -- A statement by itself: the next one finds the rows as they are locked, in their newest versions.
+    places := array(
+        select ctid from {schema}.active_job
         where id = any (confirm.jobs) and marked_by = confirm.beat
-        order by id
-        for no key update skip locked
-    ),
-    unconfirmed as materialized (
-        select id, tracking from locked where state = 'pending'
-    ),
-    deleted as (
+        for no key update skip locked);
+    return query
+    with deleted as (
         delete from {schema}.active_job as job
-        where id = any (array(select id from unconfirmed where tracking = 'send'))
+        where ctid = any (places) and state = 'pending' and tracking = 'send'
         returning job
     ),
     archived as (
@@ -42,29 +43,28 @@ begin
         set state = 'sent',
             sent_at = {schema}.now(),
             busy_until = {schema}.now() + pickup_deadline
-                + make_interval(secs => coalesce((confirm.delays ->> id::text)::float8, 0)),
+                + case when some_wait then make_interval(secs => coalesce((confirm.delays ->> id::text)::float8, 0))
+                    else interval '0' end,
             check_at = least(nullif(check_at, '-infinity'), {schema}.now() + pickup_deadline
-                + make_interval(secs => coalesce((confirm.delays ->> id::text)::float8, 0))),
+                + case when some_wait then make_interval(secs => coalesce((confirm.delays ->> id::text)::float8, 0))
+                    else interval '0' end),
             marked_by = null,
             marked_at = null
-        where id = any (array(select id from unconfirmed where tracking <> 'send'))
+        where ctid = any (places) and state = 'pending' and tracking <> 'send'
         returning id
     )
     select id, false as held from confirmed
     union all
-    select id, true from (
-        select id, state from {schema}.active_job
-        where (select count(*) from locked) < cardinality(confirm.jobs)
-            and id = any (confirm.jobs) and marked_by = confirm.beat and id not in (select id from locked)
-        offset 0) as other
-    where state = 'pending';
+    select id, true from {schema}.active_job
+    where cardinality(places) < cardinality(confirm.jobs) and id = any (confirm.jobs)
+        and ctid <> all (places) and marked_by = confirm.beat and state = 'pending';
 end
 $$;
 -- call
 select count(*) filter (where not held) as confirmed,
     -- Each of them only if they are not all: to read a thousand ids takes a beat as long as to write them.
     case
-        when count(*) filter (where not held) < cardinality(%(jobs)s::uuid[])
+        when count(*) filter (where not held) < %(count)s::int
             then array_agg(id) filter (where not held)
     end as some,
     array_agg(id) filter (where held) as locked

@@ -22,6 +22,8 @@
 --   - nothing stands in the way for which `submit` has rules: a job of the row, its group, other tasks that must have
 --     ended, a pause that is due.
 --
+-- What is locked is found again by its place (`ctid`), which is cheaper than by name. No row moves while it is locked.
+--
 -- The commit of a mark does not wait for the disk: where a crash of Postgres loses a mark, the submit of the beat that
 -- made it finds no mark and writes nothing, and the next beat decides the same. With a job it does wait.
 --
@@ -53,11 +55,11 @@ as $$
 declare
     own_lease constant interval := make_interval(secs => lease);
     longest_pickup constant interval := make_interval(secs => pickup_deadline);
-    due text[];
-    submitted text[] := '{}';
+    due tid[];
+    submitted bigint := 0;
 begin
     due := array(
-        select name from {schema}.periodic_task
+        select ctid from {schema}.periodic_task
         where {is_on} and next_run_at <= {schema}.now()
             and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))
             and (not lazy or name = any (mark.lazy_names))
@@ -65,7 +67,7 @@ begin
         limit mark.batch - mark.fresh
         for no key update skip locked)
         || array(
-        select name from {schema}.periodic_task
+        select ctid from {schema}.periodic_task
         where {is_on} and next_run_at <= {schema}.now()
             and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))
             and (not lazy or name = any (mark.lazy_names))
@@ -74,6 +76,7 @@ begin
         for no key update skip locked);
 
     if mark.at_once then
+        return query
         with made as (
             insert into {schema}.active_job
             select created.* from {schema}.periodic_task as stored
@@ -82,7 +85,7 @@ begin
                 stored.overlap <> 'allow', null,
                 {schema}.pickup_within(stored.planned_for, stored.planned_ahead[1], longest_pickup),
                 stored.timezone, mark.full_acts_as, mark.beat, {schema}.now(), own_lease) as created
-            where stored.name = any (due)
+            where stored.ctid = any (due)
                 and stored.marked_by is null
                 and stored.planned_ahead[1] > stored.planned_for and stored.jobs_ahead[2] is not null
                 and stored.planned_for > coalesce(stored.last_run_at, '-infinity')
@@ -101,11 +104,6 @@ begin
             on conflict do nothing
             returning periodic_task
         )
-        select coalesce(array_agg(periodic_task), '{}') from made into submitted;
-    end if;
-
-    if submitted <> '{}' then
-        return query
         update {schema}.periodic_task as task
         set next_run_at = case when (task.run_count + 1 < task.max_runs) is not false then task.planned_ahead[1] end,
             planned_for = case when (task.run_count + 1 < task.max_runs) is not false then task.planned_ahead[1] end,
@@ -114,27 +112,31 @@ begin
             pickup_deadline = {schema}.pickup_within(task.planned_for, task.planned_ahead[1], longest_pickup),
             planned_ahead = task.planned_ahead[2:],
             jobs_ahead = task.jobs_ahead[2:]
-        where task.name = any (submitted)
+        from made
+        where task.ctid = any (due) and task.name = made.periodic_task
         returning name, schedule, timezone, null::timestamptz, null, null::timestamptz, null::timestamptz,
             null::int, null::int, null::interval, null::text[], null, null,
             null::timestamptz, null::bigint, null::timestamptz,
             task, args::text, kwargs::text, queue, priority, options::text, sensitive,
             null, catchup_window, null::int, max_run_time,
-            last_run_at, last_run_at, null::timestamptz, {schema}.now(),
+            last_run_at, null::timestamptz, null::timestamptz, {schema}.now(),
             false, null::timestamptz, false, jobs_ahead[1];
-        due := array(select unnest(due) except select unnest(submitted));
-    else
+        get diagnostics submitted = row_count;
+    end if;
+
+    if submitted = 0 then
         perform set_config('synchronous_commit', 'off', true);
     end if;
 
-    if due <> '{}' then
+    -- The rows that are submitted have other places now, where this does not look.
+    if submitted < cardinality(due) then
         return query
         update {schema}.periodic_task as task
         set marked_by = mark.beat,
             marked_at = {schema}.now(),
             mark_lease = own_lease,
             taken_over = task.marked_by is not null
-        where task.name = any (due)
+        where task.ctid = any (due)
         returning name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at,
             end_at, max_runs, run_count, jitter, blackout, blackout_action,
             case when windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
