@@ -14,7 +14,7 @@ from .due_times import DueTimes
 from .identity import job_ids
 from .types import Due
 
-MOST_AHEAD = 16  # occurrences: one decision in 17 ticks; each makes the row 24 bytes wider, and a tick writes the row
+MOST_AHEAD = 40  # occurrences: one decision in 41 ticks; each makes the row 24 bytes wider, and a tick writes the row
 FURTHEST_AHEAD = timedelta(days=1)  # what decides the times may change without the row: time zones, a calendar in code
 
 NOTHING: tuple[tuple[datetime, ...], tuple[str, ...]] = ((), ())
