@@ -27,7 +27,7 @@ HEADER = "pgbeat"
 # A row's own options must not block the beat, because that would delay every other row.
 RETRY_POLICY = {"max_retries": 3, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
 LONGEST_TIMEOUT = 5.0  # seconds
-_decode = json.JSONDecoder(object_hook=object_hook).decode  # kombu's `loads` without making a decoder for each text
+_DECODER = json.JSONDecoder(object_hook=object_hook)  # that of kombu's `loads`, which makes one for each text
 HARD_LIMIT_MARGIN = timedelta(seconds=60)  # a task that ignores the soft limit has at most this much longer
 
 
@@ -114,7 +114,17 @@ class JobEntry(RowEntry):
 
 def arguments_of(args: str, kwargs: str) -> tuple[Any, Any]:
     """Read args and kwargs from JSON, and Celery's types in them."""
-    return _decode(args), {} if kwargs == "{}" else _decode(kwargs)
+    return decoded(args), {} if kwargs == "{}" else decoded(kwargs)
+
+
+def decoded(text: str) -> Any:
+    """Read a value from JSON, and Celery's types in it."""
+    # Postgres writes no blanks around a value. To read a value and nothing else takes half the time.
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except ValueError:
+        end = -1
+    return value if end == len(text) else _DECODER.decode(text)
 
 
 def instant_text(instant: datetime) -> str:

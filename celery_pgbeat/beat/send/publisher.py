@@ -120,8 +120,11 @@ class Publisher:
 
     def _sorted(self, jobs: Sequence[OutgoingJob]) -> list[MessageBatch | list[OutgoingJob]]:
         """Return what to write at once, in this order. Suspects go alone and last, the worst at the end."""
-        suspects = sorted((job for job in jobs if job.id in self._suspects), key=lambda job: self._suspects[job.id])
-        batches, rest = self._rendered([job for job in jobs if job.id not in self._suspects])
+        suspects: list[OutgoingJob] = []
+        if self._suspects:
+            suspects = sorted((job for job in jobs if job.id in self._suspects), key=lambda job: self._suspects[job.id])
+            jobs = [job for job in jobs if job.id not in self._suspects]
+        batches, rest = self._rendered(jobs)
         together: list[OutgoingJob] = []
         alone = rest
         if len(rest) > 1 and self._together and getattr(self._broker.producer, "supports_batch_publish", False):

@@ -4,9 +4,11 @@ import uuid
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import pytest
 from celery import Celery
+from kombu.utils.json import loads
 
-from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, delay_of, options_of
+from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, decoded, delay_of, options_of
 from tests.harness import outbox
 
 NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -14,6 +16,20 @@ NOON = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
 
 def job(**changes: Any) -> OutgoingJob:
     return outbox.job(**{"id": uuid.UUID(int=7), "task": "app.probe", "scheduled_for": NOON, **changes})
+
+
+A_UUID = '{"__type__": "uuid", "__value__": {"hex": "00000000000000000000000000000007"}}'
+
+
+@pytest.mark.parametrize("text", ["[1]", '{"a": [null]}', "7", " [1]", "[1] ", A_UUID])
+def test_a_value_is_read_as_kombu_reads_it(text: str) -> None:
+    assert loads(text) == decoded(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "[1", "[1] 2", "x"])
+def test_what_is_no_value_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"Expecting|Extra data"):
+        decoded(text)
 
 
 def test_headers_that_are_celerys_own_never_come_from_a_row() -> None:

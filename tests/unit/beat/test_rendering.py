@@ -73,6 +73,7 @@ def test_a_body_is_serialized_as_kombu_serializes_it(args: list[Any], kwargs: di
     said = content("json").encode(json.dumps(args, ensure_ascii=False), json.dumps(kwargs, ensure_ascii=False))
 
     assert dumps((args or (), kwargs, None), serializer="json")[2] == said.body
+    assert (saferepr(args or (), 1024, maxlevels=3), saferepr(kwargs, 1024, maxlevels=3)) == said[1:]
 
 
 @pytest.mark.parametrize("args", ['["row 1", 2, true, null, {"a": []}]', "[]"])

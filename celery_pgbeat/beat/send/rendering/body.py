@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kombu.compression import compress
 from kombu.serialization import dumps, registry
 from kombu.utils import json
 
-from celery_pgbeat.beat.send.messages import OutgoingJob, arguments_of, delay_of, instant_text
+from celery_pgbeat.beat.send.messages import OutgoingJob, decoded, delay_of, instant_text
 from celery_pgbeat.beat.send.rendering.capture import NotRenderable
 from celery_pgbeat.beat.send.rendering.message_fields import EncodedArguments, MessageFields, ReprLimits
 
@@ -67,19 +68,19 @@ class Body:
         Raises:
             Exception: whatever `apply_async` would raise or log.
         """
-        args, kwargs = arguments_of(args_text, kwargs_text)
+        args = _read(args_text, tuple, self.show_args)
+        kwargs = (_remembered if len(kwargs_text) <= REMEMBERED_UP_TO else _read)(kwargs_text, dict, self.show_kwargs)
         if self.check is not None:
-            self.check(*args, **kwargs)
-        args, kwargs = args or (), kwargs or {}
+            self.check(*args.value, **kwargs.value)
         if not is_plain_json(self.serializer):
-            body: str | bytes = dumps((args, kwargs, self.embed), serializer=self.serializer)[2]
-        elif _is_as_encoded(args_text) and _is_as_encoded(kwargs_text):
+            body: str | bytes = dumps((args.value, kwargs.value, self.embed), serializer=self.serializer)[2]
+        elif args.is_as_encoded and kwargs.is_as_encoded:
             body = f"[{args_text}, {kwargs_text}, {self.embed_text}]"
         else:
-            body = encoded((args, kwargs, self.embed))
+            body = encoded((args.value, kwargs.value, self.embed))
         if self.compression:
             body, _ = compress(body, self.compression)
-        return EncodedArguments(body, self.show_args(args_text, args), self.show_kwargs(kwargs_text, kwargs))
+        return EncodedArguments(body, args.shown, kwargs.shown)
 
     def delay(self, clocks: Clocks) -> float:
         """Return the seconds until such a message may start."""
@@ -98,13 +99,37 @@ def is_plain_json(serializer: str | None) -> bool:
 encoded = json.JSONEncoder().encode
 
 
+class ReadText(NamedTuple):
+    """What a JSON text of arguments has in it; `shown` is how Celery shows it to people."""
+
+    value: Any
+    is_as_encoded: bool
+    shown: str
+
+
+def _read(text: str, empty: Callable[[], Any], show: ReprLimits) -> ReadText:
+    value = decoded(text) or empty()
+    return ReadText(value, _is_as_encoded(text), show(text, value))
+
+
+REMEMBERED_UP_TO = 1000  # characters of keyword arguments: mostly the same few for many rows
+_remembered = lru_cache(maxsize=256)(_read)  # nothing changes these values
+
+
 def _is_as_encoded(text: str) -> bool:
     """Return whether a JSON text of Postgres is what `encoded` makes of its value.
 
     Both put one blank after each comma and colon. They differ in what they escape, and in numbers with a fraction; and
     Celery's JSON makes an object of what has a `__type__`.
     """
-    return not _WRITTEN_OTHERWISE(text)
+    return (
+        text.isascii()
+        and text.isprintable()
+        and "\\" not in text
+        and '"__type__"' not in text
+        and not _NUMBER_WRITTEN_OTHERWISE(text)
+        and text != "null"
+    )
 
 
-_WRITTEN_OTHERWISE = re.compile(r"""[^ -~]|\\|[0-9][.eE]|-0|"__type__"|^null""").search
+_NUMBER_WRITTEN_OTHERWISE = re.compile("[0-9][.eE]|-0").search

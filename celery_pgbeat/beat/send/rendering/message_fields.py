@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -85,11 +84,14 @@ class ReprLimits(NamedTuple):
         same: both show numbers, true, false and null alike, and put a string of printable characters without a quote or
         a backslash between two apostrophes.
         """
-        if text.isprintable() and not _SHOWN_OTHERWISE(text) and text.count("[") + text.count("{") <= self.levels:
+        if (
+            text.isprintable()
+            and "'" not in text
+            and "\\" not in text
+            and '"__type__"' not in text  # what Celery's JSON makes an object of
+            and text.count("[") + text.count("{") <= self.levels
+        ):
             shown = repr(value)
             if self.longest is None or len(shown) < self.longest:
                 return shown
         return str(saferepr(value, self.longest, maxlevels=self.levels))
-
-
-_SHOWN_OTHERWISE = re.compile(r"""['\\]|"__type__\"""").search  # the last: what Celery's JSON makes an object of

@@ -77,7 +77,7 @@ class RedisTemplate:
 
     def with_tag(self, prepared: Mapping[str, str], fields: MessageFields, delivery_tag: str) -> str:
         """Fill in all fields, and this delivery tag."""
-        return self.pattern % self.in_order({**prepared, **_values_of(fields, delivery_tag)})
+        return self.pattern % self.in_order(_values_of(prepared, fields, delivery_tag))
 
 
 class RedisWriter:
@@ -183,17 +183,19 @@ def _put_sentinels(table: dict[str, Any], places: Mapping[str, str]) -> None:
     table.update({key: _sentinel(field) for key, field in places.items()})
 
 
-def _values_of(fields: MessageFields, delivery_tag: str) -> dict[str, str]:
-    """Return the fields as JSON, except those of the arguments."""
+def _values_of(prepared: Mapping[str, str], fields: MessageFields, delivery_tag: str) -> dict[str, str]:
+    """Return the fields that a message has as JSON; `prepared` are those of the arguments."""
     values = {
+        **prepared,
         "id": f'"{fields.id}"',
         "periodic_task": quoted(fields.periodic_task),
-        "scheduled_for": quoted(fields.scheduled_for),
-        "eta": f'"{fields.eta}"',
-        "expires": f'"{fields.expires}"',
-        "expiration": f'"{fields.expiration}"',
+        "scheduled_for": f'"{fields.scheduled_for}"',
         "delivery_tag": f'"{delivery_tag}"',
     }
+    if fields.eta is not None:
+        values["eta"] = f'"{fields.eta}"'
+    if fields.expires is not None:
+        values.update(expires=f'"{fields.expires}"', expiration=f'"{fields.expiration}"')
     if fields.trace:
         values.update((placeholder(place), quoted(value)) for place, value in enumerate(fields.trace.values()))
     return values
