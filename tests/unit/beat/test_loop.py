@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from celery import Celery
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from celery_pgbeat.beat.loop import BeatLoop
+from celery_pgbeat.beat.loop import SWITCH_INTERVAL, BeatLoop
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.beat.wiring import Wiring
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
@@ -67,6 +68,17 @@ def loop(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> I
         monkeypatch.setattr(made, step, lambda *_: None)
     yield made
     wiring.wakeup.close()
+
+
+def test_the_threads_of_a_beat_do_not_wait_long_for_each_other(loop: BeatLoop, turns: Turns) -> None:
+    before = sys.getswitchinterval()
+    turns.check = lambda: None  # type: ignore[method-assign]
+    try:
+        loop.turn()
+        assert SWITCH_INTERVAL >= sys.getswitchinterval()
+    finally:
+        loop.stop(5)
+        sys.setswitchinterval(before)
 
 
 def test_a_delivery_that_keeps_failing_is_logged_once_and_its_recovery_once(
