@@ -165,7 +165,7 @@ def test_a_message_whose_job_nobody_knows_is_not_run(cluster: Cluster, sending: 
 def test_a_message_of_a_job_that_is_not_tracked_runs(cluster: Cluster, sending: Sender) -> None:
     worker(cluster)
     job = sending.job(state="pending", tracking="send", marked_by="beat")
-    sending.database.run("confirm", beat="beat", jobs=[job], delays="{}")
+    sending.database.run("confirm", beat="beat", jobs=[job], count=1, delays="{}")
     sending.send(job, "app.probe", "x")
     eventually(lambda: cluster.probe.runs("x"), 20, "a run")
     assert "untracked" == state(sending.database, job)
