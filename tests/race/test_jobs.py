@@ -39,6 +39,26 @@ def open_transaction(migrated_database: str) -> Iterator[Open]:
         transaction.close()
 
 
+def test_a_row_that_changed_before_it_was_locked_is_locked_at_its_new_place(
+    store: BeatQueries, open_transaction: Open
+) -> None:
+    """`mark` and `confirm` find again by `ctid` what they have locked, and Postgres may lock a newer version."""
+    place = "select ctid::text from pgbeat.periodic_task where name = 'a'"
+    reading = f"{place} and pg_advisory_xact_lock(7)::text is not null for no key update skip locked"
+    make_due(store, "a")
+    ((before,),) = store.database.execute(place)
+    author = open_transaction()
+    author.execute("select pg_advisory_xact_lock(7)")
+    author.execute("update pgbeat.periodic_task set args = '[1]' where name = 'a'")
+
+    late = Attempt(lambda: store.database.execute(reading)).waits_for(author, store.database)
+    author.commit()
+
+    ((locked,),) = late.answer()
+    assert store.database.execute(place) == [(locked,)]
+    assert before != locked
+
+
 def submit_next(store: BeatQueries, through: BeatQueries | None = None) -> uuid.UUID:
     """Submit the occurrence of row `a` that is due, the next one being due at once; return the job."""
     (row,) = store.mark(10)
