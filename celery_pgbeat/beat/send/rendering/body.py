@@ -112,8 +112,8 @@ def _read(text: str, empty: Callable[[], Any], show: ReprLimits) -> ReadText:
     return ReadText(value, _is_as_encoded(text), show(text, value))
 
 
-REMEMBERED_UP_TO = 1000  # characters of keyword arguments: mostly the same few for many rows
-_remembered = lru_cache(maxsize=256)(_read)  # nothing changes these values
+REMEMBERED_UP_TO = 1000  # characters; longer texts are read each time
+_remembered = lru_cache(maxsize=256)(_read)  # many rows have the same few keyword arguments; nothing changes the values
 
 
 def _is_as_encoded(text: str) -> bool:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, options_of
-from celery_pgbeat.beat.send.rendering.body import Body, Clocks, encoded, is_plain_json
+from celery_pgbeat.beat.send.rendering.body import REMEMBERED_UP_TO, Body, Clocks, encoded, is_plain_json
 from celery_pgbeat.beat.send.rendering.capture import CapturedMessage, NotRenderable, capture
 from celery_pgbeat.beat.send.rendering.eligibility import SendPath, is_plain_task
 from celery_pgbeat.beat.send.rendering.message_fields import EncodedArguments, MessageFields, ReprLimits
@@ -36,7 +36,6 @@ class RenderMismatch(Exception):
 
 # A row has the same arguments for each of its occurrences. All of this takes some megabytes at most.
 REMEMBERED = 4096  # messages with their arguments
-REMEMBERED_UP_TO = 1000  # characters of the arguments of each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
