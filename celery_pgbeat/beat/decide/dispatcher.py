@@ -1,8 +1,8 @@
 """One tick, and what is left to repair if a beat is killed at any point of it.
 
         ┌────────────────────────── pgbeat.periodic_task ──────────────────────────┐
-due ──► │ mark      update … skip locked … returning      (one statement, commits) │
-        └──────────────────────────────────────────────────────────────────────────┘
+due ──► │ mark      update … skip locked … returning      (one statement, commits) │ ──► at once: the job is written, so
+        └──────────────────────────────────────────────────────────────────────────┘     on with publish (mark.sql)
              decide    pure Python: which job, what is skipped, which next run
         ┌─────────────────────────── one statement, commits ───────────────────────┐
         │ submit    job rows + advance + unmark, fenced by this very mark          │

@@ -16,8 +16,9 @@
 -- do: the new job has the mark, and the row has its next run and no mark. All other rows are marked, and `job` is NULL.
 -- A row is submitted at once only if
 --   - no beat has marked it, not even one that died: an occurrence may be later after that and still be on time;
---   - what is planned ahead still fits: the row trigger takes it away with every change that could make it wrong, and
---     of what an older beat has left, the first is not later than the next run;
+--   - what is planned ahead still fits: the row trigger takes it away with every change that could make it wrong.
+--     Where a beat of an older version has left it and moved the next run on, the first of it is not later than the
+--     next run, and the row is marked;
 --   - the occurrence is on time, by `on_time` and `catchup_window`, and later than the last one decided;
 --   - nothing stands in the way for which `submit` has rules: a job of the row, its group, other tasks that must have
 --     ended, a pause that is due.

@@ -4,12 +4,12 @@
 --   submitted  done
 --   waiting    done, and the jobs wait: for other tasks, for slots in their group, or for people
 --   held       nothing was done: another transaction locks the periodic task, has changed it, or has made a job first
---   lost       nothing was done: the mark is not this one any more
+--   lost       nothing was done: the mark was lost, another beat has marked the backfill since
 -- It locks the periodic task and takes off the mark of that row before it looks what else is under way: each statement
 -- of a function sees what was committed before it. So it sees what another transaction has submitted of this name, or
 -- else that transaction finds its own mark taken off. And of two backfills one makes the job that an occurrence lacks.
 -- One of the backfill's jobs is exclusive, so it is in the unique index that is the overlap rule: if a worker starts a
--- lost job at this moment, that job meets it there.
+-- job in state `lost` at this moment, that job meets it there.
 -- function
 create or replace function {schema}.submit_backfill(
     backfill uuid,

@@ -1,6 +1,7 @@
 """What a schedule does when a wall clock changes: one table for all kinds.
 
-A *gap* is wall time that the clocks skip (02:00 to 03:00 on a spring night). *Repeated* time is wall time that they
+A *gap* is wall time that the clocks skip (02:00 to 03:00 on a spring night); elsewhere the word is also used for the
+time between two occurrences (`shortest_gap.py`, `min_gap`). *Repeated* time is wall time that they
 show twice. A *reading* is what a wall clock shows, without a zone; the tables say which instants it becomes.
 """
 
