@@ -253,7 +253,7 @@ def cluster(
 
     A test with servers of its own sets `cluster.database` and `cluster.broker` before it starts the first process.
     """
-    made = Cluster(tmp_path, migrated_database, broker_url)
+    made = Cluster(tmp_path, migrated_database, broker_url, forks=True)
     request.node.stash[_CLUSTER] = made
     yield made
     made.end()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
+from typing import IO, Any, Protocol
 
 from celery_pgbeat.embedded import watchdog
 from celery_pgbeat.embedded.errors import ServerUnavailable
@@ -36,6 +37,17 @@ def log_text(log: Path, begin: int = 0) -> str:
         return ""
     except OSError as error:
         return f"(its log cannot be read: {error})"
+
+
+class Watchdog(Protocol):
+    """The part of `subprocess.Popen` that a `Process` uses of its watchdog."""
+
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+    returncode: int | Any
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end."""
 
 
 class Process:
@@ -68,15 +80,8 @@ class Process:
         self.log = log
         self.stop_signal = stop_signal
         self._status: int | None = None
-        arguments = [str(log), str(folder or ""), str(int(stop_signal)), str(STOP_TIMEOUT)]
-        self._watchdog = subprocess.Popen(
-            [sys.executable, "-I", "-S", watchdog.__file__, *arguments, *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=env,
-            cwd=cwd,
-            start_new_session=True,  # Ctrl-C in a terminal reaches only the owner, which ends its children in order
-        )
+        arguments = [str(log), str(folder or ""), str(int(stop_signal)), str(STOP_TIMEOUT), *command]
+        self._watchdog = self._start_watchdog(arguments, env, cwd)
         assert self._watchdog.stdin is not None
         assert self._watchdog.stdout is not None
         self._from_watchdog = self._watchdog.stdout
@@ -87,6 +92,16 @@ class Process:
             raise ServerUnavailable(f"{command[0]} could not be started: its watchdog process ended at once")
         self.pid = pid
         os.set_blocking(self._from_watchdog.fileno(), False)
+
+    def _start_watchdog(self, arguments: list[str], env: dict[str, str] | None, cwd: Path | None) -> Watchdog:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", watchdog.__file__, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=env,
+            cwd=cwd,
+            start_new_session=True,  # Ctrl-C in a terminal reaches only the owner, which ends its children in order
+        )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.pid} {Path(self.command[0]).name}, status {self.status()}>"

@@ -107,14 +107,14 @@ def _send(send: Callable[[int, int], None], pid: int, number: int) -> None:
 class _Child:
     """The child process."""
 
-    def __init__(self, log: str, command: list[str]) -> None:
+    def __init__(self, log: str, command: list[str], become: Callable[[list[str]], None]) -> None:
         self._status: int | None = None
         self.pid = os.fork()
         if not self.pid:
-            self._become(log, command)
+            self._begin(log, command, become)
 
     @staticmethod
-    def _become(log: str, command: list[str]) -> None:
+    def _begin(log: str, command: list[str], become: Callable[[list[str]], None]) -> None:
         """Become the command, in a new session, with an empty stdin and the output appended to the log."""
         try:
             os.setsid()
@@ -124,7 +124,7 @@ class _Child:
             os.dup2(written, 1)
             os.dup2(written, 2)
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and that would be inherited
-            os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
+            become(command)
         except OSError as error:
             os.write(2, f"{command[0]}: {error}\n".encode())
         finally:
@@ -179,15 +179,22 @@ def _watch(child: _Child, wake: int) -> bytes:
             _report(status)
 
 
-def main(log: str, folder: str, stop_signal: str, grace: str, *command: str) -> None:
-    """Start the command, watch it, and clean up after it."""
+def execute(command: list[str]) -> None:
+    """Become this program."""
+    os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
+
+
+def main(
+    log: str, folder: str, stop_signal: str, grace: str, *command: str, become: Callable[[list[str]], None] = execute
+) -> None:
+    """Start the command, watch it, and clean up after it. `become` is called in the child and does not return."""
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken)
     # A signal that ends the owner must not end its watchdog first. Not with SIG_IGN: the child would inherit it.
     for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
-    child = _Child(log, list(command))
+    child = _Child(log, list(command), become)
     _report(child.pid)
     message = _watch(child, wake)
     child.end(int(stop_signal), float(grace))

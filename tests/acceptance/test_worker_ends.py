@@ -35,7 +35,10 @@ def shared(
     name = unique_name()
     database = create_database(postgres_server, name, template=migrated_template)
     made = Cluster(
-        tmp_path_factory.mktemp("shared"), database, urlsplit(redis_server)._replace(path=f"/{REDIS_NUMBER}").geturl()
+        tmp_path_factory.mktemp("shared"),
+        database,
+        urlsplit(redis_server)._replace(path=f"/{REDIS_NUMBER}").geturl(),
+        forks=True,
     )
     made.settings.update(result_backend=made.broker, worker_prefetch_multiplier=10)
     with sender(made) as sending:

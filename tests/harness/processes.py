@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from celery_pgbeat.embedded import Process
 from tests.harness import faults, probe_app
+from tests.harness.fork_server import CELERY, ForkedProcess, is_forkable
 from tests.harness.probe import Probe
 from tests.harness.wait import eventually
 
@@ -32,12 +32,15 @@ class Node:
 
     ready_word = ""
 
-    def __init__(self, name: str, folder: Path, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
+    def __init__(
+        self, name: str, folder: Path, environment: Mapping[str, str], arguments: Sequence[str], *, forks: bool = False
+    ) -> None:
         self.name = name
         self._folder = folder
         self._log = folder / f"{name}.log"
         self._environment = dict(environment)
-        self._command = [sys.executable, "-m", "celery", *arguments]
+        self._command = [*CELERY, *arguments]
+        self._kind = ForkedProcess if forks and is_forkable(self._command, self._environment) else Process
         self._process: Process | None = None
         self._earlier = 0  # characters of the log that earlier lives have written
 
@@ -48,7 +51,7 @@ class Node:
         """Start it, and wait until it logs that it is ready."""
         assert self._process is None, f"{self!r} is started already"
         self._earlier = len(self.log)
-        self._process = Process(self._command, log=self._log, env=self._environment, cwd=self._folder)
+        self._process = self._kind(self._command, log=self._log, env=self._environment, cwd=self._folder)
         if wait:
             self.wait_for_log(self.ready_word, START_TIMEOUT)
         return self
@@ -161,16 +164,18 @@ class Cluster:
         folder: where the logs go.
         database: URL of the migrated database; also of the table `probe`, created when the first process starts.
         broker: URL of the broker.
+        forks: whether its processes are forked from one that has imported Celery, where they can be.
 
     `settings` are Celery settings for all processes started from then on.
     """
 
-    def __init__(self, folder: Path, database: str, broker: str) -> None:
+    def __init__(self, folder: Path, database: str, broker: str, *, forks: bool = False) -> None:
         self.database = database
         self.broker = broker
         self.settings: dict[str, Any] = {}
         self.nodes: list[Node] = []
         self._folder = folder
+        self._forks = forks
         self._numbers = itertools.count(1)
         self._probed: set[str] = set()  # the databases that have the table
 
@@ -203,8 +208,8 @@ class Cluster:
             wait: until it is ready.
         """
         words = ["-A", app, "beat", "-l", "INFO", *arguments]
-        node = Beat(self._name("beat"), self._folder, self._environment(settings, inject, environment), words)
-        return self._add(node).start(wait=wait)
+        node = self._make(Beat, self._name("beat"), self._environment(settings, inject, environment), words)
+        return node.start(wait=wait)
 
     def worker(
         self,
@@ -224,8 +229,8 @@ class Cluster:
         # Mingle and gossip talk to the other workers and cost a second at the start; nothing here is about them.
         words = ["-A", app, "worker", "-l", "INFO", "-n", f"{name}@%h", "-c", str(concurrency), "-P", pool]
         words += ["-Q", queues, "--without-mingle", "--without-gossip", *arguments]
-        node = Worker(name, self._folder, self._environment(settings, inject, environment), words)
-        return self._add(node).start(wait=wait)
+        node = self._make(Worker, name, self._environment(settings, inject, environment), words)
+        return node.start(wait=wait)
 
     def end(self) -> None:
         """End all that is left."""
@@ -239,8 +244,9 @@ class Cluster:
     def _name(self, kind: str) -> str:
         return f"{kind}-{next(self._numbers)}"
 
-    def _add(self, node: AnyNode) -> AnyNode:
+    def _make(self, kind: type[AnyNode], name: str, environment: Mapping[str, str], words: Sequence[str]) -> AnyNode:
         _ = self.probe  # the tasks write to it
+        node = kind(name, self._folder, environment, words, forks=self._forks)
         self.nodes.append(node)
         return node
 

@@ -29,10 +29,10 @@ PLAIN = {"beat_scheduler": "celery.beat:Scheduler", "imports": []}
 EACH_SECOND = {"beat_schedule": {"tick": {"task": "app.probe", "schedule": 1.0, "args": ["tick"]}}}
 
 
-@pytest.fixture
-def cluster(tmp_path: Path, database: str, broker_url: str) -> Any:
+@pytest.fixture(params=[False, True], ids=["executed", "forked"])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path, database: str, broker_url: str) -> Any:
     """A cluster on an empty database."""
-    made = Cluster(tmp_path, database, broker_url)
+    made = Cluster(tmp_path, database, broker_url, forks=request.param)
     made.settings.update(PLAIN)
     yield made
     made.end()
@@ -119,6 +119,7 @@ def test_a_frozen_worker_starts_nothing_until_it_is_resumed(cluster: Cluster) ->
     eventually(cluster.probe.runs, 20, "a run")
 
 
+@pytest.mark.parametrize("cluster", [False], indirect=True)  # /proc shows only the environment of an executed one
 def test_settings_reach_the_process_and_pgbeat_variables_of_the_shell_do_not(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from celery_pgbeat.cli import main
+from celery_pgbeat.cli.web import listening
 from celery_pgbeat.embedded import Process
 from tests.harness.session import Session
 from tests.harness.wait import eventually
@@ -47,6 +48,13 @@ def test_it_serves_the_dashboard_until_it_is_asked_to_end(tmp_path: Path, migrat
     assert (200, True) == (page.status_code, "nightly" in page.text)
     assert "server" not in page.headers
     assert "Traceback" not in log.read_text()
+
+
+def test_an_answer_is_not_kept_back_until_its_first_part_is_acknowledged() -> None:
+    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_with_a_password_it_asks_for_it_and_below_a_prefix_all_links_are(
