@@ -64,18 +64,23 @@ def web(host: str, port: int, prefix: str, host_names: tuple[str, ...], allow_ch
     _ = beat.settings.required_url
     may_change = (lambda _: True) if allow_changes else None
     app = dashboard(beat, hosts=host_names or None, may_change=may_change, title=_title(beat))
-    with _listening(host, port) as listener:
+    with listening(host, port) as listener:
         shown = f"[{host}]" if ":" in host else host
         click.echo(f"The dashboard is at http://{shown}:{listener.getsockname()[1]}{prefix.rstrip('/')}/ (Ctrl-C ends)")
         serve(app, listener, prefix.rstrip("/"))
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 is any free one."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise Failure(f"Port {port} of {host} cannot be taken: {error.strerror or error}") from None
+    # asyncio sets this only for sockets that say their protocol. Without it the kernel keeps the second write of an
+    # answer back until the browser has acknowledged the first, 40 ms later.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def _title(beat: PgBeat) -> str:
