@@ -123,3 +123,23 @@ def test_where_there_is_no_task_it_says_how_to_add_one(well: Situation, visitor:
 
     assert "No periodic tasks yet" in text
     assert "insert into pgbeat.periodic_task (name, task, schedule)" in text
+
+
+def test_what_people_have_picked_up_does_not_count_as_running(well: Situation, visitor: Visitor) -> None:
+    well.task(kind="human", schedule=None, task=None)
+    well.job("running", kind="human", task=None, worker=None, owner="anna")
+
+    text = visitor.open("/").text
+
+    assert "Running 0 Waiting 0 For people 1" in text
+    assert "Running longest No job is running at this moment." in text
+
+
+def test_a_beat_that_fell_silent_is_spoken_of_for_an_hour(well: Situation, visitor: Visitor) -> None:
+    well.beat(seen_at=ago(minutes=4), node="web-3:boot:ns:4711:start:random")
+    well.beat(seen_at=ago(minutes=61), node="web-4:boot:ns:4711:start:random")
+
+    assert "1 beat has fallen silent. The others do its work. 1 beat and 1 worker are alive." in visitor.open("/").text
+    problems = visitor.open("/problems").text
+    assert "Silent beats 2" in problems
+    assert "✗ web-3:4711 last seen 11:56:00" in problems

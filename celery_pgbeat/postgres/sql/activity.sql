@@ -11,11 +11,14 @@ late as (
     limit 1000
 ),
 by_state as (
-    select state, count(*) as number from {schema}.active_job group by state
+    select state, kind, count(*) as number from {schema}.active_job group by state, kind
 )
 select
     {schema}.now() as now,
-    coalesce((select json_object_agg(state, number) from by_state), '{}')::text as under_way,
+    coalesce(
+        (select json_object_agg(state, number) from (select state, sum(number) as number from by_state group by state)
+         as summed), '{}')::text as under_way,
+    coalesce((select number from by_state where state = 'running' and kind = 'human'), 0) as picked_up,
     count(*) as made,
     count(*) filter (where started_at is not null) as started,
     count(*) filter (where state = 'succeeded') as succeeded,

@@ -32,7 +32,7 @@ class Now:
     under_way: Mapping[str, int]
     nodes: Sequence[Row]
     overdue: Sequence[Row]
-    running: Sequence[Row]
+    longest: Sequence[Row]
     upcoming: Sequence[Upcoming]
     ended: Sequence[Job]
     minutes: Sequence[Row] = ()
@@ -44,6 +44,16 @@ class Now:
     def rows(self) -> int:
         """How many rows a list has at most."""
         return ROWS
+
+    @property
+    def running(self) -> int:
+        """How many jobs workers have started; not what people have picked up."""
+        return self.under_way.get("running", 0) - int(self.activity["picked_up"])
+
+    @property
+    def for_people(self) -> int:
+        """How many jobs people have picked up, or may."""
+        return self.under_way.get("created", 0) + int(self.activity["picked_up"])
 
     @property
     def waiting(self) -> int:
@@ -66,6 +76,11 @@ class Now:
         return max((node["last_seen_at"] for node in self.nodes if node["role"] == "beat"), default=None)
 
     @property
+    def silent_beats(self) -> int:
+        """How many beats were seen within the last hour, have not signed off, and are silent."""
+        return sum(1 for node in silent_beats(self.nodes) if self.now - node["last_seen_at"] < JUST_NOW)
+
+    @property
     def blind(self) -> int:
         """How many of them do not report what becomes of jobs."""
         return sum(1 for node in self.nodes if node["role"] == "worker" and node["alive"] and not node["tracking"])
@@ -84,6 +99,11 @@ class Now:
         return charts_of(self.minutes)
 
 
+def silent_beats(nodes: Sequence[Row]) -> list[Row]:
+    """Return the beats that have not signed off and show no sign of life."""
+    return [node for node in nodes if node["role"] == "beat" and not node["alive"]]
+
+
 def read_now(reader: Reader) -> Now:
     """Read what may change at any moment."""
     with reader.database.reading():
@@ -96,7 +116,7 @@ def read_now(reader: Reader) -> Now:
             under_way=under_way,
             nodes=queries.nodes(reader.settings.dead_after),
             overdue=read_overdue(queries, activity["late"], now, ROWS),
-            running=queries.longest_running(ROWS) if under_way.get("running") else (),
+            longest=queries.longest_running(ROWS) if under_way.get("running") else (),
             upcoming=[read_row(Upcoming, row) for row in queries.upcoming(now, ROWS)],
             ended=_just_ended(queries, now),
         )

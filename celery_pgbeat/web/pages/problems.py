@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from celery_pgbeat.api.rows import Job, read_row
 from celery_pgbeat.web.page import Page, Query
+from celery_pgbeat.web.pages.now import silent_beats
 from celery_pgbeat.web.pages.overdue import MANY, read_overdue
 from celery_pgbeat.web.reading import Reader
 
@@ -23,6 +24,7 @@ def read_problems(reader: Reader, _query: Query) -> Page:
             "has_beat": any(node["role"] == "beat" and node["alive"] for node in nodes),
             "overdue": read_overdue(queries, len(queries.latest_due(MANY)), now, MOST + 1),
             "unplannable": queries.problems(MOST + 1),
+            "silent": silent_beats(nodes),
             "asking": [read_row(Job, row) for row in queries.page_of_jobs(limit=MOST + 1, states=["error"])],
             "alerts": queries.alerts(MOST + 1),
             "refused": queries.refused_declarations(limit=MOST + 1),

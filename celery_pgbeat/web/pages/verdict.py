@@ -57,6 +57,12 @@ def _overdue(it: Now) -> Verdict | None:
     return Verdict("bad", f"{_many(late, 'run')} overdue.", f"The worst by {span(worst)}. {_alive(it)}", "problems")
 
 
+def _silent_beat(it: Now) -> Verdict | None:
+    many = it.silent_beats
+    says = f"{number(many, 'beat')} {'has' if many == 1 else 'have'} fallen silent."
+    return Verdict("late", says, f"The others do its work. {_alive(it)}", "nodes") if many else None
+
+
 def _no_tracker(it: Now) -> Verdict | None:
     if it.workers > it.blind:
         return None
@@ -86,7 +92,15 @@ def _alert(it: Now) -> Verdict | None:
     return Verdict("late", f"{says} raised.", _alive(it), "problems") if many else None
 
 
-CHECKS: Sequence[Callable[[Now], Verdict | None]] = (_no_beat, _overdue, _no_tracker, _undecided, _problem, _alert)
+CHECKS: Sequence[Callable[[Now], Verdict | None]] = (
+    _no_beat,
+    _overdue,
+    _no_tracker,
+    _undecided,
+    _problem,
+    _silent_beat,
+    _alert,
+)
 
 
 def _alive(it: Now) -> str:
