@@ -63,9 +63,9 @@ class DashboardQueries(AdminQueries):
         """Read what was made in each of the last minutes, of each minute at most so many jobs."""
         return self._run("recent_minutes", minutes=minutes, most=most)
 
-    def upcoming(self, after: datetime, limit: int) -> list[Row]:
-        """Read what beats have planned for after this instant, the soonest first."""
-        return self._run("upcoming", after=after, limit=limit)
+    def soonest(self, after_at: datetime, limit: int) -> list[Row]:
+        """Read some of the runs that are next after an instant, the soonest first."""
+        return self._run("soonest", after_at=after_at, limit=limit)
 
     def lanes(self, names: list[str], since: datetime, most: int) -> list[Row]:
         """Read what each of these periodic tasks did since an instant, of each at most so many jobs."""

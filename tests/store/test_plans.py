@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -297,6 +297,21 @@ def test_p11_waiting_jobs_are_found_by_one_probe_for_each_name(store: BeatQuerie
     assert "rows=5 " in plan
     (row,) = store.database.execute("select pgbeat.waited_for() as names")
     assert [f"row-{n}" for n in range(5)] == row.names
+
+
+def test_p11_rows_that_cannot_be_planned_are_found_among_all_others_by_index(store: BeatQueries) -> None:
+    assert "periodic_task_with_problem" in explained(store, statement("problems", "pgbeat"), limit=10)
+
+
+def test_p11_the_first_runs_are_found_without_sorting_all_of_one_instant(store: BeatQueries) -> None:
+    store.database.execute("update pgbeat.periodic_task set next_run_at = '2100-03-01' where next_run_at is not null")
+    store.database.execute("vacuum analyze pgbeat.periodic_task")
+
+    now = datetime(2100, 1, 1, tzinfo=timezone.utc)
+    plan = explained(store, statement("soonest", "pgbeat"), after_at=now, limit=10)
+
+    assert "Index Scan using periodic_task_due on periodic_task" in plan
+    assert "Seq Scan" not in plan
 
 
 def test_postgres_inlines_the_functions_that_statements_share(migrated_database: str) -> None:

@@ -15,7 +15,7 @@ def test_where_all_is_well_it_says_so(well: Situation, visitor: Visitor) -> None
 
     assert 200 == seen.status
     assert "Nothing is late. 1 beat and 1 worker are alive." in seen.text
-    assert "Beats alive 1 Workers alive 1 Running 0 Waiting 0 Overdue 0 Problems 0" in seen.text
+    assert "Beats alive 1 Workers alive 1 Running 0 Waiting 0 Overdue 0 Cannot be planned 0" in seen.text
     assert "Next nightly 13:00:00" in seen.text
 
 

@@ -117,7 +117,7 @@ def read_now(reader: Reader) -> Now:
             nodes=queries.nodes(reader.settings.dead_after),
             overdue=read_overdue(queries, activity["late"], now, ROWS),
             longest=queries.longest_running(ROWS) if under_way.get("running") else (),
-            upcoming=[read_row(Upcoming, row) for row in queries.upcoming(now, ROWS)],
+            upcoming=[read_row(Upcoming, row) for row in queries.soonest(now, ROWS)],
             ended=_just_ended(queries, now),
         )
 
