@@ -80,7 +80,7 @@ class Mark:
     Attributes:
         begin: where it begins.
         end: where it ends.
-        kind: the class of its colour, or `planned`, which is an outline.
+        kind: the class of its colour, or `planned`, which is an outline, or `more`, a thin line: too many to draw.
         says: its tooltip.
     """
 
@@ -97,7 +97,7 @@ def lane(marks: Sequence[Mark], title: str) -> Markup:
         marks: in any order; those that matter more are drawn over the others.
         title: the finding, for those who do not see it.
     """
-    order = {"planned": 0, "idle": 1, "ok": 2, "run": 3, "late": 4, "bad": 5}
+    order = {"more": -1, "planned": 0, "idle": 1, "ok": 2, "run": 3, "late": 4, "bad": 5}
     drawn = Markup("").join(_mark(mark) for mark in sorted(marks, key=lambda mark: order.get(mark.kind, 0)))
     return Markup(
         '<svg class="lane" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">'
@@ -111,7 +111,7 @@ def lane(marks: Sequence[Mark], title: str) -> Markup:
 def _mark(mark: Mark) -> Markup:
     x = (mark.begin + 1) * LANE_WIDTH / 2
     width = max(NARROWEST, (mark.end - mark.begin) * LANE_WIDTH / 2)
-    inset = {"planned": 6, "late": 5}.get(mark.kind, 2)
+    inset = {"planned": 6, "late": 5, "more": LANE_HEIGHT // 2 - 2}.get(mark.kind, 2)
     return Markup('<rect class="{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}"><title>{}</title></rect>').format(
         mark.kind, x, inset, width, LANE_HEIGHT - 2 * inset, one_line(mark.says)
     )

@@ -41,7 +41,26 @@ def test_it_reaches_as_far_as_was_chosen(well: Situation, visitor: Visitor, hour
 def test_a_task_of_many_runs_is_bounded_and_says_so(well: Situation, visitor: Visitor) -> None:
     well.plan(NOON + timedelta(seconds=1), schedule="every 1s", timezone="UTC", planned_for=NOON + timedelta(seconds=1))
 
-    assert ["nightly: no job; 60+ planned"] == lanes(visitor.open("/timeline"))
+    seen = visitor.open("/timeline")
+
+    assert ["nightly: no job; 60+ planned"] == lanes(seen)
+    assert 1 == seen.html.count('<rect class="more"')
+    assert "more runs: only the next 60 are computed" in seen.html
+
+
+def test_a_task_of_many_jobs_says_that_older_ones_are_not_drawn(well: Situation, visitor: Visitor) -> None:
+    well.task(schedule=None)
+    well.session.rows(
+        "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
+        "finished_at) select gen_random_uuid(), 'nightly', at, 'schedule', 'succeeded', 'app.probe', at, at "
+        "from generate_series(1, 310) as n cross join lateral (select %s - n * interval '1 s' as at) as made",
+        NOON,
+    )
+
+    seen = visitor.open("/timeline", hours="1")
+
+    assert ["nightly: 300 succeeded; 0 planned"] == lanes(seen)
+    assert "older jobs: only the latest 300 are drawn" in seen.html
 
 
 def test_one_that_cannot_be_planned_or_has_no_schedule_has_a_lane_without_plans(

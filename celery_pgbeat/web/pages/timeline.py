@@ -107,6 +107,12 @@ def _lane(name: str, jobs: Sequence[Row], runs: Sequence[Upcoming], now: datetim
         for run in runs
         for at in [place(max(run.next_run_at, now))]
     ]
+    if len(runs) == MOST_RUNS:
+        says = f"more runs: only the next {MOST_RUNS} are computed"
+        marks.append(Mark(place(max(runs[-1].next_run_at, now)), 1.0, "more", says))
+    if len(jobs) >= MOST_MARKS:
+        oldest = min(job["created_at"] for job in jobs)
+        marks.append(Mark(-1.0, place(oldest), "more", f"older jobs: only the latest {MOST_MARKS} are drawn"))
     counted = Counter(job["state"] for job in jobs)
     parts = [f"{many:,} {state}" for state, many in counted.most_common()]
     more = "+" if len(runs) == MOST_RUNS else ""
