@@ -102,7 +102,7 @@ def test_problems_are_all_that_needs_somebody_the_gravest_first(
 
     parts = [
         "Overdue 1 ✗ nightly 10m00s late due 11:50:00",
-        "Failed, and waiting for a decision 1 ? asks decide ValueError: no",
+        "Failed, and waiting for a decision 1 ? asks look ValueError: no",
         "Cannot be planned 1",
         "report the zone Mars/Olympus_Mons is unknown",
         "Refused declarations in code 1 ✗ wrong code:shop, 12:00:00 hour 25 is not in 0-23",
