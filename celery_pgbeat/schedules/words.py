@@ -32,5 +32,11 @@ def duration_in_words(duration: Duration) -> str:
     return joined([part for part in parts if part])
 
 
+def every(duration: Duration) -> str:
+    """Return `every 1 day and 12 hours` for P1DT12H, and `every day` for P1D."""
+    words = duration_in_words(duration)
+    return f"every {words.removeprefix('1 ') if ' and ' not in words else words}"
+
+
 def _plural(number: int, unit: str) -> str:
     return f"{number} {unit}{'' if number == 1 else 's'}" if number else ""

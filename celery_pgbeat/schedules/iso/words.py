@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..durations import read_iso
-from ..words import duration_in_words
+from ..words import every
 
 
 def describe_repeating(text: str) -> str:
     """Return a repeating interval in words."""
     head, *moments, step = text.split("/")
-    words = "every " + duration_in_words(read_iso(step))
+    words = every(read_iso(step))
     if moments:
         words += f" from {_moment(moments[0])}"
     if len(moments) > 1:

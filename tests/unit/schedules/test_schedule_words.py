@@ -35,11 +35,12 @@ from celery_pgbeat.schedules import parse
         ("*-*-* 9..22:0/10", "every 10 minutes of hour 9 to 22"),
         ("*:*:0/0.25", "every 0.25 seconds"),
         ("every 1h30m", "every 1 hour and 30 minutes"),
+        ("every 1m", "every minute"),
         ("P1DT12H", "every 1 day and 12 hours"),
         ("R5/2026-12-07/PT0.5S", "every 0.5 seconds from 2026-12-07 00:00:00, 5 times"),
         (
             "R1/2026-12-07T12:00Z/2027-01-01/P1M",
-            "every 1 month from 2026-12-07 12:00:00 UTC until 2027-01-01 00:00:00, once",
+            "every month from 2026-12-07 12:00:00 UTC until 2027-01-01 00:00:00, once",
         ),
         ("2026-12-07", "once at 2026-12-07 00:00:00"),
         ("RRULE:FREQ=MONTHLY;BYDAY=-1FR", "every month on the last Friday"),
