@@ -321,8 +321,8 @@ class Settings:
         """The URL, or an error that says how to give one."""
         if self.url is None:
             raise InvalidSetting(
-                f"{self.without_url}: put it into the Celery configuration or the environment variable PGBEAT_URL, "
-                "as postgresql://user:password@host:5432/database"
+                f"{self.without_url}: put it into the Celery configuration (which `celery -A your_app pgbeat` reads) "
+                "or the environment variable PGBEAT_URL, as postgresql://user:password@host:5432/database"
             )
         return self.url
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -19,6 +20,7 @@ from celery_pgbeat.cli.times import instant, with_utc
 
 if TYPE_CHECKING:
     from celery_pgbeat.moving.comparison import Compared
+    from celery_pgbeat.moving.readers.sent_lines import Sent
     from celery_pgbeat.postgres.admin_queries import AdminQueries
 
 NOT_YET = "Nothing to compare yet: {} from {} to {}"
@@ -41,6 +43,11 @@ NOT_YET = "Nothing to compare yet: {} from {} to {}"
     metavar="SECONDS",
     help="How far apart the two may send one run.",
 )
+@click.option(
+    "--unsent",
+    is_flag=True,
+    help="List instead what no scheduler has sent: recorded in shadow after the other one's last run.",
+)
 @click.option("--log-timezone", metavar="ZONE", help="The zone of the times in a log; default: that of this machine.")
 @with_utc
 @as_json
@@ -51,6 +58,7 @@ def compare(
     since: datetime | None,
     until: datetime | None,
     within: float,
+    unsent: bool,
     log_timezone: str | None,
     as_json: bool,
 ) -> None:
@@ -61,7 +69,11 @@ def compare(
     instants, and if the other scheduler counts it from its last run, it has fewer runs. What is nearer to the ends of
     the time compared is left out. The table lists the names that differ.
 
-    Exit codes: 0 equal; 1 there are differences, or nothing to compare; 3 the database is out of reach.
+    With --unsent, when our beats send: the occurrences that are recorded in shadow and were due after the other
+    scheduler had stopped and before our beats began to send, and the commands that send them.
+
+    Exit codes: 0 equal, or nothing unsent; 1 there are differences, nothing to compare, or something unsent; 3 the
+    database is out of reach.
     """
     from celery_pgbeat.moving import comparison
     from celery_pgbeat.moving.readers.sent_lines import sent_in
@@ -69,6 +81,9 @@ def compare(
     target = Target.current()
     operators, zone = target.operators(), ZoneInfo(target.timezone)
     theirs = sent_in(files, None if log_timezone is None else _zone(log_timezone))
+    width = timedelta(seconds=within)
+    if unsent:
+        ctx.exit(_unsent(operators, theirs, _aware(since, zone), width, as_json))
     until = _aware(until, zone) or operators.clock()
     begin = _aware(since, zone) or theirs.since or until
     ours = defaultdict(list)
@@ -82,7 +97,6 @@ def compare(
     ):
         if not any(begin <= one <= until for instants in found.values() for one in instants):
             raise Failure(NOT_YET.format(what, instant(begin), instant(until)))
-    width = timedelta(seconds=within)
     periods = _periods({*theirs.instants, *ours}, operators)
     compared = list(comparison.compare(theirs.instants, ours, periods, width, begin, until))
     if as_json:
@@ -90,6 +104,37 @@ def compare(
     else:
         _print(compared, begin, until)
     ctx.exit(1 if any(one.differs for one in compared) else 0)
+
+
+def _unsent(operators: AdminQueries, theirs: Sent, since: datetime | None, within: timedelta, as_json: bool) -> int:
+    """List what no scheduler has sent, and the commands that send it; return the exit code."""
+    from celery_pgbeat.moving.comparison import unsent
+
+    last = max((instants[-1] for instants in theirs.instants.values()), default=None)
+    begin = since or (None if last is None else last - within)
+    if begin is None:
+        raise Failure("The other scheduler sent nothing that is known: from when on did it send nothing? Give --since")
+    shadowed = defaultdict(list)
+    for row in operators.unsent_in_shadow(begin):
+        shadowed[row["periodic_task"]].append(row["scheduled_for"])
+    found = unsent(theirs.instants, shadowed, _periods(shadowed, operators), within)
+    if as_json:
+        rows = [{"name": name, "scheduled_for": instants} for name, instants in found.items()]
+        print_json({"since": begin, "unsent": rows})
+        return 1 if found else 0
+    if found:
+        print_table(UNSENT, list(found.items()))
+        click.echo("To send them:")
+    for name, instants in found.items():
+        command = f"`celery-pgbeat backfill {quote(name)} {_exactly(instants[0])} {_exactly(instants[-1])}`"
+        click.echo(Target.current().as_typed(command).strip("`"))
+    total = sum(map(len, found.values()))
+    click.echo(f"Since {instant(begin)}: {number(total, 'run')} that no scheduler has sent.")
+    return 1 if found else 0
+
+
+def _exactly(value: datetime) -> str:
+    return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
 
 
 def _print(compared: Sequence[Compared], since: datetime, until: datetime) -> None:
@@ -173,4 +218,10 @@ COLUMNS = (
     Column("ONLY THEIRS", "only_theirs", lambda one: f"{len(one.only_theirs):,}" if one.only_theirs else EMPTY),
     Column("ONLY OURS", "only_ours", lambda one: f"{len(one.only_ours):,}" if one.only_ours else EMPTY),
     Column("FIRST", "only_theirs", _first),
+)
+UNSENT = (
+    Column("NAME", "name", lambda found: text(found[0]), whole=True),
+    Column("UNSENT", "unsent", lambda found: f"{len(found[1]):,}"),
+    Column("FIRST", "first", lambda found: instant(found[1][0])),
+    Column("LAST", "last", lambda found: instant(found[1][-1])),
 )

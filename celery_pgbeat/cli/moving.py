@@ -72,7 +72,8 @@ def move_in(
     if as_json:
         print_json({"applied": apply, "differences": notes, "rows": [_as_dict(row) for row in rows]})
         return
-    rest = "." if apply else "; nothing was written, --apply writes it."
+    written = "; written, and what is taken is switched off there." if cut_over else "; written."
+    rest = written if apply else "; nothing was written, --apply writes it."
     click.echo(f"{summary}{rest}")
 
 

@@ -101,7 +101,7 @@ def _last_job(last: JobAt | None) -> list[tuple[str, Any]]:
 
 
 def _last_change(changes: Sequence[Change], now: datetime) -> list[tuple[str, Any]]:
-    return [("last change", f"{one.action} by {one.who}, {_when(one.at, now)}: {one.id}") for one in changes]
+    return [("last change", f"{one.action} by {one.who}, {_when(one.at, now)} (change {one.id})") for one in changes]
 
 
 def _when(value: datetime | None, now: datetime) -> str | None:

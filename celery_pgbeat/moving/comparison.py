@@ -90,6 +90,44 @@ def compare(
             yield Compared(name, both, only_theirs, only_ours, not (both or only_theirs or only_ours), drifted)
 
 
+def unsent(
+    theirs: Mapping[str, Sequence[datetime]],
+    shadowed: Mapping[str, Sequence[datetime]],
+    periods: Mapping[str, timedelta],
+    within: timedelta,
+) -> dict[str, list[datetime]]:
+    """Return what no scheduler has sent after the other one has stopped: what is only recorded in shadow, by name.
+
+    Of each name that is what comes after its last run there; of an interval, what is due a period after that or later.
+
+    Args:
+        theirs: when each entry was sent, in order.
+        shadowed: the occurrences of each row that are recorded in shadow, in order.
+        periods: of the names that have an interval, which the two schedulers may count from different instants.
+        within: how much earlier than an occurrence the other scheduler may have sent it.
+
+    Example:
+        >>> from datetime import timezone
+        >>> noon, second = datetime(2026, 12, 24, 12, tzinfo=timezone.utc), timedelta(seconds=1)
+        >>> recorded = [noon + number * 10 * second for number in range(4)]
+        >>> found = unsent({"poll": [noon, noon + 10 * second]}, {"poll": recorded}, {"poll": 10 * second}, second)
+        >>> found == {"poll": recorded[2:]}
+        True
+    """
+    found = {}
+    for name, occurrences in shadowed.items():
+        sent = theirs.get(name, NOTHING)
+        period = periods.get(name)
+        after = sent[-1] if sent else None
+        tolerance = within if period is None else min(within, period / 2)
+        if after is not None:
+            after = after + tolerance if period is None else after + period - tolerance
+        left = [one for one in occurrences if after is None or one > after]
+        if left:
+            found[name] = left
+    return found
+
+
 def _never_left_out(instants: Sequence[datetime], period: timedelta) -> bool:
     """Tell whether an interval had a run each period; a beat that is a little late leaves none out."""
     return all(after - before < LEFT_OUT * period for before, after in pairwise(instants))

@@ -22,7 +22,8 @@ def record_sent(path: str | Path) -> None:
     """Record what the beat of this process sends. Other processes, such as workers, ignore the call.
 
     Works with each scheduler that builds on Celery's: its own, django-celery-beat, RedBeat, sqlalchemy-celery-beat.
-    Call it in the module of the app, where the old beat runs.
+    Call it in the module of the app, where the old beat runs. Beats of this package record nothing here, because what
+    they send, and in shadow would send, is in the database.
 
     Args:
         path: the file to which the lines are added. Give each beat its own.
@@ -44,6 +45,8 @@ class Recorder:
     def watch(self, sender: Any, **_: Any) -> None:
         """Record what the scheduler of a beat that starts sends from now on."""
         scheduler = sender.scheduler
+        if any(kind.__module__.startswith("celery_pgbeat.beat.") for kind in type(scheduler).__mro__):
+            return
         send = scheduler.apply_async
 
         def recorded(entry: Any, *args: Any, **kwargs: Any) -> Any:

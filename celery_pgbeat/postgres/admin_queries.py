@@ -85,6 +85,10 @@ class AdminQueries:
         """Read the occurrences of a time range that beats have sent, or would have sent in shadow, in order."""
         return self._run("sent_or_shadowed", since=since, until=until)
 
+    def unsent_in_shadow(self, since: datetime) -> list[Row]:
+        """Read what was recorded in shadow since an instant and has no later job, in order."""
+        return self._run("unsent_in_shadow", since=since)
+
     def statuses_of(self, names: Collection[str]) -> dict[str, Row]:
         """Read the status of the periodic tasks of these names, by name."""
         return {row["name"]: row for row in self._run("statuses_of", names=list(names))}

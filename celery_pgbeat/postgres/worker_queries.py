@@ -52,7 +52,10 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Unstarted:
-    """The end of a job whose message a worker dropped before its start: in which final state, and why."""
+    """The end of a job whose message a worker dropped before its start: in which final state, and why.
+
+    The copy is a Start if a heartbeat may have reported it as running.
+    """
 
     copy: MessageCopy
     state: str
@@ -198,7 +201,7 @@ class WorkerQueries:
     ) -> bool:
         """End a job whose message a worker dropped before its start: revoked, expired, unknown, not allowed."""
         named = {"job": copy.job, "run": copy.run, "attempt": copy.attempt, "task": copy.task, "worker": worker}
-        return self._changed("end_unstarted", **named, state=state, reason=reason, error=error)
+        return self._changed("end_unstarted", **named, token=_token_of(copy), state=state, reason=reason, error=error)
 
     def end_unstarted_many(self, ends: Sequence[Unstarted]) -> set[uuid.UUID]:
         """End many jobs at once whose messages a worker dropped; returns those whose rows were locked."""
@@ -212,6 +215,7 @@ class WorkerQueries:
             reasons=[end.reason for end in ends],
             errors=[end.error for end in ends],
             tasks=[end.copy.task for end in ends],
+            tokens=[_token_of(end.copy) for end in ends],
         )
         return {job for (job,) in rows}
 
@@ -271,3 +275,7 @@ def _fenced(start: Start) -> dict[str, Any]:
 
 def _named(start: Start) -> dict[str, Any]:
     return {**_fenced(start), "worker": start.worker}
+
+
+def _token_of(copy: MessageCopy) -> uuid.UUID | None:
+    return copy.token if isinstance(copy, Start) else None

@@ -261,5 +261,6 @@ WITH_WORDS: dict[str, Any] = {
         "occurrences": [{"opens": RUN, "closes": maybe(RUN)}],
         "finished": bool,
     },
+    "compare --unsent": {"since": instant, "unsent": [{"name": str, "scheduled_for": [instant]}]},
     "backfill --dry-run": {**_of_columns(BackfillPreview), "first": [instant]},
 }

@@ -190,7 +190,7 @@ def _run(arguments: list[str], env: dict[str, str], cwd: str) -> None:
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
-    main = sys.modules["celery.__main__"]
+    main = sys.modules["__main__"] = sys.modules["celery.__main__"]
     sys.argv = [str(main.__file__), *arguments]
     status: Any = 0
     try:

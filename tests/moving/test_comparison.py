@@ -12,15 +12,18 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from celery import Celery
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.cli import main
 from celery_pgbeat.errors import InvalidSource
-from celery_pgbeat.moving.comparison import Compared, _matched, compare
+from celery_pgbeat.moving.comparison import Compared, _matched, compare, unsent
 from celery_pgbeat.moving.readers.sent_lines import sent_in
 from celery_pgbeat.moving.recorder import Recorder
+from tests.harness.cli_shapes import WITH_WORDS, fault
 from tests.harness.session import Session
 
 NOON = datetime(2026, 12, 24, 12, tzinfo=timezone.utc)
@@ -106,6 +109,27 @@ def test_as_many_runs_are_matched_as_can_be(theirs: list[int], ours: list[int], 
 
 
 # Reading.
+
+
+@pytest.mark.parametrize(
+    ("theirs", "period", "left"),
+    [
+        ([0.1, 10.1], 10, [20, 30]),
+        ([3, 13], 10, [20, 30]),  # counted from another instant: the next one there would have come at 23
+        ([7, 17], 10, [30]),  # at 27
+        ([], 10, [0, 10, 20, 30]),
+        ([0.1, 9.9], 0, [20, 30]),  # not an interval: it was sent a little early
+        ([30.1], 0, []),
+    ],
+)
+def test_what_was_due_after_the_last_run_of_the_other_scheduler_is_unsent(
+    theirs: list[float], period: float, left: list[float]
+) -> None:
+    periods = {"a": period * SECOND} if period else {}
+
+    found = unsent({"a": after(*theirs)}, {"a": after(0, 10, 20, 30)}, periods, 5 * SECOND)
+
+    assert left == seconds(found.get("a", []))
 
 
 def test_lines_of_the_recorder_are_read(tmp_path: Path) -> None:
@@ -252,3 +276,67 @@ def test_without_any_run_of_one_side_nothing_is_compared(run: Run, session: Sess
     recorded(session, "late", after(0), reason="too_late")
     nothing = run({"noon": after(0)})
     assert (1, True) == (nothing.exit_code, "our beats sent nothing, and recorded nothing in shadow" in nothing.stderr)
+
+
+def test_what_no_scheduler_has_sent_is_listed_with_the_command_that_sends_it(
+    run: Run, session: Session, migrated_database: str, tmp_path: Path
+) -> None:
+    recorded(session, "poll", after(20, 80, 140, 200, 260))
+    session.rows("update pgbeat.periodic_task set anchor = %s, timezone = 'UTC' where name = 'poll'", *after(20))
+    recorded(session, "noon", after(0))
+    recorded(session, "at night", after(230))
+    sent = {"noon": after(0.2), "poll": after(20.1, 80.2, 140.3)}  # stopped before 200
+
+    done = run(sent, "--unsent", "--within", "1")
+
+    assert [
+        "NAME      UNSENT  FIRST                 LAST",
+        "at night  1       2026-12-24 12:03:50Z  2026-12-24 12:03:50Z",
+        "poll      2       2026-12-24 12:03:20Z  2026-12-24 12:04:20Z",
+        "To send them:",
+        "celery-pgbeat backfill 'at night' 2026-12-24T12:03:50Z 2026-12-24T12:03:50Z",
+        "celery-pgbeat backfill poll 2026-12-24T12:03:20Z 2026-12-24T12:04:20Z",
+        "Since 2026-12-24 11:00:00Z: 3 runs that no scheduler has sent.",
+    ] == done.stdout.splitlines()
+    assert 1 == done.exit_code
+
+    printed = json.loads(run(sent, "--unsent", "--within", "1", "--json").stdout)
+    assert fault(WITH_WORDS["compare --unsent"], printed) is None
+    assert [("at night", 1), ("poll", 2)] == [(row["name"], len(row["scheduled_for"])) for row in printed["unsent"]]
+
+    path = tmp_path / "sent.jsonl"
+    soon = CliRunner().invoke(main, ["compare", str(path), "--unsent"], env={"PGBEAT_URL": migrated_database})
+    assert "Since 2026-12-24 12:02:10Z: 3 runs" in soon.stdout, "that is when it sent last, less the 10 s of --within"
+
+    words = ["backfill", "poll", "2026-12-24T12:03:20Z", "2026-12-24T12:04:20Z"]
+    made = CliRunner().invoke(main, words, env={"PGBEAT_URL": migrated_database})
+    assert "2026-12-24 12:04:20+00, which is still to come" in made.stderr, "it is understood"
+    session.rows(
+        "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
+        "finished_at) select gen_random_uuid(), 'poll', at, 'backfill', 'succeeded', 'a', %s, %s "
+        "from unnest(%s::timestamptz[]) as at",
+        *after(300, 301),
+        after(200, 260),
+    )
+    assert ["at night"] == [
+        row["name"] for row in json.loads(run(sent, "--unsent", "--within", "1", "--json").stdout)["unsent"]
+    ]
+
+
+def test_what_is_unsent_needs_to_know_when_the_other_scheduler_stopped(migrated_database: str, tmp_path: Path) -> None:
+    path = tmp_path / "sent.jsonl"
+    path.write_text(json.dumps({"recording_since": NOON.isoformat()}) + "\n")
+
+    done = CliRunner().invoke(main, ["compare", str(path), "--unsent"], env={"PGBEAT_URL": migrated_database})
+
+    assert (1, True) == (done.exit_code, "from when on did it send nothing? Give --since" in done.stderr)
+
+
+def test_a_beat_of_ours_is_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "sent.jsonl"
+    ours = Scheduler(Celery("shop", set_as_current=False), lazy=True)
+
+    Recorder(path).watch(SimpleNamespace(scheduler=ours))
+
+    assert not path.exists()
+    assert "apply_async" not in vars(ours)

@@ -625,7 +625,7 @@ def test_a_task_that_is_not_allowed_is_recorded_as_skipped(reports: WorkerQuerie
 
 def test_a_message_that_was_dropped_does_not_end_a_job_that_runs(reports: WorkerQueries) -> None:
     start = started(reports)
-    assert not reports.end_unstarted(start, "revoked", "worker-b")
+    assert not reports.end_unstarted(MessageCopy(start.job, 0, 0), "revoked", "worker-b")
     assert "running" == row(reports, start)["state"]
 
 
@@ -677,6 +677,22 @@ def test_many_dropped_messages_do_not_end_a_job_that_runs_or_waits_in_another_ru
     later_attempt = make_job(reports.database, periodic_task="attempt", attempt=1)
     for job in (running.job, later_run, later_attempt):
         assert not dropped(reports, job)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_dropped_message_ends_its_job_although_a_heartbeat_took_it_for_one_that_runs(
+    reports: WorkerQueries, many: bool
+) -> None:
+    start = Start(make_job(reports.database), 0, 0, uuid.uuid4(), "worker-a")
+    other = Start(start.job, 0, 0, uuid.uuid4(), "worker-b")
+    assert [start.job] == reports.heartbeat("worker-a", [start], SILENCE)
+
+    for copy, ends in ((MessageCopy(start.job, 0, 0), False), (other, False), (start, True)):
+        if many:
+            reports.end_unstarted_many([Unstarted(copy, "skipped", "worker-a", "not_allowed", "no")])
+        else:
+            reports.end_unstarted(copy, "skipped", "worker-a", reason="not_allowed", error="no")
+        assert ("skipped" if ends else "running") == state(reports.database, start.job)
 
 
 def test_a_locked_row_keeps_no_other_dropped_message_from_ending_its_job_and_is_returned(

@@ -1,9 +1,12 @@
 -- End a job whose message a worker dropped before its start: revoked, expired, unknown, not allowed.
 --
+-- A heartbeat that came between the message and this may have taken it for one that runs, and written its token.
+--
 -- It counts as finish.sql does. One that failed, and whose row asks, waits for a decision.
 with failed as materialized (
     select id, periodic_task, pause_after_failures from {schema}.active_job
-    where id = %(job)s and run = %(run)s and attempt <= %(attempt)s and state in ('pending', 'sent', 'retrying')
+    where id = %(job)s and run = %(run)s and attempt <= %(attempt)s
+        and (state in ('pending', 'sent', 'retrying') or state = 'running' and token = %(token)s::uuid)
         and (%(task)s::text is null or task = %(task)s)
         and {schema}.asks(on_error, tracking, stop_request, %(state)s::text)
     for update
@@ -13,7 +16,8 @@ counted as materialized (
 ),
 deleted as (
     delete from {schema}.active_job as job
-    where id = %(job)s and run = %(run)s and attempt <= %(attempt)s and state in ('pending', 'sent', 'retrying')
+    where id = %(job)s and run = %(run)s and attempt <= %(attempt)s
+        and (state in ('pending', 'sent', 'retrying') or state = 'running' and token = %(token)s::uuid)
         and (%(task)s::text is null or task = %(task)s)
         and not {schema}.asks(on_error, tracking, stop_request, %(state)s::text)
     returning job

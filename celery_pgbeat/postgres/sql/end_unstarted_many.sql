@@ -7,7 +7,7 @@
 -- function
 create or replace function {schema}.end_unstarted_many(
     jobs uuid[], runs int[], attempts int[], workers text[], states text[], reasons text[], errors text[],
-    tasks text[] default null
+    tasks text[] default null, tokens uuid[] default null
 ) returns table (id uuid)
 language plpgsql rows 1
 set search_path = pg_catalog, pg_temp
@@ -20,8 +20,9 @@ begin
     with reported as materialized (
         select * from unnest(
             end_unstarted_many.jobs, end_unstarted_many.runs, end_unstarted_many.attempts, end_unstarted_many.workers,
-            end_unstarted_many.states, end_unstarted_many.reasons, end_unstarted_many.errors, end_unstarted_many.tasks)
-            with ordinality as reported (id, run, attempt, worker, state, reason, error, task, place)
+            end_unstarted_many.states, end_unstarted_many.reasons, end_unstarted_many.errors, end_unstarted_many.tasks,
+            end_unstarted_many.tokens)
+            with ordinality as reported (id, run, attempt, worker, state, reason, error, task, token, place)
     ),
     locked as materialized (
         select reported.*, job.periodic_task, job.pause_after_failures,
@@ -29,7 +30,8 @@ begin
         from {schema}.active_job as job
         join reported on reported.id = job.id
         where job.id = any (end_unstarted_many.jobs) and job.run = reported.run and job.attempt <= reported.attempt
-            and job.state in ('pending', 'sent', 'retrying') and (reported.task is null or job.task = reported.task)
+            and (job.state in ('pending', 'sent', 'retrying') or job.state = 'running' and job.token = reported.token)
+            and (reported.task is null or job.task = reported.task)
         order by job.id
         for update of job skip locked
     ),
@@ -63,11 +65,12 @@ begin
     from {schema}.active_job as job
     join reported on reported.id = job.id
     where job.id = any (end_unstarted_many.jobs) and job.run = reported.run and job.attempt <= reported.attempt
-        and job.state in ('pending', 'sent', 'retrying') and (reported.task is null or job.task = reported.task)
+        and (job.state in ('pending', 'sent', 'retrying') or job.state = 'running' and job.token = reported.token)
+        and (reported.task is null or job.task = reported.task)
         and job.id not in (select id from locked);
 end
 $$;
 -- call
 select id from {schema}.end_unstarted_many(
     %(jobs)s::uuid[], %(runs)s::int[], %(attempts)s::int[], %(workers)s::text[], %(states)s::text[],
-    %(reasons)s::text[], %(errors)s::text[], %(tasks)s::text[])
+    %(reasons)s::text[], %(errors)s::text[], %(tasks)s::text[], %(tokens)s::uuid[])

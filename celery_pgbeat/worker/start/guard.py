@@ -169,7 +169,7 @@ class Guard:
         if self._context.job_span is not None:
             self._context.job_span.describe(header_of(vars(request)))
         if not self._context.settings.allows(task.name):
-            self._refuse_task(task, copy)
+            self._refuse_task(task, assigned_start(vars(request), copy) or copy)
         start = assigned_start(vars(request), copy)
         silence = self._context.settings.dead_after
         if start is None:
