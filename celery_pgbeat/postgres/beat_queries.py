@@ -176,10 +176,13 @@ class BeatQueries:
         )
         answers: dict[str, Submitted] = {}
         # First the rows that were submitted, then the jobs that block an occurrence, then those that were given up.
-        for name, made, waits, blocked_by, lost in rows:
+        for name, made, waits, blocked_by, finished_group, lost in rows:
             known = answers.get(name) or Submitted(name, made, waits, None, None, in_shadow=shadow)
             answers[name] = replace(
-                known, blocked_by=as_uuid(blocked_by) or known.blocked_by, lost=as_uuid(lost) or known.lost
+                known,
+                blocked_by=as_uuid(blocked_by) or known.blocked_by,
+                lost=as_uuid(lost) or known.lost,
+                finished_group=finished_group or known.finished_group,
             )
         return list(answers.values())
 

@@ -96,9 +96,10 @@ class Submitted:
     Attributes:
         made: a job was created.
         waits: it is buffered, and sent when no other job blocks it any more.
-        blocked_by: the job that prevented it.
-        lost: an expired job that was given up first.
+        blocked_by: the job that prevented it; None also if that job was made at the same moment.
+        lost: a job past its deadline that was given up first.
         in_shadow: the beat is in shadow, so no job was created.
+        finished_group: the group that prevented it, because it takes no new jobs.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Submitted:
     blocked_by: uuid.UUID | None
     lost: uuid.UUID | None
     in_shadow: bool = False
+    finished_group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,10 +144,10 @@ def _log(decision: Decision, submitted: Submitted) -> None:
         logger.info("Skipped %r for %s: shadow", name, decision.scheduled_for.isoformat(), extra={"action": "skip"})
     elif decision.job is not None and not submitted.made and decision.scheduled_for is not None:
         logger.info(
-            "Skipped %r for %s: job %s is not final",
+            "Skipped %r for %s: %s",
             name,
             decision.scheduled_for.isoformat(),
-            submitted.blocked_by,
+            _why_skipped(submitted),
             extra={"action": "skip"},
         )
     if decision.skipped is not None:
@@ -159,3 +159,11 @@ def _log(decision: Decision, submitted: Submitted) -> None:
             decision.skipped.reason,
             extra={"action": "skip"},
         )
+
+
+def _why_skipped(submitted: Submitted) -> str:
+    if submitted.finished_group is not None:
+        return f"its group {submitted.finished_group!r} is finished"
+    if submitted.blocked_by is None:
+        return "another job of it is not final"
+    return f"job {submitted.blocked_by} is not final"

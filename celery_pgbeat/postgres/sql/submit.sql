@@ -204,7 +204,7 @@ skipped as (
         (definition).group_name
     from resolved
     where job is not null and job not in (select id from made)
-    returning periodic_task, blocked_by
+    returning periodic_task, blocked_by, case reason when 'finished' then group_name end as finished_group
 ),
 skipped_together as (
     insert into {schema}.finished_job (
@@ -251,9 +251,9 @@ advanced as (
 )
 select name, name in (select periodic_task from made) as made,
     name in (select periodic_task from made where state <> 'pending') as waits, null::uuid as blocked_by,
-    null::uuid as lost
+    null as finished_group, null::uuid as lost
 from advanced
 union all
-select periodic_task, false, false, blocked_by, null from skipped
+select periodic_task, false, false, blocked_by, finished_group, null from skipped
 union all
-select periodic_task, false, false, null, id from given_up
+select periodic_task, false, false, null, null, id from given_up
