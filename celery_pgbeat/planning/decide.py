@@ -26,6 +26,7 @@ def decide(row: Due, rules: Rules) -> Decision | Postponed:
     """
     due_times = due_times_of(row, rules)
     occurrence = occurrence_of(row)
+    # `defers`: windows move what falls into them to their end. Otherwise they drop it.
     if row.comes_after and not due_times.defers and due_times.is_blacked_out(row.next_run_at):
         return _dropped_by_window(row, rules, due_times, occurrence)
     # A window may be changed until it closes, so what falls into it is decided then. So is an occurrence that is
@@ -94,7 +95,7 @@ def _on_time(row: Due, rules: Rules, due_times: DueTimes, occurrence: datetime) 
 def _late(row: Due, rules: Rules, due_times: DueTimes, occurrence: datetime, on_time: timedelta) -> Decision:
     """Decide by `catchup` about all occurrences that are late."""
     boundary = row.now - on_time
-    # Time before the definition in force is never caught up, even if SQL set the next run into it.
+    # Time before the present definition is never caught up, even if SQL set the next run into it.
     since = max(occurrence, row.counts_after)
     newest = occurrence
     if due_times.count(since, boundary - MICROSECOND):
@@ -103,13 +104,13 @@ def _late(row: Due, rules: Rules, due_times: DueTimes, occurrence: datetime, on_
     missed = Missed(occurrence, since, newest, 1 + (due_times.count(since, newest) if newest > occurrence else 0))
     caught_up = caught_up_of(row, due_times, missed)
     if row.catchup == "all" and caught_up is not None:
-        return _first_of_all(row, rules, due_times, missed, caught_up)
+        return _first_caught_up(row, rules, due_times, missed, caught_up)
     return _decision(
         row, rules, due_times, caught_up, newest, _too_late(due_times, missed, caught_up), origin="catchup"
     )
 
 
-def _first_of_all(row: Due, rules: Rules, due_times: DueTimes, missed: Missed, first: datetime) -> Decision:
+def _first_caught_up(row: Due, rules: Rules, due_times: DueTimes, missed: Missed, first: datetime) -> Decision:
     """Decide about the first occurrence that is sent, or first about those before it; the next one is decided next."""
     before = missed.count - 1 - due_times.count(max(first, missed.since), missed.newest)
     if before:

@@ -82,7 +82,8 @@ class Due(PlanningRow):
     marked_at: datetime
     taken_over: bool
     created_at: datetime  # or when a person last had it decided anew; part of the ids of its jobs
-    # It has no schedule: it is due since the tasks have ended after which it runs, for the occurrence `planned_for`.
+    # It has `after` and no schedule: it is due since those tasks have ended, for the occurrence `planned_for`. A row
+    # that has both does not count.
     comes_after: bool = False
 
     @property
@@ -119,7 +120,8 @@ class Decision(NamedTuple):  # each tick makes one, and a frozen dataclass takes
 
     `scheduled_for` and `planned_for` are occurrences: of the job, and of the next run. `due_at` and `next_run_at` are
     the instants at which these are due: with the jitter, and outside the blackout windows. `planned_ahead` are the
-    occurrences after `planned_for`, and `jobs_ahead` the ids of the jobs of `planned_for` and of those (`ahead.py`).
+    occurrences after `planned_for`, and `jobs_ahead` the ids of the jobs of `planned_for` and of those but the last
+    (`ahead.py`).
     """
 
     row: Due

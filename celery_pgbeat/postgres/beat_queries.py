@@ -153,7 +153,7 @@ class BeatQueries:
         self,
         decisions: Sequence[Decision],
         default_timezone: str,
-        judging: bool,
+        may_judge: bool,
         resending: bool,
         full_acts_as: str = "full",
         shadow: bool = False,
@@ -167,7 +167,7 @@ class BeatQueries:
             "submit",
             beat=self.beat,
             timezone=default_timezone,
-            judging=judging,
+            may_judge=may_judge,
             resending=resending,
             full_acts_as=full_acts_as,
             most_buffered=MOST_BUFFERED,
@@ -205,7 +205,7 @@ class BeatQueries:
         return int(row[0])
 
     def grant_slots(self, batch: int) -> int:
-        """Give the free slots of groups to up to `batch` jobs that wait for one; return how many got one."""
+        """Give the free slots of groups to jobs that wait for one, up to `batch` in each; return how many got one."""
         (row,) = self._run("grant_slots", batch=batch)
         return int(row[0])
 

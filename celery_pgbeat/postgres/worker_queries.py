@@ -103,21 +103,26 @@ class WorkerQueries:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    def start(self, start: Start, silence: timedelta) -> bool:
+    def start(self, start: Start, dead_after: timedelta) -> bool:
         """Start a job, if this copy of its message is the one that may: the guard's one decision.
 
-        `silence` is how long the start may go without a heartbeat before it counts as dead.
+        `dead_after` is how long the start may go without a heartbeat before it counts as dead.
         """
-        dead_after = silence.total_seconds()
         ((started,),) = self.database.run(
-            "start", direct=True, repeatable=True, **_named(start), task=start.task, dead_after=dead_after
+            "start",
+            direct=True,
+            repeatable=True,
+            **_named(start),
+            task=start.task,
+            dead_after=dead_after.total_seconds(),
         )
         return bool(started)
 
-    def start_spaced(self, start: Start, silence: timedelta) -> bool | MinGapViolation:
+    def start_spaced(self, start: Start, dead_after: timedelta) -> bool | MinGapViolation:
         """Start a job whose periodic task has a min_gap, unless its last start was too short a time ago."""
-        dead_after = silence.total_seconds()
-        for row in self.database.run("start_spaced", **_named(start), task=start.task, dead_after=dead_after):
+        for row in self.database.run(
+            "start_spaced", **_named(start), task=start.task, dead_after=dead_after.total_seconds()
+        ):
             return (
                 True
                 if row.started
@@ -125,12 +130,13 @@ class WorkerQueries:
             )
         return False
 
-    def start_lost(self, start: Start, silence: timedelta) -> bool:
+    def start_lost(self, start: Start, dead_after: timedelta) -> bool:
         """Start a job that was given up for lost before it ever started, if nothing of its name has started since."""
-        dead_after = silence.total_seconds()
         for _ in range(3):
             try:
-                return self._changed("start_lost", **_named(start), task=start.task, dead_after=dead_after)
+                return self._changed(
+                    "start_lost", **_named(start), task=start.task, dead_after=dead_after.total_seconds()
+                )
             except IntegrityError:
                 # Another transaction made or started a job of this name at this very moment: the next try sees it.
                 continue

@@ -269,8 +269,8 @@ class PgBeatTest(Assertions):
         if known is None:
             raise LookupError(f"There is no job {_id_of(job)}")
         start = Start(_id_of(job), known.run, known.attempt, uuid.uuid4(), WORKER)
-        silence = self._settings.dead_after if worker_dies else self._longest_run(start.job)
-        if start_job(self._reports, start, silence) is not StartResult.STARTED:
+        dead_after = self._settings.dead_after if worker_dies else self._longest_run(start.job)
+        if start_job(self._reports, start, dead_after) is not StartResult.STARTED:
             return False
         self._starts[start.job] = start
         return True

@@ -81,7 +81,7 @@ class Observed:
         """Submit by the long statement."""
         answers: list[Submitted] = []
         with self.observer.submitting(decisions, answers):
-            answers += self.queries.submit(decisions, "UTC", judging=True, resending=True)
+            answers += self.queries.submit(decisions, "UTC", may_judge=True, resending=True)
 
     def deliver(self, jobs: Sequence[uuid.UUID]) -> None:
         """Publish these jobs and record what became of them."""

@@ -84,7 +84,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("now reached marked_at", NOW),
     ("marked_ats due_ats scheduled_fors job_due_ats next_run_ats planned_fors", [NOW]),
     ("decided_untils planned_froms untils instants", [NOW]),
-    ("judging resending starting force resend tracking", True),
+    ("may_judge resending starting force resend tracking", True),
     ("late shadow", False),
     ("but skipped_firsts skipped_lasts skipped_counts skipped_reasons", []),
     ("problems errors reasons tasks", [None]),

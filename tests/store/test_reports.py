@@ -136,8 +136,8 @@ class LosesItsFirstAnswer(WorkerQueries):
 
     asked = 0
 
-    def start(self, start: Start, silence: timedelta) -> bool:
-        answer = super().start(start, silence)
+    def start(self, start: Start, dead_after: timedelta) -> bool:
+        answer = super().start(start, dead_after)
         self.asked += 1
         if self.asked == 1:
             raise DatabaseUnavailable("the connection broke")

@@ -277,7 +277,7 @@ def test_an_error_of_a_batch_that_holds_a_sensitive_message_is_told_by_its_class
         caplog.clear()
         with outbox(app_of("memory://")) as ours:
             ours.broker.ready()
-            ours.publisher._lose(error, [job(), job(sensitive=sensitive)])
+            ours.publisher._disconnect_after(error, [job(), job(sensitive=sensitive)])
 
         assert type(error).__name__ in caplog.text or not sensitive
         assert (SECRET in caplog.text) is not sensitive

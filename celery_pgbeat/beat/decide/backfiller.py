@@ -76,8 +76,8 @@ class Backfiller:
         except Exception as error:  # noqa: BLE001  likewise
             return self._end(row, problem_of(error))
         jobs = [span.job_id(row.backfill, occurrence) for occurrence in step.jobs]
-        acts_as = self._tracking.full_acts_as()
-        outcome = self._queries.submit_backfill(row, step, jobs, total, pickup_deadline, acts_as)
+        full_acts_as = self._tracking.full_acts_as()
+        outcome = self._queries.submit_backfill(row, step, jobs, total, pickup_deadline, full_acts_as)
         if outcome not in ("submitted", "waiting"):
             return False
         _log(row, step)

@@ -106,15 +106,16 @@ class Dispatcher:
         self._ask_at = 0.0  # by the boot-time clock: until then the result backend is not asked about all jobs
         self._look_at = 0.0  # by the boot-time clock: until then due rows are marked without a look
         self._batch = self._settings.batch
-        self._share = FIRST_BATCH
-        # A beat that sends nothing, or not everything, decides about each row.
-        self._looks_at_each = self._settings.shadow or not self._settings.allows_all
+        self._most_per_mark = FIRST_BATCH  # rows; doubled while there are more that are due together
+        # A beat that sends nothing, or not everything, decides about each row in Python: no mark submits it.
+        self._decides_each_row = self._settings.shadow or not self._settings.allows_all
         self._backlog = False  # whether more is due than one batch takes
         self._steps: Sequence[Step] = (
             (lambda _: True, self._delivery.confirm_again),
             (lambda work: work.failing, self._pause_failing),
             (lambda work: work.resumes, lambda: self._planner.resume(self._batch)),
             (lambda work: work.unplanned, lambda: self._planner.plan(self._batch)),
+            # It decides nothing: it sets the check_at of jobs that are in time to their deadlines.
             (lambda work: work.in_time, lambda: self._queries.recheck(self._batch) > 0),
             (lambda _: self._has_future_marks, self._recheck_future_marks),
             (
@@ -147,7 +148,7 @@ class Dispatcher:
         except BaseException as error:  # the delivery's may be no Exception
             self._look_at = 0.0
             if isinstance(error, DatabaseBusy):
-                self._batch = max(min(self._batch, self._share) // 2, SMALLEST_BATCH)
+                self._batch = max(min(self._batch, self._most_per_mark) // 2, SMALLEST_BATCH)
             raise
         self._batch = min(self._batch + self._batch // 4, self._settings.batch)
         return rest
@@ -161,8 +162,8 @@ class Dispatcher:
             if not self._broker.is_ready_within(PROBED_WITHIN):
                 return 0.0 if progress else min(self._broker.probe_in, self._settings.poll.total_seconds())
             progress = _run(self._steps_with_broker, work) or progress
-            if self._submitter.busy is not None:
-                raise self._submitter.busy
+            if self._submitter.busy_error is not None:
+                raise self._submitter.busy_error
             self._look_at = boottime() + self._look_every
         return self._rest(work, progress)
 
@@ -221,17 +222,17 @@ class Dispatcher:
     def _mark(self, lease: float) -> Marked:
         """Mark a batch of due rows; the size follows the backlog, and what the delivery can do within the lease."""
         deliverable = max(self._delivery.most_within(lease / LEASE_SHARE), SMALLEST_BATCH)
-        batch = int(min(self._batch, self._share, deliverable))
+        batch = int(min(self._batch, self._most_per_mark, deliverable))
         newest = batch // FRESH_SHARE if self._backlog else 0
-        acts_as = self._tracking.full_acts_as()
+        full_acts_as = self._tracking.full_acts_as()
         began = time.time_ns()
-        if self._looks_at_each:
+        if self._decides_each_row:
             marked = Marked(self._queries.mark(batch, self._code.lazy_names, newest), [])
         else:
-            marked = self._queries.mark_or_submit(batch, self._rules, acts_as, self._code.lazy_names, newest)
+            marked = self._queries.mark_or_submit(batch, self._rules, full_acts_as, self._code.lazy_names, newest)
         self._observer.marked(marked, began)
         self._backlog = len(marked) >= batch - newest
-        self._share = min(self._share * 2, self._settings.batch) if self._backlog else FIRST_BATCH
+        self._most_per_mark = min(self._most_per_mark * 2, self._settings.batch) if self._backlog else FIRST_BATCH
         return marked
 
     def _decide(self, due: Sequence[Due]) -> tuple[list[Decision], list[Postponed], list[tuple[Due, Exception]]]:
@@ -271,7 +272,7 @@ class Dispatcher:
         """Unmark rows that there was no time for; the next batch is smaller, with a share for the newest due rows."""
         if undecided:
             self._queries.unmark([row.name for row in undecided])
-            self._share, self._backlog = SMALLEST_BATCH, True
+            self._most_per_mark, self._backlog = SMALLEST_BATCH, True
 
     def _pause_failing(self) -> bool:
         """Pause rows that have failed too often in a row, and groups; return whether there were any not locked."""

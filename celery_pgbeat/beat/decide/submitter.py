@@ -39,7 +39,7 @@ class Submitter:
     """Submits for one beat.
 
     Attributes:
-        busy: the error with which Postgres ended a repeated submit of this turn, if it did.
+        busy_error: the error with which Postgres ended a repeated submit of this turn, if it did.
     """
 
     _queries: BeatQueries
@@ -52,7 +52,7 @@ class Submitter:
 
     def __post_init__(self) -> None:
         self._retries: list[PendingRetry] = []
-        self.busy: DatabaseBusy | None = None
+        self.busy_error: DatabaseBusy | None = None
 
     @property
     def has_retries(self) -> bool:
@@ -65,16 +65,16 @@ class Submitter:
         Raises:
             DatabaseBusy: Postgres ended the statement; the decisions are kept, in two halves.
         """
-        acts_as = self._tracking.full_acts_as()
+        full_acts_as = self._tracking.full_acts_as()
         timezone = self._rules.timezone
 
         def short(some: list[Decision]) -> list[Submitted]:
-            return self._queries.submit_free(some, timezone, acts_as)
+            return self._queries.submit_free(some, timezone, full_acts_as)
 
         def long(some: list[Decision]) -> list[Submitted]:
-            judging, resending = self._clock.may_judge, self._tracking.workers_track
+            may_judge, resending = self._clock.may_judge, self._tracking.workers_track
             return self._queries.submit(
-                some, timezone, judging, resending=resending, full_acts_as=acts_as, shadow=self._shadow
+                some, timezone, may_judge, resending=resending, full_acts_as=full_acts_as, shadow=self._shadow
             )
 
         left = decisions if self._shadow else self._submit(short, decisions, lease_ends)
@@ -87,17 +87,17 @@ class Submitter:
     def submit_again(self) -> bool:
         """Submit what is kept; return whether any of it was submitted.
 
-        If Postgres is still too busy, `busy` has its error, and the turn goes on with its other work.
+        If Postgres is still too busy, `busy_error` has its error, and the turn goes on with its other work.
         """
-        self.busy = None
+        self.busy_error = None
         kept, self._retries = self._retries, []
         submitted = False
-        while kept and self.busy is None and self._delivery.wait_for_place():
+        while kept and self.busy_error is None and self._delivery.wait_for_place():
             one = kept.pop(0)
             try:
                 submitted = (boottime() < one.lease_ends and self.submit(one.decisions, one.lease_ends)) or submitted
             except DatabaseBusy as error:
-                self.busy = error
+                self.busy_error = error
         self._retries = kept + self._retries
         return submitted
 

@@ -92,7 +92,7 @@ class Broker:
             try:
                 self._connect()
             except Exception as error:  # noqa: BLE001  each transport has errors of its own; the broker is away
-                self.lose(error)
+                self.disconnect(error)
                 return False
             if self._pause:
                 logger.warning("The broker is back.", extra={"action": "publish"})
@@ -104,7 +104,7 @@ class Broker:
         """Seconds until the next probe of a broker that is away; the longest pause while a probe is under way."""
         return LONGEST_PAUSE if self._probing else max(0.0, self._probe_at - boottime())
 
-    def lose(self, error: BaseException | str) -> None:
+    def disconnect(self, error: BaseException | str) -> None:
         """Drop the connection because of this error."""
         if not self._pause:
             logger.error(
@@ -118,7 +118,7 @@ class Broker:
             self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
             self._drop(lambda connection: connection.collect())  # not `close`: AMQP would wait for an answer to that
 
-    def renew(self) -> None:
+    def reconnect(self) -> None:
         """Connect again: a refusal may have closed the connection or its channel, as in AMQP."""
         with self._changing:
             self.close()

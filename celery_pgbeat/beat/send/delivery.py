@@ -85,7 +85,7 @@ class Delivery:
         jobs = self._made(orders)
         began = boottime()
         for first in range(0, len(jobs), BATCH):
-            published = self._publisher.publish(self._in_time(jobs[first : first + BATCH]), lease_ends)
+            published = self._publisher.publish(self._without_late(jobs[first : first + BATCH]), lease_ends)
             if published.sent:
                 self._confirm(published.sent, lease_ends)
             self._refuse(published.refused)
@@ -119,7 +119,7 @@ class Delivery:
         self._refuse(refused)
         return jobs
 
-    def _in_time(self, jobs: list[OutgoingJob]) -> list[OutgoingJob]:
+    def _without_late(self, jobs: list[OutgoingJob]) -> list[OutgoingJob]:
         """Skip jobs that are later now than the catchup_window of their row allows; return the rest."""
         late = [job for job in jobs if job.send_by is not None and job.send_by < self._now()]
         if not late:

@@ -51,8 +51,8 @@ class Published:
     Attributes:
         sent: the broker took the message; with the seconds until each may start.
         refused: there can be no such message, or the broker refuses it.
-        unsent: not sent, or not known whether it was.
-        not_sent: the task's own `apply_async` sent nothing.
+        unsent: not sent, or not known whether it was; the delivery gives it back, and a beat sends it.
+        not_sent: the task's own `apply_async` sent nothing; the delivery records it as skipped.
         ended: the task ran in the beat itself (`task_always_eager`).
     """
 
@@ -141,7 +141,7 @@ class Publisher:
             foreseen = self._broker.is_connection_error(error) or self._broker.is_refusal(error)
             extra = {"action": "publish"}
             logger.warning("Nothing can be rendered now: %s", error, exc_info=not foreseen, extra=extra)
-            self._renew_after(error)
+            self._reconnect_after(error)
             return [], jobs
 
     def _publish_rendered(self, batch: MessageBatch, published: Published) -> None:
@@ -149,7 +149,7 @@ class Publisher:
         try:
             batch.send()
         except Exception as error:  # noqa: BLE001  after any error, `taken` has what is known
-            self._lose(error, batch.jobs)
+            self._disconnect_after(error, batch.jobs)
         for job, delay, taken in zip(batch.jobs, batch.delays, batch.taken, strict=True):
             if taken:
                 published.sent.append((job.id, delay))
@@ -177,7 +177,7 @@ class Publisher:
             self._together = not (writing and self._broker.is_refusal(cause))
             for job in jobs:
                 self._suspect(job, 1)
-            self._lose(cause, jobs)
+            self._disconnect_after(cause, jobs)
         published.sent.extend((entry.job.id, entry.delay) for entry in sent)
         self._sent_since = self._sent_since or bool(sent)
         known = {entry.job.id for entry in sent} | published.without_message
@@ -212,17 +212,18 @@ class Publisher:
         elif self._broker.is_connection_error(entry.error) and not self._is_culprit(job):
             self._suspect(job, 2)
             self._sent_since = False
-            self._broker.lose(_loggable(entry.error, [job]))
+            self._broker.disconnect(_loggable(entry.error, [job]))
             published.unsent.append(job.id)
         else:
             published.refuse(job, entry.error, self._what_failed(entry.error))
             self._suspects.pop(job.id, None)
-            self._renew_after(entry.error)
+            self._reconnect_after(entry.error)
 
     def _applied(self, job: OutgoingJob, published: Published) -> JobEntry | None:
         """Send a job through Celery's scheduler, or through what wraps it; an error is noted on the returned entry.
 
-        Returns None if there is no message; `published` then has the reason.
+        Returns None if there is no message; `published` then has the reason. A task with its own `apply_async` may have
+        sent nothing, or have run in the beat: `watched`, `ended` and `is_sent` (`returned.py`) find that out.
         """
         try:
             now, lazy = self._clock.database_time, self._code.lazy_entry(job.periodic_task)
@@ -244,22 +245,22 @@ class Publisher:
             return None
         return entry
 
-    def _lose(self, error: BaseException, jobs: Sequence[OutgoingJob]) -> None:
+    def _disconnect_after(self, error: BaseException, jobs: Sequence[OutgoingJob]) -> None:
         """Drop the connection after an error of a batch."""
         loggable = _loggable(error, jobs)
         if self._broker.is_connection_error(error):
             self._sent_since = False
-            self._broker.lose(loggable)
+            self._broker.disconnect(loggable)
         else:
             trace = loggable if isinstance(loggable, BaseException) else None
             logger.error(
                 "A batch failed; its messages go one by one: %s", loggable, exc_info=trace, extra={"action": "publish"}
             )
-            self._broker.renew()
+            self._broker.reconnect()
 
-    def _renew_after(self, error: BaseException) -> None:
+    def _reconnect_after(self, error: BaseException) -> None:
         if self._broker.is_connection_error(error) or self._broker.is_refusal(error):
-            self._broker.renew()
+            self._broker.reconnect()
 
     def _what_failed(self, error: BaseException) -> Refused:
         if self._broker.is_refusal(error):

@@ -135,7 +135,7 @@ begin
         where blocked_by is not null
         returning periodic_task
     ),
-    turned as (
+    to_look_at as (
         insert into {schema}.dependency_turn (upstream, downstream)
         select periodic_task, null from recorded
         union all

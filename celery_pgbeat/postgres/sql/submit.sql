@@ -11,12 +11,13 @@
 --   made               the new jobs
 --   skipped            occurrences that were to get a job, and that another job blocks
 --   skipped_together   occurrences that were to get none
---   turned             a beat has to look at what comes after a row of which occurrences are skipped
+--   to_look_at         reasons to look (dependency_turn) at what comes after a row of which occurrences are skipped
 --   advanced           the rows, with their next runs
 -- A row that another transaction has locked is skipped, and the same beat tries again while its lease lasts. So is a
 -- row whose other job is being sent at this moment and is final with that: soon it blocks no more. A job whose group
--- is limited is buffered, and `grant_slots` gives it its slot. One that comes after other tasks waits for their ends,
--- and `settle_downstream` sees them. An occurrence of a finished group is skipped. So is each one that a beat in shadow
+-- is limited (it has a max_active, a rate_limit or a waits_for, or is ordered) is buffered, and `grant_slots` gives it
+-- its slot. One that comes after other tasks waits for their ends, and `settle_downstream` sees them. An occurrence of
+-- a finished group, which takes no new jobs until a person resumes it, is skipped. So is each one that a beat in shadow
 -- submits: nothing is sent, and it counts as a run, because the other scheduler sends it.
 --   The decision about a row depends on the jobs that block it, so these are locked too. `recover` drops a job because
 -- a newer occurrence is due, and `judge` gives one up. If this statement skipped the new occurrence for such a job at
@@ -24,7 +25,10 @@
 -- and neither a start nor a heartbeat waits for it or skips the row. What replaces a job or gives it up must also keep
 -- out what changes it, so it takes the stronger lock. A job that has changed since this statement took its snapshot
 -- (its ctid shows that) counts as locked by another transaction.
---   `given_up` has the rules of judge.sql, and `marked` those of submit_free.sql (fragments.py).
+--   `given_up` has the rules of judge.sql, and `marked` those of submit_free.sql (fragments.py). %(may_judge)s: as for
+-- judge.sql, this beat has been in contact with Postgres for long enough. %(resending)s: workers announce the tracker.
+--   Under tracking = 'send' the confirm of a job is its end. Under 'result' no worker reports its start, so a job that
+-- is `sent` may be running.
 --   `made` reads `given_up` and `replaced` in full: nothing else orders two data-modifying CTEs. Unordered, the insert
 -- runs first, meets the given-up job in the unique index, and the occurrence is skipped for nothing.
 --   decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row has.
@@ -92,7 +96,7 @@ given_up as (
     delete from {schema}.active_job as job
     where job.id = any (array(
         select id from {schema}.active_job
-        where %(judging)s
+        where %(may_judge)s
             and periodic_task = any (array(select name from fenced where job is not null and overlap <> 'allow'))
             and busy_until < {schema}.now()
             and {is_beyond_repair}
@@ -135,7 +139,7 @@ replaced as (
             and id not in (select id from given_up)
         order by id
         for update skip locked))
-    returning job, job.periodic_task, job.waits_for is not null as waited, job.origin
+    returning job, job.periodic_task, job.waits_for is not null as was_waiting, job.origin
 ),
 replaced_archived as (
     insert into {schema}.finished_job
@@ -143,10 +147,10 @@ replaced_archived as (
     join resolved on resolved.name = replaced.periodic_task
     cross join lateral {schema}.archived(
         replaced.job,
-        case when replaced.waited then 'skipped' else 'revoked' end,
-        case when replaced.waited then 'superseded' end,
+        case when replaced.was_waiting then 'skipped' else 'revoked' end,
+        case when replaced.was_waiting then 'superseded' end,
         case
-            when not replaced.waited
+            when not replaced.was_waiting
                 then left('replaced for the next occurrence' || coalesce('; ' || (replaced.job).error, ''), 2000)
         end,
         blocked_by => resolved.job) as final
@@ -215,7 +219,7 @@ skipped_together as (
     from fenced
     where skipped_count > 0
 ),
-turned as (
+to_look_at as (
     insert into {schema}.dependency_turn (upstream)
     select name from resolved
     where (skipped_count > 0 or job is not null and job not in (select id from made))
@@ -241,7 +245,7 @@ advanced as (
                 -- What waited and is replaced has not run.
                 case when action = 'replace' then (
                     select count(*) from replaced
-                    where periodic_task = name and waited and origin not in ('manual', 'backfill')
+                    where periodic_task = name and was_waiting and origin not in ('manual', 'backfill')
                 ) else 0 end as superseded
             from resolved
         ) as resolved

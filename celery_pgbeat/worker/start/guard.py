@@ -1,9 +1,9 @@
 """Lets each job start once.
 
 A job is one row in Postgres and usually one message at the broker. A second message with the same task id is made by a
-beat that died between publish and confirm, a broker that redelivers, a pickup deadline that passed, or an operator that
-requeues. So the messages do not decide. Before the body of a task runs, the process that has a copy of the message
-tries one conditional UPDATE of the row (`start.sql`), which succeeds for one of the copies.
+beat that died between publish and confirm, a broker that redelivers, a pickup deadline that passed, or an operator
+that puts a message back into its queue. So the messages do not decide. Before the body of a task runs, the process that
+has a copy of the message tries one conditional UPDATE of the row (`start.sql`), which succeeds for one of the copies.
 
 `docs/architecture.md` draws the states of a job and names the statement of every transition.
 
@@ -45,8 +45,9 @@ every other message at once.
 Without Postgres
 ----------------
 If Postgres is out of reach, the guard tries again for `START_TIMEOUT` and then does what `pgbeat_guard_error` says:
-`run` (probably nothing else has started the job, but it is not certain) or `refuse` (a beat sends the job again after
-its pickup deadline). Both are logged; a job is never dropped silently.
+`run` (probably nothing else has started the job, but it is not certain) or `refuse` (a beat sends the job again: after
+its pickup deadline, or as soon as the worker has reported the refusal, if the start was committed all the same). Both
+are logged; a job is never dropped silently.
 """
 
 from __future__ import annotations
@@ -171,13 +172,15 @@ class Guard:
         if not self._context.settings.allows(task.name):
             self._refuse_task(task, assigned_start(vars(request), copy) or copy)
         start = assigned_start(vars(request), copy)
-        silence = self._context.settings.dead_after
+        dead_after = self._context.settings.dead_after
         if start is None:
-            start, silence = self._start_without_token(vars(request), copy)
+            start, dead_after = self._start_without_token(vars(request), copy)
         # From here on the tracker reports it: a time limit that ends the wait below must not leave the row running.
         admission.start = start
         try:
-            result = retry_until_deadline(lambda: start_job(self._context.connection.checked_queries(), start, silence))
+            result = retry_until_deadline(
+                lambda: start_job(self._context.connection.checked_queries(), start, dead_after)
+            )
         except (PgBeatError, SQLAlchemyError) as error:
             result = self._result_without_postgres(task, start, error)
         if result is not StartResult.STARTED:
@@ -191,9 +194,9 @@ class Guard:
 
     def _begin(self, fields: Mapping[str, Any], start: Start) -> Running:
         """Note the job as running here; in a pool process, handle the stop signal for it."""
-        soft_limit = (fields.get("timelimit") or (None, None))[1]
-        timebox = None if soft_limit is None else _span(soft_limit)
-        running = Running(start, header_of(fields), timebox, self._context)
+        seconds = (fields.get("timelimit") or (None, None))[1]
+        soft_limit = None if seconds is None else _duration(seconds)
+        running = Running(start, header_of(fields), soft_limit, self._context)
         if not self._context.is_main:
             self._context.stop_signal.enter(running)
         return running
@@ -217,14 +220,14 @@ class Guard:
         For such a start a missing heartbeat means nothing: it counts as alive for as long as it may run.
         """
         hard_limit = (fields.get("timelimit") or (None, None))[0]
-        silence = _span(hard_limit) + timedelta(seconds=30) if hard_limit else WITHOUT_HEARTBEAT
+        dead_after = _duration(hard_limit) + timedelta(seconds=30) if hard_limit else WITHOUT_HEARTBEAT
         start = Start(copy.job, copy.run, copy.attempt, uuid.uuid4(), str(self._context.node), task=copy.task)
         logger.warning(
             "Job %s reached its process without the worker's main process: no heartbeat, it counts as alive for %s",
             copy.job,
-            silence,
+            dead_after,
         )
-        return start, silence
+        return start, dead_after
 
     def _result_without_postgres(self, task: Any, start: Start, error: Exception) -> StartResult:
         if self._context.settings.guard_error == "refuse":
@@ -235,7 +238,8 @@ class Guard:
                 error,
                 extra={"action": "refuse"},
             )
-            # If the start was committed after all, or a heartbeat restored it, its row must wait again.
+            # If the start was committed after all, or a heartbeat restored it, its row must wait again. `put` only
+            # queues the report in this process: `report` would try to write it now, and Postgres is out of reach.
             self._context.put(Requeue(start, "refused: Postgres was out of reach", resend=True))
             return StartResult.REFUSED
         logger.error(
@@ -248,13 +252,13 @@ class Guard:
         return StartResult.STARTED
 
 
-def start_job(queries: WorkerQueries, start: Start, silence: timedelta) -> StartResult:
+def start_job(queries: WorkerQueries, start: Start, dead_after: timedelta) -> StartResult:
     """Start a job if its row allows it; return what the row decided.
 
     Raises:
         DatabaseUnavailable: Postgres is out of reach; try again with the same start, even if it was committed.
     """
-    if queries.start(start, silence):
+    if queries.start(start, dead_after):
         return StartResult.STARTED
     known = queries.state_of(start.job)
     if known is None:
@@ -273,23 +277,23 @@ def start_job(queries: WorkerQueries, start: Start, silence: timedelta) -> Start
             extra={"action": "drop"},
         )
         return StartResult.FOREIGN
-    return _start_known_job(queries, start, silence, known)
+    return _start_known_job(queries, start, dead_after, known)
 
 
-def _start_known_job(queries: WorkerQueries, start: Start, silence: timedelta, known: JobState) -> StartResult:
+def _start_known_job(queries: WorkerQueries, start: Start, dead_after: timedelta, known: JobState) -> StartResult:
     if known.final:
-        return _start_final_job(queries, start, silence, known)
+        return _start_final_job(queries, start, dead_after, known)
     if known.stop_request is not None and known.state != "running":
         return _withdraw(queries, start, known.stop_request)
     if known.spaced:
-        return _start_spaced_job(queries, start, silence, known)
+        return _start_spaced_job(queries, start, dead_after, known)
     return _duplicate(start, known)
 
 
-def _start_final_job(queries: WorkerQueries, start: Start, silence: timedelta, known: JobState) -> StartResult:
+def _start_final_job(queries: WorkerQueries, start: Start, dead_after: timedelta, known: JobState) -> StartResult:
     if known.state == "untracked":
         return StartResult.UNTRACKED
-    if known.state == "lost" and queries.start_lost(start, silence):
+    if known.state == "lost" and queries.start_lost(start, dead_after):
         logger.info("Job %s, given up as lost, starts after all", start.job, extra={"action": "start"})
         return StartResult.STARTED
     return _duplicate(start, known)
@@ -305,8 +309,8 @@ def _withdraw(queries: WorkerQueries, start: Start, stop_request: str) -> StartR
     return StartResult.WITHDRAWN
 
 
-def _start_spaced_job(queries: WorkerQueries, start: Start, silence: timedelta, known: JobState) -> StartResult:
-    result = queries.start_spaced(start, silence)
+def _start_spaced_job(queries: WorkerQueries, start: Start, dead_after: timedelta, known: JobState) -> StartResult:
+    result = queries.start_spaced(start, dead_after)
     if isinstance(result, MinGapViolation):
         logger.info(
             "Job %s of %r is dropped: less than its min_gap of %s since the last start",
@@ -349,8 +353,8 @@ def retry_until_deadline(statement: Callable[[], Result]) -> Result:
             pause = min(2.0, pause * 2)
 
 
-def _span(limit: float) -> timedelta:
-    """Return a time limit as a span, cut to the longest one that we allow: a message may have any number."""
+def _duration(limit: float) -> timedelta:
+    """Return a time limit as a timedelta, cut to the longest one that we allow: a message may have any number."""
     return timedelta(seconds=min(limit, LONGEST))
 
 

@@ -59,10 +59,10 @@ class CurrentJob:
 
     @property
     def quota(self) -> timedelta | None:
-        """The time that is left of the job's timebox, never negative; None if it has none.
+        """The time that is left of the job's soft time limit, never negative; None if it has none.
 
-        The timebox is `max_run_time` (or the option `soft_time_limit`) at the time when the job was sent. Each attempt
-        counts it from its own start.
+        The limit is the `max_run_time` (or the option `soft_time_limit`) at the time when the job was sent. Each
+        attempt counts it from its own start.
 
         Example:
             >>> current().quota > timedelta(minutes=29)

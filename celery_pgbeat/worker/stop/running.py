@@ -61,24 +61,26 @@ class JobContext(Protocol):
 class Running:
     """One start while its body runs: the header of its message, when it began, whether it is to stop."""
 
-    def __init__(self, start: Start, header: Mapping[str, Any], timebox: timedelta | None, context: JobContext) -> None:
+    def __init__(
+        self, start: Start, header: Mapping[str, Any], soft_limit: timedelta | None, context: JobContext
+    ) -> None:
         self.start = start
         self.header = header
         self.context = context
         self.is_requested = False
         self.knows = False  # its task knows of the request, by `cancelled` or by an exception
         self._read_at: float | None = None
-        self._timebox = timebox
+        self._soft_limit = soft_limit
         self._began = monotonic()
         self._look_at = self._began
         self._has_warned = False
 
     @property
     def time_left(self) -> timedelta | None:
-        """The time that is left of its timebox; None without one."""
-        if self._timebox is None:
+        """The time that is left of its soft time limit; None without one."""
+        if self._soft_limit is None:
             return None
-        return max(timedelta(0), self._timebox - timedelta(seconds=monotonic() - self._began))
+        return max(timedelta(0), self._soft_limit - timedelta(seconds=monotonic() - self._began))
 
     @property
     def is_looking(self) -> bool:

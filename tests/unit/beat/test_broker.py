@@ -57,7 +57,7 @@ def test_the_renderer_gets_each_new_connection() -> None:
     assert here.ready()
     assert here.ready()
     assert [here.producer] == told
-    here.renew()
+    here.reconnect()
     assert [here.producer] == told[1:]
     here.close()
     assert here.producer is None

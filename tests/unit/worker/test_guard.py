@@ -69,12 +69,12 @@ def test_another_error_is_raised_at_once(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize(
-    ("timelimit", "silence"),
+    ("timelimit", "dead_after"),
     [([20, 10], timedelta(seconds=50)), ([None, 10], WITHOUT_HEARTBEAT), (None, WITHOUT_HEARTBEAT)],
 )
 def test_a_start_without_heartbeats_counts_as_alive_for_as_long_as_it_may_run(
-    timelimit: Any, silence: timedelta
+    timelimit: Any, dead_after: timedelta
 ) -> None:
     guard = Guard(cast(WorkerContext, SimpleNamespace(node="node")), track_started=False)
     start, counts_as_alive_for = guard._start_without_token({"timelimit": timelimit}, MessageCopy(uuid.uuid4(), 1, 2))
-    assert (1, 2, silence) == (start.run, start.attempt, counts_as_alive_for)
+    assert (1, 2, dead_after) == (start.run, start.attempt, counts_as_alive_for)
