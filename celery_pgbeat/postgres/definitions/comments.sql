@@ -32,7 +32,7 @@ comment on column {schema}.task_group.waits_for is
 comment on column {schema}.task_group.pause_on_failure is
     'True: a job that fails or is lost pauses the group, with the reason, before any other job of it gets its turn; jobs that wait stay. A job that a person gives up with fail_job() pauses nothing.';
 comment on column {schema}.task_group.rate_limit is
-    'How many of its jobs are sent in a second, a minute or an hour: 10 or 10/s, 100/m, 5/h. They are spread evenly, and its periodic tasks take turns. NULL: no limit.';
+    'How many of its jobs are sent in a second, a minute or an hour: 10 or 10/s, 100/m, 5/h. They are spread evenly, and its periodic tasks take turns, unless it is ordered. NULL: no limit.';
 
 comment on table {schema}.blackout is
     'Blackout windows with a name, for the column blackout of many periodic tasks: window: name. When one changes, the beats plan the periodic tasks that use it again. A wrong value is refused with SQLSTATE 22023.';

@@ -1,9 +1,34 @@
 -- Groups: what a write to `task_group` means, and which jobs of a group may have their turn.
 --
--- A job of a group that is `limited` (a generated column: it has a max_active, is ordered, waits for other groups or
--- has a rate limit) is buffered and waits for its turn, its slot; `grant_slots` gives it one. The rules of all turns
--- are in `why_held` and `turns_in`, and nowhere else: what grants, what looks whether there is something to grant, and
--- what explains why a job waits call these two.
+-- A job of a group that is `limited` is buffered and waits for its turn, its slot; `grant_slots` gives it one.
+-- Whether a job may have its turn is decided in `why_held` and `turns_in`: what grants, what looks whether there is
+-- something to grant, and what explains why a job waits call these two. In which order the jobs have their turns is
+-- decided in `next_in` (sql/grant_slots.sql). A group that is not limited has no turns: `grant_slots` lets go what
+-- still waits in it, unless it is stopped.
+--
+--   a group is | if                                                      | this means             | until
+--   -----------+---------------------------------------------------------+------------------------+------------------
+--   limited    | it has a max_active, a rate_limit or a waits_for, or is | its jobs wait for      | a person takes all
+--              | ordered (a generated column)                            | their turns            | of these away
+--   full       | no slot is free (`free_in`)                             | no job has its turn    | a job ends
+--   waiting    | jobs wait in it, and a group of its waits_for is busy   | no job has its turn    | none of these is
+--              | (a value of `state`, written by grant_slots)            |                        | busy
+--   held       | there is a reason (`why_held`) for which no job has its | no job has its turn    | there is none
+--              | turn, whatever is free                                  |                        |
+--   paused     | a person has paused it, or a beat after a failure (a    | its rows are not due   | resume_group()
+--              | value of `state`, and the column `paused`)              |                        |
+--   stopped    | it keeps its jobs (`keeps_jobs`: it is ordered or has   | what waits stays; in   | resume_group()
+--              | pause_on_failure), and it is paused or a job has failed | other paused groups it |
+--              | (`why_stopped`)                                         | is skipped             |
+--   finished   | a person has finished it (a value of `state`)           | it takes no new jobs;  | resume_group()
+--              |                                                         | what waits goes on     |
+--
+-- A row of `group_turn` is a reason to look at a group. One with `held` was left by a beat that has looked: it could
+-- not lock the group, has more to grant, or the jobs wait for what ends without another row (a rate limit, other
+-- groups). `held_groups_with_room` reads whether a job may have its turn by now.
+--
+-- Two other words are not about groups: `held_back` is a column of a periodic task, and the `held` that `confirm`
+-- returns is a lock. An argument or an alias `known` is the stored row of the group.
 
 -- Whether jobs of a group wait for their turn. In a group that has no row none does.
 create or replace function {schema}.is_limited(group_name text) returns boolean
@@ -598,8 +623,8 @@ begin
 end
 $$;
 
--- Pause all periodic tasks of a group. A job that waits for a slot is skipped when it would be sent. Messages already
--- at the broker still run.
+-- Pause all periodic tasks of a group. A job that waits for a slot is skipped when it would be sent; in a group that
+-- keeps its jobs (`keeps_jobs`) it goes on waiting. Messages already at the broker still run.
 create or replace function {schema}.pause_group(name text, reason text default null) returns {schema}.task_group
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -1,15 +1,18 @@
--- Give the free slots of groups to up to %(batch)s jobs that wait for one; returns how many got one.
+-- Give the free slots of groups to jobs that wait for one, up to %(batch)s in each group; returns how many got one.
 --
--- In the order of their scheduled_for; under a rate limit the rows of the group take turns. The row of a group is
--- locked first. What is under way, and what else keeps the jobs of the group waiting, is read after that, in a
--- statement of its own, which sees what the transaction that had the lock before has committed. A group whose row
--- another transaction locks is skipped. The slots have numbers, and a unique index allows each of them once; in a group
--- that only waits for others, or only has a rate limit, all are 0.
+-- Of the groups that are not limited any more it lets up to %(batch)s jobs go on together. The jobs of a group have
+-- their turns in the order of their scheduled_for; under a rate limit the rows of the group take turns, unless it is
+-- ordered. definitions/groups.sql explains the words.
+--
+-- The row of a group is locked first. What is under way, and what else keeps the jobs of the group waiting, is read
+-- after that, in a statement of its own, which sees what the transaction that had the lock before has committed. A
+-- group whose row another transaction locks is skipped. The slots have numbers, and a unique index allows each of them
+-- once; in a group that only waits for others, or only has a rate limit, all are 0.
 -- function
 -- Up to so many jobs of a group that have their turn next, locked, and numbered in that order. Jobs that another
 -- transaction locks are left out. But if the first one of an ordered group is locked, none is next. Of one instant what
--- a person started comes first there, so that a failed job that is retried has its place back, and then the names
--- decide.
+-- a person started comes first there, so that a failed job that is retried has its place back. Then comes what was made
+-- first, and then the names decide. `known` is the row of the group.
 create or replace function {schema}.next_in(known {schema}.task_group, most bigint)
 returns table (id uuid, periodic_task text, number bigint)
 language plpgsql rows 10
@@ -96,18 +99,19 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
-    changed constant text[] := array(select {schema}.held_groups_with_room());
+    held_with_room constant text[] := array(select {schema}.held_groups_with_room());
     names text[];
     locked text[];
     granted int := 0;
-    freed int;
+    without_limit int;
 begin
-    -- What is written from here on is a row of its own, and the next look finds it.
+    -- Each row of group_turn is a reason to look at a group. What is written from here on is a row of its own, and the
+    -- next look finds it.
     with taken as (
         delete from {schema}.group_turn
         where ctid = any (array(
             select ctid from {schema}.group_turn
-            where group_name = any (changed)
+            where group_name = any (held_with_room)
                 or group_name in (select known.group_name from {schema}.group_turn as known where not known.held)
             for update skip locked))
         returning group_name
@@ -149,7 +153,7 @@ begin
                 ) as place on place.number = head.number
                 where known.name = any (locked) and (place.slot is not null or turns.most_active is null)
             ),
-            -- Each counts for the rate limit.
+            -- Each counts for the rate limit, from `rate_counts_from` on.
             counted as (
                 update {schema}.task_group as known
                 set next_turn_at = {schema}.rate_counts_from(known) + used.number * known.rate_interval,
@@ -162,6 +166,8 @@ begin
                 ) as used
                 where known.name = used.name
             )
+            -- A job is ready when a beat may send it, or a person may pick it up (definitions/people.sql). It has
+            -- waited, so `recover` does not drop it as late. The time for a task for people (`due_in`) begins now.
             update {schema}.active_job as job
             set state = {schema}.ready_state(job.kind), waits_for = null, slot = given.slot, waited = true,
                 busy_until = {schema}.ready_busy_until(job.kind, job.pickup_deadline),
@@ -174,6 +180,8 @@ begin
         end;
     end if;
 
+    -- The jobs that waited in groups that are not limited any more, or that have no row any more. A stopped group keeps
+    -- its jobs.
     update {schema}.active_job as job
     set state = {schema}.ready_state(job.kind), waits_for = null, slot = 0, waited = true,
         busy_until = {schema}.ready_busy_until(job.kind, job.pickup_deadline),
@@ -189,7 +197,7 @@ begin
         order by waiting.scheduled_for, waiting.created_at
         limit most
         for no key update skip locked));
-    get diagnostics freed = row_count;
+    get diagnostics without_limit = row_count;
 
     -- The groups to look at again without another row: those that could not be locked, or with more to grant, or whose
     -- jobs wait for what ends by itself. A group that is full or stopped gets a row when a job ends or it is resumed.
@@ -201,7 +209,7 @@ begin
             and (
                 known.name = any (locked) and {schema}.free_in(known) <= 0
                 or (known.name = any (locked) or not known.limited) and {schema}.why_stopped(known) is not null));
-    return granted + freed;
+    return granted + without_limit;
 end
 $$;
 -- call
