@@ -296,7 +296,7 @@ class PeriodicTask:
     )
     marked_by: str | None = state("The beat that is deciding this row's due occurrence.")
     marked_at: datetime | None = state("Since when; the mark is valid for its lease.")
-    managed_by: str = _declared("Who may change the definition: sql, api, code:<app>, …", "", default="sql")
+    managed_by: str = _declared("Who keeps the definition: sql, api, code:<app>, …", "", default="sql")
     problem: str | None = state(
         "Why this row cannot be planned; NULL if it can.", "After a change of the definition a beat tries again."
     )
@@ -334,7 +334,7 @@ INTERNAL = (
         "planned_ahead",
         "the occurrences after planned_for, as far as a beat has planned them; a mark submits such a row at once.",
     ),
-    _internal("jobs_ahead", "the ids of the last job, and of those for planned_for and planned_ahead."),
+    _internal("jobs_ahead", "the ids of the last job, and of those for planned_for and planned_ahead but its last."),
     _internal("lazy", "only beats whose code declares this row may mark it.", decides="job"),
     _internal("declared", "what code last declared, and whether its row has been withdrawn.", hidden=True),
     _internal(

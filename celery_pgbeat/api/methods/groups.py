@@ -57,7 +57,7 @@ class GroupMethods(Connected):
             waits_for: a job of the group gets its turn when nothing is under way, waiting or due in these groups.
             pause_on_failure: a job that fails or is lost pauses the group; the jobs that wait are kept.
             rate_limit: how many of its jobs are sent in a second (`10` or `10/s`), minute (`100/m`) or hour (`5/h`), in
-                the whole cluster. Its periodic tasks take turns.
+                the whole cluster. Its periodic tasks take turns, unless it is ordered.
             connection: join this transaction.
 
         Raises:

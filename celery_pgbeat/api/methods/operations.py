@@ -87,7 +87,7 @@ class OperatorMethods(Connected):
         Without a connection each page of 1,000 rows is as it was when it was read.
 
         Args:
-            managed_by: only rows of this owner.
+            managed_by: only rows with this `managed_by`.
             like: only names like this, see `list`.
             connection: read in this transaction.
 

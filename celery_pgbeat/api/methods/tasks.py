@@ -118,8 +118,8 @@ class PeriodicTaskMethods(Connected):
             schedule: as for `periodic_task`; None for a row that only `trigger` starts.
             keep_next_run: keep the next run even when the schedule changes.
             run_on_start: run the row at once when it is new.
-            managed_by: the owner of the row. One that begins with `code:` is refused: only beats declare such rows,
-                from the code of their app.
+            managed_by: who keeps the definition of the row. One that begins with `code:` is refused: only beats declare
+                such rows, from the code of their app.
             take_over: take a row that code declares from the code, which no longer changes it; without this such a row
                 is refused.
             connection: join this transaction; a SQLAlchemy connection or session, or one of psycopg's. On asyncpg it is
@@ -340,7 +340,7 @@ class PeriodicTaskMethods(Connected):
             like: only names like this: `*` stands for any text, `?` for one character; without them a pattern of SQL's
                 LIKE.
             task: only rows of this task.
-            managed_by: only rows of this owner.
+            managed_by: only rows with this `managed_by`.
             group_name: only rows of this group.
             enabled: True for only enabled rows, False for only paused ones.
             with_problem: True for only rows that cannot be planned, or whose failed job waits for a decision; False for
