@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.send.delivery import Delivery
@@ -143,13 +144,7 @@ def _log(decision: Decision, submitted: Submitted) -> None:
     if submitted.in_shadow and decision.scheduled_for is not None:
         logger.info("Skipped %r for %s: shadow", name, decision.scheduled_for.isoformat(), extra={"action": "skip"})
     elif decision.job is not None and not submitted.made and decision.scheduled_for is not None:
-        logger.info(
-            "Skipped %r for %s: %s",
-            name,
-            decision.scheduled_for.isoformat(),
-            _why_skipped(submitted),
-            extra={"action": "skip"},
-        )
+        _log_skip(name, decision.scheduled_for, submitted)
     if decision.skipped is not None:
         logger.info(
             "Skipped %r: %d occurrences up to %s, %s",
@@ -161,9 +156,12 @@ def _log(decision: Decision, submitted: Submitted) -> None:
         )
 
 
-def _why_skipped(submitted: Submitted) -> str:
+def _log_skip(name: str, scheduled_for: datetime, submitted: Submitted) -> None:
+    """Log what kept an occurrence from getting its job."""
+    at, extra = scheduled_for.isoformat(), {"action": "skip"}
     if submitted.finished_group is not None:
-        return f"its group {submitted.finished_group!r} is finished"
-    if submitted.blocked_by is None:
-        return "another job of it is not final"
-    return f"job {submitted.blocked_by} is not final"
+        logger.info("Skipped %r for %s: its group %r is finished", name, at, submitted.finished_group, extra=extra)
+    elif submitted.blocked_by is None:
+        logger.info("Skipped %r for %s: another job of it is not final", name, at, extra=extra)
+    else:
+        logger.info("Skipped %r for %s: job %s is not final", name, at, submitted.blocked_by, extra=extra)
