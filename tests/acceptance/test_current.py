@@ -78,7 +78,7 @@ def test_a_task_that_reschedules_itself_runs_at_its_new_times(cluster: Cluster) 
 
 
 @pytest.mark.slow
-def test_a_timebox_ends_its_own_run_and_not_the_next_one(cluster: Cluster) -> None:
+def test_a_soft_time_limit_ends_its_own_run_and_not_the_next_one(cluster: Cluster) -> None:
     worker(cluster)
     cluster.beat()
     insert(cluster.database, "x", "every 6s", args=["x", 600], max_run_time="3 seconds", overlap="allow")
@@ -98,7 +98,7 @@ def test_a_timebox_ends_its_own_run_and_not_the_next_one(cluster: Cluster) -> No
 
 
 @pytest.mark.slow
-def test_the_hard_limit_kills_a_task_that_ignores_its_timebox(cluster: Cluster) -> None:
+def test_the_hard_limit_kills_a_task_that_ignores_its_soft_time_limit(cluster: Cluster) -> None:
     worker(cluster)
     cluster.beat()
     insert(cluster.database, "x", None, task="app.stubborn", args=["x", 600], max_run_time="2 s", next_run_at="now")
@@ -110,7 +110,7 @@ def test_the_hard_limit_kills_a_task_that_ignores_its_timebox(cluster: Cluster) 
 
 
 @pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
-def test_a_task_can_read_how_much_of_its_timebox_is_left(cluster: Cluster, pool: str) -> None:
+def test_a_task_can_read_how_much_of_its_soft_time_limit_is_left(cluster: Cluster, pool: str) -> None:
     with sender(cluster) as sending:
         worker(cluster, pool=pool)
         boxed = sending.send_job("app.quota", "boxed", soft_time_limit=3)

@@ -141,7 +141,7 @@ def test_the_quota_falls_to_nothing_and_not_below(inside: Inside, monkeypatch: p
 
 
 @pytest.mark.parametrize("timelimit", [None, [None, None], [3600, None]])
-def test_a_job_without_a_timebox_has_no_quota(inside: Inside, timelimit: Any) -> None:
+def test_a_job_without_a_soft_time_limit_has_no_quota(inside: Inside, timelimit: Any) -> None:
     assert inside(lambda: current().quota, timelimit=timelimit) is None
 
 
