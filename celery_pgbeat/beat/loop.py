@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import queue
 import random
 import sys
 import threading
@@ -64,6 +65,11 @@ def refused_right(error: BaseException) -> NotPermitted | None:
     )
 
 
+def _signals() -> tuple[queue.SimpleQueue[None], queue.SimpleQueue[None]]:
+    """Return what a thread waits for: not semaphores, whose locks a signal handler could wait for forever."""
+    return queue.SimpleQueue(), queue.SimpleQueue()
+
+
 class BeatLoop:
     """The thread of one beat.
 
@@ -84,8 +90,7 @@ class BeatLoop:
         self._pause = 0.0
         self._reported: tuple[str, float] | None = None  # the last error that was logged, and when
         self._thread = LastingThread(self._run, "pgbeat")
-        self._asked = threading.Semaphore(0)
-        self._answered = threading.Semaphore(0)
+        self._asked, self._answered = _signals()
         self._ended = threading.Event()
         self._given_up = False
 
@@ -100,18 +105,25 @@ class BeatLoop:
             self._thread.start()
         if self._thread.has_ended_early:
             # What the old thread was asked, and what it answered last, does not concern the new one.
-            self._asked, self._answered = threading.Semaphore(0), threading.Semaphore(0)
+            self._asked, self._answered = _signals()
             self._thread.restart_if_ended()
-        self._asked.release()
-        while not self._answered.acquire(timeout=ALIVE_CHECKED_AFTER):
-            if not self._thread.is_alive:
-                return
+        self._asked.put(None)
+        while True:
+            try:
+                return self._answered.get(timeout=ALIVE_CHECKED_AFTER)
+            except queue.Empty:
+                if not self._thread.is_alive:
+                    return None
 
     def stop(self, within: float) -> None:
-        """Give everything back; a turn under way has `within` seconds to end first."""
-        self._stopping.set()
+        """Give everything back; a turn under way has `within` seconds to end first.
+
+        It may run in a signal handler, in the middle of `turn()` or of itself, so it takes no lock that these may hold.
+        """
+        if not self._stopping.is_set():
+            self._stopping.set()
         self.wiring.wakeup.notify()
-        self._asked.release()
+        self._asked.put(None)
         if not self._thread.is_started:
             self._close()
             return
@@ -129,15 +141,15 @@ class BeatLoop:
             gc.freeze()  # what is loaded by now stays: a busy beat would collect through it with every few batches
             sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL))
             while True:
-                self._asked.acquire()
+                self._asked.get()
                 if self._stopping.is_set():
                     break
                 self._guarded(self._turn)
-                self._answered.release()
+                self._answered.put(None)
             self._guarded(self._give_back)
             self._ended.set()
         finally:
-            self._answered.release()
+            self._answered.put(None)
 
     def _guarded(self, step: Callable[[], None]) -> None:
         try:

@@ -35,6 +35,7 @@ def _section(group: click.Group, context: click.Context, name: str, title: str) 
     """Return the help of a command, and after that of a group of commands the help of each."""
     command = group.get_command(context, name)
     assert command is not None
+    command._help_option = None  # click keeps that of the first context in the process, which may lack -h
     with click.Context(command, parent=context, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH) as inner:
         text = f"\n## {title}\n\n```\n{command.get_help(inner)}\n```\n"
         if isinstance(command, click.Group):

@@ -386,26 +386,26 @@ def test_a_renaming_is_not_put_back_over_another_row(beat: PgBeat, session: Sess
 
 
 def test_the_arguments_of_a_sensitive_row_are_not_recorded(beat: PgBeat, session: Session) -> None:
-    beat.schedule("secret", "app.probe", args=["4711"], kwargs={"key": "4711"}, sensitive=True)
-    beat.update("secret", args=["4712"], queue="x")
+    beat.schedule("secret", "app.probe", args=["patient-4711"], kwargs={"key": "patient-4711"}, sensitive=True)
+    beat.update("secret", args=["patient-4712"], queue="x")
     kept = beat.revert("secret", 1)
     beat.unschedule("secret")
 
     with pytest.raises(InvalidPeriodicTask, match="it was sensitive, so its args and kwargs are not recorded"):
         beat.revert("secret", 1)
 
-    assert (["4712"], None) == (kept.args, kept.queue)
+    assert (["patient-4712"], None) == (kept.args, kept.queue)
     entries = str(session.rows("select * from pgbeat.change"))
     assert "<sensitive>" in entries
-    assert "471" not in entries
+    assert "patient-471" not in entries
 
 
 def test_a_row_that_becomes_sensitive_hides_what_changes_with_it(beat: PgBeat, session: Session) -> None:
     beat.schedule("secret", "app.probe", args=["open"])
-    beat.update("secret", args=["4711"], sensitive=True)
+    beat.update("secret", args=["patient-4711"], sensitive=True)
     beat.update("secret", args=["open too"], sensitive=False)
 
-    assert "4711" not in str(session.rows("select * from pgbeat.change"))
+    assert "patient-4711" not in str(session.rows("select * from pgbeat.change"))
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_arguments_of_a_sensitive_row_are_not_shown(well: Situation, visitor: Vi
 
     assert "sensitive: they are not shown" in seen.text
     assert not {"4711", "hush"} & set(seen.html.split('"'))
-    assert "4711" not in seen.html
+    assert "patient 4711" not in seen.html
     assert "hush" not in seen.html
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -56,6 +58,13 @@ def waits() -> list[float]:
 
 @pytest.fixture
 def loop(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Iterator[BeatLoop]:
+    made = loop_of(turns, waits, monkeypatch)
+    yield made
+    made.wiring.wakeup.close()
+
+
+def loop_of(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> BeatLoop:
+    """Return a loop whose turns are these, with nothing behind it."""
     app = Celery("loop", broker="memory://", set_as_current=False)
     app.conf.pgbeat_url = NOWHERE
     wiring = Wiring(Scheduler(app, lazy=True), Settings(url=NOWHERE))
@@ -66,8 +75,48 @@ def loop(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> I
         monkeypatch.setattr(made, part, stand_in)
     for step in ("_check_schema", "_check_app", "_sync_code"):
         monkeypatch.setattr(made, step, lambda *_: None)
-    yield made
-    wiring.wakeup.close()
+    return made
+
+
+def test_a_signal_at_any_line_of_a_turn_stops_the_beat(
+    turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns.check = lambda: None  # type: ignore[method-assign]
+    for line in itertools.count(1):
+        made = loop_of(turns, waits, monkeypatch)
+        made.turn()
+        came: list[int] = []
+        thread = threading.Thread(target=turn_with_a_signal, args=(made, line, came), daemon=True)
+        thread.start()
+        thread.join(10)
+        assert not thread.is_alive(), f"the handler waits forever for line {line}"
+        made.stop(5)
+        assert made._ended.is_set()
+        made.wiring.wakeup.close()
+        if not came:
+            break
+    assert line > 5, "a turn has lines"
+
+
+def turn_with_a_signal(loop: BeatLoop, line: int, came: list[int]) -> None:
+    """Make a turn, at whose line of this number the handler of Celery's beat runs."""
+    lines = itertools.count(1)
+
+    def trace(*event: Any) -> Any:
+        if event[1] == "line" and next(lines) == line:
+            sys.settrace(None)
+            came.append(line)
+            loop.stop(5)
+            raise SystemExit
+        return trace
+
+    sys.settrace(trace)
+    try:
+        loop.turn()
+    except SystemExit:
+        pass
+    finally:
+        sys.settrace(None)
 
 
 def test_the_threads_of_a_beat_do_not_wait_long_for_each_other(loop: BeatLoop, turns: Turns) -> None:
