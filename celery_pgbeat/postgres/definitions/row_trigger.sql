@@ -31,11 +31,15 @@ as $$
          order by created_at desc limit 1))
 $$;
 
--- The row trigger of periodic_task: it runs for every write except the beats' own. It validates the row, takes the mark
--- off (so that a submit that was under way changes nothing) and what was planned ahead, and decides what has to be
--- planned again. The beats' own writes are recognised by what only they do: a submit moves last_run_at and takes its
--- mark off, one at once moves last_run_at and planned_ahead, a plan and a postponement move planned_revision. For them
--- the WHEN clause of the trigger is false, and nothing is called.
+-- The row trigger of periodic_task. It validates the row, takes the mark off (so that a submit that was under way
+-- changes nothing) and what was planned ahead, and decides what has to be planned again. It runs for every write of a
+-- column that it watches, also by a beat (update_declared, pause_failing, resume_due and more), with these exceptions:
+--   submit, submit_free                 move last_run_at and take their mark off
+--   a mark that submits at once         moves last_run_at and planned_ahead
+--   plan, postpone, settle_downstream   move planned_revision
+--   count_from                          moves planned_revision, for an import
+-- No other statement moves these three columns. So the WHEN clause of the trigger recognises the exceptions. It is
+-- false for them, and Postgres calls nothing.
 --
 -- Beats never decide an occurrence twice; a person may have them do so. If the clock was ahead for a while, a row is
 -- decided up to an instant in the future. Then a resume, a change of the times and a next_run_at that SQL sets start
