@@ -13,10 +13,12 @@ What the row compares
   the broker can have written, is dropped and changes nothing.
 - `run`: one more with each rerun. A message of an earlier run starts nothing.
 - `attempt`: Celery's `retries`. Celery publishes a retry before we can write `retrying`, so a *higher* attempt starts
-  although the row is running; an equal one only if the row is not running; a lower one never.
+  although the row is running; an equal one only if the row neither runs nor waits (`buffered`, `waiting`); a lower one
+  never.
 - `token`: random for each start, made in the main process. If the connection is lost after the commit, the start is
-  repeated with the same token and succeeds again. And each later report of a start (finish, retry, heartbeat) changes
-  the row only while the row has its token.
+  repeated with the same token and succeeds again. If the row has another token, each later report of a start (finish,
+  retry, heartbeat) changes nothing. A row without a token accepts those whose attempt is not lower than its own: a
+  failover may have set the row back to before the start. A heartbeat restores no row whose message went back.
 - `stop_request`: a job with one (`stop_requests.py`) makes no further attempt. If it fails or retries, or if its
   message goes back, it is revoked. If it succeeds all the same, it is `succeeded`. If its process dies, it is lost.
 - `min_gap`: a job with one is started by a statement of its own (`start_spaced.sql`), which reads the last start of the
@@ -159,6 +161,8 @@ class Guard:
         """Return if the task's body may run, else raise Ignore; note on the request whether it is a job's start."""
         fields = vars(request)
         copy = None if request.is_eager else copy_of(fields)
+        # A note on the request that the guard has seen it. Because of it `before_start` does not call the guard again,
+        # and the tracker reports the start that the note has.
         admission = admit(request)
         if copy is not None:
             self._admit_job(task, request, copy, admission)
