@@ -15,8 +15,9 @@ def decide(row: Due, rules: Rules) -> Decision | Postponed:
     """Decide about the occurrence that is due, and about those that were missed since.
 
     An occurrence that is on time is decided alone, oldest first: the next one becomes the next run of the row even if
-    it is due already. Older ones are decided by `catchup`. Nothing starts inside a blackout window, and nothing is sent
-    later than the `catchup_window` of the row, if it has one.
+    it is due already. If a blackout window has moved several to the same instant, they are decided together: the last
+    one is sent and the others are skipped. Older ones are decided by `catchup`. Nothing starts inside a blackout
+    window, and nothing is sent later than the `catchup_window` of the row, if it has one.
 
     What is too late must stay equal to `postgres/sql/recover.sql`, which decides again about a job that was submitted
     and not sent; `tests/store/test_publish_confirm_recover.py` has the cases.
@@ -26,10 +27,11 @@ def decide(row: Due, rules: Rules) -> Decision | Postponed:
     """
     due_times = due_times_of(row, rules)
     occurrence = occurrence_of(row)
-    # `defers`: windows move what falls into them to their end. Otherwise they drop it.
+    # `defers`: windows move what falls into them to their end. Otherwise they drop it: of a row that comes after others
+    # at once, of any other row when the window closes.
     if row.comes_after and not due_times.defers and due_times.is_blacked_out(row.next_run_at):
         return _dropped_by_window(row, rules, due_times, occurrence)
-    # A window may be changed until it closes, so what falls into it is decided then. So is an occurrence that is
+    # A window may be changed until it closes, so what else falls into it is decided then. So is an occurrence that is
     # decided so late that a window has opened meanwhile.
     for instant in (row.next_run_at, row.now):
         if (allowed_at := due_times.next_allowed(instant)) > row.now:
@@ -57,9 +59,10 @@ def occurrence_of(row: Due) -> datetime:
 
 
 def is_by_schedule(row: Due) -> bool:
-    """Return whether the schedule has set the next run.
+    """Return whether the next run counts as an occurrence of the schedule.
 
-    Otherwise SQL has set `next_run_at`, or the tasks after which a row without a schedule runs have ended then.
+    It does not if SQL has set `next_run_at`, or if the tasks after which a row without a schedule runs have ended then.
+    If a window postpones a run that SQL has set, that run counts as one from then on: `planned_for` has its instant.
     """
     return row.planned_for is not None and not row.comes_after
 
