@@ -31,11 +31,14 @@
 -- is `sent` may be running.
 --   `made` reads `given_up` and `replaced` in full: nothing else orders two data-modifying CTEs. Unordered, the insert
 -- runs first, meets the given-up job in the unique index, and the occurrence is skipped for nothing.
---   decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row has.
---   The planner expects one row of each of these steps. So none is joined to another: a thousand rows would be compared
--- with a thousand. Each looks up others by an index (lateral) or in a hashed list (`in`), and the result comes in
--- parts. For the same reason the mark is compared with a column of `planned`: if it were compared with a constant, the
--- planner would again expect one row.
+--   due_at is the next_run_at that the row had when it was decided, for the fence. job_due_at is when the occurrence of
+-- the new job was due: under `catchup` that is another instant. last_run_at is the last occurrence that is decided,
+-- whether it has run or not. decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row
+-- has.
+--   The planner expects one row of each of these steps, and in a join of two it would compare a thousand rows with a
+-- thousand. So a step looks up others by an index (lateral) or in a hashed list (`in`), and the result comes in parts.
+-- Only `replaced_archived` joins two steps. `marked` joins the table with `planned`. For that join the mark is compared
+-- with a column of `planned`: if it were compared with a constant, the planner would expect one row there too.
 with planned as materialized (
     select *, %(beat)s::text as beat from unnest(
         %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],
