@@ -77,7 +77,7 @@ class Published:
 
 
 class Abandoned(Exception):
-    """A batch was made, and its lease ended before it was written."""
+    """The lease of a batch ended before its messages were made, so none of them is written."""
 
 
 @dataclass(eq=False, repr=False)
