@@ -209,8 +209,8 @@ class PeriodicTask:
     )
     max_run_time: timedelta | None = job(
         "How long a run may take, such as 30m; in Python and at the shell also 50% of the interval.",
-        "It is the soft time limit; the hard one is twice that, at most 60 s more. A job that is silent 30 s after "
-        "that is lost.",
+        "It is the soft time limit; the hard one is twice that, at most 60 s more. 30 s after that on_lost decides, "
+        "even if the worker still sends heartbeats.",
     )
     blackout: list[str] | None = times(
         "When nothing may start: a schedule that opens a window and an ISO duration, such as cron: 0 0 * * sat P2D.",
@@ -282,12 +282,14 @@ class PeriodicTask:
     )
     next_run_at: datetime | None = state(
         "When it is due.",
-        "NULL while planned_revision differs from revision: a beat will plan it. Otherwise NULL: never again. SQL may "
-        "set it; now() runs it at once.",
+        "NULL while planned_revision differs from revision: a beat will plan it. A row with after and no schedule: "
+        "NULL until those tasks have ended. Otherwise NULL: never again. SQL may set it; now() runs it at once.",
         author="insert and update",
     )
     planned_for: datetime | None = state(
-        "The occurrence behind next_run_at, the job's scheduled_for; NULL when SQL set next_run_at itself."
+        "The occurrence behind next_run_at, the job's scheduled_for; NULL when SQL set next_run_at itself.",
+        "If a blackout window postpones such a run, or a named window of its row changes, it is the instant of that "
+        "run.",
     )
     last_run_at: datetime | None = state(
         "The last occurrence decided.",
