@@ -6,7 +6,7 @@
 --   {beat}    celery beat, with pgbeat_auto_migrate = False
 --   {worker}  the workers
 --   {author}  people and services that define periodic tasks: they may run any task with any arguments
---   {reader}  dashboards: everything but arguments, options and messages
+--   {reader}  dashboards: everything but arguments, options, messages and the tokens of starts
 --   {person}  people and their applications: pick up and finish tasks for people, and nothing else
 --
 -- None of them can log in: make users of your own and members of one role. Give these an empty search path, which is
@@ -131,7 +131,7 @@ grant update (retried), delete on {schema}.group_failure to {author};
 grant insert on {schema}.group_turn, {schema}.dependency_turn to {author};
 
 -- The reader: reads the state of everything. Arguments, options and messages may hold private data, so they are left
--- out.
+-- out. So is the token of a job's start.
 grant select ({select_by_reader})
     on {schema}.periodic_task to {reader};
 grant select (
@@ -176,7 +176,8 @@ grant execute on function {schema}.trigger(text, boolean, jsonb, jsonb), {schema
     {schema}.backfill(text, text, text, text, int), {schema}.cancel_backfill(uuid), {schema}.run_again(uuid),
     {schema}.fail_job(uuid, text), {schema}.cancel_unsent(uuid, text), {schema}.retry_failures_of(text),
     {schema}.start_manual_job(text, boolean, jsonb, jsonb, uuid) to {author};
--- The person: takes, gives back, ends and cancels tasks for people. It reads and writes no table.
+-- The person: takes, gives back, ends and cancels tasks for people. It reads no table but schema_version, and writes
+-- none.
 grant execute on function {schema}.my_work(text, text[], int), {schema}.pick_up(uuid, text, text[]),
     {schema}.release(uuid, text), {schema}.finish(uuid, text, text, text), {schema}.cancel_work(uuid, text)
     to {person}, {author};
