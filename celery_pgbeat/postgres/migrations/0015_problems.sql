@@ -2,6 +2,3 @@
 -- May run before the new code.
 
 create index periodic_task_with_problem on {schema}.periodic_task (name) where problem is not null;
-
--- It has one more parameter now, with a default: older workers call the new function.
-drop function if exists {schema}.end_unstarted_many(uuid[], int[], int[], text[], text[], text[], text[], text[]);
