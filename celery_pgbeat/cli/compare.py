@@ -83,7 +83,7 @@ def compare(
     theirs = sent_in(files, None if log_timezone is None else _zone(log_timezone))
     width = timedelta(seconds=within)
     if unsent:
-        ctx.exit(_unsent(operators, theirs, _aware(since, zone), width, as_json))
+        ctx.exit(_unsent(operators, theirs, (_aware(since, zone), _aware(until, zone)), width, as_json))
     until = _aware(until, zone) or operators.clock()
     begin = _aware(since, zone) or theirs.since or until
     ours = defaultdict(list)
@@ -106,17 +106,25 @@ def compare(
     ctx.exit(1 if any(one.differs for one in compared) else 0)
 
 
-def _unsent(operators: AdminQueries, theirs: Sent, since: datetime | None, within: timedelta, as_json: bool) -> int:
+def _unsent(
+    operators: AdminQueries,
+    theirs: Sent,
+    ends: tuple[datetime | None, datetime | None],
+    within: timedelta,
+    as_json: bool,
+) -> int:
     """List what no scheduler has sent, and the commands that send it; return the exit code."""
     from celery_pgbeat.moving.comparison import unsent
 
     last = max((instants[-1] for instants in theirs.instants.values()), default=None)
+    since, until = ends
     begin = since or (None if last is None else last - within)
     if begin is None:
         raise Failure("The other scheduler sent nothing that is known: from when on did it send nothing? Give --since")
     shadowed = defaultdict(list)
     for row in operators.unsent_in_shadow(begin):
-        shadowed[row["periodic_task"]].append(row["scheduled_for"])
+        if until is None or row["scheduled_for"] <= until:
+            shadowed[row["periodic_task"]].append(row["scheduled_for"])
     found = unsent(theirs.instants, shadowed, _periods(shadowed, operators), within)
     if as_json:
         rows = [{"name": name, "scheduled_for": instants} for name, instants in found.items()]

@@ -1,7 +1,7 @@
 """Starts Celery processes by fork from one that has imported Celery, its transports and this package.
 
-Three quarters of the start of a beat or a worker are imports, and the tests start more than a thousand of them. A
-forked one runs Celery's own command line in its own folder and environment, as `python -m celery` would. Two things
+The imports of a beat take half a second of a fast processor, and most tests of real processes start several. A forked
+one runs Celery's own command line in its own folder and environment, as `python -m celery` would. Two things
 differ: its command line in `ps`, and that a module which it never uses may be imported.
 
     test ──socket──► server ──fork──► watchdog ──fork──► celery

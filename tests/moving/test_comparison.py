@@ -308,6 +308,10 @@ def test_what_no_scheduler_has_sent_is_listed_with_the_command_that_sends_it(
     soon = CliRunner().invoke(main, ["compare", str(path), "--unsent"], env={"PGBEAT_URL": migrated_database})
     assert "Since 2026-12-24 12:02:10Z: 3 runs" in soon.stdout, "that is when it sent last, less the 10 s of --within"
 
+    earlier = ["compare", str(path), "--unsent", "--until", "2026-12-24T12:04Z", "--json"]
+    until = json.loads(CliRunner().invoke(main, earlier, env={"PGBEAT_URL": migrated_database}).stdout)
+    assert [("at night", 1), ("poll", 1)] == [(row["name"], len(row["scheduled_for"])) for row in until["unsent"]]
+
     words = ["backfill", "poll", "2026-12-24T12:03:20Z", "2026-12-24T12:04:20Z"]
     made = CliRunner().invoke(main, words, env={"PGBEAT_URL": migrated_database})
     assert "2026-12-24 12:04:20+00, which is still to come" in made.stderr, "it is understood"

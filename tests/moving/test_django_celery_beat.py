@@ -113,6 +113,8 @@ def test_a_cut_over_switches_off_there_what_is_taken(moving: MovingIn) -> None:
         row["kind"] for row in moving.report("--apply", "--yes", "--cut-over").values() if row["taken"]
     }
     assert 1 == session.value("select count(*) from pgbeat.periodic_task where not enabled")
+    said = moving.run("--apply", "--yes", "--cut-over").stdout
+    assert said.endswith("refused; written, and what is taken is switched off there.\n")
 
 
 def test_if_the_rows_cannot_be_written_nothing_is_switched_off(moving: MovingIn) -> None:

@@ -143,3 +143,19 @@ def test_a_beat_that_fell_silent_is_spoken_of_for_an_hour(well: Situation, visit
     problems = visitor.open("/problems").text
     assert "Silent beats 2" in problems
     assert "✗ web-3:4711 last seen 11:56:00" in problems
+
+
+def test_several_beats_that_fell_silent_are_counted(well: Situation, visitor: Visitor) -> None:
+    for name in ("web-3", "web-4"):
+        well.beat(seen_at=ago(minutes=4), node=f"{name}:boot:ns:4711:start:random")
+
+    assert "2 beats have fallen silent. The others do their work." in visitor.open("/").text
+
+
+def test_no_other_beat_does_the_work_of_silent_ones_where_none_is_alive(situation: Situation, visitor: Visitor) -> None:
+    situation.beat(seen_at=ago(minutes=4))
+
+    problems = visitor.open("/problems").text
+
+    assert "No beat is running." in problems
+    assert "Silent beats 1 They have not signed off: killed, frozen, or cut off from the database. ✗" in problems

@@ -80,6 +80,16 @@ def test_pages_follow_each_other_and_have_each_row_once(well: Situation, visitor
     assert not [link for link in third.links if "after=" in link]
 
 
+def test_a_paused_task_shows_no_next_run(well: Situation, visitor: Visitor) -> None:
+    well.plan(NOON + timedelta(hours=1), name="on")
+    well.plan(NOON + timedelta(hours=2), name="off", enabled=False)
+
+    text = visitor.open("/tasks").text
+
+    assert "13:00:00" in text
+    assert "14:00:00" not in text
+
+
 def test_by_next_run_pages_follow_each_other_even_where_all_run_at_once(well: Situation, visitor: Visitor) -> None:
     for number in range(110):
         well.task(f"row-{number:03}", next_run_at=NOON + timedelta(hours=1 if number < 100 else -1))

@@ -60,7 +60,8 @@ def _overdue(it: Now) -> Verdict | None:
 def _silent_beat(it: Now) -> Verdict | None:
     many = it.silent_beats
     says = f"{number(many, 'beat')} {'has' if many == 1 else 'have'} fallen silent."
-    return Verdict("late", says, f"The others do its work. {_alive(it)}", "nodes") if many else None
+    then = f"The others do {'its' if many == 1 else 'their'} work. {_alive(it)}"
+    return Verdict("late", says, then, "nodes") if many else None
 
 
 def _no_tracker(it: Now) -> Verdict | None:
