@@ -12,8 +12,8 @@ from functools import lru_cache
 JOB_IDS = uuid.UUID("6f9c2f0e-7a35-5d59-9a53-4c1f3d0b1c55")
 
 NAMESPACE = JOB_IDS.bytes
-VERSION = 5 << 76 | 0b10 << 62  # the version, and the variant of RFC 4122
-FREE = ~(0b1111 << 76 | 0b11 << 62) & (1 << 128) - 1  # the bits around them
+VERSION = "5"  # the digit after the twelfth
+VARIANT = {digit: f"{int(digit, 16) & 0b11 | 0b1000:x}" for digit in "0123456789abcdef"}  # of RFC 4122, after the 16th
 UTC = timezone.utc
 
 
@@ -24,8 +24,8 @@ def job_id(name: str, created_at: datetime, scheduled_for: datetime) -> uuid.UUI
 
 def job_ids(name: str, created_at: datetime, scheduled_fors: Iterable[datetime]) -> tuple[str, ...]:
     """Return the ids of the jobs of several ticks of one row as hexadecimal digits, see `job_id`."""
-    row = f"{name}\0{_in_utc(created_at).isoformat()}\0"
-    return tuple(f"{_number_of(row + _shown(_in_utc(instant))):032x}" for instant in scheduled_fors)
+    row = _hashed(f"{name}\0{_in_utc(created_at).isoformat()}\0")
+    return tuple(_digits_after(row.copy(), _shown(_in_utc(instant))) for instant in scheduled_fors)
 
 
 def backfill_job_id(name: str, backfill: uuid.UUID, scheduled_for: datetime) -> uuid.UUID:
@@ -34,13 +34,18 @@ def backfill_job_id(name: str, backfill: uuid.UUID, scheduled_for: datetime) -> 
 
 
 def _id_of(text: str) -> uuid.UUID:
-    return uuid.UUID(int=_number_of(text))
+    return uuid.UUID(_digits_after(_hashed(""), text))
 
 
-def _number_of(text: str) -> int:
-    # What uuid5 does, at a lower cost: every tick needs an id.
-    digest = hashlib.sha1(NAMESPACE + text.encode(), usedforsecurity=False).digest()
-    return int.from_bytes(digest[:16], "big") & FREE | VERSION
+# What uuid5 does, at a lower cost: every tick needs an id. What many ids begin with is hashed once.
+def _hashed(text: str) -> hashlib._Hash:
+    return hashlib.sha1(NAMESPACE + text.encode(), usedforsecurity=False)
+
+
+def _digits_after(hashed: hashlib._Hash, text: str) -> str:
+    hashed.update(text.encode())
+    digits = hashed.hexdigest()
+    return f"{digits[:12]}{VERSION}{digits[13:16]}{VARIANT[digits[16]]}{digits[17:32]}"
 
 
 def _in_utc(moment: datetime) -> datetime:

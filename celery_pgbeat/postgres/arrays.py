@@ -31,7 +31,7 @@ def ids_text(ids: Iterable[UUID | str | None]) -> str:
         >>> ids_text([UUID(int=1), None, "0" * 31 + "2"])
         '{00000000000000000000000000000001,NULL,00000000000000000000000000000002}'
     """
-    return "{" + ",".join("NULL" if one is None else one if isinstance(one, str) else one.hex for one in ids) + "}"
+    return "{" + ",".join(["NULL" if one is None else one if isinstance(one, str) else one.hex for one in ids]) + "}"
 
 
 def _texts(values: Iterable[Any]) -> Iterator[str]:

@@ -489,13 +489,20 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
         "planned_fors": [decision.planned_for for decision in decisions],
         "decided_untils": [decision.decided_until for decision in decisions],
         "pickup_deadlines": [decision.pickup_deadline.total_seconds() for decision in decisions],
-        "planned_aheads": [
-            array_text(decision.planned_ahead) if decision.planned_ahead else None for decision in decisions
-        ],
+        "planned_aheads": _ahead_texts([decision.planned_ahead for decision in decisions]),
         "jobs_aheads": [
             ids_text((decision.job, *decision.jobs_ahead)) if decision.jobs_ahead else None for decision in decisions
         ],
     }
+
+
+def _ahead_texts(occurrences: Sequence[tuple[datetime, ...]]) -> list[str | None]:
+    """Return them as arrays; rows of one schedule have one tuple, and its text is made once."""
+    texts: dict[int, str | None] = {}
+    for some in occurrences:
+        if id(some) not in texts:
+            texts[id(some)] = array_text(some) if some else None
+    return [texts[id(some)] for some in occurrences]
 
 
 def _as_uuids(ids: Sequence[Any] | None) -> set[uuid.UUID]:

@@ -48,7 +48,7 @@ class Observed:
         self._wiring.wakeup.close()
         self.queries.database.close()
 
-    def publish(self, jobs: Sequence[Any], _lease_ends: float) -> Published:
+    def publish(self, jobs: Sequence[Any], *_: Any) -> Published:
         """Return what the test says, in the place of the publisher."""
         return self.published or Published(sent=[(job.id, 0.0) for job in jobs])
 

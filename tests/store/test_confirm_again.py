@@ -22,7 +22,7 @@ from tests.harness.transactions import Transaction
 class Sends:
     """A publisher to whom the broker is always there."""
 
-    def publish(self, sent: list[Any], _: float) -> Published:
+    def publish(self, sent: list[Any], *_: Any) -> Published:
         return Published(sent=[(job.id, 0.0) for job in sent])
 
 

@@ -1,8 +1,9 @@
 """Sends submitted jobs and records what became of each: confirmed, refused, or given back.
 
-The work is done in steps of one batch of the publisher, so a kill or a stop can double one step at most. If another
-transaction locks a job's row at its confirm, the confirm is tried again in later turns until the lease is over. After
-that any beat would send the job again.
+The work is done in steps of one batch of the publisher. A step is confirmed before the next one is written, so a kill
+or a stop can double one step at most; only making the next messages goes on meanwhile. If another transaction locks a
+job's row at its confirm, the confirm is tried again in later turns until the lease is over. After that any beat would
+send the job again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.log_throttle import LogThrottle
@@ -82,11 +84,19 @@ class Delivery:
 
     def deliver(self, orders: Sequence[Order], lease_ends: float) -> None:
         """Make the jobs, publish them while the lease lasts, and confirm."""
-        jobs = self._made(orders)
+        try:
+            self._deliver(self._made(orders), lease_ends)
+        finally:
+            self._wait_for_confirm()
+
+    def _deliver(self, jobs: Sequence[OutgoingJob], lease_ends: float) -> None:
         began = boottime()
         for first in range(0, len(jobs), BATCH):
-            published = self._publisher.publish(self._without_late(jobs[first : first + BATCH]), lease_ends)
-            if published.sent:
+            step = self._without_late(jobs[first : first + BATCH])
+            published = self._publisher.publish(step, lease_ends, partial(self._late_after_confirm, step))
+            if published.sent and first + BATCH < len(jobs):
+                self._begin_confirm(published.sent, lease_ends)
+            elif published.sent:
                 self._confirm(published.sent, lease_ends)
             self._refuse(published.refused)
             self._record(published)
@@ -119,7 +129,13 @@ class Delivery:
         self._refuse(refused)
         return jobs
 
-    def _without_late(self, jobs: list[OutgoingJob]) -> list[OutgoingJob]:
+    def _late_after_confirm(self, step: Sequence[OutgoingJob]) -> set[uuid.UUID]:
+        """Wait until the step before is confirmed; skip those of this step that are too late now, and return them."""
+        self._wait_for_confirm()
+        kept = {job.id for job in self._without_late(step)}
+        return {job.id for job in step if job.id not in kept} if len(kept) < len(step) else set()
+
+    def _without_late(self, jobs: Sequence[OutgoingJob]) -> Sequence[OutgoingJob]:
         """Skip jobs that are later now than the catchup_window of their row allows; return the rest."""
         late = [job for job in jobs if job.send_by is not None and job.send_by < self._now()]
         if not late:
@@ -134,6 +150,13 @@ class Delivery:
             )
         dropped = {job.id for job in late}
         return [job for job in jobs if job.id not in dropped]
+
+    def _begin_confirm(self, sent: list[tuple[uuid.UUID, float]], lease_ends: float) -> None:
+        """Confirm, at the latest when `_wait_for_confirm` is called."""
+        self._confirm(sent, lease_ends)
+
+    def _wait_for_confirm(self) -> None:
+        """Wait until what `_begin_confirm` has begun is done, and raise its error."""
 
     def _confirm(self, sent: list[tuple[uuid.UUID, float]], lease_ends: float) -> None:
         locked: set[uuid.UUID] = set()

@@ -11,18 +11,22 @@ parts. All parts have one lease, which tells them from those of another batch.
 There is a *place* for another batch when none waits. The thread that makes the beat's turns waits for a place only for
 a moment: a broker that hangs may delay the batch under way for many seconds, and the turns write the beat's heartbeat.
 They go on without a place, and this thread ends their wait when there is one.
+
+A step of a batch is confirmed beside this thread, which makes the messages of the next step meanwhile.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.orders import Order
-from celery_pgbeat.threads import LastingThread
+from celery_pgbeat.threads import CallBeside, LastingThread
 
 MOMENT = 0.1  # seconds that a turn waits for a place: usually the batch that waited has been begun by then
 
@@ -46,6 +50,7 @@ class DeliveryThread(Delivery):
         self._last_lease = self._lease_under_way = 0.0  # the ends of the leases of these two batches
         self._refused = False  # whether a turn found no place, and is to be woken when there is one
         self._thread = LastingThread(self._run, "pgbeat-delivery")
+        self._confirming = CallBeside("pgbeat-confirm")
         self._error: BaseException | None = None
         self._failing = False
 
@@ -102,6 +107,12 @@ class DeliveryThread(Delivery):
         if self._thread.is_alive:
             self._batches.put(None)
         return self._thread.join(within)
+
+    def _begin_confirm(self, sent: list[tuple[uuid.UUID, float]], lease_ends: float) -> None:
+        self._confirming.begin(partial(self._confirm, sent, lease_ends))
+
+    def _wait_for_confirm(self) -> None:
+        self._confirming.wait()
 
     def _run(self) -> None:
         while (batch := self._batches.get()) is not None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -97,14 +97,25 @@ class Publisher:
         self._suspects: dict[uuid.UUID, int] = {}  # 1: was in a batch that failed; 2: its own sending has failed
         self._sent_since = False  # whether a message was sent since the connection was lost
 
-    def publish(self, jobs: Sequence[OutgoingJob], lease_ends: float) -> Published:
-        """Publish up to `BATCH` jobs while the lease lasts and no stop is asked for; keep none of them for later."""
+    def publish(
+        self,
+        jobs: Sequence[OutgoingJob],
+        lease_ends: float,
+        dropped: Callable[[], Collection[uuid.UUID]] = lambda: (),
+    ) -> Published:
+        """Publish up to `BATCH` jobs while the lease lasts and no stop is asked for; keep none of them for later.
+
+        `dropped` is called once, when messages are rendered and before any is written: it may wait, and returns the
+        jobs that must not be sent after that.
+        """
         published = Published()
         if self._broker.producer is None or not jobs:
             published.unsent.extend(job.id for job in jobs)
             return published
         with self._observer.publishing(jobs, self._broker.driver, published):
             queue = deque(self._sorted(jobs))
+            if without := dropped():
+                queue = deque(self._sorted([job for job in jobs if job.id not in without]))
             # Read before each write: a stop may fall between any two.
             while queue and self._broker.producer is not None and boottime() < lease_ends and not self._stopping():
                 item = queue.popleft()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +17,7 @@ from celery_pgbeat.beat.log_throttle import LogThrottle
 from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.delivery_thread import DeliveryThread
 from celery_pgbeat.beat.send.orders import Order
-from celery_pgbeat.beat.send.publisher import Published
+from celery_pgbeat.beat.send.publisher import BATCH, Published
 from celery_pgbeat.measures.observer import Observer
 from tests.harness.outbox import order
 
@@ -31,17 +31,24 @@ class Gate:
     def __init__(self) -> None:
         self.entered = threading.Semaphore(0)
         self.open = threading.Semaphore(0)
+        self.confirms = threading.Event()
+        self.confirms.set()
         self.sends = True
         self.told: list[tuple[str, list[uuid.UUID], bool]] = []
         self.error: Exception | None = None
 
-    def publish(self, jobs: Sequence[Any], _lease_ends: float) -> Published:
+    def publish(
+        self, jobs: Sequence[Any], _lease_ends: float, dropped: Callable[[], Collection[uuid.UUID]]
+    ) -> Published:
         self.entered.release()
         assert self.open.acquire(timeout=PATIENCE)
-        ids = [job.id for job in jobs]
+        without = dropped()
+        ids = [job.id for job in jobs if job.id not in without]
+        self.told.append(("write", ids, False))
         return Published(sent=[(job, 0.0) for job in ids]) if self.sends else Published(unsent=ids)
 
     def confirm(self, sent: Sequence[tuple[uuid.UUID, float]]) -> Any:
+        assert self.confirms.wait(PATIENCE)
         self.told.append(("confirm", [job for job, _ in sent], False))
         if self.error is not None:
             raise self.error
@@ -69,10 +76,21 @@ def rung() -> threading.Semaphore:
     return threading.Semaphore(0)
 
 
+class Clock:
+    """The database's time, set by hand."""
+
+    now = NOW
+
+
 @pytest.fixture
-def delivery(gate: Gate, stopping: threading.Event, rung: threading.Semaphore) -> Iterator[Delivery]:
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def delivery(gate: Gate, clock: Clock, stopping: threading.Event, rung: threading.Semaphore) -> Iterator[Delivery]:
     made: Any = gate
-    line = DeliveryThread(made, made, LogThrottle(), lambda: NOW, stopping.is_set, Observer(), rung.release)
+    line = DeliveryThread(made, made, LogThrottle(), lambda: clock.now, stopping.is_set, Observer(), rung.release)
     yield line
     for _ in range(10):
         gate.open.release()
@@ -91,7 +109,53 @@ def test_batches_are_sent_in_order_and_each_is_confirmed(gate: Gate, delivery: D
         gate.open.release()
 
     assert delivery.finish(PATIENCE)
-    assert [("confirm", [job], False) for job, _ in made] == gate.told
+    assert [(what, [job], False) for job, _ in made for what in ("write", "confirm")] == gate.told
+
+
+def test_p2_a_step_is_confirmed_before_the_next_one_is_written_which_is_made_meanwhile(
+    gate: Gate, delivery: Delivery
+) -> None:
+    made = [batch() for _ in range(BATCH + 1)]
+    first, last = [job for job, _ in made[:BATCH]], [made[-1][0]]
+    gate.confirms.clear()
+    delivery.deliver([order for _, (order,) in made], boottime() + PATIENCE)
+    for _ in range(2):
+        assert gate.entered.acquire(timeout=PATIENCE)
+        gate.open.release()
+    assert [("write", first, False)] == gate.told
+
+    gate.confirms.set()
+    assert delivery.finish(PATIENCE)
+    assert [(what, step, False) for step in (first, last) for what in ("write", "confirm")] == gate.told
+
+
+def test_nothing_is_written_after_a_step_that_could_not_be_confirmed(gate: Gate, delivery: Delivery) -> None:
+    made = [batch() for _ in range(BATCH + 1)]
+    gate.error = RuntimeError("the database is away")
+    delivery.deliver([order for _, (order,) in made], boottime() + PATIENCE)
+    gate.open.release(2)
+
+    assert delivery.finish(PATIENCE)
+    assert ["write", "confirm"] == [what for what, _, _ in gate.told]
+    with pytest.raises(RuntimeError, match="the database is away"):
+        delivery.check()
+
+
+def test_a_job_that_becomes_too_late_while_the_step_before_is_confirmed_is_skipped(
+    gate: Gate, clock: Clock, delivery: Delivery
+) -> None:
+    made = [batch(NOW) for _ in range(BATCH + 2)]
+    gate.confirms.clear()
+    delivery.deliver([order for _, (order,) in made], boottime() + PATIENCE)
+    gate.open.release(2)
+    assert gate.entered.acquire(timeout=PATIENCE)
+    assert gate.entered.acquire(timeout=PATIENCE)  # the second step is made
+
+    clock.now = NOW + timedelta(microseconds=1)
+    gate.confirms.set()
+    assert delivery.finish(PATIENCE)
+    late = [job for job, _ in made[BATCH:]]
+    assert [("too_late", late, False), ("write", [], False)] == gate.told[2:]
 
 
 def test_a_job_that_is_later_than_its_catchup_window_is_skipped_and_not_sent(gate: Gate, delivery: Delivery) -> None:
@@ -101,7 +165,7 @@ def test_a_job_that_is_later_than_its_catchup_window_is_skipped_and_not_sent(gat
     gate.open.release()
 
     assert delivery.finish(PATIENCE)
-    assert [("too_late", [late], False), ("confirm", [fresh], False)] == gate.told
+    assert [("too_late", [late], False), ("write", [fresh], False), ("confirm", [fresh], False)] == gate.told
 
 
 def test_there_is_no_place_while_a_batch_waits_and_the_turns_are_woken_when_there_is_one(
@@ -150,7 +214,7 @@ def test_the_parts_of_one_batch_which_have_one_lease_leave_a_place_for_the_next_
     for _ in made:
         gate.open.release()
     assert delivery.finish(PATIENCE)
-    assert [("confirm", [job], False) for job, _ in made] == gate.told
+    assert [(what, [job], False) for job, _ in made for what in ("write", "confirm")] == gate.told
 
 
 def test_a_turn_waits_for_a_place_that_becomes_free_within_a_moment(
@@ -203,7 +267,7 @@ def test_an_unsent_job_is_given_back_and_counts_as_late_if_its_lease_is_over(
     gate.open.release()
 
     assert delivery.finish(PATIENCE)
-    assert [("give back", [job], late)] == gate.told
+    assert [("write", [job], False), ("give back", [job], late)] == gate.told
 
 
 def test_the_delivery_estimates_how_many_messages_it_can_send_in_a_time(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 import sys
@@ -14,7 +15,7 @@ import pytest
 from celery import Celery
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from celery_pgbeat.beat.loop import SWITCH_INTERVAL, BeatLoop
+from celery_pgbeat.beat.loop import COLLECTED_AFTER, SWITCH_INTERVAL, BeatLoop
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.beat.wiring import Wiring
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
@@ -129,6 +130,21 @@ def test_the_threads_of_a_beat_do_not_wait_long_for_each_other(loop: BeatLoop, t
     finally:
         loop.stop(5)
         sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize(("before", "after"), [(700, COLLECTED_AFTER), (50_000, 50_000), (0, 0)])
+def test_a_beat_collects_garbage_less_often_unless_it_is_collected_even_less_often_or_never(
+    loop: BeatLoop, turns: Turns, before: int, after: int
+) -> None:
+    own = gc.get_threshold()
+    gc.set_threshold(before, *own[1:])
+    turns.check = lambda: None  # type: ignore[method-assign]
+    try:
+        loop.turn()
+        assert (after, *own[1:]) == gc.get_threshold()
+    finally:
+        loop.stop(5)
+        gc.set_threshold(*own)
 
 
 def test_a_delivery_that_keeps_failing_is_logged_once_and_its_recovery_once(

@@ -116,6 +116,18 @@ def test_a_stop_between_two_batches_leaves_the_second_unsent(ours: Outbox, monke
     assert (ids(given[:2]), ids(given[2:])) == ([sent for sent, _ in told.sent], told.unsent)
 
 
+def test_what_is_dropped_when_the_messages_are_made_is_not_written(
+    ours: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, given = FakeWriter(taking), jobs(4)
+    batches(ours, monkeypatch, writer, 2)
+
+    told = ours.publisher.publish(given, boottime() + 60, dropped=lambda: {given[1].id, given[2].id})
+
+    assert [["row-0", "row-3"]] == writer.written
+    assert ([given[0].id, given[3].id], []) == ([sent for sent, _ in told.sent], told.unsent)
+
+
 def test_a_lease_that_ends_between_two_batches_leaves_the_second_unsent(
     ours: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

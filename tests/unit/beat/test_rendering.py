@@ -21,7 +21,13 @@ from kombu.serialization import codec, dumps, registry
 from celery_pgbeat.beat.send.rendering import renderer
 from celery_pgbeat.beat.send.rendering.body import Body
 from celery_pgbeat.beat.send.rendering.eligibility import comes_from, is_plain_task
-from celery_pgbeat.beat.send.rendering.message_fields import HEADERS, MessageFields, ReprLimits, fields_in
+from celery_pgbeat.beat.send.rendering.message_fields import (
+    HEADERS,
+    EncodedArguments,
+    MessageFields,
+    ReprLimits,
+    fields_in,
+)
 from celery_pgbeat.beat.send.rendering.message_template import MessageTemplate, template_key
 from celery_pgbeat.beat.send.rendering.redis_writer import _random_uuids
 from tests.harness.outbox import job
@@ -92,7 +98,7 @@ def test_a_replacement_of_kombus_json_encoder_is_used(monkeypatch: pytest.Monkey
 
 
 def test_a_header_with_another_value_is_not_a_field() -> None:
-    fields = MessageFields("id", "row", "noon", "[]", "()", "{}", None, None, None)
+    fields = MessageFields("id", "row", "noon", None, None, None, arguments=EncodedArguments("[]", "()", "{}"))
     headers = {"id": "id", "root_id": "a root of its own", "argsrepr": "()", "eta": None}
 
     assert {"id": "id", "argsrepr": "argsrepr"} == fields_in(headers, HEADERS, fields)

@@ -15,7 +15,7 @@ from kombu.utils import json
 
 from celery_pgbeat.beat.send.messages import OutgoingJob, decoded, delay_of, instant_text
 from celery_pgbeat.beat.send.rendering.capture import NotRenderable
-from celery_pgbeat.beat.send.rendering.message_fields import EncodedArguments, MessageFields, ReprLimits
+from celery_pgbeat.beat.send.rendering.message_fields import NO_ARGUMENTS, EncodedArguments, MessageFields, ReprLimits
 
 
 class Clocks(NamedTuple):
@@ -47,8 +47,8 @@ class Body:
     show_args: ReprLimits
     show_kwargs: ReprLimits
 
-    def fields(self, job: OutgoingJob, clocks: Clocks, arguments: EncodedArguments) -> MessageFields:
-        """Return the fields of the message of this job, whose arguments `encode` has encoded."""
+    def fields(self, job: OutgoingJob, clocks: Clocks, arguments: EncodedArguments = NO_ARGUMENTS) -> MessageFields:
+        """Return the fields of the message of this job; its arguments, which `encode` encodes, if they are given."""
         expires = expiration = None
         if self.expires_after is not None:
             expires_at = clocks.database + self.expires_after
@@ -59,7 +59,7 @@ class Body:
         eta = None if self.countdown is None else (clocks.database + self.countdown).isoformat()
         scheduled_for = instant_text(job.scheduled_for)
         return MessageFields(
-            str(job.id), job.periodic_task, scheduled_for, *arguments, eta, expires, expiration, job.trace
+            str(job.id), job.periodic_task, scheduled_for, eta, expires, expiration, job.trace, arguments
         )
 
     def encode(self, args_text: str, kwargs_text: str) -> EncodedArguments:

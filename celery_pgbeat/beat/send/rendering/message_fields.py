@@ -16,24 +16,24 @@ class EncodedArguments(NamedTuple):
     kwargsrepr: str
 
 
+NO_ARGUMENTS = EncodedArguments("", "", "")
+
+
 class MessageFields(NamedTuple):
-    """The values of one message, as Celery writes them."""
+    """The values of one message, as Celery writes them; the arguments only if they are not written already."""
 
     id: str
     periodic_task: str
     scheduled_for: str
-    body: str | bytes
-    argsrepr: str
-    kwargsrepr: str
     eta: str | None
     expires: str | None
     expiration: str | None  # milliseconds
     trace: Mapping[str, str] | None = None  # headers, whose names are part of the key
+    arguments: EncodedArguments = NO_ARGUMENTS
 
-    @property
-    def arguments(self) -> EncodedArguments:
-        """Those of the arguments."""
-        return EncodedArguments(self.body, self.argsrepr, self.kwargsrepr)
+    def value(self, name: str) -> Any:
+        """Return a field, or one of the arguments'."""
+        return getattr(self.arguments if name in EncodedArguments._fields else self, name)
 
 
 # Where they are in a message. A place is rendered only if the captured message has the field's value there.
@@ -55,7 +55,7 @@ def fields_in(table: dict[str, Any], places: dict[str, str], fields: MessageFiel
     return {
         key: field
         for key, field in places.items()
-        if key in table and table[key] is not None and table[key] == getattr(fields, field)
+        if key in table and table[key] is not None and table[key] == fields.value(field)
     }
 
 

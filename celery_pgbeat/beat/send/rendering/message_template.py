@@ -18,7 +18,7 @@ from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, options_of
 from celery_pgbeat.beat.send.rendering.body import REMEMBERED_UP_TO, Body, Clocks, encoded, is_plain_json
 from celery_pgbeat.beat.send.rendering.capture import CapturedMessage, NotRenderable, capture
 from celery_pgbeat.beat.send.rendering.eligibility import SendPath, is_plain_task
-from celery_pgbeat.beat.send.rendering.message_fields import EncodedArguments, MessageFields, ReprLimits
+from celery_pgbeat.beat.send.rendering.message_fields import MessageFields, ReprLimits
 from celery_pgbeat.beat.send.rendering.writer import Template, Writer
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class RenderMismatch(Exception):
     """What was rendered differs from Celery's own message."""
 
 
-# A row has the same arguments for each of its occurrences. All of this takes some megabytes at most.
-REMEMBERED = 4096  # messages with their arguments
+# Arguments as they are written: a row has the same for each of its occurrences. 0.7 kB each, so some 12 MB when full.
+REMEMBERED = 16_384
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,13 +59,12 @@ class MessageTemplate:
             Exception: whatever `apply_async` would raise or log.
         """
         short = len(job.args) + len(job.kwargs) <= REMEMBERED_UP_TO
-        arguments, prepared = (_remembered if short else MessageTemplate.prepare)(self, job.args, job.kwargs)
-        return self.template.render(prepared, self.body.fields(job, clocks, arguments))
+        prepared = (_remembered if short else MessageTemplate.prepare)(self, job.args, job.kwargs)
+        return self.template.render(prepared, self.body.fields(job, clocks))
 
-    def prepare(self, args_text: str, kwargs_text: str) -> tuple[EncodedArguments, Any]:
-        """Return arguments, encoded, and as the writer writes them: both depend only on their JSON."""
-        arguments = self.body.encode(args_text, kwargs_text)
-        return arguments, self.template.prepare(arguments)
+    def prepare(self, args_text: str, kwargs_text: str) -> Any:
+        """Return arguments as the writer writes them: that depends only on their JSON."""
+        return self.template.prepare(self.body.encode(args_text, kwargs_text))
 
 
 _remembered = lru_cache(maxsize=REMEMBERED)(MessageTemplate.prepare)
