@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.results import Figure, Run, read, written
@@ -10,8 +10,21 @@ from benchmarks.results import Figure, Run, read, written
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 BEGIN, END = "<!-- figures: begin (python -m benchmarks report) -->", "<!-- figures: end -->"
 HEAD = "| what | median | least to most | of | unit | beside |\n|---|---:|---:|---:|---|---|"
-PLOTTED = ("fire", "peers")  # what is measured in messages a second, on one axis
-HEIGHT = 0.28  # inches of a bar
+# The picture: who sends how many messages a second of as many due rows, by the beginning and the end of their figures.
+PLOTTED = (
+    ("fire rate, redis, 10,000 rows, 2 beats", "", "celery-pgbeat, two beats"),
+    ("fire rate, redis, 10,000 rows, 1 beat", "", "celery-pgbeat, one beat"),
+    ("lean tick, redis, 10,000 rows, 2 beats", "", "the lean tick, two processes"),
+    ("lean tick, redis, 10,000 rows, 1 beat", "", "the lean tick, one process"),
+    ("celery-redbeat ", ", 10,000 due intervals", ""),
+    ("django-celery-beat ", ", 10,000 due intervals", ""),
+    ("Celery's PersistentScheduler ", ", 10,000 due intervals", ""),
+    ("sqlalchemy-celery-beat ", ", 10,000 due intervals", ""),
+)
+TITLE = "10,000 periodic tasks due at one instant, over Redis"
+AXIS = "messages a second: median, least and most"
+OURS, LIMIT, PEER = "#2a6f97", "#9aa5ab", "#c98a2b"  # colours
+HEIGHT = 0.42  # inches of a bar
 
 
 def write(results: Path, page: Path) -> None:
@@ -54,14 +67,9 @@ def line(figure: Figure) -> str:
 
 
 def draw(path: Path, runs: Sequence[Run]) -> bool:
-    """Draw the rates as bars on a logarithmic axis, with their spread; return whether there was any."""
-    rates = [
-        figure
-        for run in newest(runs)
-        if run.measure in PLOTTED
-        for figure in run.figures
-        if figure.unit == "messages/s"
-    ]
+    """Draw the rates of `PLOTTED` as bars with their spread; return whether there was any."""
+    figures = [figure for run in newest(runs) for figure in run.figures if figure.unit == "messages/s"]
+    rates = {label: rate for pattern in PLOTTED for label, rate in _found(figures, *pattern)}
     if not rates:
         return False
     import matplotlib as mpl
@@ -70,21 +78,33 @@ def draw(path: Path, runs: Sequence[Run]) -> bool:
     mpl.rcParams.update({"svg.hashsalt": "celery-pgbeat", "svg.fonttype": "none"})  # the same results, the same file
     from matplotlib import pyplot
 
-    drawing, axes = pyplot.subplots(figsize=(10, 1 + HEIGHT * len(rates)), layout="constrained")
-    medians = [rate.median for rate in rates]
-    spread = [[rate.median - min(rate.values) for rate in rates], [max(rate.values) - rate.median for rate in rates]]
-    bars = axes.barh([rate.what for rate in rates], medians, xerr=spread, color=[_colour(rate) for rate in rates])
-    axes.bar_label(bars, labels=[written(median) for median in medians], padding=6)
+    drawing, axes = pyplot.subplots(figsize=(9, 1.2 + HEIGHT * len(rates)), layout="constrained")
+    medians = [rate.median for rate in rates.values()]
+    below = [rate.median - min(rate.values) for rate in rates.values()]
+    above = [max(rate.values) - rate.median for rate in rates.values()]
+    bars = axes.barh(list(rates), medians, color=list(map(_colour, rates)), xerr=[below, above], ecolor="#444444")
+    most = max(max(rate.values) for rate in rates.values())
+    for bar, rate in zip(bars, rates.values(), strict=True):
+        place = (max(rate.values) + most / 60, bar.get_y() + bar.get_height() / 2)
+        axes.text(*place, written(rate.median), va="center")
     axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.set_xlim(1, max(max(rate.values) for rate in rates) * 8)
-    axes.set_xlabel("messages a second (median, least and most)")
+    axes.set_xlim(0, most * 1.12)
+    axes.set_title(TITLE, loc="left")
+    axes.set_xlabel(AXIS)
+    axes.spines[["top", "right"]].set_visible(False)
     drawing.savefig(path, metadata={"Date": None})
     pyplot.close(drawing)
     return True
 
 
-def _colour(rate: Figure) -> str:
-    if rate.what.startswith("bare limit"):
-        return "#bbbbbb"
-    return "#2a6f97" if rate.what.startswith(("fire rate", "celery-pgbeat")) else "#c98a2b"
+def _found(figures: Iterable[Figure], begins: str, ends: str, label: str) -> Iterator[tuple[str, Figure]]:
+    """Iterate over the figures of a name, or of those that begin and end so, with their labels."""
+    for figure in figures:
+        if figure.what == begins if label else figure.what.startswith(begins) and figure.what.endswith(ends):
+            yield label or figure.what.removesuffix(ends), figure
+
+
+def _colour(label: str) -> str:
+    if label.startswith("celery-pgbeat"):
+        return OURS
+    return LIMIT if label.startswith("the lean tick") else PEER

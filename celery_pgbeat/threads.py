@@ -101,16 +101,20 @@ class CallBeside:
         self._error: BaseException | None = None
 
     def begin(self, function: Callable[[], None]) -> None:
-        """Begin a call; the one before must have been waited for."""
-        self._thread = threading.Thread(target=self._main, args=(function,), name=self._name, daemon=True)
-        self._thread.start()
+        """Begin a call, or make it at once if no thread can be started; the one before must have been waited for."""
+        thread = threading.Thread(target=self._main, args=(function,), name=self._name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the process may have no more threads now
+            self._main(function)
+            return
+        self._thread = thread
 
     def wait(self) -> None:
         """Wait until the call has ended, and raise its error, whatever it is."""
-        if self._thread is None:
-            return
-        self._thread.join()
-        self._thread = None
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
         error, self._error = self._error, None
         if error is not None:
             raise error

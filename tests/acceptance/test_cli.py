@@ -241,6 +241,8 @@ def test_health_says_that_the_schema_is_missing(database: str) -> None:
 def test_a_row_paused_at_the_shell_stays_paused_when_all_beats_restart(cluster: Cluster) -> None:
     cluster.settings["beat_schedule"] = {"d23": HOURLY, "other": HOURLY}
     beats = [cluster.beat() for _ in range(2)]
+    for beat in beats:
+        beat.wait_for_log("works on", 20)
     eventually(lambda: row(cluster.database, "d23")["next_run_at"], 20, "the row is planned")
     answer(cluster.database, "pause", "d23")
     before = row(cluster.database, "d23")

@@ -92,9 +92,10 @@ class Delivery:
     def _deliver(self, jobs: Sequence[OutgoingJob], lease_ends: float) -> None:
         began = boottime()
         for first in range(0, len(jobs), BATCH):
-            step = self._without_late(jobs[first : first + BATCH])
+            step = jobs[first : first + BATCH]
             published = self._publisher.publish(step, lease_ends, partial(self._late_after_confirm, step))
-            if published.sent and first + BATCH < len(jobs):
+            # Beside a confirm nothing else is recorded: that would need a further connection.
+            if len(published.sent) == BATCH and first + BATCH < len(jobs):
                 self._begin_confirm(published.sent, lease_ends)
             elif published.sent:
                 self._confirm(published.sent, lease_ends)
@@ -130,16 +131,14 @@ class Delivery:
         return jobs
 
     def _late_after_confirm(self, step: Sequence[OutgoingJob]) -> set[uuid.UUID]:
-        """Wait until the step before is confirmed; skip those of this step that are too late now, and return them."""
-        self._wait_for_confirm()
-        kept = {job.id for job in self._without_late(step)}
-        return {job.id for job in step if job.id not in kept} if len(kept) < len(step) else set()
+        """Wait until the step before is confirmed; skip the jobs of this step that are too late then, and return them.
 
-    def _without_late(self, jobs: Sequence[OutgoingJob]) -> Sequence[OutgoingJob]:
-        """Skip jobs that are later now than the catchup_window of their row allows; return the rest."""
-        late = [job for job in jobs if job.send_by is not None and job.send_by < self._now()]
+        They are later than the catchup_window of their row allows.
+        """
+        self._wait_for_confirm()
+        late = [job for job in step if job.send_by is not None and job.send_by < self._now()]
         if not late:
-            return jobs
+            return set()
         self._skip(late, "too_late")
         for job in late:
             logger.info(
@@ -148,8 +147,7 @@ class Delivery:
                 job.scheduled_for.isoformat(),
                 extra={"action": "skip"},
             )
-        dropped = {job.id for job in late}
-        return [job for job in jobs if job.id not in dropped]
+        return {job.id for job in late}
 
     def _begin_confirm(self, sent: list[tuple[uuid.UUID, float]], lease_ends: float) -> None:
         """Confirm, at the latest when `_wait_for_confirm` is called."""

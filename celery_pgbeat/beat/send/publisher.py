@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 celery_logger = logging.getLogger("celery.beat")
 
 BATCH = 250  # messages written at once, and between two confirms: what a kill can double
+MADE_WITHIN = 0.5  # seconds before they are written; older ones are made again, as `expires` counts from their making
 LOGGED_SINGLY = 10  # messages written at once that still get one log line each
 SUSPECTS = 10_000  # that are remembered
 COMMANDS = 100 * BATCH  # in a batch of kombu's; if there were more, kombu would write some before the batch ends
@@ -113,8 +114,10 @@ class Publisher:
             published.unsent.extend(job.id for job in jobs)
             return published
         with self._observer.publishing(jobs, self._broker.driver, published):
+            made_at = boottime()
             queue = deque(self._sorted(jobs))
-            if without := dropped():
+            without = dropped()
+            if without or boottime() > made_at + MADE_WITHIN:
                 queue = deque(self._sorted([job for job in jobs if job.id not in without]))
             # Read before each write: a stop may fall between any two.
             while queue and self._broker.producer is not None and boottime() < lease_ends and not self._stopping():

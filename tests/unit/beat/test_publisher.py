@@ -128,6 +128,26 @@ def test_what_is_dropped_when_the_messages_are_made_is_not_written(
     assert ([given[0].id, given[3].id], []) == ([sent for sent, _ in told.sent], told.unsent)
 
 
+@pytest.mark.parametrize(("waited", "made"), [(publishing.MADE_WITHIN, 1), (publishing.MADE_WITHIN + 0.1, 2)])
+def test_messages_that_were_made_a_while_before_they_can_be_written_are_made_again(
+    ours: Outbox, monkeypatch: pytest.MonkeyPatch, waited: float, made: int
+) -> None:
+    now, renders = [0.0], []
+    given = jobs(2)
+    batches(ours, monkeypatch, FakeWriter(taking), 2)
+    render = ours.renderer.render
+    monkeypatch.setattr(ours.renderer, "render", lambda *args: renders.append(args) or render(*args))
+    monkeypatch.setattr(publishing, "boottime", lambda: now[0])
+
+    def waits() -> set[Any]:
+        now[0] = waited
+        return set()
+
+    told = ours.publisher.publish(given, 60.0, dropped=waits)
+
+    assert (ids(given), made) == ([sent for sent, _ in told.sent], len(renders))
+
+
 def test_a_lease_that_ends_between_two_batches_leaves_the_second_unsent(
     ours: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
