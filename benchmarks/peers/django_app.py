@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote, urlsplit
+
 import django
 from django.conf import settings
 from django.core.management import call_command
 
 from benchmarks.peers import given
 
-SERVER, _, NAME = given.STATE.rpartition("/")
-USER, _, ADDRESS = SERVER.removeprefix("postgresql://").partition("@")
-HOST, _, PORT = ADDRESS.partition(":")
+STATE = urlsplit(given.STATE)
 
 settings.configure(
     DATABASES={
         "default": {
             "ENGINE": "django.db.backends.postgresql",
-            "NAME": NAME,
-            "USER": USER,
-            "HOST": HOST,
-            "PORT": PORT,
+            "NAME": STATE.path.removeprefix("/"),
+            "USER": STATE.username,
+            "PASSWORD": unquote(STATE.password or ""),
+            "HOST": STATE.hostname,
+            "PORT": STATE.port,
             "CONN_MAX_AGE": None,
         }
     },
