@@ -51,7 +51,7 @@ ALIVE_CHECKED_AFTER = 1.0  # seconds of a turn until Celery's thread checks that
 # Seconds for which one thread computes while another one could: the delivery goes on with the answer of the broker
 # while the turns read a thousand rows. By Python's own 5 ms a batch waits that long for each of its answers.
 SWITCH_INTERVAL = 0.0005
-COLLECTED_AFTER = 10_000  # new objects, of which a batch of a thousand rows makes more; by Python's own 700, 2 us a row
+COLLECTED_AFTER = 10_000  # new objects, more than a batch of a thousand rows leaves; by Python's own 700, 2 us a row
 GIVEN_BACK_WITHIN = 1.0  # seconds for giving back on behalf of a turn that hangs
 
 

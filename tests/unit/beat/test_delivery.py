@@ -129,6 +129,22 @@ def test_p2_a_step_is_confirmed_before_the_next_one_is_written_which_is_made_mea
     assert [(what, step, False) for step in (first, last) for what in ("write", "confirm")] == gate.told
 
 
+def test_a_step_of_which_more_is_to_be_recorded_is_confirmed_before_the_next_one_is_made(
+    gate: Gate, delivery: Delivery
+) -> None:
+    """Beside the confirm that would need one more connection."""
+    made = [batch(NOW - timedelta(microseconds=1)), *(batch() for _ in range(BATCH))]
+    gate.confirms.clear()
+    delivery.deliver([order for _, (order,) in made], boottime() + PATIENCE)
+    gate.open.release(2)
+    assert gate.entered.acquire(timeout=PATIENCE)
+
+    assert not gate.entered.acquire(timeout=0.2)  # the second step
+    gate.confirms.set()
+    assert delivery.finish(PATIENCE)
+    assert ["too_late", "write", "confirm", "write", "confirm"] == [what for what, _, _ in gate.told]
+
+
 def test_nothing_is_written_after_a_step_that_could_not_be_confirmed(gate: Gate, delivery: Delivery) -> None:
     made = [batch() for _ in range(BATCH + 1)]
     gate.error = RuntimeError("the database is away")

@@ -28,7 +28,7 @@ from celery_pgbeat.beat.send.rendering.message_fields import (
     ReprLimits,
     fields_in,
 )
-from celery_pgbeat.beat.send.rendering.message_template import MessageTemplate, template_key
+from celery_pgbeat.beat.send.rendering.message_template import REMEMBERED_UP_TO, MessageTemplate, template_key
 from celery_pgbeat.beat.send.rendering.redis_writer import _random_uuids
 from tests.harness.outbox import job
 
@@ -102,6 +102,23 @@ def test_a_header_with_another_value_is_not_a_field() -> None:
     headers = {"id": "id", "root_id": "a root of its own", "argsrepr": "()", "eta": None}
 
     assert {"id": "id", "argsrepr": "argsrepr"} == fields_in(headers, HEADERS, fields)
+
+
+@pytest.mark.parametrize(("length", "encoded"), [(REMEMBERED_UP_TO, 1), (REMEMBERED_UP_TO + 1, 2)])
+def test_only_short_arguments_are_remembered_so_that_they_do_not_fill_the_memory(length: int, encoded: int) -> None:
+    encodings: list[str] = []
+    clocks: Any = None
+    parts: Any = SimpleNamespace(
+        encode=lambda args, _: encodings.append(args), fields=lambda *_: None, prepare=id, render=lambda *_: "message"
+    )
+    template = MessageTemplate(None, body=parts, template=parts, declared=())
+    one = job(args="[" + "1" * (length - 4) + "]", kwargs="{}")
+    assert length == len(one.args) + len(one.kwargs)
+
+    for _ in range(2):
+        template.render(one, clocks)
+
+    assert encoded == len(encodings)
 
 
 def test_random_uuids_are_uuids_of_version_4_and_none_comes_twice() -> None:

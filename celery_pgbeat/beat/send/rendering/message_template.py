@@ -34,8 +34,8 @@ class RenderMismatch(Exception):
     """What was rendered differs from Celery's own message."""
 
 
-# Arguments as they are written: a row has the same for each of its occurrences. From 0.7 kB for a number to 3.4 kB for
-# the longest without an ASCII character: usually 12 to 22 MB when full.
+# Arguments as they are written: a row has the same for each of its occurrences. 0.7 kB for a number, 1.3 kB for the
+# longest text, 3.7 kB if it has no ASCII character: usually 11 to 21 MB when full.
 REMEMBERED = 16_384
 REMEMBERED_UP_TO = 200  # characters of their JSON
 
