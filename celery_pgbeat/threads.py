@@ -90,37 +90,3 @@ class LastingThread:
             self._returned = True
         except BaseException as error:  # noqa: BLE001  `restart_if_ended` logs it
             self._error = error
-
-
-class CallBeside:
-    """Makes one call at a time in a thread of its own, beside the thread that began it and that waits for it later."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._thread: threading.Thread | None = None
-        self._error: BaseException | None = None
-
-    def begin(self, function: Callable[[], None]) -> None:
-        """Begin a call, or make it at once if no thread can be started; the one before must have been waited for."""
-        thread = threading.Thread(target=self._main, args=(function,), name=self._name, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # the process may have no more threads now
-            self._main(function)
-            return
-        self._thread = thread
-
-    def wait(self) -> None:
-        """Wait until the call has ended, and raise its error, whatever it is."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-
-    def _main(self, function: Callable[[], None]) -> None:
-        try:
-            function()
-        except BaseException as error:  # noqa: BLE001  `wait` raises it
-            self._error = error

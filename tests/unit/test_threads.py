@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from celery_pgbeat import threads
-from celery_pgbeat.threads import CallBeside, LastingThread
+from celery_pgbeat.threads import LastingThread
 
 
 class Work:
@@ -84,37 +84,3 @@ def test_a_thread_that_ends_at_once_is_logged_once_and_pauses_before_it_starts_a
     assert 1 == len(caplog.records)
     work.go.release()
     assert thread.join(10)
-
-
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt("stop"), RuntimeError("wrong")])
-def test_a_call_beside_runs_in_a_thread_of_its_own_and_its_error_is_raised_once(error: BaseException) -> None:
-    ran_in: list[threading.Thread] = []
-    call = CallBeside("pgbeat-beside")
-
-    def fails() -> None:
-        ran_in.append(threading.current_thread())
-        raise error
-
-    call.wait()
-    call.begin(fails)
-    with pytest.raises(type(error)):
-        call.wait()
-    call.wait()
-    assert ["pgbeat-beside"] == [thread.name for thread in ran_in]
-
-
-def test_a_call_beside_is_made_at_once_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    made: list[str] = []
-    call = CallBeside("pgbeat-beside")
-    with monkeypatch.context() as no_threads:
-        no_threads.setattr(threading.Thread, "start", refused)
-        call.begin(lambda: made.append("at once"))
-        assert ["at once"] == made
-        call.wait()
-
-    call.begin(lambda: made.append("beside"))
-    call.wait()
-    assert ["at once", "beside"] == made

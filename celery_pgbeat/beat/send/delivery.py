@@ -1,9 +1,8 @@
 """Sends submitted jobs and records what became of each: confirmed, refused, or given back.
 
-The work is done in steps of one batch of the publisher. A step is confirmed before the next one is written, so a kill
-or a stop can double one step at most; only making the next messages goes on meanwhile. If another transaction locks a
-job's row at its confirm, the confirm is tried again in later turns until the lease is over. After that any beat would
-send the job again.
+The work is done in steps of one batch of the publisher. No more than one full step is written and not confirmed, so a
+kill or a stop can double that at most. If another transaction locks a job's row at its confirm, the confirm is tried
+again in later turns until the lease is over. After that any beat would send the job again.
 """
 
 from __future__ import annotations
@@ -13,12 +12,14 @@ import math
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.log_throttle import LogThrottle
+from celery_pgbeat.beat.send.confirmer import Sent
 from celery_pgbeat.beat.send.messages import OutgoingJob, Refusal
 from celery_pgbeat.beat.send.orders import Order, outgoing_job
 from celery_pgbeat.beat.send.publisher import BATCH, Published, Publisher
@@ -26,14 +27,6 @@ from celery_pgbeat.measures.observer import Observer
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Unconfirmed:
-    """Jobs that are sent, and whose rows were locked at their confirm; each with the seconds until it may start."""
-
-    sent: list[tuple[uuid.UUID, float]]
-    lease_ends: float
 
 
 @dataclass(eq=False, repr=False)
@@ -49,12 +42,12 @@ class Delivery:
 
     def __post_init__(self) -> None:
         self._seconds_each = 0.0  # that a message of the last batch took
-        self._unconfirmed: deque[Unconfirmed] = deque()
+        self._held: deque[Sent] = deque()  # at whose confirm the rows were locked
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether something is sent and not confirmed."""
-        return bool(self._unconfirmed)
+        """Whether a confirm is to be tried again."""
+        return bool(self._held)
 
     @property
     def is_failing(self) -> bool:
@@ -84,21 +77,13 @@ class Delivery:
 
     def deliver(self, orders: Sequence[Order], lease_ends: float) -> None:
         """Make the jobs, publish them while the lease lasts, and confirm."""
-        try:
-            self._deliver(self._made(orders), lease_ends)
-        finally:
-            self._wait_for_confirm()
-
-    def _deliver(self, jobs: Sequence[OutgoingJob], lease_ends: float) -> None:
+        jobs = self._made(orders)
         began = boottime()
         for first in range(0, len(jobs), BATCH):
             step = jobs[first : first + BATCH]
-            published = self._publisher.publish(step, lease_ends, partial(self._late_after_confirm, step))
-            # Beside a confirm nothing else is recorded: that would need a further connection.
-            if len(published.sent) == BATCH and first + BATCH < len(jobs):
-                self._begin_confirm(published.sent, lease_ends)
-            elif published.sent:
-                self._confirm(published.sent, lease_ends)
+            published = self._publisher.publish(step, lease_ends, partial(self._late_when_there_is_room, step))
+            if published.sent:
+                self._begin_confirm(Sent(published.sent, lease_ends))
             self._refuse(published.refused)
             self._record(published)
             done = len(published.sent) + len(published.without_message)
@@ -106,18 +91,18 @@ class Delivery:
             if published.unsent:
                 unsent = [*published.unsent, *(job.id for job in jobs[first + BATCH :])]
                 # If the lease is over, this beat may have marked some of them anew: they are sent under that mark.
-                self._queries.give_back(unsent, late=boottime() >= lease_ends)
+                self._queries_alone().give_back(unsent, late=boottime() >= lease_ends)
                 self._observer.settled(unsent)
                 return
 
     def confirm_again(self) -> bool:
         """Confirm what was locked before; return whether all of it is confirmed now."""
-        waiting = len(self._unconfirmed)
+        waiting = len(self._held)
         for _ in range(waiting):
-            one = self._unconfirmed.popleft()
+            one = self._held.popleft()
             if boottime() < one.lease_ends:
-                self._confirm(one.sent, one.lease_ends)
-        return bool(waiting) and not self._unconfirmed
+                self._confirm([one])
+        return bool(waiting) and not self._held
 
     def _made(self, orders: Sequence[Order]) -> list[OutgoingJob]:
         jobs: list[OutgoingJob] = []
@@ -130,12 +115,12 @@ class Delivery:
         self._refuse(refused)
         return jobs
 
-    def _late_after_confirm(self, step: Sequence[OutgoingJob]) -> set[uuid.UUID]:
-        """Wait until the step before is confirmed; skip the jobs of this step that are too late then, and return them.
+    def _late_when_there_is_room(self, step: Sequence[OutgoingJob]) -> set[uuid.UUID]:
+        """Wait until the step may be written; skip its jobs that are too late then, and return them.
 
         They are later than the catchup_window of their row allows.
         """
-        self._wait_for_confirm()
+        self._wait_for_room(len(step))
         late = [job for job in step if job.send_by is not None and job.send_by < self._now()]
         if not late:
             return set()
@@ -149,28 +134,37 @@ class Delivery:
             )
         return {job.id for job in late}
 
-    def _begin_confirm(self, sent: list[tuple[uuid.UUID, float]], lease_ends: float) -> None:
-        """Confirm, at the latest when `_wait_for_confirm` is called."""
-        self._confirm(sent, lease_ends)
+    def _begin_confirm(self, sent: Sent) -> None:
+        """Confirm what was sent, now or soon."""
+        self._confirm([sent])
 
-    def _wait_for_confirm(self) -> None:
-        """Wait until what `_begin_confirm` has begun is done, and raise its error."""
+    def _wait_for_room(self, count: int) -> None:
+        """Wait until this many more jobs may be sent; raise the error of a confirm that was begun."""
 
-    def _confirm(self, sent: list[tuple[uuid.UUID, float]], lease_ends: float) -> None:
-        locked: set[uuid.UUID] = set()
-        with self._observer.confirming(sent, locked):
-            locked |= self._queries.confirm(sent).locked
-        if locked:
-            self._unconfirmed.append(Unconfirmed([(job, delay) for job, delay in sent if job in locked], lease_ends))
+    def _queries_alone(self) -> BeatQueries:
+        """Return the statements when no confirm is under way: beside one, another would need a further connection."""
+        return self._queries
+
+    def _confirm(self, parts: Sequence[Sent]) -> None:
+        held: list[set[uuid.UUID]] = [set() for _ in parts]
+        with ExitStack() as measured:
+            for part, locked in zip(parts, held, strict=True):
+                measured.enter_context(self._observer.confirming(part.jobs, locked))
+            found = self._queries.confirm([job for part in parts for job in part.jobs]).locked
+            for part, locked in zip(parts, held, strict=True) if found else ():
+                locked |= {job for job, _ in part.jobs if job in found}
+        for part, locked in zip(parts, held, strict=True):
+            if locked:
+                self._held.append(Sent([(job, delay) for job, delay in part.jobs if job in locked], part.lease_ends))
 
     def _skip(self, jobs: Sequence[OutgoingJob], reason: str) -> None:
         ids = [job.id for job in jobs]
-        self._observer.skipped(ids, reason, self._queries.skip(ids, reason))
+        self._observer.skipped(ids, reason, self._queries_alone().skip(ids, reason))
 
     def _record(self, published: Published) -> None:
         """Record jobs that have no message: their task sent none, or ran in the beat."""
         if published.ended:
-            self._queries.finish_eager(published.ended)
+            self._queries_alone().finish_eager(published.ended)
             self._observer.settled([end.job for end in published.ended])
         if not published.not_sent:
             return
@@ -189,7 +183,7 @@ class Delivery:
         """Record jobs that cannot be sent; the third refusal of a job makes it lost."""
         if not refusals:
             return
-        lost = self._queries.refuse([(refusal.job, refusal.reason) for refusal in refusals])
+        lost = self._queries_alone().refuse([(refusal.job, refusal.reason) for refusal in refusals])
         self._observer.refused([refusal.job for refusal in refusals], len(lost))
         for refusal in refusals:
             if self._throttle.is_due(refusal.periodic_task):

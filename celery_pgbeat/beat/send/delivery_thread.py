@@ -12,21 +12,22 @@ There is a *place* for another batch when none waits. The thread that makes the 
 a moment: a broker that hangs may delay the batch under way for many seconds, and the turns write the beat's heartbeat.
 They go on without a place, and this thread ends their wait when there is one.
 
-A step of a batch is confirmed beside this thread, which makes the messages of the next step meanwhile.
+What is sent is confirmed beside this thread (`confirmer.py`), which goes on to the next messages meanwhile.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
+from celery_pgbeat.beat.send.confirmer import Confirmer, Sent
 from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.orders import Order
-from celery_pgbeat.threads import CallBeside, LastingThread
+from celery_pgbeat.beat.send.publisher import BATCH
+from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.threads import LastingThread
 
 MOMENT = 0.1  # seconds that a turn waits for a place: usually the batch that waited has been begun by then
 
@@ -50,14 +51,14 @@ class DeliveryThread(Delivery):
         self._last_lease = self._lease_under_way = 0.0  # the ends of the leases of these two batches
         self._refused = False  # whether a turn found no place, and is to be woken when there is one
         self._thread = LastingThread(self._run, "pgbeat-delivery")
-        self._confirming = CallBeside("pgbeat-confirm")
+        self._confirmer = Confirmer(self._confirm, BATCH)
         self._error: BaseException | None = None
         self._failing = False
 
     @property
     def is_failing(self) -> bool:
-        """Whether the last batch failed, and none has succeeded since."""
-        return self._failing
+        """Whether the last batch or confirm failed, and no batch has succeeded since."""
+        return self._failing or self._confirmer.has_failed
 
     @property
     def is_full(self) -> bool:
@@ -101,6 +102,11 @@ class DeliveryThread(Delivery):
         error, self._error = self._error, None
         if error is not None:
             raise error
+        try:
+            self._confirmer.check()
+        except BaseException:
+            self._failing = True
+            raise
 
     def finish(self, within: float) -> bool:
         """End the thread when it has delivered what waits; return whether it has ended in that time."""
@@ -108,11 +114,15 @@ class DeliveryThread(Delivery):
             self._batches.put(None)
         return self._thread.join(within)
 
-    def _begin_confirm(self, sent: list[tuple[uuid.UUID, float]], lease_ends: float) -> None:
-        self._confirming.begin(partial(self._confirm, sent, lease_ends))
+    def _begin_confirm(self, sent: Sent) -> None:
+        self._confirmer.add(sent)
 
-    def _wait_for_confirm(self) -> None:
-        self._confirming.wait()
+    def _wait_for_room(self, count: int) -> None:
+        self._confirmer.wait_for_room(count)
+
+    def _queries_alone(self) -> BeatQueries:
+        self._confirmer.wait()
+        return self._queries
 
     def _run(self) -> None:
         while (batch := self._batches.get()) is not None:
@@ -130,3 +140,7 @@ class DeliveryThread(Delivery):
                 self._failing = True
                 self._error = self._error or error
             del batch  # otherwise an idle beat would keep its last thousand rows
+        try:
+            self._confirmer.wait()
+        except BaseException as error:  # noqa: BLE001  as above
+            self._error = self._error or error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
@@ -35,13 +36,16 @@ class Gate:
         self.confirms.set()
         self.sends = True
         self.told: list[tuple[str, list[uuid.UUID], bool]] = []
-        self.error: Exception | None = None
+        self.error: Exception | None = None  # of a confirm
+        self.raises: Exception | None = None  # of a publish
 
     def publish(
         self, jobs: Sequence[Any], _lease_ends: float, dropped: Callable[[], Collection[uuid.UUID]]
     ) -> Published:
         self.entered.release()
         assert self.open.acquire(timeout=PATIENCE)
+        if self.raises is not None:
+            raise self.raises
         without = dropped()
         ids = [job.id for job in jobs if job.id not in without]
         self.told.append(("write", ids, False))
@@ -102,6 +106,11 @@ def batch(send_by: datetime | None = None) -> tuple[uuid.UUID, list[Order]]:
     return job, [order(job, due_at=send_by, catchup_window=timedelta(0))]
 
 
+def steps(gate: Gate, what: str) -> list[list[uuid.UUID]]:
+    """What was told of one kind, step by step."""
+    return [jobs for told, jobs, _ in gate.told if told == what]
+
+
 def test_batches_are_sent_in_order_and_each_is_confirmed(gate: Gate, delivery: Delivery) -> None:
     made = [batch() for _ in range(3)]
     for _, orders in made:
@@ -109,10 +118,12 @@ def test_batches_are_sent_in_order_and_each_is_confirmed(gate: Gate, delivery: D
         gate.open.release()
 
     assert delivery.finish(PATIENCE)
-    assert [(what, [job], False) for job, _ in made for what in ("write", "confirm")] == gate.told
+    jobs = [job for job, _ in made]
+    assert [[job] for job in jobs] == steps(gate, "write")
+    assert jobs == [job for step in steps(gate, "confirm") for job in step]
 
 
-def test_p2_a_step_is_confirmed_before_the_next_one_is_written_which_is_made_meanwhile(
+def test_p2_a_full_step_is_confirmed_before_the_next_one_is_written_which_is_made_meanwhile(
     gate: Gate, delivery: Delivery
 ) -> None:
     made = [batch() for _ in range(BATCH + 1)]
@@ -129,23 +140,47 @@ def test_p2_a_step_is_confirmed_before_the_next_one_is_written_which_is_made_mea
     assert [(what, step, False) for step in (first, last) for what in ("write", "confirm")] == gate.told
 
 
-def test_a_step_of_which_more_is_to_be_recorded_is_confirmed_before_the_next_one_is_made(
+def test_p2_small_batches_are_written_while_the_first_is_confirmed_up_to_one_full_step(
     gate: Gate, delivery: Delivery
 ) -> None:
-    """Beside the confirm that would need one more connection."""
-    made = [batch(NOW - timedelta(microseconds=1)), *(batch() for _ in range(BATCH))]
     gate.confirms.clear()
-    delivery.deliver([order for _, (order,) in made], boottime() + PATIENCE)
-    gate.open.release(2)
-    assert gate.entered.acquire(timeout=PATIENCE)
+    sizes = [1, BATCH - 2, 1, 1]
+    made = [[batch() for _ in range(size)] for size in sizes]
+    for orders in made:
+        delivery.deliver([order for _, (order,) in orders], boottime() + PATIENCE)
+        gate.open.release()
+    for _ in sizes:
+        assert gate.entered.acquire(timeout=PATIENCE)
+    # The last one is made, and would be one too many; it is written when there is room.
+    expected = [[job for job, _ in orders] for orders in made]
+    while len(steps(gate, "write")) < 3:
+        time.sleep(0.001)
+    assert expected[:3] == steps(gate, "write")
+    assert [] == steps(gate, "confirm")
 
-    assert not gate.entered.acquire(timeout=0.2)  # the second step
     gate.confirms.set()
     assert delivery.finish(PATIENCE)
-    assert ["too_late", "write", "confirm", "write", "confirm"] == [what for what, _, _ in gate.told]
+    assert expected == steps(gate, "write")
+    assert [expected[0], expected[1] + expected[2], expected[3]] == steps(gate, "confirm")
 
 
-def test_nothing_is_written_after_a_step_that_could_not_be_confirmed(gate: Gate, delivery: Delivery) -> None:
+def test_what_is_to_be_recorded_waits_until_no_confirm_is_under_way(gate: Gate, delivery: Delivery) -> None:
+    """Beside the confirm that would need one more connection."""
+    (sent, first), (late, second) = batch(), batch(NOW - timedelta(microseconds=1))
+    gate.confirms.clear()
+    for orders in (first, second):
+        delivery.deliver(orders, boottime() + PATIENCE)
+        gate.open.release()
+        assert gate.entered.acquire(timeout=PATIENCE)
+    assert not delivery.finish(0.2)
+    assert [("write", [sent], False)] == gate.told
+
+    gate.confirms.set()
+    assert delivery.finish(PATIENCE)
+    assert [("confirm", [sent], False), ("too_late", [late], False), ("write", [], False)] == gate.told[1:]
+
+
+def test_nothing_is_written_after_a_full_step_that_could_not_be_confirmed(gate: Gate, delivery: Delivery) -> None:
     made = [batch() for _ in range(BATCH + 1)]
     gate.error = RuntimeError("the database is away")
     delivery.deliver([order for _, (order,) in made], boottime() + PATIENCE)
@@ -230,7 +265,7 @@ def test_the_parts_of_one_batch_which_have_one_lease_leave_a_place_for_the_next_
     for _ in made:
         gate.open.release()
     assert delivery.finish(PATIENCE)
-    assert [(what, [job], False) for job, _ in made for what in ("write", "confirm")] == gate.told
+    assert [[job] for job, _ in made] == steps(gate, "write")
 
 
 def test_a_turn_waits_for_a_place_that_becomes_free_within_a_moment(
@@ -253,8 +288,10 @@ def test_there_is_no_place_at_the_end_of_the_beat(delivery: Delivery, stopping: 
     assert not delivery.wait_for_place()
 
 
-def test_an_error_is_raised_once_in_the_next_turn_and_the_next_batch_is_sent(gate: Gate, delivery: Delivery) -> None:
-    gate.error = RuntimeError("the database is away")
+def test_an_error_of_a_batch_is_raised_once_in_the_next_turn_and_the_next_batch_is_sent(
+    gate: Gate, delivery: Delivery
+) -> None:
+    gate.raises = RuntimeError("no message can be made")
     delivery.deliver(batch()[1], boottime() + PATIENCE)
     gate.open.release()
     assert gate.entered.acquire(timeout=PATIENCE)
@@ -262,14 +299,36 @@ def test_an_error_is_raised_once_in_the_next_turn_and_the_next_batch_is_sent(gat
     delivery.deliver(orders, boottime() + PATIENCE)
     assert gate.entered.acquire(timeout=PATIENCE)  # so the first has failed
     assert delivery.is_failing
-    gate.error = None
+    gate.raises = None
     gate.open.release()
 
-    with pytest.raises(RuntimeError, match="the database is away"):
+    with pytest.raises(RuntimeError, match="no message can be made"):
         delivery.check()
     delivery.check()
     assert delivery.finish(PATIENCE)
     assert ("confirm", [job], False) == gate.told[-1]
+    assert not delivery.is_failing
+
+
+def test_an_error_of_the_last_confirm_is_raised_in_the_next_turn_without_another_batch(
+    gate: Gate, delivery: Delivery
+) -> None:
+    gate.error = RuntimeError("the database is away")
+    delivery.deliver(batch()[1], boottime() + PATIENCE)
+    gate.open.release()
+    until = boottime() + PATIENCE
+    while not delivery.is_failing:
+        assert boottime() < until
+        time.sleep(0.001)
+
+    with pytest.raises(RuntimeError, match="the database is away"):
+        delivery.check()
+    delivery.check()
+    assert delivery.is_failing  # until a batch succeeds
+    gate.error = None
+    delivery.deliver(batch()[1], boottime() + PATIENCE)
+    gate.open.release()
+    assert delivery.finish(PATIENCE)
     assert not delivery.is_failing
 
 
