@@ -5,11 +5,13 @@
 
 -- How many microseconds a span has, as Postgres compares spans: a day has 24 hours, a month 30 days, a year 12 months.
 -- All steps are whole numbers far below 2^53, so none is rounded. Their types are written out, so that no operator of
--- another schema fits better.
+-- another schema fits better. In PL/pgSQL and strict, because Postgres would write a function in SQL out in each
+-- statement that calls it, which takes longer than a mark of some rows; and most spans are NULL.
 create or replace function {schema}.microseconds(span interval) returns bigint
-language sql immutable parallel safe
+language plpgsql immutable strict parallel safe
 as $$
-    select (
+begin
+    return (
         (
             (pg_catalog.date_part(text 'year', span) * float8 '360'
                 + pg_catalog.date_part(text 'month', span) * float8 '30'
@@ -17,5 +19,6 @@ as $$
             + pg_catalog.date_part(text 'hour', span) * float8 '3600'
             + pg_catalog.date_part(text 'minute', span) * float8 '60'
         ) * float8 '1000000' + pg_catalog.date_part(text 'microsecond', span)
-    )::bigint
+    )::bigint;
+end
 $$;
