@@ -68,15 +68,21 @@ set jit = off
 set plan_cache_mode = auto
 as $$
 declare
-    names constant text[] := array(
+    names text[];
+    groups text[];
+    wakes boolean := false;
+begin
+    -- Nearly every confirm deletes no job.
+    if not exists (select from deleted) then
+        return null;
+    end if;
+    names := array(
         select ended.periodic_task from (select distinct periodic_task from deleted) as ended
         where exists (
             select from {schema}.active_job as waiting
             where waiting.periodic_task = ended.periodic_task and waiting.waits_for = 'predecessor'
             offset 0));
-    groups constant text[] := array(select distinct group_name from deleted where group_name is not null);
-    wakes boolean := false;
-begin
+    groups := array(select distinct group_name from deleted where group_name is not null);
     if groups <> '{}' then
         insert into {schema}.group_failure (group_name, job, periodic_task, scheduled_for)
         select ended.group_name, ended.id, ended.periodic_task, ended.scheduled_for

@@ -6,11 +6,11 @@
 -- locks a row before it sees that its mark is new. The only column that is in an index is `check_at`. It changes only
 -- where the new deadline comes before it, or where the job was to be sent again.
 --
--- A function, because that keeps its plan. Left to itself, Postgres would make a new one each time, because it costs few
--- jobs at less than the general one; that takes as long as the confirm of some jobs. A plan that was made while the
--- table was small must serve when it has grown, so it may only use indexes, and there are no joins: a thousand jobs
--- would be compared with a thousand. What is locked is found again by its place (`ctid`): no row moves while it is
--- locked. No statement here waits for a lock, so the order of the locks does not matter.
+-- A function, because that keeps its plan. Left to itself, Postgres would make a new one each time, because the new one
+-- seems to cost less for a few jobs; that takes as long as the confirm of some. A plan that was made while the table
+-- was small must serve when it has grown, so it may only use indexes, and there are no joins: a thousand jobs would be
+-- compared with a thousand. What is locked is found again by its place (`ctid`): no row moves while it is locked. No
+-- statement here waits for a lock, so the order of the locks does not matter.
 -- function
 create or replace function {schema}.confirm(jobs uuid[], delays jsonb, beat text) returns table (id uuid, held boolean)
 language plpgsql rows 10
