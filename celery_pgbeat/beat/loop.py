@@ -4,8 +4,9 @@ A *turn* is one pass of this loop: the upkeep that is due, then one batch of wha
 a beat does with one due occurrence (`decide/dispatcher.py`): one turn has many ticks, or none. The method `tick()` of
 Celery's scheduler makes one turn.
 
-Celery's thread asks for a turn and waits for its end. The delivery has a second thread; its errors are raised in the
-next turn. All other threads only end a wait. No error leaves this thread: it is logged, and a pause that grows follows.
+Celery's thread asks for a turn and waits for its end. The delivery has a second thread, and one that confirms; their
+errors are raised in the next turn. All other threads only end a wait. No error leaves this thread: it is logged, and a
+pause that grows follows.
 
 No thread of a beat ends unnoticed. Each turn starts the others again if they have ended, and Celery's thread starts
 this one again.

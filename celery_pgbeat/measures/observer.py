@@ -3,7 +3,7 @@
 An event tells what Postgres or the broker returned, so what Postgres has not confirmed is never counted. Four of them
 surround what is measured, because a span needs to know how long it took and whether it failed.
 
-The thread that makes the turns and the delivery thread both call these methods.
+The thread that makes the turns, that of the delivery and that of the confirms all call these methods.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from celery_pgbeat.postgres.beat_queries import Judged, Marked, Recovered, Submitted
 
     Measured = AbstractContextManager[None]
-    Sent = Sequence[tuple[uuid.UUID, float]]
+    SentJobs = Sequence[tuple[uuid.UUID, float]]
 
 NOT_MEASURED: Measured = nullcontext()
 
@@ -50,7 +50,7 @@ class Observer:
         """Surround Celery's own `apply_async` of one job."""
         return NOT_MEASURED
 
-    def confirming(self, sent: Sent, held: set[uuid.UUID]) -> Measured:  # noqa: ARG002
+    def confirming(self, sent: SentJobs, held: set[uuid.UUID]) -> Measured:  # noqa: ARG002
         """Surround a confirm, which puts the jobs whose rows another transaction locks into `held`."""
         return NOT_MEASURED
 

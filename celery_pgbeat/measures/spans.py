@@ -5,8 +5,8 @@ own: its first span has the decision and links to the tick, and its message carr
 spans belong to it. If all jobs of a tick were in one trace, a batch would be more than a backend shows, and a sampler
 would keep all of it or nothing.
 
-Two threads work on a tick, so no context is taken from a thread: a tick is found by the instant of its mark, or by its
-jobs.
+Several threads work on a tick, so no context is taken from a thread: a tick is found by the instant of its mark, or by
+its jobs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from celery_pgbeat import __version__
 if TYPE_CHECKING:
     from celery_pgbeat.beat.send.messages import OutgoingJob
 
-MOST_OPEN = 8  # ticks: two are under way at a time, more only while rows are locked at their confirm
+MOST_OPEN = 256  # ticks: two are decided or sent at a time, and up to 250 messages wait for their confirm
 ROOT = Context()  # no parent, whatever is current in the calling thread
 KINDS = {"publish": SpanKind.CLIENT, "job": SpanKind.PRODUCER}
 

@@ -1,6 +1,6 @@
 """What one beat has counted since it started.
 
-Two of its threads count, once for each batch, and a third one reads.
+Three of its threads count, once for each batch, and a fourth one reads.
 """
 
 from __future__ import annotations

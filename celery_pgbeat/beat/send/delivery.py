@@ -1,8 +1,8 @@
 """Sends submitted jobs and records what became of each: confirmed, refused, or given back.
 
-The work is done in steps of one batch of the publisher. No more than one full step is written and not confirmed, so a
-kill or a stop can double that at most. If another transaction locks a job's row at its confirm, the confirm is tried
-again in later turns until the lease is over. After that any beat would send the job again.
+The work is done in steps of one batch of the publisher. No more than one full step is written and waits for its
+confirm, so a kill or a stop can double that at most. If another transaction locks a job's row at its confirm, the
+confirm is tried again in later turns until the lease is over. After that any beat would send the job again.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ class Delivery:
         began = boottime()
         for first in range(0, len(jobs), BATCH):
             step = jobs[first : first + BATCH]
-            published = self._publisher.publish(step, lease_ends, partial(self._late_when_there_is_room, step))
+            published = self._publisher.publish(
+                step, lease_ends, partial(self._late_when_there_is_room, step, lease_ends)
+            )
             if published.sent:
                 self._begin_confirm(Sent(published.sent, lease_ends))
             self._refuse(published.refused)
@@ -115,12 +117,12 @@ class Delivery:
         self._refuse(refused)
         return jobs
 
-    def _late_when_there_is_room(self, step: Sequence[OutgoingJob]) -> set[uuid.UUID]:
+    def _late_when_there_is_room(self, step: Sequence[OutgoingJob], lease_ends: float) -> set[uuid.UUID]:
         """Wait until the step may be written; skip its jobs that are too late then, and return them.
 
         They are later than the catchup_window of their row allows.
         """
-        self._wait_for_room(len(step))
+        self._wait_for_room(len(step), lease_ends)
         late = [job for job in step if job.send_by is not None and job.send_by < self._now()]
         if not late:
             return set()
@@ -138,8 +140,8 @@ class Delivery:
         """Confirm what was sent, now or soon."""
         self._confirm([sent])
 
-    def _wait_for_room(self, count: int) -> None:
-        """Wait until this many more jobs may be sent; raise the error of a confirm that was begun."""
+    def _wait_for_room(self, count: int, lease_ends: float) -> None:
+        """Wait until this many more jobs of the batch may be sent."""
 
     def _queries_alone(self) -> BeatQueries:
         """Return the statements when no confirm is under way: beside one, another would need a further connection."""

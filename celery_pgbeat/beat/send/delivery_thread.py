@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from celery_pgbeat.beat.send.confirmer import Confirmer, Sent
+from celery_pgbeat.beat.send.confirmer import Confirmer, ConfirmFailed, Sent
 from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.orders import Order
 from celery_pgbeat.beat.send.publisher import BATCH
@@ -51,14 +51,15 @@ class DeliveryThread(Delivery):
         self._last_lease = self._lease_under_way = 0.0  # the ends of the leases of these two batches
         self._refused = False  # whether a turn found no place, and is to be woken when there is one
         self._thread = LastingThread(self._run, "pgbeat-delivery")
-        self._confirmer = Confirmer(self._confirm, BATCH)
+        self._confirmer = Confirmer(self._confirm, self._confirm_ended, BATCH)
+        self._is_confirming = False  # whether anything of the batch under way is, or was, confirmed
         self._error: BaseException | None = None
         self._failing = False
 
     @property
     def is_failing(self) -> bool:
-        """Whether the last batch or confirm failed, and no batch has succeeded since."""
-        return self._failing or self._confirmer.has_failed
+        """Whether the last batch or confirm failed, and none has succeeded since."""
+        return self._failing
 
     @property
     def is_full(self) -> bool:
@@ -102,11 +103,6 @@ class DeliveryThread(Delivery):
         error, self._error = self._error, None
         if error is not None:
             raise error
-        try:
-            self._confirmer.check()
-        except BaseException:
-            self._failing = True
-            raise
 
     def finish(self, within: float) -> bool:
         """End the thread when it has delivered what waits; return whether it has ended in that time."""
@@ -115,10 +111,15 @@ class DeliveryThread(Delivery):
         return self._thread.join(within)
 
     def _begin_confirm(self, sent: Sent) -> None:
+        self._is_confirming = True
         self._confirmer.add(sent)
 
-    def _wait_for_room(self, count: int) -> None:
-        self._confirmer.wait_for_room(count)
+    def _confirm_ended(self, error: BaseException | None) -> None:
+        self._failing = error is not None
+        self._error = self._error or error
+
+    def _wait_for_room(self, count: int, lease_ends: float) -> None:
+        self._confirmer.wait_for_room(count, lease_ends)
 
     def _queries_alone(self) -> BeatQueries:
         self._confirmer.wait()
@@ -133,14 +134,15 @@ class DeliveryThread(Delivery):
             if self._begun.is_set() and self._refused:
                 self._refused = False
                 self._wake()
+            self._is_confirming = False
             try:
                 super().deliver(*batch)
-                self._failing = False
+                if not self._is_confirming:  # otherwise the confirm tells
+                    self._failing = False
+            except ConfirmFailed:
+                pass  # the error is noted, and what is left of the batch is sent when its lease is over
             except BaseException as error:  # noqa: BLE001  raised by the next `check`, in the thread that makes the turns
                 self._failing = True
                 self._error = self._error or error
             del batch  # otherwise an idle beat would keep its last thousand rows
-        try:
-            self._confirmer.wait()
-        except BaseException as error:  # noqa: BLE001  as above
-            self._error = self._error or error
+        self._confirmer.wait()

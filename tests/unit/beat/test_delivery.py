@@ -34,6 +34,7 @@ class Gate:
         self.open = threading.Semaphore(0)
         self.confirms = threading.Event()
         self.confirms.set()
+        self.confirming = threading.Semaphore(0)
         self.sends = True
         self.told: list[tuple[str, list[uuid.UUID], bool]] = []
         self.error: Exception | None = None  # of a confirm
@@ -52,6 +53,7 @@ class Gate:
         return Published(sent=[(job, 0.0) for job in ids]) if self.sends else Published(unsent=ids)
 
     def confirm(self, sent: Sequence[tuple[uuid.UUID, float]]) -> Any:
+        self.confirming.release()
         assert self.confirms.wait(PATIENCE)
         self.told.append(("confirm", [job for job, _ in sent], False))
         if self.error is not None:
@@ -106,6 +108,14 @@ def batch(send_by: datetime | None = None) -> tuple[uuid.UUID, list[Order]]:
     return job, [order(job, due_at=send_by, catchup_window=timedelta(0))]
 
 
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait for a condition."""
+    ends = boottime() + PATIENCE
+    while not is_so():
+        assert boottime() < ends
+        time.sleep(0.001)
+
+
 def steps(gate: Gate, what: str) -> list[list[uuid.UUID]]:
     """What was told of one kind, step by step."""
     return [jobs for told, jobs, _ in gate.told if told == what]
@@ -146,15 +156,16 @@ def test_p2_small_batches_are_written_while_the_first_is_confirmed_up_to_one_ful
     gate.confirms.clear()
     sizes = [1, BATCH - 2, 1, 1]
     made = [[batch() for _ in range(size)] for size in sizes]
-    for orders in made:
+    for number, orders in enumerate(made):
         delivery.deliver([order for _, (order,) in orders], boottime() + PATIENCE)
         gate.open.release()
+        if number == 0:
+            assert gate.confirming.acquire(timeout=PATIENCE)
     for _ in sizes:
         assert gate.entered.acquire(timeout=PATIENCE)
     # The last one is made, and would be one too many; it is written when there is room.
     expected = [[job for job, _ in orders] for orders in made]
-    while len(steps(gate, "write")) < 3:
-        time.sleep(0.001)
+    until(lambda: len(steps(gate, "write")) == 3)
     assert expected[:3] == steps(gate, "write")
     assert [] == steps(gate, "confirm")
 
@@ -189,6 +200,42 @@ def test_nothing_is_written_after_a_full_step_that_could_not_be_confirmed(gate: 
     assert delivery.finish(PATIENCE)
     assert ["write", "confirm"] == [what for what, _, _ in gate.told]
     with pytest.raises(RuntimeError, match="the database is away"):
+        delivery.check()
+
+
+def test_a_turn_that_reports_a_failed_confirm_does_not_let_its_batch_go_on(gate: Gate, delivery: Delivery) -> None:
+    gate.error = RuntimeError("the database is away")
+    delivery.deliver([order for _, (order,) in (batch() for _ in range(BATCH + 1))], boottime() + PATIENCE)
+    gate.open.release()
+    for _ in range(2):
+        assert gate.entered.acquire(timeout=PATIENCE)  # the second step is being made
+    until(lambda: delivery.is_failing)
+    with pytest.raises(RuntimeError, match="the database is away"):
+        delivery.check()
+    gate.error = None
+    gate.open.release()
+
+    assert delivery.finish(PATIENCE)
+    assert ["write", "confirm"] == [what for what, _, _ in gate.told]
+
+
+def test_what_is_to_be_recorded_of_a_batch_is_recorded_although_the_confirm_of_another_has_failed(
+    gate: Gate, delivery: Delivery
+) -> None:
+    (_, first), (late, second) = batch(), batch(NOW - timedelta(microseconds=1))
+    gate.error = RuntimeError("the database was away")
+    gate.confirms.clear()
+    delivery.deliver(first, boottime() + PATIENCE)
+    gate.open.release()
+    assert gate.confirming.acquire(timeout=PATIENCE)
+    delivery.deliver(second, boottime() + 2 * PATIENCE)
+    gate.open.release()
+    assert not delivery.finish(0.1)
+    gate.confirms.set()
+
+    assert delivery.finish(PATIENCE)
+    assert ("too_late", [late], False) in gate.told
+    with pytest.raises(RuntimeError, match="the database was away"):
         delivery.check()
 
 
@@ -316,15 +363,11 @@ def test_an_error_of_the_last_confirm_is_raised_in_the_next_turn_without_another
     gate.error = RuntimeError("the database is away")
     delivery.deliver(batch()[1], boottime() + PATIENCE)
     gate.open.release()
-    until = boottime() + PATIENCE
-    while not delivery.is_failing:
-        assert boottime() < until
-        time.sleep(0.001)
-
+    until(lambda: delivery.is_failing)
     with pytest.raises(RuntimeError, match="the database is away"):
         delivery.check()
     delivery.check()
-    assert delivery.is_failing  # until a batch succeeds
+    assert delivery.is_failing  # until a confirm succeeds
     gate.error = None
     delivery.deliver(batch()[1], boottime() + PATIENCE)
     gate.open.release()
