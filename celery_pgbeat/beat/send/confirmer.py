@@ -24,8 +24,8 @@ ALIVE_CHECKED_AFTER = 1.0  # seconds of a wait until it is checked that the thre
 class Sent:
     """Jobs whose messages the broker took, each with the seconds until it may start.
 
-    They can be confirmed until `lease_ends`, by the boot-time clock. It tells the jobs of one batch from those of
-    another.
+    They can be confirmed until `lease_ends`, by the boot-time clock. All jobs of a batch have the same end of their
+    lease, and no other batch has it.
     """
 
     jobs: Sequence[tuple[uuid.UUID, float]]
@@ -33,7 +33,7 @@ class Sent:
 
 
 class ConfirmFailed(Exception):
-    """A confirm of the batch has failed; `ended` was told why."""
+    """A confirm of the batch has failed; `ended` got its error."""
 
 
 class Confirmer:
@@ -105,7 +105,7 @@ class Confirmer:
             error: BaseException | None = None
             try:
                 self._confirm(self._under_way)
-            except BaseException as raised:  # noqa: BLE001  `ended` is told
+            except BaseException as raised:  # noqa: BLE001  passed on to `ended`
                 error = raised
             with self._changed:
                 self._note(self._under_way, error)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 celery_logger = logging.getLogger("celery.beat")
 
-BATCH = 250  # messages written at once; and that wait for their confirm: what a kill can double
+BATCH = 250  # messages written at once, and the most that wait for their confirm: what a kill can double
 MADE_WITHIN = 0.5  # seconds before they are written; older ones are made again, as `expires` counts from their making
 LOGGED_SINGLY = 10  # messages written at once that still get one log line each
 SUSPECTS = 10_000  # that are remembered
