@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
@@ -26,7 +27,8 @@ LEASE, POLL = 2.0, 0.5  # seconds
 BATCH = 4
 MARGIN = 3.0  # seconds that a busy machine may add to them
 SECOND = timedelta(seconds=1)
-# A message between its publish and its confirm may be sent again, under the same id; nothing else may.
+# A message between its publish and its confirm may be sent again, under the same id; nothing else may. Here is one for
+# certain; at any other kill there may be some, because the delivery goes on beside a confirm, and beside a mark.
 UNCONFIRMED = {CrashPoint("after", "publish"), CrashPoint("before", "confirm")}
 STALL = "stall.trap"  # between submit and publish, for longer than the lease: what was submitted is given back
 
@@ -115,11 +117,14 @@ def test_p2_a_beat_killed_around_any_step_loses_and_doubles_nothing(
     others = [cluster.beat() for _ in range(beats - 1)]
     doomed = cluster.beat(inject=[stall, *(point.fault(tmp_path) for point in points)])
     stage = Stage(cluster.database, tmp_path)
+    unconfirmed: set[str] = set()
 
     for point in points:
         if point in UNCONFIRMED:
             worker.freeze()  # else it has started the job before a beat can send it again
         killed_at = kill_at(point, doomed, stage, tmp_path)
+        pending = sql(cluster.database, "select id::text from pgbeat.active_job where state = 'pending'")
+        unconfirmed.update(job["id"] for job in pending)
         # Of two, the other one has to wait for the lease, as if the dead one had lived elsewhere.
         if others:
             sql(cluster.database, "update pgbeat.node set hostname = 'elsewhere'")
@@ -143,8 +148,9 @@ def test_p2_a_beat_killed_around_any_step_loses_and_doubles_nothing(
     assert [] == checker.lost([(job["periodic_task"], job["scheduled_for"]) for job in sent], runs)
     assert [] == checker.doubled(runs)
     assert [] == checker.early(runs)
-    unconfirmed = len(UNCONFIRMED & set(points))
-    assert unconfirmed <= worker.log.count("second message of job") <= unconfirmed * BATCH
+    doubled = re.findall(r"second message of job (\S+)", worker.log)
+    assert set(doubled) <= unconfirmed
+    assert len(UNCONFIRMED & set(points)) <= len(doubled) == len(set(doubled))
     assert Counter(stage.once) == Counter(run.label for run in runs if run.label in stage.once)
 
 
