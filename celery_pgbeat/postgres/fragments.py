@@ -31,7 +31,7 @@ FRAGMENTS = {
     # Which jobs past their busy_until nothing can repair, neither another message nor another run. `judge` gives them
     # up. `submit` does so too, for the job that blocks the occurrence it submits. `resending`: workers announce the
     # tracker, so a job without a start was never picked up, and may be sent again.
-    "{is_beyond_repair}": """(state = 'sent' and (resends >= 3 or not %(resending)s or tracking = 'result')
+    "{is_beyond_repair}": """(state = 'sent' and (resends >= 3 or not resending or tracking = 'result')
                 or state in ('running', 'retrying') and (on_lost = 'give_up' or stop_request is not null))""",
     # A function keeps one plan for its whole life, which must serve any size of table and of batch: rows are found by
     # index and joined by hash, and nothing is compiled.

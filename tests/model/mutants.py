@@ -28,7 +28,7 @@ class Mutant:
         """Return the mutated text."""
         pattern = r"\s+".join(re.escape(word) for word in self.text.split())
         mutated, places = re.subn(pattern, lambda _: self.by, original)
-        assert places, f"{self.where[0]} does not say {self.text!r}"
+        assert places, f"{self.where} does not say {self.text!r}"
         return mutated
 
 
@@ -147,7 +147,7 @@ MUTANTS = {
     ),
 }
 FUNCTIONS = {
-    *("ask", "release_of", "periodic_task_written", "start", "mark", "confirm", "submit_free"),
+    *("ask", "release_of", "periodic_task_written", "start", "mark", "confirm", "submit_free", "submit"),
     *("finish", "pick_up", "release", "work_changed"),
     *("why_held", "why_stopped", "next_in", "most_active", "active_job_gone", "active_job_waits"),
     *("settle_downstream", "lets_go_on", "first_end", "due_after", "decided_after", "is_done_until"),

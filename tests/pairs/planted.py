@@ -22,7 +22,7 @@ class Planted:
 
 PLANTED = {
     "a judge locks nothing": Planted(
-        Mutant(("judge",), "for update skip locked", ""), "due, skip, sent in vain", "start", "judge"
+        Mutant(("judge",), "for update of active_job skip locked", ""), "due, skip, sent in vain", "start", "judge"
     ),
     "a recover locks nothing": Planted(
         Mutant(("recover",), "for update of job skip locked", ""),

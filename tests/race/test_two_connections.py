@@ -77,10 +77,12 @@ def test_a_mark_committed_after_a_statement_took_its_time_is_not_stolen(migrated
     probe = waiting.cursor()
     for _ in range(500):
         probe.execute(
-            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%%marked_by%%'"
+            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%%.mark(%%'"
         )
         if probe.fetchone()[0]:
             break
+    else:
+        raise AssertionError("beat-b's mark does not wait for the lock")
     # beat-a's mark, made meanwhile by the holder of the lock, is later than beat-b's statement.
     cursor.execute("update pgbeat.periodic_task set marked_by = 'beat-a', marked_at = clock_timestamp()")
     blocker.commit()

@@ -65,6 +65,11 @@ def test_every_function_that_bends_its_plan_switches_jit_off(migrated_database: 
     assert [] == [row["proname"] for row in bending if "jit=off" not in row["settings"].split()]
 
 
+DECIDED = (
+    "'{a}', array[now()], array[now()], array[gen_random_uuid()], array[now()], array[now()], '{schedule}',"
+    " array[null::timestamptz], array[null::timestamptz], array[null::int], array[null::text],"
+    " array[now()], array[now()], array[now()], '{1}', array[null::text], array[null::text]"
+)
 STATEMENTS = (
     "select pgbeat.release_buffered(null)",
     "select pgbeat.grant_slots(1000)",
@@ -73,7 +78,10 @@ STATEMENTS = (
     "select * from pgbeat.mark('beat', 15, 1000, 0, array[]::text[])",
     "select pgbeat.pause_is_due('a', now(), 3)",
     "select pgbeat.count_end('a', gen_random_uuid(), 'failed')",
+    f"select * from pgbeat.submit_free('beat', 'UTC', 'full', {DECIDED})",
+    f"select * from pgbeat.submit('beat', 'UTC', 'full', true, true, 100, false, {DECIDED})",
     "select pgbeat.start(gen_random_uuid(), 0, 0, gen_random_uuid(), 'worker', 30)",
+    "select * from pgbeat.start_spaced(gen_random_uuid(), 0, 0, gen_random_uuid(), 'worker', 30, null)",
     "select pgbeat.trigger('a', true); delete from pgbeat.active_job",
     "select * from pgbeat.status",
     "select * from pgbeat.overdue",

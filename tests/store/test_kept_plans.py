@@ -12,20 +12,39 @@ from celery_pgbeat.postgres.database import Database
 from tests.harness.jobs import make_job
 
 SETTLED_AFTER = 10  # calls: Postgres makes five plans of their own before it compares them with the general one
-IDS = "array(select id from pgbeat.active_job limit 3)"
+TOKEN = "00000000-0000-0000-0000-000000000001"
+IDS = "array(select id from pgbeat.active_job where periodic_task in ('row-0', 'row-1', 'row-2'))"
+DECIDED = (
+    "array[name], array[marked_at], array[next_run_at], array[gen_random_uuid()], array[next_run_at],"
+    " array[next_run_at], '{schedule}', array[null::timestamptz], array[null::timestamptz], array[null::int],"
+    " array[null::text], array[next_run_at + interval '1 h'], array[next_run_at + interval '1 h'], array[now()], '{1}',"
+    " array[null::text], array[null::text]"
+)
+# Each does something, and is taken back.
 CALLS = {
-    "mark": "select * from pgbeat.mark('beat', 15, 10, 0, array[]::text[], at_once => true, on_time => 30)",
+    "look": "select due from pgbeat.look(15, array[]::text[])",
+    "mark": "select mark.name from pgbeat.mark('beat', 15, 10, 0, array[]::text[], at_once => true, on_time => 30)",
     "submit_free": (
-        "select * from pgbeat.submit_free('beat', 'UTC', 'full', '{row}', array[now()], array[now()],"
-        " array[gen_random_uuid()], array[now()], array[now()], '{schedule}', array[null::timestamptz],"
-        " array[null::timestamptz], array[null::int], array[null::text],"
-        " array[now()], array[now()], array[now()], '{1}')"
+        "select free.made from pgbeat.periodic_task cross join lateral"
+        f" pgbeat.submit_free('beat', 'UTC', 'full', {DECIDED}) as free where periodic_task.name = 'free'"
     ),
-    "confirm": f"select * from pgbeat.confirm({IDS}, '{{}}', 'beat')",
-    "start": "select pgbeat.start(gen_random_uuid(), 0, 0, gen_random_uuid(), 'worker', 30)",
+    "submit": (
+        "select blocked.blocked_by from pgbeat.periodic_task cross join lateral"
+        f" pgbeat.submit('beat', 'UTC', 'full', true, true, 100, false, {DECIDED}) as blocked"
+        " where periodic_task.name = 'blocked' and blocked.blocked_by is not null"
+    ),
+    "confirm": f"select id from pgbeat.confirm({IDS}, '{{}}', 'beat') where not held",
+    "start": (
+        f"select 1 from pgbeat.active_job where periodic_task = 'row-0' and pgbeat.start(id, 0, 0, '{TOKEN}', 'w', 30)"
+    ),
+    "start_spaced": (
+        "select spaced.id from pgbeat.active_job as job cross join lateral"
+        f" pgbeat.start_spaced(job.id, 0, 0, '{TOKEN}', 'w', 30, null) as spaced"
+        " where job.periodic_task = 'spaced' and started"
+    ),
     "finish_many": (
-        f"select * from pgbeat.finish_many({IDS}, '{{0,0,0}}', '{{0,0,0}}', {IDS}, '{{w,w,w}}', '{{lost,lost,lost}}',"
-        " '{e,e,e}')"
+        f"select count(*) from pgbeat.finish_many({IDS}, '{{0,0,0}}', '{{0,0,0}}', {IDS}, '{{w,w,w}}',"
+        " '{lost,lost,lost}', '{e,e,e}')"
     ),
 }
 
@@ -33,24 +52,44 @@ CALLS = {
 @pytest.fixture
 def crowded(migrated_database: str) -> str:
     with closing(Database(migrated_database)) as database:
-        for number in range(3):
-            make_job(database, periodic_task=f"row-{number}")
+        for name in ("row-0", "row-1", "row-2", "blocked", "spaced"):
+            make_job(database, periodic_task=name)
+        for name in ("free", "blocked", "due"):
+            database.execute(
+                "insert into pgbeat.periodic_task (name, task, schedule, next_run_at, group_name, pause_after_failures)"
+                f" values ('{name}', 'app.probe', 'every 1h', pgbeat.now(), 'unlimited', 3)"
+            )
+        database.execute(
+            "update pgbeat.periodic_task set marked_by = 'beat', marked_at = now(), mark_lease = '1 h' "
+            "where name <> 'due'"
+        )
+        database.execute("update pgbeat.active_job set min_gap = '1 s' where periodic_task = 'spaced'")
+        database.execute(
+            "update pgbeat.active_job set state = 'pending', marked_by = 'beat', token = id"
+            " where periodic_task like 'row-%%'",
+            {},
+        )
     return migrated_database
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_after_some_calls_only_the_call_itself_is_planned(crowded: str, name: str) -> None:
     with closing(psycopg2.connect(crowded)) as connection, connection.cursor() as cursor:
-        connection.autocommit = True
+        cursor.execute("set client_min_messages = log")
+        connection.commit()
         for _ in range(SETTLED_AFTER):
             cursor.execute(CALLS[name])
+            connection.rollback()
         cursor.execute("set log_planner_stats = on")
-        cursor.execute("set client_min_messages = log")
         del connection.notices[:]
         cursor.execute(CALLS[name])
         planned = [text for text in connection.notices if "PLANNER STATISTICS" in text]
+        answers = cursor.rowcount
+        cursor.execute("select pg_current_xact_id_if_assigned() is not null")
 
-    assert 1 == len(planned)
+        assert cursor.fetchone() == (name != "look",)  # the call has written something
+        assert answers > 0
+        assert 1 == len(planned), planned
 
 
 def test_the_spans_of_a_marked_row_are_not_written_out_in_the_statement_that_reads_it(migrated_database: str) -> None:

@@ -19,6 +19,13 @@ from tests.store import test_every_statement
 from tests.store.reads import LOOK, read_by
 
 ROWS = 5_000
+GAP = timedelta(seconds=30)
+# As `mark`, `submit_free` and `submit` do, whose plans EXPLAIN does not show.
+MAKES_JOBS = (
+    "select made.* from unnest(array[gen_random_uuid()]) as job cross join pgbeat.periodic_task as stored "
+    "cross join lateral pgbeat.new_job(stored, job, now(), now(), 'schedule', true, null, "
+    "interval '1 h', 'UTC', 'full', 'beat', now(), interval '1 s') as made"
+)
 
 
 @pytest.fixture
@@ -179,6 +186,38 @@ def test_p11_a_submit_reads_the_rows_that_it_submits(store: BeatQueries, migrate
     assert 2 * due <= found["rows"] < 3 * due + 20
 
 
+@pytest.mark.parametrize(
+    ("overlap", "state"), [("skip", "running"), ("terminate_other", "running"), ("cancel_other", "sent")]
+)
+@pytest.mark.parametrize("due", [3, 300])
+def test_p11_a_submit_of_rows_that_a_job_blocks_reads_these_and_their_jobs(
+    store: BeatQueries, migrated_database: str, due: int, overlap: str, state: str
+) -> None:
+    store.database.execute(
+        f"update pgbeat.periodic_task set next_run_at = pgbeat.now(), overlap = '{overlap}' "
+        f"where substr(name, 5)::int between 6 and {due + 5}"
+    )
+    store.database.execute(
+        "update pgbeat.active_job as job set periodic_task = 'row-' || number, "
+        f"state = '{state}', exclusive = true, waits_for = null "
+        "from (select id, 5 + row_number() over () as number from pgbeat.active_job) as numbered "
+        f"where job.id = numbered.id and number <= {due + 5}"
+    )
+    store.database.execute("vacuum analyze pgbeat.active_job")
+    decisions = [decided(row) for row in store.mark(1000)]
+    session = Session(migrated_database)
+    for _ in range(10):
+        session.rows(said(session, store, lambda: store.submit([], "UTC", True, True)))
+
+    answered = session.rows(f"begin; {said(session, store, lambda: store.submit(decisions, 'UTC', True, True))}")
+    session.rows("rollback")
+    found = read_by(session, said(session, store, lambda: store.submit(decisions, "UTC", True, True)))
+
+    assert due == len({row["name"] for row in answered})
+    assert {} == found["as a whole"]
+    assert 4 * due <= found["rows"] < 15 * due + 20
+
+
 @pytest.mark.parametrize("ended", [3, 300])
 def test_p11_finishes_read_the_jobs_that_they_finish_and_those_that_waited_for_them(
     store: BeatQueries, migrated_database: str, ended: int
@@ -247,6 +286,8 @@ def test_p11_plans_that_were_kept_since_the_tables_were_small_serve_when_they_ha
         session.rows(f"vacuum analyze pgbeat.{table}")  # none of them again, or plans were made anew
     itself = [
         said(session, store, lambda: store.submit_free([], "UTC")),
+        said(session, store, lambda: store.submit([], "UTC", True, True)),
+        said(session, reports, lambda: reports.start_spaced(Start(uuid.uuid4(), 0, 0, uuid.uuid4(), "w"), GAP)),
         said(session, reports, lambda: reports.finish_many([])),
         said(session, reports, lambda: reports.end_unstarted_many([])),
     ]
@@ -266,18 +307,29 @@ def test_p11_plans_that_were_kept_since_the_tables_were_small_serve_when_they_ha
         "'infinity', 'infinity', (array[null, 'predecessor'])[1 + mod(n, 2)], 3 from generate_series(2, 6001) n"
     )
     decisions = [decided(row) for row in store.mark(3)]
-    ids = session.rows("select id from pgbeat.active_job where state = 'sent' limit 6")
+    session.rows("update pgbeat.active_job set periodic_task = 'due-1' where periodic_task = 'row-1'")
+    session.rows("update pgbeat.active_job set min_gap = '1 s' where periodic_task = 'row-2'")
+    (spaced_job,) = session.rows(
+        "select id from pgbeat.active_job where periodic_task = 'row-2' and state = 'sent' limit 1"
+    )
+    early = Start(spaced_job["id"], 0, 0, uuid.uuid4(), "worker-a")
+    ids = session.rows("select id from pgbeat.active_job where state = 'sent' and min_gap is null limit 6")
     starts = [Start(row["id"], 0, 0, uuid.uuid4(), "worker-a") for row in ids[:3]]
     assert all(reports.start(start, timedelta(minutes=1)) for start in starts)
     ends = [Finish(start, "failed", "ValueError") for start in starts]
     unstarted = [Unstarted(MessageCopy(row["id"], 0, 0), "failed", "worker-a") for row in ids[3:]]
 
     submitted = read_by(session, said(session, store, lambda: store.submit_free(decisions, "UTC")))
+    looked_into = read_by(session, said(session, store, lambda: store.submit(decisions, "UTC", True, True)))
+    spaced = read_by(session, said(session, reports, lambda: reports.start_spaced(early, GAP)))
     finished = read_by(session, said(session, reports, lambda: reports.finish_many(ends)))
     dropped = read_by(session, said(session, reports, lambda: reports.end_unstarted_many(unstarted)))
 
-    assert [{}, {}, {}] == [found["as a whole"] for found in (submitted, finished, dropped)]
+    read = (submitted, looked_into, spaced, finished, dropped)
+    assert [{}] * 5 == [found["as a whole"] for found in read]
     assert submitted["rows"] < 50
+    assert looked_into["rows"] < 100
+    assert spaced["rows"] < 20
     assert finished["rows"] < 200
     assert dropped["rows"] < 200
 
@@ -326,6 +378,8 @@ def test_postgres_inlines_the_functions_that_statements_share(migrated_database:
                     f"explain verbose {statement(name, 'pgbeat')}", test_every_statement.parameters(name) or None
                 )
                 plans[name] = "\n".join(line for (line,) in cursor)
+        cursor.execute(f"explain verbose {MAKES_JOBS}")
+        plans["one that makes jobs"] = "\n".join(line for (line,) in cursor)
 
-    assert {"finish", "judge", "recover", "submit"} <= set(plans)
+    assert {"finish", "judge", "recover"} <= set(plans)
     assert [] == [name for name, plan in plans.items() if shared.search(plan)]

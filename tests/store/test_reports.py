@@ -813,7 +813,6 @@ def test_a_worker_that_leaves_removes_no_other_node_and_no_declaration(reports: 
 # --- plans
 
 OF_ONE_JOB = [
-    "start_spaced",
     "state_of",
     "finish",
     "retry",

@@ -38,6 +38,7 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_worker", "active_job", "UPDATE", "slot"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "waits_for"),  # release
     ("pgbeat_worker", "active_job", "UPDATE", "run"),  # ask
+    ("pgbeat_beat", "active_job", "INSERT", None),  # mark, submit_free, submit
     ("pgbeat_beat", "task_group", "UPDATE", "state"),  # grant_slots
     ("pgbeat_beat", "task_group", "UPDATE", "next_turn_at"),  # grant_slots
     ("pgbeat_beat", "task_group", "UPDATE", "last_served"),  # grant_slots

@@ -77,10 +77,12 @@ $$;
 -- Whether a backfill of one of these periodic tasks runs. It acts for the owner: a role that ends jobs need not have
 -- the right to read backfills.
 create or replace function {schema}.is_backfilled(names text[]) returns boolean
-language sql stable security definer
+language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
-    select exists (select from {schema}.backfill where state = 'running' and periodic_task = any (names))
+begin
+    return exists (select from {schema}.backfill where state = 'running' and periodic_task = any (names));
+end
 $$;
 
 -- The instant at which the clocks of a zone first show a local time, as Python has it. If the clocks are set back and

@@ -9,15 +9,17 @@
 -- Whether a pause is due: enough jobs of a periodic task have failed in a row, and no beat has paused it yet.
 create or replace function {schema}.pause_is_due(name text, failures_from timestamptz, pause_after_failures int)
 returns boolean
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
-    select exists (
+begin
+    return exists (
         select from {schema}.periodic_task_state as state
         where state.name = pause_is_due.name and state.pause_due and state.failures_from = pause_is_due.failures_from
-            and state.failures_in_row >= pause_is_due.pause_after_failures)
+            and state.failures_in_row >= pause_is_due.pause_after_failures);
+end
 $$;
 
 -- Count the end of a job whose periodic task had pause_after_failures when it was made; returns whether that makes a

@@ -32,9 +32,11 @@
 
 -- Whether jobs of a group wait for their turn. In a group that has no row none does.
 create or replace function {schema}.is_limited(group_name text) returns boolean
-language sql stable
+language plpgsql stable
 as $$
-    select group_name is not null and exists (select from {schema}.task_group where name = group_name and limited)
+begin
+    return group_name is not null and exists (select from {schema}.task_group where name = group_name and limited);
+end
 $$;
 
 -- Whether a group is paused, by what is committed. A pause and a row that joins the group at the same moment can miss
@@ -98,18 +100,20 @@ $$;
 
 -- Whether a group has anything under way, waiting or due.
 create or replace function {schema}.is_busy(group_name text) returns boolean
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
-    select exists (select from {schema}.active_job as job
+begin
+    return exists (select from {schema}.active_job as job
                    where job.group_name = is_busy.group_name and job.slot is not null)
         or exists (select from {schema}.active_job as job
                    where job.group_name = is_busy.group_name and job.waits_for = 'slot')
         or exists (select from {schema}.active_job as job
                    where job.group_name = is_busy.group_name and job.waits_for = 'predecessor')
-        or {schema}.due_in_group(is_busy.group_name, 'infinity') is not null
+        or {schema}.due_in_group(is_busy.group_name, 'infinity') is not null;
+end
 $$;
 
 -- The first group that a group waits for; NULL if nothing is under way, waiting or due in any of them.
@@ -252,14 +256,16 @@ $$;
 
 -- Whether a job waits for its turn in a group.
 create or replace function {schema}.has_waiting(group_name text) returns boolean
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
-    select exists (
+begin
+    return exists (
         select from {schema}.active_job as job
-        where job.waits_for = 'slot' and job.group_name = has_waiting.group_name)
+        where job.waits_for = 'slot' and job.group_name = has_waiting.group_name);
+end
 $$;
 
 -- The groups in which a job waits that may have its turn, by one probe of the index for each group in which one waits.
@@ -290,11 +296,13 @@ $$;
 -- The groups in which a job may have its turn by now, of those in which a beat has seen that it could not. Many may
 -- wait for the same other groups, so each of those is looked at once.
 create or replace function {schema}.held_groups_with_room() returns setof text
-language sql stable rows 10
+language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
+begin
+    return query
     with held as materialized (
         select distinct group_name from {schema}.group_turn where held
     ),
@@ -312,21 +320,25 @@ as $$
     left join {schema}.task_group as known on known.name = held.group_name
     where known.name is null
         or not coalesce(known.waits_for && array(select other from busy), false)
-        and {schema}.turns_in(known) is distinct from 0
+        and {schema}.turns_in(known) is distinct from 0;
+end
 $$;
 
 -- When the next job may go in one of the groups whose jobs wait for the time that their rate limit sets.
 create or replace function {schema}.next_turn_at() returns timestamptz
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
-    select min(known.next_turn_at)
-    from {schema}.group_turn as held
-    join {schema}.task_group as known on known.name = held.group_name
-    where held.held and known.next_turn_at > {schema}.now()
-        and known.next_turn_at <= {schema}.now() + known.rate_interval + interval '1 minute'
+begin
+    return (
+        select min(known.next_turn_at)
+        from {schema}.group_turn as held
+        join {schema}.task_group as known on known.name = held.group_name
+        where held.held and known.next_turn_at > {schema}.now()
+            and known.next_turn_at <= {schema}.now() + known.rate_interval + interval '1 minute');
+end
 $$;
 
 -- The groups (or, by their column `after`, periodic tasks) by which one would wait for itself, from this one on, in

@@ -174,6 +174,8 @@ comment on function {schema}.mark is
     'Internal: marks periodic tasks that are due for the beat that calls it, and submits some at once. A call by hand delays them by the lease.';
 comment on function {schema}.submit_free is
     'Internal: submits the occurrences that no other job delays; the beat that has marked their rows calls it.';
+comment on function {schema}.submit is
+    'Internal: submits the occurrences that submit_free leaves, by the overlap policy; the beat that has marked their rows calls it.';
 comment on function {schema}.submit_backfill is
     'Internal: submits one step of a backfill; the beat that has marked the backfill calls it.';
 comment on function {schema}.confirm is
@@ -192,6 +194,8 @@ comment on function {schema}.sync_group_pauses is
     'Internal: pauses or resumes rows that joined a group while it was paused or resumed, and returns them; beats call it with each heartbeat.';
 comment on function {schema}.start is
     'Internal: starts a job if this copy of its message may start it, and returns whether it has; a worker calls it before the task.';
+comment on function {schema}.start_spaced is
+    'Internal: starts a job with a min_gap, or records that it is skipped; a worker calls it before the task.';
 comment on function {schema}.finish_many is
     'Internal: finishes jobs, and returns those whose rows were locked; a worker calls it.';
 comment on function {schema}.end_unstarted_many is

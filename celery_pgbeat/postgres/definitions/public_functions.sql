@@ -194,12 +194,15 @@ $$;
 
 -- The named windows behind these names, as {name: [windows, timezone]}; without the names that have no row.
 create or replace function {schema}.windows_of(names text[]) returns jsonb
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-    select coalesce(jsonb_object_agg(name, jsonb_build_array(windows, timezone)), '{}')
-    from {schema}.blackout
-    where name = any (names)
+begin
+    return (
+        select coalesce(jsonb_object_agg(name, jsonb_build_array(windows, timezone)), '{}')
+        from {schema}.blackout
+        where name = any (names));
+end
 $$;
 
 -- Remove a periodic task; returns whether there was one. Messages already at the broker still run.

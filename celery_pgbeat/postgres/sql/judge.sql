@@ -12,11 +12,11 @@ with silent as materialized (
             when state in ('running', 'retrying') then 'rerun'
             else 'lost'
         end as verdict
-    from {schema}.active_job
+    from {schema}.active_job cross join (select %(resending)s::boolean as resending) as told
     where check_at > '-infinity' and check_at <= {schema}.now() and busy_until < {schema}.now() and state <> 'pending'
     order by check_at
     limit %(batch)s
-    for update skip locked
+    for update of active_job skip locked
 ),
 again as (
     update {schema}.active_job as job

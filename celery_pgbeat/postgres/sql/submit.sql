@@ -8,6 +8,7 @@
 --   resolved           what the overlap policy does about the jobs that still block
 --   replaced           jobs that do not run and give way to the new one: deleted
 --   stop_requested     jobs that run and are to give way to the new one: they get a stop request
+--   counted            how many jobs of each row were replaced, so whether the new one still has to wait
 --   made               the new jobs
 --   skipped            occurrences that were to get a job, and that another job blocks
 --   skipped_together   occurrences that were to get none
@@ -25,8 +26,8 @@
 -- and neither a start nor a heartbeat waits for it or skips the row. What replaces a job or gives it up must also keep
 -- out what changes it, so it takes the stronger lock. A job that has changed since this statement took its snapshot
 -- (its ctid shows that) counts as locked by another transaction.
---   `given_up` has the rules of judge.sql, and `marked` those of submit_free.sql (fragments.py). %(may_judge)s: as for
--- judge.sql, this beat has been in contact with Postgres for long enough. %(resending)s: workers announce the tracker.
+--   `given_up` has the rules of judge.sql, and `marked` those of submit_free.sql (fragments.py). `may_judge`: as for
+-- judge.sql, this beat has been in contact with Postgres for long enough. `resending`: workers announce the tracker.
 --   Under tracking = 'send' the confirm of a job is its end. Under 'result' no worker reports its start, so a job that
 -- is `sent` may be running.
 --   `made` reads `given_up` and `replaced` in full: nothing else orders two data-modifying CTEs. Unordered, the insert
@@ -35,232 +36,267 @@
 -- the new job was due: under `catchup` that is another instant. last_run_at is the last occurrence that is decided,
 -- whether it has run or not. decided_until > last_run_at: an occurrence is decided once, whatever the clock or the row
 -- has.
---   The planner expects one row of each of these steps, and in a join of two it would compare a thousand rows with a
--- thousand. So a step looks up others by an index (lateral) or in a hashed list (`in`), and the result comes in parts.
--- Only `replaced_archived` joins two steps. `marked` joins the table with `planned`. For that join the mark is compared
--- with a column of `planned`: if it were compared with a constant, the planner would expect one row there too.
-with planned as materialized (
-    select *, %(beat)s::text as beat from unnest(
-        %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],
-        %(jobs)s::uuid[], %(scheduled_fors)s::timestamptz[], %(job_due_ats)s::timestamptz[], %(origins)s::text[],
-        %(skipped_firsts)s::timestamptz[], %(skipped_lasts)s::timestamptz[], %(skipped_counts)s::int[],
-        %(skipped_reasons)s::text[], %(next_run_ats)s::timestamptz[], %(planned_fors)s::timestamptz[],
-        %(decided_untils)s::timestamptz[], %(pickup_deadlines)s::float8[], %(planned_aheads)s::text[],
-        %(jobs_aheads)s::text[])
-        as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin, skipped_first, skipped_last,
-                    skipped_count, skipped_reason, next_run_at, planned_for, decided_until, pickup_deadline,
-                    planned_ahead, jobs_ahead)
-),
-marked as materialized (
-    select stored as definition, stored.overlap, stored.group_name, {schema}.is_limited(stored.group_name) as limited,
-        {schema}.is_finished(stored.group_name) as finished,
-        planned.*, make_interval(secs => planned.pickup_deadline) as deadline
-    from {schema}.periodic_task as stored
-    join planned on planned.name = stored.name
-    where stored.name = any (%(names)s::text[])
-        and stored.marked_by = planned.beat
-        and {is_as_decided}
-        and (stored.overlap = 'allow' or planned.job is null or not exists (
-            select from {schema}.active_job as other
-            where other.periodic_task = stored.name and other.state = 'pending' and other.tracking = 'send'
-                and {schema}.is_marked(other.marked_at, other.mark_lease)))
-    order by stored.name
-    for no key update of stored skip locked
-),
-blocking as materialized (
-    select id, periodic_task, ctid::text as version, busy_until < {schema}.now() as is_silent from {schema}.active_job
-    where periodic_task = any (array(select name from marked where job is not null and overlap <> 'allow'))
-),
-locked as materialized (
-    select id, ctid::text as version from {schema}.active_job
-    where id = any (array(
-        select id from blocking
-        where not is_silent
-            and periodic_task not in (select name from marked where overlap in ('cancel_other', 'terminate_other'))))
-    order by id
-    for key share skip locked
-),
-locked_to_end as materialized (
-    select id, ctid::text as version from {schema}.active_job
-    where id = any (array(
-        select id from blocking
-        where is_silent
-            or periodic_task in (select name from marked where overlap in ('cancel_other', 'terminate_other'))))
-    order by id
-    for no key update skip locked
-),
-fenced as materialized (
-    select * from marked
-    where name not in (
-        select periodic_task from blocking
-        where (id, version) not in (select id, version from locked union all select id, version from locked_to_end))
-),
-given_up as (
-    delete from {schema}.active_job as job
-    where job.id = any (array(
-        select id from {schema}.active_job
-        where %(may_judge)s
-            and periodic_task = any (array(select name from fenced where job is not null and overlap <> 'allow'))
-            and busy_until < {schema}.now()
-            and {is_beyond_repair}
-        for update skip locked))
-    returning job, job.id, job.periodic_task
-),
-archived as (
-    insert into {schema}.finished_job
-    select final.* from given_up cross join lateral {schema}.lost(job) as final
-),
-resolved as materialized (
-    select fenced.*, remaining.jobs as others, remaining.first as blocked_by,
-        case
-            when job is null then 'none'
-            when finished then 'finished'
-            when %(shadow)s then 'shadow'
-            when remaining.jobs = 0 then 'send'
-            when overlap in ('cancel_other', 'terminate_other') then 'replace'
-            when origin = 'catchup' and (definition).catchup = 'all' then 'wait'
-            when overlap = 'buffer_one' and remaining.waiting = 0 then 'wait'
-            when overlap = 'buffer_all' and remaining.waiting < %(most_buffered)s then 'wait'
-            when overlap = 'buffer_all' then 'limit'
-            else 'overlap'
-        end as action
-    from fenced
-    cross join lateral (
-        select count(*) as jobs, count(*) filter (where other.waits_for = 'predecessor') as waiting,
-            (array_agg(other.id order by other.waits_for is not null, other.created_at))[1] as first
-        from {schema}.active_job as other
-        where fenced.job is not null and fenced.overlap <> 'allow' and other.periodic_task = fenced.name
-            and other.id not in (select id from given_up)
-    ) as remaining
-),
-replaced as (
-    delete from {schema}.active_job as job
-    where job.id = any (array(
-        select id from {schema}.active_job
-        where periodic_task = any (array(select name from resolved where action = 'replace'))
-            and state <> 'running' and not (tracking = 'result' and state = 'sent')
-            and id not in (select id from given_up)
+--   A function, because that keeps its plan: planning this anew took longer than submitting forty rows. As in
+-- submit_free.sql, the plan must serve any table and any batch. A step looks up others by an index (lateral), in a
+-- hashed list (`in`) or by a hash join, and the result comes in parts.
+-- function
+create or replace function {schema}.submit(
+    beat text, timezone text, full_acts_as text, may_judge boolean, resending boolean, most_buffered int,
+    shadow boolean,
+    names text[], marked_ats timestamptz[], due_ats timestamptz[],
+    jobs uuid[], scheduled_fors timestamptz[], job_due_ats timestamptz[], origins text[],
+    skipped_firsts timestamptz[], skipped_lasts timestamptz[], skipped_counts int[], skipped_reasons text[],
+    next_run_ats timestamptz[], planned_fors timestamptz[], decided_untils timestamptz[],
+    pickup_deadlines double precision[], planned_aheads text[], jobs_aheads text[]
+) returns table (name text, made boolean, waits boolean, blocked_by uuid, finished_group text, lost uuid)
+language plpgsql rows 10
+set search_path = pg_catalog, pg_temp
+{keeps_one_plan}
+as $$
+#variable_conflict use_column
+begin
+    return query
+    with planned as materialized (
+        select planned.* from unnest(
+            submit.names, submit.marked_ats, submit.due_ats,
+            submit.jobs, submit.scheduled_fors, submit.job_due_ats, submit.origins,
+            submit.skipped_firsts, submit.skipped_lasts, submit.skipped_counts,
+            submit.skipped_reasons, submit.next_run_ats, submit.planned_fors,
+            submit.decided_untils, submit.pickup_deadlines, submit.planned_aheads,
+            submit.jobs_aheads)
+            as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin, skipped_first, skipped_last,
+                        skipped_count, skipped_reason, next_run_at, planned_for, decided_until, pickup_deadline,
+                        planned_ahead, jobs_ahead)
+    ),
+    marked as materialized (
+        select stored as definition, stored.overlap, stored.group_name,
+            stored.group_name is not null and exists (
+                select from {schema}.task_group where name = stored.group_name and limited
+                offset 0) as limited,
+            stored.group_name is not null and exists (
+                select from {schema}.task_group where name = stored.group_name and state = 'finished'
+                offset 0) as finished,
+            planned.*, make_interval(secs => planned.pickup_deadline) as deadline
+        from {schema}.periodic_task as stored
+        join planned on planned.name = stored.name
+        where stored.name = any (submit.names)
+            and stored.marked_by = submit.beat
+            and {is_as_decided}
+            and (stored.overlap = 'allow' or planned.job is null or not exists (
+                select from {schema}.active_job as other
+                where other.periodic_task = stored.name and other.state = 'pending' and other.tracking = 'send'
+                    and {schema}.is_marked(other.marked_at, other.mark_lease)
+                offset 0))
+        order by stored.name
+        for no key update of stored skip locked
+    ),
+    blocking as materialized (
+        select id, periodic_task, ctid::text as version, busy_until < {schema}.now() as is_silent
+        from {schema}.active_job
+        where periodic_task = any (array(select name from marked where job is not null and overlap <> 'allow'))
+    ),
+    locked as materialized (
+        select id, ctid::text as version from {schema}.active_job
+        where id = any (array(
+            select id from blocking
+            where not is_silent
+                and periodic_task not in (
+                    select name from marked where overlap in ('cancel_other', 'terminate_other'))))
         order by id
-        for update skip locked))
-    returning job, job.periodic_task, job.waits_for is not null as was_waiting, job.origin
-),
-replaced_archived as (
-    insert into {schema}.finished_job
-    select final.* from replaced
-    join resolved on resolved.name = replaced.periodic_task
-    cross join lateral {schema}.archived(
-        replaced.job,
-        case when replaced.was_waiting then 'skipped' else 'revoked' end,
-        case when replaced.was_waiting then 'superseded' end,
-        case
-            when not replaced.was_waiting
-                then left('replaced for the next occurrence' || coalesce('; ' || (replaced.job).error, ''), 2000)
-        end,
-        blocked_by => resolved.job) as final
-),
-stop_requested as (
-    update {schema}.active_job as job
-    set stop_request = case
-            when resolved.overlap = 'terminate_other' then 'terminate'
-            else coalesce(job.stop_request, 'cancel')
-        end
-    from resolved
-    where resolved.action = 'replace' and job.periodic_task = resolved.name
-        and job.id = any (array(
+        for key share skip locked
+    ),
+    locked_to_end as materialized (
+        select id, ctid::text as version from {schema}.active_job
+        where id = any (array(
+            select id from blocking
+            where is_silent
+                or periodic_task in (select name from marked where overlap in ('cancel_other', 'terminate_other'))))
+        order by id
+        for no key update skip locked
+    ),
+    fenced as materialized (
+        select * from marked
+        where name not in (
+            select periodic_task from blocking
+            where (id, version) not in (select id, version from locked union all select id, version from locked_to_end))
+    ),
+    given_up as (
+        delete from {schema}.active_job as job
+        where job.id = any (array(
             select id from {schema}.active_job
-            where periodic_task = any (array(select name from resolved where action = 'replace')) and state = 'running'
-                and id not in (select id from given_up)))
-),
-made as (
-    insert into {schema}.active_job
-    select created.* from resolved
-    cross join lateral (
-        select action = 'wait'
-            or action = 'replace'
-                and others > (select count(*) from replaced where periodic_task = resolved.name) as waits
-    ) as predecessor
-    cross join lateral (
-        select case
-            when waits then 'predecessor'
-            when {schema}.waits_for_others((definition).after, (definition).schedule) then 'upstream'
-            when limited then 'slot'
-        end as waits_for
-    ) as buffered
-    cross join lateral {schema}.new_job(
-        definition, job, scheduled_for, job_due_at, origin, overlap <> 'allow' and not waits, waits_for, deadline,
-        %(timezone)s, %(full_acts_as)s, %(beat)s, marked_at, (definition).mark_lease) as created
-    where action in ('send', 'wait', 'replace')
-        and (select count(*) from given_up) >= 0
-        and (select count(*) from replaced) >= 0
-    on conflict do nothing
-    returning id, periodic_task, state
-),
-skipped as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, finished_at, beat,
-        due_at, group_name)
-    select job, name, scheduled_for, origin, 'skipped',
-        case when action in ('limit', 'finished', 'shadow') then action else 'overlap' end,
-        case when action not in ('finished', 'shadow') then coalesce(blocked_by, (
-            select other.id from {schema}.active_job as other
-            where other.periodic_task = resolved.name and other.id not in (select id from given_up)
-            order by other.created_at
-            limit 1))
-        end,
-        (definition).task, (definition).queue, {schema}.now(), {schema}.now(), %(beat)s, job_due_at,
-        (definition).group_name
-    from resolved
-    where job is not null and job not in (select id from made)
-    returning periodic_task, blocked_by, case reason when 'finished' then group_name end as finished_group
-),
-skipped_together as (
-    insert into {schema}.finished_job (
-        id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, task, queue,
-        created_at, finished_at, beat, group_name)
-    select gen_random_uuid(), name, skipped_first, skipped_last, skipped_count, 'schedule', 'skipped', skipped_reason,
-        (definition).task, (definition).queue, {schema}.now(), {schema}.now(), %(beat)s, (definition).group_name
-    from fenced
-    where skipped_count > 0
-),
-to_look_at as (
-    insert into {schema}.dependency_turn (upstream)
-    select name from resolved
-    where (skipped_count > 0 or job is not null and job not in (select id from made))
-        and exists (select from {schema}.dependency where upstream = resolved.name offset 0)
-),
-advanced as (
-    update {schema}.periodic_task as task
-    set next_run_at = case when outcome.goes_on then outcome.next_run_at end,
-        planned_for = case when outcome.goes_on then outcome.planned_for end,
-        last_run_at = outcome.decided_until,
-        run_count = least(greatest(task.run_count + outcome.made - outcome.superseded, 0), 2000000000),
-        timezone = coalesce(task.timezone, %(timezone)s),
-        pickup_deadline = outcome.deadline,
-        planned_ahead = outcome.planned_ahead::timestamptz[],
-        jobs_ahead = outcome.jobs_ahead::uuid[],
-        marked_by = null,
-        marked_at = null,
-        taken_over = false
-    from (
-        select *, ((definition).run_count + made - superseded < (definition).max_runs) is not false as goes_on
+            where submit.may_judge
+                and periodic_task = any (array(select name from fenced where job is not null and overlap <> 'allow'))
+                and busy_until < {schema}.now()
+                and {is_beyond_repair}
+            for update skip locked))
+        returning job, job.id, job.periodic_task
+    ),
+    archived as (
+        insert into {schema}.finished_job
+        select final.* from given_up cross join lateral {schema}.lost(job) as final
+    ),
+    resolved as materialized (
+        select fenced.*, remaining.jobs as others, remaining.first as blocked_by,
+            case
+                when job is null then 'none'
+                when finished then 'finished'
+                when submit.shadow then 'shadow'
+                when remaining.jobs = 0 then 'send'
+                when overlap in ('cancel_other', 'terminate_other') then 'replace'
+                when origin = 'catchup' and (definition).catchup = 'all' then 'wait'
+                when overlap = 'buffer_one' and remaining.waiting = 0 then 'wait'
+                when overlap = 'buffer_all' and remaining.waiting < submit.most_buffered then 'wait'
+                when overlap = 'buffer_all' then 'limit'
+                else 'overlap'
+            end as action
+        from fenced
+        cross join lateral (
+            select count(*) as jobs, count(*) filter (where other.waits_for = 'predecessor') as waiting,
+                (array_agg(other.id order by other.waits_for is not null, other.created_at))[1] as first
+            from {schema}.active_job as other
+            where fenced.job is not null and fenced.overlap <> 'allow' and other.periodic_task = fenced.name
+                and other.id not in (select id from given_up)
+        ) as remaining
+    ),
+    replaced as (
+        delete from {schema}.active_job as job
+        where job.id = any (array(
+            select id from {schema}.active_job
+            where periodic_task = any (array(select name from resolved where action = 'replace'))
+                and state <> 'running' and not (tracking = 'result' and state = 'sent')
+                and id not in (select id from given_up)
+            for update skip locked))
+        returning job, job.periodic_task, job.waits_for is not null as was_waiting, job.origin
+    ),
+    replaced_archived as (
+        insert into {schema}.finished_job
+        select final.* from replaced
+        join resolved on resolved.name = replaced.periodic_task
+        cross join lateral {schema}.archived(
+            replaced.job,
+            case when replaced.was_waiting then 'skipped' else 'revoked' end,
+            case when replaced.was_waiting then 'superseded' end,
+            case
+                when not replaced.was_waiting
+                    then left('replaced for the next occurrence' || coalesce('; ' || (replaced.job).error, ''), 2000)
+            end,
+            blocked_by => resolved.job) as final
+    ),
+    stop_requested as (
+        update {schema}.active_job
+        set stop_request = case
+                when periodic_task in (select name from resolved where overlap = 'terminate_other') then 'terminate'
+                else coalesce(stop_request, 'cancel')
+            end
+        where id = any (array(
+            select id from {schema}.active_job
+            where periodic_task = any (array(select name from resolved where action = 'replace'))
+                and state = 'running' and id not in (select id from given_up)))
+    ),
+    counted as materialized (
+        select resolved.*,
+            action = 'wait' or action = 'replace' and others > coalesce(gone.jobs, 0) as waits,
+            -- What waited and is replaced has not run.
+            coalesce(gone.waited, 0) as superseded
+        from resolved
+        left join (
+            select periodic_task, count(*) as jobs,
+                count(*) filter (where was_waiting and origin not in ('manual', 'backfill')) as waited
+            from replaced
+            group by periodic_task
+        ) as gone on gone.periodic_task = resolved.name
+    ),
+    made as (
+        insert into {schema}.active_job
+        select created.* from counted
+        cross join lateral (
+            select case
+                when waits then 'predecessor'
+                when {schema}.waits_for_others((definition).after, (definition).schedule) then 'upstream'
+                when limited then 'slot'
+            end as waits_for
+        ) as buffered
+        cross join lateral {schema}.new_job(
+            definition, job, scheduled_for, job_due_at, origin, overlap <> 'allow' and not waits, waits_for, deadline,
+            submit.timezone, submit.full_acts_as, submit.beat, marked_at, (definition).mark_lease) as created
+        where action in ('send', 'wait', 'replace')
+            and (select count(*) from given_up) >= 0
+            and (select count(*) from replaced) >= 0
+        on conflict do nothing
+        returning id, periodic_task, state
+    ),
+    skipped as (
+        insert into {schema}.finished_job (
+            id, periodic_task, scheduled_for, origin, state, reason, blocked_by, task, queue, created_at, finished_at,
+            beat, due_at, group_name)
+        select job, name, scheduled_for, origin, 'skipped',
+            case when action in ('limit', 'finished', 'shadow') then action else 'overlap' end,
+            case when action not in ('finished', 'shadow') then coalesce(blocked_by, (
+                select other.id from {schema}.active_job as other
+                where other.periodic_task = resolved.name and other.id not in (select id from given_up)
+                order by other.created_at
+                limit 1))
+            end,
+            (definition).task, (definition).queue, {schema}.now(), {schema}.now(), submit.beat, job_due_at,
+            (definition).group_name
+        from resolved
+        where job is not null and job not in (select id from made)
+        returning periodic_task, blocked_by, case reason when 'finished' then group_name end as finished_group
+    ),
+    skipped_together as (
+        insert into {schema}.finished_job (
+            id, periodic_task, scheduled_for, last_scheduled_for, occurrences, origin, state, reason, task, queue,
+            created_at, finished_at, beat, group_name)
+        select gen_random_uuid(), name, skipped_first, skipped_last, skipped_count, 'schedule', 'skipped',
+            skipped_reason, (definition).task, (definition).queue, {schema}.now(), {schema}.now(), submit.beat,
+            (definition).group_name
+        from fenced
+        where skipped_count > 0
+    ),
+    to_look_at as (
+        insert into {schema}.dependency_turn (upstream)
+        select name from resolved
+        where (skipped_count > 0 or job is not null and job not in (select id from made))
+            and exists (select from {schema}.dependency where upstream = resolved.name offset 0)
+    ),
+    advanced as (
+        update {schema}.periodic_task as task
+        set next_run_at = case when outcome.goes_on then outcome.next_run_at end,
+            planned_for = case when outcome.goes_on then outcome.planned_for end,
+            last_run_at = outcome.decided_until,
+            run_count = least(greatest(task.run_count + outcome.made - outcome.superseded, 0), 2000000000),
+            timezone = coalesce(task.timezone, submit.timezone),
+            pickup_deadline = outcome.deadline,
+            planned_ahead = outcome.planned_ahead::timestamptz[],
+            jobs_ahead = outcome.jobs_ahead::uuid[],
+            marked_by = null,
+            marked_at = null,
+            taken_over = false
         from (
-            select *, coalesce(job in (select id from made) or action = 'shadow', false)::int as made,
-                -- What waited and is replaced has not run.
-                case when action = 'replace' then (
-                    select count(*) from replaced
-                    where periodic_task = name and was_waiting and origin not in ('manual', 'backfill')
-                ) else 0 end as superseded
-            from resolved
-        ) as resolved
-    ) as outcome
-    where task.name = outcome.name
-    returning task.name
-)
-select name, name in (select periodic_task from made) as made,
-    name in (select periodic_task from made where state <> 'pending') as waits, null::uuid as blocked_by,
-    null as finished_group, null::uuid as lost
-from advanced
-union all
-select periodic_task, false, false, blocked_by, finished_group, null from skipped
-union all
-select periodic_task, false, false, null, null, id from given_up
+            select *, ((definition).run_count + made - superseded < (definition).max_runs) is not false as goes_on
+            from (
+                select *, coalesce(job in (select id from made) or action = 'shadow', false)::int as made from counted
+            ) as counted
+        ) as outcome
+        where task.name = any (submit.names) and task.name = outcome.name
+        returning task.name
+    )
+    select name, name in (select periodic_task from made) as made,
+        name in (select periodic_task from made where state <> 'pending') as waits, null::uuid as blocked_by,
+        null as finished_group, null::uuid as lost
+    from advanced
+    union all
+    select periodic_task, false, false, blocked_by, finished_group, null from skipped
+    union all
+    select periodic_task, false, false, null, null, id from given_up;
+end
+$$;
+-- call
+select name, made, waits, blocked_by, finished_group, lost from {schema}.submit(
+    %(beat)s, %(timezone)s, %(full_acts_as)s, %(may_judge)s, %(resending)s, %(most_buffered)s, %(shadow)s,
+    %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],
+    %(jobs)s::uuid[], %(scheduled_fors)s::timestamptz[], %(job_due_ats)s::timestamptz[], %(origins)s::text[],
+    %(skipped_firsts)s::timestamptz[], %(skipped_lasts)s::timestamptz[], %(skipped_counts)s::int[],
+    %(skipped_reasons)s::text[], %(next_run_ats)s::timestamptz[], %(planned_fors)s::timestamptz[],
+    %(decided_untils)s::timestamptz[], %(pickup_deadlines)s::double precision[],
+    %(planned_aheads)s::text[], %(jobs_aheads)s::text[])
