@@ -85,8 +85,17 @@ class Marked:
     @property
     def marked_at(self) -> datetime | None:
         """The instant of the mark; None if nothing was due."""
+        return None if self._first is None else self._first.marked_at
+
+    @property
+    def late_by(self) -> timedelta:
+        """How late the first of them is; 0 if nothing was due."""
+        return timedelta() if self._first is None else self._first.marked_at - self._first.next_run_at
+
+    @property
+    def _first(self) -> Due | AtOnce | None:
         first: list[Due | AtOnce] = [*self.due[:1], *self.at_once[:1]]
-        return first[0].marked_at if first else None
+        return first[0] if first else None
 
 
 @dataclass(frozen=True, slots=True)

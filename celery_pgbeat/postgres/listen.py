@@ -63,6 +63,7 @@ class Wakeup:
 
     def wait(self, seconds: float) -> bool:
         """Wait at most `seconds`; return whether a notification came, or may have come before this listened."""
+        ends = time.monotonic() + seconds
         if self._listen():
             return True
         connection = self._connection
@@ -73,16 +74,16 @@ class Wakeup:
             watched.append(connection.fileno())
         readable, _, _ = select.select(watched, [], [], max(0.0, seconds))
         if connection is not None and connection.fileno() in readable and self._inner not in readable:
-            readable += self._debounce(seconds)
+            readable += self._debounce(ends)
         if self._inner in readable:
             self._inner.recv(4096)
         if connection is not None and connection.fileno() in readable:
             self._read_notifications(connection)
         return bool(readable)
 
-    def _debounce(self, seconds: float) -> list[Any]:
-        """Collect notifications that follow each other closely; only `notify` ends that."""
-        rest = min(self._read_at + DEBOUNCE - time.monotonic(), seconds)
+    def _debounce(self, ends: float) -> list[Any]:
+        """Collect notifications that follow each other closely; only `notify` and the end of the wait end that."""
+        rest = min(self._read_at + DEBOUNCE, ends) - time.monotonic()
         return select.select([self._inner], [], [], rest)[0] if rest > 0 else []
 
     def pause(self, seconds: float) -> None:

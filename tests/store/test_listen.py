@@ -152,6 +152,20 @@ def test_a_ring_ends_the_wait_in_a_storm_too(wakeup: Wakeup, session: Session) -
     assert waited(wakeup, 5) < 0.04
 
 
+def test_a_notification_that_follows_another_does_not_lengthen_the_wait(
+    wakeup: Wakeup, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wait is until a row is due."""
+    monkeypatch.setattr(listen, "DEBOUNCE", 60)
+    session.rows("notify pgbeat")
+    wakeup.wait(5)
+    later = threading.Timer(1.5, lambda: session.rows("notify pgbeat"))
+    later.start()
+
+    assert 1.9 < waited(wakeup, 2) < 3.4  # at its worst it began anew with the notification
+    later.join()
+
+
 def test_a_lost_listening_connection_is_made_anew(wakeup: Wakeup, session: Session) -> None:
     session.rows("select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen%'")
     wakeup.wait(1)

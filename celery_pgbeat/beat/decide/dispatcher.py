@@ -33,6 +33,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
@@ -66,6 +67,7 @@ AGAIN = 0.05  # seconds until locked rows are tried again, doubled up to the pol
 PROBED_WITHIN = 0.25  # seconds that a turn waits for a probe of the broker; to connect takes less, if it answers
 DECIDED_WITHIN = 0.5  # seconds; a row that takes long to decide delays the other due rows by this, not by a batch
 LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
+BEHIND = timedelta(seconds=1)  # how late a row is that may be due again at once, because it catches up
 
 # Whether a step is needed, by the pending work that the look has found; and the step, which returns whether it made
 # progress. Progress may have made something else due, so the beat looks again at once.
@@ -105,6 +107,8 @@ class Dispatcher:
         self._unreported = False  # whether there are jobs whose end only the result backend knows
         self._ask_at = 0.0  # by the boot-time clock: until then the result backend is not asked about all jobs
         self._look_at = 0.0  # by the boot-time clock: until then due rows are marked without a look
+        self._more_is_due = False  # whether another mark will probably find something
+        self._due_at: datetime | None = None  # what the last look has announced, until a mark
         self._batch = self._settings.batch
         self._most_per_mark = FIRST_BATCH  # rows; doubled while there are more that are due together
         # A beat that sends nothing, or not everything, decides about each row in Python: no mark submits it.
@@ -154,7 +158,7 @@ class Dispatcher:
         return rest
 
     def _turn(self) -> float:
-        if boottime() < self._look_at and self._broker.is_ready_within(PROBED_WITHIN) and self._submit_due():
+        if self._may_mark_at_once() and self._broker.is_ready_within(PROBED_WITHIN) and self._submit_due():
             return 0.0
         work = self._look()
         progress = _run(self._steps, work)
@@ -164,8 +168,13 @@ class Dispatcher:
             progress = _run(self._steps_with_broker, work) or progress
             if self._submitter.busy_error is not None:
                 raise self._submitter.busy_error
-            self._look_at = boottime() + self._look_every
         return self._rest(work, progress)
+
+    def _may_mark_at_once(self) -> bool:
+        """Return whether something is due without a look, and the last look is not too long ago."""
+        if boottime() >= self._look_at:
+            return False
+        return self._more_is_due or (self._due_at is not None and self._due_at <= self._clock.database_time)
 
     def _look(self) -> PendingWork:
         work = self._queries.look(self._code.lazy_names)
@@ -173,6 +182,8 @@ class Dispatcher:
         if self._clock.saw(work.now):
             self._has_future_marks = True
         self._unreported = work.unreported
+        self._look_at = boottime() + self._look_every
+        self._more_is_due, self._due_at = False, work.next_run_at
         return work
 
     def _rest(self, work: PendingWork, progress: bool) -> float:
@@ -191,7 +202,7 @@ class Dispatcher:
             self._stuck_pause = min(max(self._stuck_pause * 2, AGAIN), rest)
             rest = self._stuck_pause
         # While a batch waits nothing can be marked; the delivery wakes this thread when it has begun that batch.
-        if work.next_run_at is not None and not self._delivery.is_full:
+        if work.next_run_at is not None and self._delivery.wait_for_place():
             rest = min(rest, (work.next_run_at - self._clock.database_time).total_seconds())
         return max(rest, 0.0)
 
@@ -205,6 +216,7 @@ class Dispatcher:
         lease = self._settings.lease.total_seconds()
         lease_ends = boottime() + lease
         marked = self._mark(lease)
+        self._more_is_due, self._due_at = len(marked) > 1 or self._backlog or marked.late_by > BEHIND, None
         self._delivery.deliver([order_at_once(row) for row in marked.at_once], lease_ends)
         due = marked.due
         if self._unreported and due:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from celery_pgbeat.beat.database_clock import DatabaseClock
 from celery_pgbeat.beat.decide.dispatcher import FIRST_BATCH, SMALLEST_BATCH, Dispatcher
 from celery_pgbeat.beat.wiring import Beat
 from celery_pgbeat.errors import DatabaseBusy
@@ -19,6 +20,7 @@ from tests.unit.beat.parts import opened
 from tests.unit.planning import rows
 
 NOW = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
+SOON = timedelta(milliseconds=100)
 
 
 class Table:
@@ -26,6 +28,10 @@ class Table:
 
     def __init__(self) -> None:
         self.due = 0
+        self.next_run_at: datetime | None = None
+        self.locked = False
+        self.late_by = timedelta()
+        self.looks = 0
         self.batches: list[int] = []
         self.busy: DatabaseBusy | None = None
         self.failing = False
@@ -35,10 +41,11 @@ class Table:
         self.rechecks: list[str] = []
 
     def look(self, _lazy_names: Sequence[str]) -> PendingWork:
+        self.looks += 1
         return PendingWork(
             now=self.now,
             due=self.due > 0,
-            next_run_at=None,
+            next_run_at=self.next_run_at,
             unplanned=False,
             unsent=False,
             slots_to_grant=False,
@@ -70,9 +77,9 @@ class Table:
         self.batches.append(batch)
         if self.busy is not None:
             raise self.busy
-        taken = min(batch, self.due)
+        taken = 0 if self.locked else min(batch, self.due)
         self.due -= taken
-        return Marked([rows.due(NOW, NOW, name=f"row-{number}") for number in range(taken)], [])
+        return Marked([rows.due(NOW, NOW - self.late_by, name=f"row-{number}") for number in range(taken)], [])
 
     def submit_free(self, decisions: Sequence[Decision], *_: Any) -> list[Submitted]:
         return [Submitted(decision.row.name, False, False, None, None) for decision in decisions]
@@ -81,6 +88,12 @@ class Table:
 @pytest.fixture
 def table() -> Table:
     return Table()
+
+
+@pytest.fixture
+def own_clock(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The beat knows the time to the microsecond."""
+    monkeypatch.setattr(DatabaseClock, "database_time", property(lambda _: table.now))
 
 
 @pytest.fixture
@@ -121,6 +134,52 @@ def test_a_batch_is_no_larger_than_the_broker_takes_in_a_part_of_the_lease(
 
     monkeypatch.setattr(parts.delivery, "most_within", lambda _: 0.2)
     assert [SMALLEST_BATCH] * 3 == drive(beat, table, 30)[:3]
+
+
+@pytest.mark.parametrize(
+    ("due", "late_by", "marks"),
+    [(0, 0, 0), (1, 0, 1), (2, 0, 2), pytest.param(1, 2, 2, id="a row that catches up may be due again")],
+)
+def test_a_beat_marks_without_a_look_only_where_more_may_be_due(
+    beat: Dispatcher, table: Table, due: int, late_by: int, marks: int
+) -> None:
+    table.due, table.late_by = due, timedelta(seconds=late_by)
+    for _ in range(2):
+        beat.turn()
+
+    assert marks == len(table.batches)
+
+
+@pytest.mark.usefixtures("own_clock")
+def test_a_row_that_the_last_look_has_announced_is_marked_without_another_look(beat: Dispatcher, table: Table) -> None:
+    table.next_run_at = NOW + SOON
+    assert SOON.total_seconds() == beat.turn()
+    table.now, table.due = NOW + SOON, 1
+
+    assert 0.0 == beat.turn()
+    assert (1, 1) == (table.looks, len(table.batches))
+
+
+@pytest.mark.usefixtures("own_clock")
+def test_a_row_that_another_transaction_locks_makes_no_other_row_late(
+    parts: Beat, beat: Dispatcher, table: Table
+) -> None:
+    table.due, table.locked, table.next_run_at = 1, True, NOW + timedelta(milliseconds=20)
+
+    assert [0.02, 0.02, 0.02] == pytest.approx([beat.turn() for _ in range(3)])
+
+
+@pytest.mark.usefixtures("own_clock")
+def test_a_beat_that_finds_no_place_for_a_batch_is_woken_when_there_is_one(
+    parts: Beat, beat: Dispatcher, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would sleep for a whole poll, because nothing can be marked at the next instant either."""
+    asked = []
+    monkeypatch.setattr(parts.delivery, "wait_for_place", lambda: asked.append("to be woken"))
+    table.next_run_at = NOW + SOON
+
+    assert beat.turn() > SOON.total_seconds()
+    assert ["to be woken"] == asked
 
 
 def test_a_busy_postgres_gets_smaller_batches(beat: Dispatcher, table: Table) -> None:
