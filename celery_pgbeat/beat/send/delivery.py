@@ -54,11 +54,6 @@ class Delivery:
         """Whether the last batch failed, and none has succeeded since."""
         return False
 
-    @property
-    def is_full(self) -> bool:
-        """Whether a batch waits, so that nothing may be marked."""
-        return False
-
     def most_within(self, seconds: float) -> float:
         """Return how many messages are delivered in this time, at the pace of the last ones."""
         return seconds / self._seconds_each if self._seconds_each else math.inf

@@ -61,11 +61,6 @@ class DeliveryThread(Delivery):
         """Whether the last batch or confirm failed, and none has succeeded since."""
         return self._failing
 
-    @property
-    def is_full(self) -> bool:
-        """Whether a batch waits, so that nothing may be marked."""
-        return not self._begun.is_set()
-
     def wait_for_place(self) -> bool:
         """Wait a moment until no batch waits; return False if one still waits, or the beat is to end.
 

@@ -56,18 +56,7 @@ as $$
 #variable_conflict use_column
 begin
     return query
-    with planned as materialized (
-        select planned.* from unnest(
-            submit.names, submit.marked_ats, submit.due_ats,
-            submit.jobs, submit.scheduled_fors, submit.job_due_ats, submit.origins,
-            submit.skipped_firsts, submit.skipped_lasts, submit.skipped_counts,
-            submit.skipped_reasons, submit.next_run_ats, submit.planned_fors,
-            submit.decided_untils, submit.pickup_deadlines, submit.planned_aheads,
-            submit.jobs_aheads)
-            as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin, skipped_first, skipped_last,
-                        skipped_count, skipped_reason, next_run_at, planned_for, decided_until, pickup_deadline,
-                        planned_ahead, jobs_ahead)
-    ),
+    with {planned},
     marked as materialized (
         select stored as definition, stored.overlap, stored.group_name,
             stored.group_name is not null and exists (
@@ -294,9 +283,4 @@ $$;
 -- call
 select name, made, waits, blocked_by, finished_group, lost from {schema}.submit(
     %(beat)s, %(timezone)s, %(full_acts_as)s, %(may_judge)s, %(resending)s, %(most_buffered)s, %(shadow)s,
-    %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],
-    %(jobs)s::uuid[], %(scheduled_fors)s::timestamptz[], %(job_due_ats)s::timestamptz[], %(origins)s::text[],
-    %(skipped_firsts)s::timestamptz[], %(skipped_lasts)s::timestamptz[], %(skipped_counts)s::int[],
-    %(skipped_reasons)s::text[], %(next_run_ats)s::timestamptz[], %(planned_fors)s::timestamptz[],
-    %(decided_untils)s::timestamptz[], %(pickup_deadlines)s::double precision[],
-    %(planned_aheads)s::text[], %(jobs_aheads)s::text[])
+    {decisions})

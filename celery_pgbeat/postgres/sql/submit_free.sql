@@ -27,18 +27,7 @@ as $$
 #variable_conflict use_column
 begin
     return query
-    with planned as materialized (
-        select planned.* from unnest(
-            submit_free.names, submit_free.marked_ats, submit_free.due_ats,
-            submit_free.jobs, submit_free.scheduled_fors, submit_free.job_due_ats, submit_free.origins,
-            submit_free.skipped_firsts, submit_free.skipped_lasts, submit_free.skipped_counts,
-            submit_free.skipped_reasons, submit_free.next_run_ats, submit_free.planned_fors,
-            submit_free.decided_untils, submit_free.pickup_deadlines, submit_free.planned_aheads,
-            submit_free.jobs_aheads)
-            as planned (name, marked_at, due_at, job, scheduled_for, job_due_at, origin,
-                        skipped_first, skipped_last, skipped_count, skipped_reason,
-                        next_run_at, planned_for, decided_until, pickup_deadline, planned_ahead, jobs_ahead)
-    ),
+    with {planned},
     fenced as materialized (
         select stored as definition, planned.*, make_interval(secs => planned.pickup_deadline) as deadline,
             (stored.run_count + (planned.job is not null)::int < stored.max_runs) is not false as goes_on
@@ -109,9 +98,4 @@ $$;
 -- call
 select name, made from {schema}.submit_free(
     %(beat)s, %(timezone)s, %(full_acts_as)s,
-    %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[],
-    %(jobs)s::uuid[], %(scheduled_fors)s::timestamptz[], %(job_due_ats)s::timestamptz[], %(origins)s::text[],
-    %(skipped_firsts)s::timestamptz[], %(skipped_lasts)s::timestamptz[], %(skipped_counts)s::int[],
-    %(skipped_reasons)s::text[], %(next_run_ats)s::timestamptz[], %(planned_fors)s::timestamptz[],
-    %(decided_untils)s::timestamptz[], %(pickup_deadlines)s::double precision[],
-    %(planned_aheads)s::text[], %(jobs_aheads)s::text[])
+    {decisions})
