@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import redis
 from celery import Celery, Task, signals
 from celery.beat import BeatLazyFunc
 from hypothesis import HealthCheck, given, settings
@@ -402,6 +403,42 @@ def test_a_patched_function_of_a_transport_gets_each_call(
         ours.publish(jobs(5))
 
     assert (0, 5) == (ours.rendered, len(calls))
+    assert 5 == len(taken_from(broker_url))
+
+
+@pytest.mark.parametrize("way", ["function", "wrapt"])
+def test_a_tool_that_wraps_the_commands_of_redis_sees_the_push(
+    broker_url: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def noting(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        seen.append(args[0])
+        return wrapped(*args, **kwargs)
+
+    original = redis.Redis.execute_command
+    wrapper: Any = functools.wraps(original)(
+        lambda client, *args, **kwargs: noting(functools.partial(original, client), client, args, kwargs)
+    )
+    if way == "wrapt":  # its wrapper tells what the wrapped method tells of where it comes from
+        wrapper = pytest.importorskip("wrapt").FunctionWrapper(original, noting)
+    monkeypatch.setattr(redis.Redis, "execute_command", wrapper)
+    with outbox(app_of(broker_url)) as ours:
+        ours.publish(jobs(5))
+
+    assert (5, 1) == (ours.rendered, seen.count("LPUSH"))
+    assert 5 == len(taken_from(broker_url))
+
+
+def test_after_a_push_that_redis_refuses_the_connection_serves_the_next(broker_url: str) -> None:
+    app = app_of(broker_url)
+    with outbox(app) as ours, app.connection().default_channel.conn_or_acquire() as client:
+        client.set("q2", "no list")
+        refused = ours.publish(jobs(5, queue="q2"))
+        sent = ours.publish(jobs(5))
+        client.delete("q2")
+
+    assert ([], 5) == (refused.sent, len(sent.sent))
     assert 5 == len(taken_from(broker_url))
 
 
