@@ -22,8 +22,8 @@ from celery_pgbeat.embedded import Server
 HEADSTART = 3.0  # seconds between the beats' start, or the last write, and the instant
 SPACING = 10  # seconds between two rounds
 MINUTE, HOUR = 60, 3_600
-# Seconds; what is decided within twice a lease is on time, and no catch-up. As with the default the lease is shorter than
-# the pickup deadline: otherwise a confirm would bring a job's next check forward, which writes to three indexes.
+# Seconds; what is decided within twice a lease is on time, and no catch-up. As with the default, the lease is shorter
+# than the pickup deadline: otherwise a confirm would bring a job's next check forward, which writes to three indexes.
 NEVER_LATE = {"pgbeat_lease": 600}
 # How messages are made, and the signal that needs a handler for that.
 WAYS = {"rendered": "", "together": "before_task_publish", "single": "after_task_publish"}
