@@ -222,7 +222,7 @@ class BeatQueries:
         delays = {str(job): float(delay) for job, delay in sent if delay}
         jobs = [job for job, _ in sent]
         ((count, some, locked),) = self._run(
-            "confirm", direct=True, beat=self.beat, jobs=ids_text(jobs), count=len(jobs), delays=json.dumps(delays)
+            "confirm", direct=True, beat=self.beat, jobs=jobs, count=len(jobs), delays=json.dumps(delays)
         )
         return Confirmed(set(jobs) if count == len(jobs) else _as_uuids(some), _as_uuids(locked))
 

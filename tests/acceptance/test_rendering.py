@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import redis
+import wrapt
 from celery import Celery, Task, signals
 from celery.beat import BeatLazyFunc
 from hypothesis import HealthCheck, given, settings
@@ -25,6 +26,7 @@ from kombu.utils.imports import symbol_by_name
 
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.beat.send.messages import OutgoingJob
+from celery_pgbeat.beat.send.rendering.redis_writer import RedisWriter
 from tests.harness.broker import both_brokers
 from tests.harness.outbox import Code, app_of, job, jobs, outbox, taken_from
 
@@ -343,22 +345,26 @@ def test_a_wrapper_of_the_scheduler_gets_each_entry(broker_url: str) -> None:
     assert 5 == len(taken_from(broker_url))
 
 
-def patched(path: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Wrap a method as tracers do; returns its calls."""
+def patched(path: str, monkeypatch: pytest.MonkeyPatch, way: str = "functools") -> list[tuple[Any, ...]]:
+    """Wrap a method as tracers do, by `functools.wraps` or by wrapt; returns the arguments of its calls."""
     owner, _, name = path.rpartition(".")
     original = getattr(symbol_by_name(owner), name)
-    calls: list[str] = []
+    calls: list[tuple[Any, ...]] = []
+
+    def noting(wrapped: Any, _instance: Any, args: Any, kwargs: Any) -> Any:
+        calls.append(args)
+        return wrapped(*args, **kwargs)
 
     @functools.wraps(original)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        calls.append(name)
-        return original(*args, **kwargs)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return noting(functools.partial(original, self), self, args, kwargs)
 
-    monkeypatch.setattr(path, wrapper)
+    monkeypatch.setattr(path, wrapt.FunctionWrapper(original, noting) if way == "wrapt" else wrapper)
     return calls
 
 
 @both_brokers
+@pytest.mark.parametrize("way", ["functools", "wrapt"])
 @pytest.mark.parametrize(
     "path",
     [
@@ -373,9 +379,9 @@ def patched(path: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ],
 )
 def test_a_patched_function_of_the_send_path_gets_each_call(
-    broker_url: str, path: str, monkeypatch: pytest.MonkeyPatch
+    broker_url: str, path: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = patched(path, monkeypatch)
+    calls = patched(path, monkeypatch, way)
     app = app_of(broker_url)
     register(app)
     with outbox(app) as ours:
@@ -385,6 +391,7 @@ def test_a_patched_function_of_the_send_path_gets_each_call(
     assert 5 == len(taken_from(broker_url))
 
 
+@pytest.mark.parametrize("way", ["functools", "wrapt"])
 @pytest.mark.parametrize(
     ("broker_url", "path"),
     [
@@ -396,9 +403,9 @@ def test_a_patched_function_of_the_send_path_gets_each_call(
     indirect=["broker_url"],
 )
 def test_a_patched_function_of_a_transport_gets_each_call(
-    broker_url: str, path: str, monkeypatch: pytest.MonkeyPatch
+    broker_url: str, path: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = patched(path, monkeypatch)
+    calls = patched(path, monkeypatch, way)
     with outbox(app_of(broker_url)) as ours:
         ours.publish(jobs(5))
 
@@ -406,40 +413,65 @@ def test_a_patched_function_of_a_transport_gets_each_call(
     assert 5 == len(taken_from(broker_url))
 
 
-@pytest.mark.parametrize("way", ["function", "wrapt"])
+@pytest.mark.parametrize("way", ["functools", "wrapt"])
+@pytest.mark.parametrize(
+    ("path", "is_push"),
+    [
+        ("redis.Redis.execute_command", lambda call: call[0] == "LPUSH"),
+        ("redis.Redis.lpush", lambda call: True),
+    ],
+)
 def test_a_tool_that_wraps_the_commands_of_redis_sees_the_push(
-    broker_url: str, way: str, monkeypatch: pytest.MonkeyPatch
+    broker_url: str, path: str, is_push: Callable[[Any], bool], way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[str] = []
-
-    def noting(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        seen.append(args[0])
-        return wrapped(*args, **kwargs)
-
-    original = redis.Redis.execute_command
-    wrapper: Any = functools.wraps(original)(
-        lambda client, *args, **kwargs: noting(functools.partial(original, client), client, args, kwargs)
-    )
-    if way == "wrapt":  # its wrapper tells what the wrapped method tells of where it comes from
-        wrapper = pytest.importorskip("wrapt").FunctionWrapper(original, noting)
-    monkeypatch.setattr(redis.Redis, "execute_command", wrapper)
+    calls = patched(path, monkeypatch, way)
     with outbox(app_of(broker_url)) as ours:
         ours.publish(jobs(5))
 
-    assert (5, 1) == (ours.rendered, seen.count("LPUSH"))
+    assert (5, 1) == (ours.rendered, len(list(filter(is_push, calls))))
     assert 5 == len(taken_from(broker_url))
+
+
+def sent_in_pieces(app: Celery, given: Sequence[OutgoingJob], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Publish these, and return how many of the pushes redis-py has packed."""
+    calls = patched("redis.connection.AbstractConnection.send_command", monkeypatch)
+    with outbox(app) as ours:
+        told = ours.publish(given)
+    assert (len(given), len(given)) == (ours.rendered, len(told.sent))
+    return sum(call[0] == "LPUSH" for call in calls)
+
+
+@pytest.mark.parametrize(
+    ("settings", "size", "pieces"),
+    [({}, 1, 0), ({"broker_transport_options": {"global_keyprefix": "shop:"}}, 1, 1), ({}, 300_000, 1)],
+    ids=["all", "redis-py adds a prefix", "too large for one write"],
+)
+def test_a_batch_is_written_to_redis_in_one_piece(
+    broker_url: str, settings: dict[str, Any], size: int, pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = jobs(5, args=json.dumps(["x" * size]))
+
+    assert pieces == sent_in_pieces(app_of(broker_url, **settings), given, monkeypatch)
 
 
 def test_after_a_push_that_redis_refuses_the_connection_serves_the_next(broker_url: str) -> None:
-    app = app_of(broker_url)
-    with outbox(app) as ours, app.connection().default_channel.conn_or_acquire() as client:
-        client.set("q2", "no list")
-        refused = ours.publish(jobs(5, queue="q2"))
-        sent = ours.publish(jobs(5))
-        client.delete("q2")
+    with app_of(broker_url).connection() as connection:
+        writer, taken = RedisWriter(connection), [None, None]
+        pool = connection.default_channel.pool
+        with writer.channel.conn_or_acquire() as client:
+            client.set("refused", "no list")
+            names = {client.client_id()}
+            with pytest.raises(redis.ResponseError):
+                writer.write("refused", ["a", "b"], taken)
+            before = list(taken)
+            writer.write("celery", ["a", "ü"], taken)
+            names.add(client.client_id())
+            pushed = client.lrange("celery", 0, -1)
+            client.delete("refused", "celery")
 
-    assert ([], 5) == (refused.sent, len(sent.sent))
-    assert 5 == len(taken_from(broker_url))
+    assert ([None, None], [True, True]) == (before, taken)
+    assert (["ü".encode(), b"a"], 1) == (pushed, len(names))
+    assert not pool._in_use_connections
 
 
 def test_a_custom_channel_builds_its_own_messages(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,14 @@
 
 A function on this path that is wrapped (by Sentry, a tracer, a subclass, a test's fault) must be called for each
 message, and so must a handler of a signal. Then no message is rendered. A function is recognised by the module of its
-globals, which `functools.wraps` cannot copy.
+globals, which `functools.wraps` cannot copy. The wrappers of wrapt show those of what they wrap, but are no functions.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import kombu.serialization
@@ -133,5 +134,6 @@ def comes_from(function: Any, module: str) -> bool:
 
 
 def _module_of(function: Any) -> Any:
-    function = getattr(function, "__func__", function)
-    return getattr(function, "__globals__", {}).get("__name__")
+    if type(function) is MethodType:
+        function = function.__func__
+    return function.__globals__.get("__name__") if type(function) is FunctionType else None

@@ -1,7 +1,7 @@
 """Messages for Redis: the JSON text that kombu pushes, with placeholders, and one LPUSH for each queue and batch.
 
-An LPUSH of many values is one command: Redis takes all of them or none. redis-py writes it in pieces of 6 kB, and lets
-go of Python's lock at each of them. Written at once, it costs the beat a fifth of that.
+An LPUSH of many values is one command: Redis takes all of them or none. Without hiredis, redis-py writes it in pieces
+of 6 kB, and lets go of Python's lock at each of them. To write it at once costs the beat a fifth of that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as quoted
 from operator import itemgetter
-from types import MethodType
 from typing import Any
 
 from kombu.utils.json import dumps
@@ -47,6 +46,7 @@ _METHODS = {
 }
 # With one of these, redis-py writes a command again if it has not received the answer.
 _REPLAYING = ("retry_on_timeout", "retry_on_error", "retry")
+_AT_ONCE = 1 << 20  # characters of a batch that is written at once: a socket's time-out is that of one write
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class RedisWriter:
     def write(self, place: str, messages: Sequence[str], taken: list[bool | None]) -> None:
         """Push a batch."""
         with self.channel.conn_or_acquire() as client:
-            if _is_plain(client):
+            if sum(map(len, messages)) <= _AT_ONCE and _is_plain(client):
                 _push_at_once(client.connection_pool, place, messages)
             else:
                 client.lpush(place, *messages)
@@ -144,15 +144,17 @@ class RedisWriter:
 
 
 def _is_plain(client: Any) -> bool:
-    """Return whether a command of this client reaches the server as it is, and nothing has asked to see it.
+    """Return whether a push reaches the server as it is, and no tool has wrapped it to see it.
 
-    kombu's client may put a prefix before each key. Tools that measure or trace wrap the method.
+    kombu's client may put a prefix before each key.
     """
     import redis
 
-    execute = client.execute_command
-    is_wrapped = type(execute) is not MethodType or not comes_from(execute, "redis.client")
-    return not is_wrapped and redis.VERSION >= (5, 3)  # before that a pool wants to know the command
+    return (
+        comes_from(client.execute_command, "redis.client")
+        and comes_from(client.lpush, "redis.commands.core")
+        and redis.VERSION >= (5, 3)  # before that, a pool wants to know the command
+    )
 
 
 def _push_at_once(pool: Any, key: str, texts: Sequence[str]) -> None:
