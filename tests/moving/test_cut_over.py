@@ -50,7 +50,8 @@ class CutOver:
 
     def theirs(self) -> dict[str, list[datetime]]:
         """Return when the old beat has sent each entry."""
-        return sent_in([str(self.sent)], None).instants if self.sent.exists() else {}
+        has_begun = self.sent.exists() and self.sent.stat().st_size  # its first line is written after it is opened
+        return sent_in([str(self.sent)], None).instants if has_begun else {}
 
     def ours(self) -> dict[str, list[datetime]]:
         """Return the occurrences of each row that have run, by the record of the tasks."""
