@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 from kombu import Exchange, Producer, Queue
 from kombu.common import Broadcast
 from kombu.utils.imports import symbol_by_name
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.beat.send.messages import OutgoingJob
@@ -460,6 +462,28 @@ def test_a_batch_is_written_to_redis_in_one_piece(
 
     assert (10, 5) == (ours.rendered, len(told.sent))
     assert pieces == sum(call[0] == "LPUSH" for call in calls)  # which redis-py has packed
+
+
+def test_the_metrics_of_redis_py_count_the_push(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    observability = pytest.importorskip("redis.observability", reason="this redis-py has no metrics")
+    monkeypatch.setattr("redis.observability.recorder._metrics_collector", None)
+    monkeypatch.setattr("redis.observability.providers._observability_instance", None)
+    reader = InMemoryMetricReader()
+    monkeypatch.setattr("opentelemetry.metrics.get_meter_provider", lambda: MeterProvider([reader]))
+    groups = [observability.MetricGroup.COMMAND]
+    observability.get_observability_instance().init(observability.OTelConfig(metric_groups=groups))
+    with outbox(app_of(broker_url)) as ours:
+        ours.publish(jobs(5))
+
+    counted = sum(
+        point.count
+        for kind in reader.get_metrics_data().resource_metrics
+        for scope in kind.scope_metrics
+        for metric in scope.metrics
+        for point in metric.data.data_points
+        if point.attributes["db.operation.name"] == "LPUSH"
+    )
+    assert (5, 1) == (ours.rendered, counted)
 
 
 def test_after_a_push_that_redis_refuses_the_connection_serves_the_next(broker_url: str) -> None:

@@ -154,7 +154,17 @@ def _is_plain(client: Any) -> bool:
         comes_from(client.execute_command, "redis.client")
         and comes_from(client.lpush, "redis.commands.core")
         and redis.VERSION >= (5, 3)  # before that, a pool wants to know the command
+        and not _is_counted()
     )
+
+
+def _is_counted() -> bool:
+    """Return whether redis-py's own metrics are on, which count the commands that it writes itself."""
+    try:
+        from redis.observability import get_observability_instance
+    except ImportError:  # an older redis-py
+        return False
+    return bool(get_observability_instance().is_enabled())
 
 
 def _push_at_once(pool: Any, key: str, texts: Sequence[str]) -> None:
