@@ -17,6 +17,7 @@ What is sent is confirmed beside this thread (`confirmer.py`), which goes on to 
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -27,14 +28,17 @@ from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.orders import Order
 from celery_pgbeat.beat.send.publisher import BATCH
 from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.redaction import error_text
 from celery_pgbeat.threads import LastingThread
+
+logger = logging.getLogger(__name__)
 
 MOMENT = 0.1  # seconds that a turn waits for a place: usually the batch that waited has been begun by then
 
 
 @dataclass(eq=False, repr=False)
 class DeliveryThread(Delivery):
-    """Delivers batches in the order of their submits; an error is raised in the next turn.
+    """Delivers batches in the order of their submits; an error is raised in the next turn, a further one is logged.
 
     Args:
         wake: ends the wait of the thread that makes the turns.
@@ -47,13 +51,13 @@ class DeliveryThread(Delivery):
         self._batches: queue.SimpleQueue[tuple[Sequence[Order], float] | None] = queue.SimpleQueue()
         self._begun = threading.Event()  # set when every batch has been begun, so that another one may wait
         self._begun.set()
-        self._lock = threading.Lock()  # for these three
+        self._lock = threading.Lock()  # for these four
         self._last_lease = self._lease_under_way = 0.0  # the ends of the leases of these two batches
         self._refused = False  # whether a turn found no place, and is to be woken when there is one
+        self._error: BaseException | None = None  # that the next turn raises
         self._thread = LastingThread(self._run, "pgbeat-delivery")
         self._confirmer = Confirmer(self._confirm, self._confirm_ended, BATCH)
         self._is_confirming = False  # whether anything of the batch under way is, or was, confirmed
-        self._error: BaseException | None = None
         self._failing = False
 
     @property
@@ -95,7 +99,8 @@ class DeliveryThread(Delivery):
             if self._batches.empty():
                 self._begun.set()
             self._thread.restart_if_ended()
-        error, self._error = self._error, None
+        with self._lock:
+            error, self._error = self._error, None
         if error is not None:
             raise error
 
@@ -111,7 +116,17 @@ class DeliveryThread(Delivery):
 
     def _confirm_ended(self, error: BaseException | None) -> None:
         self._failing = error is not None
-        self._error = self._error or error
+        if error is not None:
+            self._keep(error)
+
+    def _keep(self, error: BaseException) -> None:
+        """Keep an error for the next turn; log it if another one waits for that."""
+        with self._lock:
+            is_first = self._error is None
+            if is_first:
+                self._error = error
+        if not is_first:
+            logger.warning("A further error of the delivery: %s", error_text(error), extra={"action": "publish"})
 
     def _wait_for_room(self, count: int, lease_ends: float) -> None:
         self._confirmer.wait_for_room(count, lease_ends)
@@ -138,6 +153,6 @@ class DeliveryThread(Delivery):
                 pass  # the error is noted, and what is left of the batch is sent when its lease is over
             except BaseException as error:  # noqa: BLE001  raised by the next `check`, in the thread that makes the turns
                 self._failing = True
-                self._error = self._error or error
+                self._keep(error)
             del batch  # otherwise an idle beat would keep its last thousand rows
         self._confirmer.wait()

@@ -374,6 +374,28 @@ def test_an_error_of_the_last_confirm_is_raised_in_the_next_turn_without_another
     assert not delivery.is_failing
 
 
+def test_an_error_is_logged_if_another_one_waits_to_be_raised(
+    gate: Gate, delivery: Delivery, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate.error = RuntimeError("the database is away")
+    delivery.deliver(batch()[1], boottime() + PATIENCE)
+    gate.open.release()
+    until(lambda: delivery.is_failing)
+    gate.raises = RuntimeError("no message can be made")
+    delivery.deliver(batch()[1], boottime() + PATIENCE)
+    gate.open.release()
+    assert delivery.finish(PATIENCE)
+
+    with pytest.raises(RuntimeError, match="the database is away"):
+        delivery.check()
+    delivery.check()
+    (record,) = caplog.records
+    assert ("WARNING", "A further error of the delivery: RuntimeError: no message can be made") == (
+        record.levelname,
+        record.message,
+    )
+
+
 @pytest.mark.parametrize(("lease", "late"), [(PATIENCE, False), (0.0, True)])
 def test_an_unsent_job_is_given_back_and_counts_as_late_if_its_lease_is_over(
     gate: Gate, delivery: Delivery, lease: float, late: bool
