@@ -5,8 +5,8 @@ a beat does with one due occurrence (`decide/dispatcher.py`): one turn has many 
 Celery's scheduler makes one turn.
 
 Celery's thread asks for a turn and waits for its end. The delivery has a second thread, and one that confirms; their
-errors are raised in the next turn. All other threads only end a wait. No error leaves this thread: it is logged, and a
-pause that grows follows.
+errors are raised in the next turns, one in each. All other threads only end a wait. No error leaves this thread: it is
+logged, and a pause that grows follows.
 
 No thread of a beat ends unnoticed. Each turn starts the others again if they have ended, and Celery's thread starts
 this one again.
@@ -259,8 +259,10 @@ class BeatLoop:
         try:
             if beat is not None:
                 delivered = beat.delivery.finish(DELIVERY_ENDS_WITHIN)
-                beat.janitor.stop()
-                beat.delivery.check()
+                try:
+                    beat.janitor.stop()
+                finally:
+                    beat.delivery.check()
         finally:
             self._close(delivered)
 

@@ -17,7 +17,6 @@ What is sent is confirmed beside this thread (`confirmer.py`), which goes on to 
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -28,17 +27,14 @@ from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.orders import Order
 from celery_pgbeat.beat.send.publisher import BATCH
 from celery_pgbeat.postgres.beat_queries import BeatQueries
-from celery_pgbeat.redaction import error_text
 from celery_pgbeat.threads import LastingThread
-
-logger = logging.getLogger(__name__)
 
 MOMENT = 0.1  # seconds that a turn waits for a place: usually the batch that waited has been begun by then
 
 
 @dataclass(eq=False, repr=False)
 class DeliveryThread(Delivery):
-    """Delivers batches in the order of their submits; an error is raised in the next turn, a further one is logged.
+    """Delivers batches in the order of their submits; each of the next turns raises one error, if there was any.
 
     Args:
         wake: ends the wait of the thread that makes the turns.
@@ -54,7 +50,7 @@ class DeliveryThread(Delivery):
         self._lock = threading.Lock()  # for these four
         self._last_lease = self._lease_under_way = 0.0  # the ends of the leases of these two batches
         self._refused = False  # whether a turn found no place, and is to be woken when there is one
-        self._error: BaseException | None = None  # that the next turn raises
+        self._errors: list[BaseException] = []  # that differ; a turn raises one of them
         self._thread = LastingThread(self._run, "pgbeat-delivery")
         self._confirmer = Confirmer(self._confirm, self._confirm_ended, BATCH)
         self._is_confirming = False  # whether anything of the batch under way is, or was, confirmed
@@ -91,7 +87,7 @@ class DeliveryThread(Delivery):
         self._batches.put((orders, lease_ends))
 
     def check(self) -> None:
-        """Raise the first error since the last check; start the thread again if it has ended.
+        """Raise the first error that has not been raised; start the thread again if it has ended.
 
         A batch that was under way then stays as after the kill of a beat: any beat sends it when its lease is over.
         """
@@ -100,7 +96,7 @@ class DeliveryThread(Delivery):
                 self._begun.set()
             self._thread.restart_if_ended()
         with self._lock:
-            error, self._error = self._error, None
+            error = self._errors.pop(0) if self._errors else None
         if error is not None:
             raise error
 
@@ -115,18 +111,15 @@ class DeliveryThread(Delivery):
         self._confirmer.add(sent)
 
     def _confirm_ended(self, error: BaseException | None) -> None:
-        self._failing = error is not None
         if error is not None:
             self._keep(error)
+        self._failing = error is not None
 
     def _keep(self, error: BaseException) -> None:
-        """Keep an error for the next turn; log it if another one waits for that."""
+        """Keep an error for a turn. An outage lets all that is under way fail alike, and is raised once."""
         with self._lock:
-            is_first = self._error is None
-            if is_first:
-                self._error = error
-        if not is_first:
-            logger.warning("A further error of the delivery: %s", error_text(error), extra={"action": "publish"})
+            if repr(error) not in map(repr, self._errors):
+                self._errors.append(error)
 
     def _wait_for_room(self, count: int, lease_ends: float) -> None:
         self._confirmer.wait_for_room(count, lease_ends)
@@ -151,8 +144,8 @@ class DeliveryThread(Delivery):
                     self._failing = False
             except ConfirmFailed:
                 pass  # the error is noted, and what is left of the batch is sent when its lease is over
-            except BaseException as error:  # noqa: BLE001  raised by the next `check`, in the thread that makes the turns
-                self._failing = True
+            except BaseException as error:  # noqa: BLE001  raised by a `check`, in the thread that makes the turns
                 self._keep(error)
+                self._failing = True
             del batch  # otherwise an idle beat would keep its last thousand rows
         self._confirmer.wait()

@@ -189,6 +189,21 @@ def test_an_error_of_the_last_delivery_is_logged_when_the_beat_stops(
     assert ["A turn failed; trying again"] == caplog.messages
 
 
+def test_an_error_of_the_last_delivery_is_logged_even_if_the_rows_cannot_be_given_back(
+    loop: BeatLoop, turns: Turns, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse() -> None:
+        raise RuntimeError("no row is unmarked")
+
+    assert loop._beat is not None
+    monkeypatch.setattr(loop._beat.janitor, "stop", refuse)
+    loop._guarded(loop._give_back)
+
+    assert 1 == turns.checked
+    assert "no row is unmarked" in caplog.text
+    assert "the last confirm failed" in caplog.text
+
+
 def test_an_outage_is_logged_in_whole_sentences(loop: BeatLoop, turns: Turns, caplog: pytest.LogCaptureFixture) -> None:
     refused = OperationalError("select", None, Exception("connection refused"), connection_invalidated=True)
     turns.faults = [Database(NOWHERE).translated(refused)]
