@@ -68,4 +68,11 @@ BENIGN = (
         "A row is renamed while a lost job of it starts late: the start may read the row under its old or its new "
         "name. That decides whether the job, and the time of its start, block a new row under the old name.",
     ),
+    Benign(
+        frozenset({"start_lost"}),
+        frozenset({"trigger_many", "retry_job"}),
+        (r"answer of the second: (yes|55000) -> 55006",),
+        "A lost job starts late while a person triggers its row among others, or has that job run again: the whole "
+        "statement of the person is refused with 55006, and has changed nothing.",
+    ),
 )
