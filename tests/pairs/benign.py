@@ -75,4 +75,11 @@ BENIGN = (
         "A lost job starts late while a person triggers its row among others, or has that job run again: the whole "
         "statement of the person is refused with 55006, and has changed nothing.",
     ),
+    Benign(
+        frozenset({"finish_many", "give_up_start", "delete group"}),
+        frozenset({"finish_many", "give_up_start", "delete group"}),
+        (r"\+ group_failure",),
+        "A group is deleted while a job of it fails: the failure stays until a beat looks, within a second. A group "
+        "that is made under the same name before then, and pauses when a job fails, is paused.",
+    ),
 )

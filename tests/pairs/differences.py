@@ -15,6 +15,8 @@ KEYS = {
     "periodic_task": "name",
     "periodic_task_state": "name",
     "task_group": "name",
+    "group_failure": "job",
+    "unseen_turn": "name",
     "backfill": "id",
 }
 NAMED = ("state", "reason", "origin")

@@ -90,7 +90,8 @@ begin
             union all
             select 'group_failure', to_jsonb(failure) - 'failed_at' from pgbeat.group_failure as failure
             union all
-            select 'a job may have its turn and no beat looks', to_jsonb(name) from pgbeat.groups_with_room() as name
+            -- A job may have its turn, and no beat looks.
+            select 'unseen_turn', jsonb_build_object('name', name) from pgbeat.groups_with_room() as name
             where not exists (select from pgbeat.group_turn as known where known.group_name = name)
             union all
             select 'backfill', to_jsonb(filling) - '{mark_lease,created_at}'::text[] from pgbeat.backfill as filling

@@ -15,11 +15,13 @@ import pytest
 from tests.model.mutants import mutate
 from tests.pairs.benign import BENIGN
 from tests.pairs.checker import Anomaly, Figures, Meeting
+from tests.pairs.differences import KEYS
 from tests.pairs.planted import PLANTED
 from tests.pairs.selection import ALL, chosen
 from tests.pairs.situations import SITUATIONS
 from tests.pairs.stage import Stage
 
+OUTCOME = Path(__file__).with_name("outcome.sql")
 GUARANTEES = Path(__file__).parents[2] / "docs" / "guarantees.md"
 PARTS = 4  # that run beside each other
 LONG = pytest.mark.timeout(7200 if ALL else 180)
@@ -108,3 +110,9 @@ def test_the_page_says_what_is_harmless_and_why() -> None:
     said = [" ".join(item.split()) for item in re.findall(r"^- ((?:.|\n(?!\n|- ))+)", section, re.MULTILINE)]
 
     assert [kind.because for kind in BENIGN] == said
+
+
+def test_each_kind_of_line_of_an_outcome_has_its_key() -> None:
+    _, _, outcome = OUTCOME.read_text(encoding="utf-8").partition("create function stage.outcome()")
+
+    assert set(KEYS) == set(re.findall(r"^ +select '([^']+)'", outcome, re.MULTILINE))
