@@ -452,6 +452,21 @@ def test_turning_pause_on_failure_off_forgets_the_failures(store: BeatQueries, s
     assert 1 == store.grant_slots(10)
 
 
+def test_a_failure_in_a_group_that_is_deleted_at_the_same_moment_is_forgotten_by_the_next_look(
+    store: BeatQueries, session: Session
+) -> None:
+    session.rows(
+        "insert into pgbeat.group_failure (group_name, job, periodic_task, scheduled_for) "
+        "values ('gone', gen_random_uuid(), 'a', pgbeat.now())"
+    )
+    assert store.look().failing
+
+    assert [] == store.pause_failed_groups()
+
+    assert [] == session.rows("select * from pgbeat.group_failure")
+    assert not store.look().failing
+
+
 def test_a_failure_does_not_wait_for_somebody_who_edits_the_group(
     store: BeatQueries, session: Session, migrated_database: str
 ) -> None:
