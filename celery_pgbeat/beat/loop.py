@@ -188,7 +188,7 @@ class BeatLoop:
         beat.janitor.turn()
         self._sync_code()
         rest = beat.dispatcher.turn()
-        self.wiring.instruments.turned(broker_up=self.wiring.broker.probe_in == 0)
+        self.wiring.instruments.turned(broker_up=beat.dispatcher.broker_problem is None)
         if not beat.delivery.is_failing:
             self._recovered()
         if rest > 0:

@@ -20,6 +20,7 @@ from celery_pgbeat.beat.decide.submitter import Submitter
 from celery_pgbeat.beat.entries import Entries
 from celery_pgbeat.beat.log_throttle import LogThrottle
 from celery_pgbeat.beat.send.broker import Broker, Sender
+from celery_pgbeat.beat.send.closed_queues import ClosedQueues
 from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.delivery_thread import DeliveryThread
 from celery_pgbeat.beat.send.publisher import Publisher
@@ -99,6 +100,7 @@ class Wiring:
         self._sender = sender
         self._renderer = Renderer(sender, lambda name: self.code.lazy_entry(name) is not None)
         self.broker = broker or Broker(sender, self._renderer.connect, self.wakeup.notify)
+        self._closed = ClosedQueues(app)
 
     def open(
         self,
@@ -125,16 +127,17 @@ class Wiring:
         observer = observer or self.instruments.observer(str(node))
         tracking, throttle = Tracking(queries, self.results), LogThrottle()
         publisher = publisher or Publisher(
-            self._sender, clock, self.code, self.broker, self._renderer, self.stopping.is_set, observer
+            self._sender, clock, self.code, self.broker, self._closed, self._renderer, self.stopping.is_set, observer
         )
         delivery = self._delivery(queries, publisher, throttle, observer, inline)
         dispatcher = Dispatcher(
             queries,
             self.broker,
+            self._closed,
             delivery,
             Planner(queries, settings, rules, stopwatch),
             Submitter(queries, delivery, tracking, clock, rules, observer, settings.shadow),
-            Recovery(queries, delivery, clock, settings, rules, observer),
+            Recovery(queries, delivery, self._closed, clock, settings, rules, observer),
             Backfiller(queries, delivery, tracking, settings, rules),
             Judge(queries, tracking, observer),
             tracking,
@@ -147,7 +150,7 @@ class Wiring:
             look_every,
             stopwatch,
         )
-        janitor = Janitor(queries, settings, node, tracking, Mode(queries, settings))
+        janitor = Janitor(queries, settings, node, tracking, Mode(queries, settings), lambda: dispatcher.broker_problem)
         return Beat(queries, tracking, janitor, delivery, dispatcher)
 
     def _delivery(

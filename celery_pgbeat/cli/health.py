@@ -82,7 +82,7 @@ def health(
     checks = examine(beat, allowed, NodeId.mine().hostname if here else None)
     refused = _refused(target) if all(check.ok is not None for check in checks) else []
     if with_broker or BROKER in only:
-        checks.append(_of_the_broker(target.app))
+        checks.append(_of_the_broker(beat, target.app))
     healthy = all(check.ok is not False for check in checks if check.name in (only or (*CHECKS, BROKER)))
     if as_json:
         done = {check.name: _as_dict(check) for check in checks}
@@ -131,23 +131,28 @@ def _refused(target: Target) -> list[dict[str, Any]]:
 
 
 def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) -> list[Check]:
-    settings = beat.settings
-    (seen,) = beat.database.run(
-        "health",
-        dead_after=settings.dead_after.total_seconds(),
-        lease=settings.lease.total_seconds(),
-        hostname=hostname,
-    )
+    (seen,) = _seen(beat, hostname)
     lag = timedelta(0) if seen.waiting_since is None else seen.now - seen.waiting_since
-    overdue = "no run is overdue" if lag <= allowed_lag else f"a run has been due for {_seconds(lag)}"
+    late = lag > allowed_lag
+    overdue = f"a run has been due for {_seconds(lag)}" if late else "no run waits for a beat"
+    said = f"; {seen.broker_problem}" if late and seen.broker_problem is not None else ""
     return [
         Check("beats", seen.beats > 0, Target.current().as_typed(_beats(seen, hostname))),
-        Check("lag", lag <= allowed_lag, f"{overdue} (limit: {_seconds(allowed_lag)})"),
+        Check("lag", not late, f"{overdue} (limit: {_seconds(allowed_lag)}){said}"),
     ]
 
 
-def _of_the_broker(app: Any) -> Check:
-    """Connect as a beat does, with the same time-outs."""
+def _seen(beat: PgBeat, hostname: str | None) -> Any:
+    return beat.database.run(
+        "health",
+        dead_after=beat.settings.dead_after.total_seconds(),
+        lease=beat.settings.lease.total_seconds(),
+        hostname=hostname,
+    )
+
+
+def _of_the_broker(beat: PgBeat, app: Any) -> Check:
+    """Connect as a beat does, with the same time-outs, and read what beats say: a connection takes no message yet."""
     from celery_pgbeat.beat.send.broker import CAUTION, CONNECT_TIMEOUT
 
     if app is None:
@@ -158,9 +163,22 @@ def _of_the_broker(app: Any) -> Check:
             connection.transport_options = {**caution, **(connection.transport_options or {})}
             connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=CONNECT_TIMEOUT)
             assert connection.default_channel  # virtual transports connect with the first channel only
-            return Check(BROKER, True, connection.as_uri())
+            said = _said_of_the_broker(beat)
+            return Check(BROKER, said is None, said or connection.as_uri())
     except Exception as error:  # noqa: BLE001  each transport has errors of its own
         return Check(BROKER, False, f"{type(error).__name__}: {error}")
+
+
+def _said_of_the_broker(beat: PgBeat) -> str | None:
+    """Return what a living beat says of its broker; None if that is nothing, or cannot be read."""
+    try:
+        (seen,) = _seen(beat, None)
+    except Exception as error:
+        if isinstance(error, PgBeatError) or said_by_postgres(error) is not None:
+            return None
+        raise
+    said: str | None = seen.broker_problem
+    return said
 
 
 def _beats(seen: Any, hostname: str | None) -> str:

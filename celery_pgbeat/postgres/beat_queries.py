@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -68,23 +68,56 @@ class BeatQueries:
         self.lease = lease.total_seconds()
         self._version = latest()  # of the schema that this package brings
 
-    def look(self, lazy_names: Sequence[str] = ()) -> PendingWork:
-        """Look, without a lock or a write, whether there is anything to do, and when the next row is due."""
-        (row,) = self._run("look", lease=self.lease, lazy_names=list(lazy_names))
+    def look(
+        self, lazy_names: Sequence[str] = (), closed_queues: Collection[str] = (), closed_tasks: Collection[str] = ()
+    ) -> PendingWork:
+        """Look, without a lock or a write, whether there is anything to do, and when the next row is due.
+
+        Rows of `closed_queues`, and rows without a queue of `closed_tasks`, are not to be marked.
+        """
+        (row,) = self._run(
+            "look",
+            lease=self.lease,
+            lazy_names=list(lazy_names),
+            closed_queues=list(closed_queues),
+            closed_tasks=list(closed_tasks),
+        )
         return PendingWork(**next(records([row])))
 
-    def mark(self, batch: int, lazy_names: Sequence[str] = (), fresh: int = 0) -> list[Due]:
+    def mark(
+        self,
+        batch: int,
+        lazy_names: Sequence[str] = (),
+        fresh: int = 0,
+        closed_queues: Collection[str] = (),
+        closed_tasks: Collection[str] = (),
+    ) -> list[Due]:
         """Mark up to `batch` due periodic tasks for this beat, those due longest first.
 
-        `fresh` of them are those due last.
+        `fresh` of them are those due last. For the closed ones see `look`.
         """
         rows = self._run(
-            "mark", direct=True, beat=self.beat, lease=self.lease, batch=batch, fresh=fresh, lazy_names=list(lazy_names)
+            "mark",
+            direct=True,
+            beat=self.beat,
+            lease=self.lease,
+            batch=batch,
+            fresh=fresh,
+            lazy_names=list(lazy_names),
+            closed_queues=list(closed_queues),
+            closed_tasks=list(closed_tasks),
         )
         return as_due(rows)
 
     def mark_or_submit(
-        self, batch: int, rules: Rules, full_acts_as: str = "full", lazy_names: Sequence[str] = (), fresh: int = 0
+        self,
+        batch: int,
+        rules: Rules,
+        full_acts_as: str = "full",
+        lazy_names: Sequence[str] = (),
+        fresh: int = 0,
+        closed_queues: Collection[str] = (),
+        closed_tasks: Collection[str] = (),
     ) -> Marked:
         """Mark likewise, but submit at once those of which nothing is to be decided. `full_acts_as`: see `submit`."""
         deadline = rules.pickup_deadline
@@ -99,6 +132,8 @@ class BeatQueries:
             on_time=rules.on_time.total_seconds(),
             pickup_deadline=None if deadline is None else deadline.total_seconds(),
             full_acts_as=full_acts_as,
+            closed_queues=list(closed_queues),
+            closed_tasks=list(closed_tasks),
         )
         return as_marked(rows)
 
@@ -233,6 +268,22 @@ class BeatQueries:
         """
         ids = None if jobs is None else [str(job) for job in jobs]
         return len(self._run("give_back", beat=self.beat, lease=self.lease, jobs=ids, late=late))
+
+    def hold_back(self, held: Sequence[tuple[uuid.UUID, float, str]]) -> int:
+        """Hold back unsent jobs of this beat, each for some seconds and with what the broker said."""
+        return len(
+            self._run(
+                "hold_back",
+                beat=self.beat,
+                jobs=[str(job) for job, _, _ in held],
+                seconds=[seconds for _, seconds, _ in held],
+                errors=[_stored(error) for _, _, error in held],
+            )
+        )
+
+    def release_held(self) -> int:
+        """Release the jobs that beats have held back because the broker took no message for their queue."""
+        return len(self._run("release_held"))
 
     def unmark(self, names: Iterable[str] | None = None) -> int:
         """Take this beat's marks off the rows it has not submitted; without a list, off all due rows."""
@@ -372,7 +423,7 @@ class BeatQueries:
             "refuse",
             beat=self.beat,
             jobs=[str(job) for job, _ in refused],
-            errors=[error[:500].replace("\0", "") for _, error in refused],
+            errors=[_stored(error) for _, error in refused],
         )
         return [cast(uuid.UUID, as_uuid(row[0])) for row in rows if row[1]]
 
@@ -408,7 +459,9 @@ class BeatQueries:
         """Pause the groups in which a job has failed and that pause themselves then; return each with the reason."""
         return [(row[0], row[1]) for row in self._run("pause_failed_groups")]
 
-    def announce_node(self, hostname: str, pid: int, version: str, mode: str = "sends") -> None:
+    def announce_node(
+        self, hostname: str, pid: int, version: str, mode: str = "sends", broker_problem: str | None = None
+    ) -> None:
         """Announce this beat, or record that it is still alive."""
         self._run(
             "announce_node",
@@ -419,6 +472,7 @@ class BeatQueries:
             version=version,
             tracking=False,
             mode=mode,
+            broker_problem=None if broker_problem is None else _stored(broker_problem),
         )
 
     def begin_to_send(self) -> None:
@@ -494,6 +548,10 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
             ids_text((decision.job, *decision.jobs_ahead)) if decision.jobs_ahead else None for decision in decisions
         ],
     }
+
+
+def _stored(error: str) -> str:
+    return error[:500].replace("\0", "")
 
 
 def _ahead_texts(occurrences: Sequence[tuple[datetime, ...]]) -> list[str | None]:

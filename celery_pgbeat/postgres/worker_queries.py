@@ -262,6 +262,7 @@ class WorkerQueries:
             version=__version__,
             tracking=True,
             mode=None,
+            broker_problem=None,
         )
 
     def apps(self) -> list[str]:

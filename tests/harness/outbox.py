@@ -17,6 +17,7 @@ from kombu.exceptions import ChannelError
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.scheduler import Scheduler
 from celery_pgbeat.beat.send.broker import Broker
+from celery_pgbeat.beat.send.closed_queues import ClosedQueues
 from celery_pgbeat.beat.send.messages import OutgoingJob
 from celery_pgbeat.beat.send.orders import Order
 from celery_pgbeat.beat.send.publisher import BATCH, Published, Publisher
@@ -100,6 +101,7 @@ class Outbox:
             DatabaseClock(),  # type: ignore[arg-type]
             self.code,  # type: ignore[arg-type]
             self.broker,
+            ClosedQueues(app),
             self.renderer,
             lambda: self.stopping,
             Observer(),
@@ -114,7 +116,7 @@ class Outbox:
         lease_ends, published = boottime() + lease, Published()
         for first in range(0, len(given), BATCH):
             batch = self.publisher.publish(given[first : first + BATCH], lease_ends)
-            for kind in ("sent", "refused", "unsent", "not_sent", "ended"):
+            for kind in ("sent", "refused", "unsent", "held", "not_sent", "ended"):
                 getattr(published, kind).extend(getattr(batch, kind))
         return published
 

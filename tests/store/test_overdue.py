@@ -137,6 +137,35 @@ def test_a_job_that_no_beat_sends_is_overdue(situation: Situation) -> None:
     ] == situation.overdue()
 
 
+def test_p10_a_job_that_its_broker_refuses_is_overdue_since_its_occurrence_was_due(well: Situation) -> None:
+    well.plan()
+    well.job("pending", ago(minutes=10), due_at=ago(minutes=11), error="OutOfMemoryError: no room", check_at=NOON)
+
+    assert [
+        (
+            ago(minutes=11),
+            timedelta(minutes=11),
+            "job 1 has waited to be sent since 11:50:00Z: the broker takes no message for its queue "
+            "(OutOfMemoryError: no room)",
+        )
+    ] == well.overdue()
+
+
+def test_p10_a_row_that_stays_due_because_of_the_broker_says_what_its_beat_knows(well: Situation) -> None:
+    well.session.rows("update pgbeat.node set broker_problem = 'it is away: no', broker_problem_since = pgbeat.now()")
+    well.plan(ago(minutes=10))
+
+    ((_, _, reason),) = well.overdue()
+    assert reason.endswith("says of its broker since 12:00:00Z: it is away: no"), reason
+
+
+def test_an_unsent_job_that_waited_by_design_is_late_from_its_turn_on(well: Situation) -> None:
+    well.plan()
+    well.job("pending", ago(minutes=10), due_at=ago(hours=3), waited=True)
+
+    assert [ago(minutes=10)] == [due_at for due_at, _, _ in well.overdue()]
+
+
 def test_a_job_that_no_worker_can_pick_up_is_overdue(situation: Situation) -> None:
     situation.beat()
     situation.worker(ago(minutes=12))

@@ -207,6 +207,39 @@ def test_a_job_that_is_held_back_is_taken_by_no_beat_before_its_instant_and_by_a
     assert [taken.id] == [job.id for job in beat(migrated_database, "beat-b").recover(10, 2 * HOUR)]
 
 
+def test_p10_a_job_whose_queue_is_closed_waits_and_is_released_when_the_queue_opens(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    submitted(store)
+    (job,) = jobs(store)
+
+    assert 1 == store.hold_back([(job["id"], 10.0, "OutOfMemoryError: no room")])
+    (held,) = jobs(store)
+    assert ("pending", "OutOfMemoryError: no room") == (held["state"], held["error"])
+    assert not store.look().unsent
+    assert [] == store.recover(10, ON_TIME)
+
+    assert 1 == store.release_held()
+    assert [job["id"]] == [taken.id for taken in store.recover(10, ON_TIME)]
+    assert job["busy_until"] == jobs(store)[0]["busy_until"]
+
+
+def test_p10_rows_of_a_closed_queue_stay_due_and_others_are_marked(migrated_database: str) -> None:
+    store = beat(migrated_database)
+    for name, columns in {
+        "of-queue": {"queue": "full"},
+        "of-task": {"task": "mail.send"},
+        "other-queue": {"queue": "fine", "task": "mail.send"},
+        "other-task": {},
+    }.items():
+        make_due(store, name, **columns)
+    closed = {"closed_queues": ["full"], "closed_tasks": ["mail.send"]}
+
+    assert store.look(**closed).due
+    assert ["other-queue", "other-task"] == sorted(row.name for row in store.mark(10, **closed))
+    assert not store.look(**closed).due
+    assert ["of-queue", "of-task"] == sorted(row.name for row in store.mark(10))
+
+
 def test_a_job_that_another_beat_has_taken_over_is_not_held_back(migrated_database: str) -> None:
     first, second = beat(migrated_database, "beat-a"), beat(migrated_database, "beat-b")
     submitted(first)

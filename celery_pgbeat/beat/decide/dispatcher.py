@@ -44,6 +44,7 @@ from celery_pgbeat.beat.decide.recovery import Recovery
 from celery_pgbeat.beat.decide.submitter import Submitter
 from celery_pgbeat.beat.log_throttle import LogThrottle
 from celery_pgbeat.beat.send.broker import Broker
+from celery_pgbeat.beat.send.closed_queues import ClosedQueues
 from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.orders import order_at_once
 from celery_pgbeat.beat.upkeep.tracking import Tracking
@@ -85,6 +86,7 @@ class Dispatcher:
 
     _queries: BeatQueries
     _broker: Broker
+    _closed: ClosedQueues
     _delivery: Delivery
     _planner: Planner
     _submitter: Submitter
@@ -114,6 +116,7 @@ class Dispatcher:
         # A beat that sends nothing, or not everything, decides about each row in Python: no mark submits it.
         self._decides_each_row = self._settings.shadow or not self._settings.allows_all
         self._backlog = False  # whether more is due than one batch takes
+        self._is_to_send = False  # whether the last look found something to send
         self._steps: Sequence[Step] = (
             (lambda _: True, self._delivery.confirm_again),
             (lambda work: work.failing, self._pause_failing),
@@ -132,8 +135,9 @@ class Dispatcher:
         )
         self._steps_with_broker: Sequence[Step] = (
             (lambda _: self._submitter.has_retries, self._submitter.submit_again),
-            (lambda work: work.unsent, lambda: self._recovery.recover(self._batch, self._code.lazy_names)),
-            (lambda work: work.due, self._submit_due),
+            (lambda work: work.unsent, self._recover),
+            # A broker that is not proven is tried with a job that waits, rather than with a row that may stay due.
+            (lambda work: work.due and (self._broker.is_proven or not work.unsent), self._submit_due),
             (
                 lambda work: work.backfills and not self._settings.shadow,
                 lambda: self._backfiller.turn(self._code.lazy_names),
@@ -157,12 +161,18 @@ class Dispatcher:
         self._batch = min(self._batch + self._batch // 4, self._settings.batch)
         return rest
 
+    @property
+    def broker_problem(self) -> str | None:
+        """Why the broker takes no message, or none for some queues, for people; None where there is nothing to send."""
+        return self._closed.problem or (self._broker.problem if self._is_to_send else None)
+
     def _turn(self) -> float:
         if self._may_mark_at_once() and self._broker.is_ready_within(PROBED_WITHIN) and self._submit_due():
             return 0.0
         work = self._look()
         progress = _run(self._steps, work)
-        if work.due or work.unsent or work.backfills or self._submitter.has_retries:
+        self._is_to_send = bool(work.due or work.unsent or work.backfills or self._submitter.has_retries)
+        if self._is_to_send:
             if not self._broker.is_ready_within(PROBED_WITHIN):
                 return 0.0 if progress else min(self._broker.probe_in, self._settings.poll.total_seconds())
             progress = _run(self._steps_with_broker, work) or progress
@@ -172,12 +182,12 @@ class Dispatcher:
 
     def _may_mark_at_once(self) -> bool:
         """Return whether something is due without a look, and the last look is not too long ago."""
-        if boottime() >= self._look_at:
+        if boottime() >= self._look_at or not self._broker.is_proven:
             return False
         return self._more_is_due or (self._due_at is not None and self._due_at <= self._clock.database_time)
 
     def _look(self) -> PendingWork:
-        work = self._queries.look(self._code.lazy_names)
+        work = self._queries.look(self._code.lazy_names, *self._closed.excluded())
         self._observer.looked()
         if self._clock.saw(work.now):
             self._has_future_marks = True
@@ -231,17 +241,27 @@ class Dispatcher:
             self._submitter.submit(decisions, lease_ends)
         return len(marked) > 0
 
+    def _recover(self) -> bool:
+        return self._recovery.recover(self._batch if self._broker.is_proven else 1, self._code.lazy_names)
+
     def _mark(self, lease: float) -> Marked:
         """Mark a batch of due rows; the size follows the backlog, and what the delivery can do within the lease."""
         deliverable = max(self._delivery.most_within(lease / LEASE_SHARE), SMALLEST_BATCH)
         batch = int(min(self._batch, self._most_per_mark, deliverable))
+        if not self._broker.is_proven:
+            batch = 1
+        elif self._closed.is_unprobed:
+            batch = min(batch, SMALLEST_BATCH)
+        closed = self._closed.excluded()
         newest = batch // FRESH_SHARE if self._backlog else 0
         full_acts_as = self._tracking.full_acts_as()
         began = time.time_ns()
         if self._decides_each_row:
-            marked = Marked(self._queries.mark(batch, self._code.lazy_names, newest), [])
+            marked = Marked(self._queries.mark(batch, self._code.lazy_names, newest, *closed), [])
         else:
-            marked = self._queries.mark_or_submit(batch, self._rules, full_acts_as, self._code.lazy_names, newest)
+            marked = self._queries.mark_or_submit(
+                batch, self._rules, full_acts_as, self._code.lazy_names, newest, *closed
+            )
         self._observer.marked(marked, began)
         self._backlog = len(marked) >= batch - newest
         self._most_per_mark = min(self._most_per_mark * 2, self._settings.batch) if self._backlog else FIRST_BATCH

@@ -16,6 +16,7 @@ from datetime import datetime
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.decide.planner import problem_of
+from celery_pgbeat.beat.send.closed_queues import ClosedQueues
 from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.orders import Order, order_of_recovered
 from celery_pgbeat.measures.observer import Observer
@@ -32,6 +33,7 @@ class Recovery:
 
     _queries: BeatQueries
     _delivery: Delivery
+    _closed: ClosedQueues
     _clock: DatabaseClock
     _settings: Settings
     _rules: Rules
@@ -74,7 +76,8 @@ class Recovery:
             self._observer.skipped(kept, "shadow", self._queries.skip(kept, "shadow"))
             logger.info("Skipped %d jobs that waited, or were triggered: shadow", len(kept), extra={"action": "skip"})
         if orders:
-            _log_taken(sends)
+            if not self._closed:  # otherwise most are probes of closed queues
+                _log_taken(sends)
             self._delivery.deliver(orders, lease_ends)
         return bool(recovered)
 

@@ -83,7 +83,12 @@ class Delivery:
                 self._begin_confirm(Sent(published.sent, lease_ends))
             self._refuse(published.refused)
             self._record(published)
-            done = len(published.sent) + len(published.without_message)
+            if published.held:
+                self._queries_alone().hold_back(published.held)
+                self._observer.settled([held.job for held in published.held])
+            if published.opened:
+                self._queries_alone().release_held()
+            done = len(published.sent) + len(published.settled)
             self._seconds_each = (boottime() - began) / (first + max(1, done))
             if published.unsent:
                 unsent = [*published.unsent, *(job.id for job in jobs[first + BATCH :])]

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.send.broker import Broker, Sender
+from celery_pgbeat.beat.send.closed_queues import ClosedQueues, Held
 from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, Refusal, Refused
 from celery_pgbeat.beat.send.rendering.eligibility import split_by_batchable
 from celery_pgbeat.beat.send.rendering.renderer import MessageBatch, Renderer
@@ -53,6 +54,8 @@ class Published:
         sent: the broker took the message; with the seconds until each may start.
         refused: there can be no such message, or the broker refuses it.
         unsent: not sent, or not known whether it was; the delivery gives it back, and a beat sends it.
+        held: the broker takes no message for its queue now; the delivery gives it back, and a beat sends it later.
+        opened: whether the broker took a message for a queue that was closed.
         not_sent: the task's own `apply_async` sent nothing; the delivery records it as skipped.
         ended: the task ran in the beat itself (`task_always_eager`).
     """
@@ -60,6 +63,8 @@ class Published:
     sent: list[tuple[uuid.UUID, float]] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     unsent: list[uuid.UUID] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
+    opened: bool = False
     not_sent: list[OutgoingJob] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
 
@@ -68,9 +73,10 @@ class Published:
         self.refused.append(Refusal(job.id, job.periodic_task, error, job.sensitive, what))
 
     @property
-    def without_message(self) -> set[uuid.UUID]:
-        """The jobs that need no message any more."""
+    def settled(self) -> set[uuid.UUID]:
+        """The jobs that are neither sent nor to be sent again at once."""
         return {
+            *(held.job for held in self.held),
             *(refusal.job for refusal in self.refused),
             *(job.id for job in self.not_sent),
             *(end.job for end in self.ended),
@@ -89,6 +95,7 @@ class Publisher:
     _clock: DatabaseClock
     _code: CodeSchedules
     _broker: Broker
+    _closed: ClosedQueues
     _renderer: Renderer
     _stopping: Callable[[], bool]
     _observer: Observer
@@ -114,6 +121,7 @@ class Publisher:
             published.unsent.extend(job.id for job in jobs)
             return published
         with self._observer.publishing(jobs, self._broker.driver, published):
+            jobs = self._without_held(jobs, published)
             made_at = boottime()
             queue = deque(self._sorted(jobs))
             without = dropped()
@@ -130,7 +138,28 @@ class Publisher:
                     self._publish_one(item[0], published)
             for item in queue:
                 published.unsent.extend(job.id for job in (item.jobs if isinstance(item, MessageBatch) else item))
+            if published.sent:
+                self._broker.took()
+                sent = {job for job, _ in published.sent} if self._closed else ()
+                published.opened = self._closed.took([job for job in jobs if job.id in sent])
         return published
+
+    def _without_held(self, jobs: Sequence[OutgoingJob], published: Published) -> Sequence[OutgoingJob]:
+        """Hold the jobs of closed queues; return the others, of which one may be the probe of its queue."""
+        if not self._closed:
+            return jobs
+        tried: list[OutgoingJob] = []
+        for job in jobs:
+            held = self._closed.wait_of(job)
+            if held is None:
+                tried.append(job)
+            else:
+                published.held.append(held)
+        return tried
+
+    def _close(self, job: OutgoingJob, error: str, published: Published) -> None:
+        published.held.append(self._closed.close(job, error))
+        self._suspects.pop(job.id, None)
 
     def _sorted(self, jobs: Sequence[OutgoingJob]) -> list[MessageBatch | list[OutgoingJob]]:
         """Return what to write at once, in this order. Suspects go alone and last, the worst at the end."""
@@ -160,17 +189,24 @@ class Publisher:
 
     def _publish_rendered(self, batch: MessageBatch, published: Published) -> None:
         _log_sending(batch.jobs)
+        closed = "rejected by the broker"  # one that answers for each message gives no reason
         try:
             batch.send()
         except Exception as error:  # noqa: BLE001  after any error, `taken` has what is known
-            self._disconnect_after(error, batch.jobs)
+            if self._broker.driver == "redis" and self._broker.is_closed_by(error):  # a batch has one key there
+                closed = error_text(error)
+                batch.taken = [False] * len(batch.jobs)
+            else:
+                self._disconnect_after(error, batch.jobs)
         for job, delay, taken in zip(batch.jobs, batch.delays, batch.taken, strict=True):
             if taken:
                 published.sent.append((job.id, delay))
                 self._sent_since = True
-            else:
+            elif taken is None:
                 published.unsent.append(job.id)
                 self._suspect(job, 1)
+            else:
+                self._close(job, closed, published)
 
     def _publish_together(self, jobs: Sequence[OutgoingJob], lease_ends: float, published: Published) -> None:
         """Let Celery make the messages and kombu write them at once."""
@@ -188,13 +224,14 @@ class Publisher:
         except Exception as error:  # noqa: BLE001  each transport has errors of its own
             cause = error.__cause__ or error
             # Redis may take some messages of a batch and refuse others, and kombu does not report which.
-            self._together = not (writing and self._broker.is_refusal(cause))
+            refused = self._broker.is_refusal(cause) and not self._broker.is_closed_by(cause)
+            self._together = not (writing and refused)
             for job in jobs:
                 self._suspect(job, 1)
             self._disconnect_after(cause, jobs)
         published.sent.extend((entry.job.id, entry.delay) for entry in sent)
         self._sent_since = self._sent_since or bool(sent)
-        known = {entry.job.id for entry in sent} | published.without_message
+        known = {entry.job.id for entry in sent} | published.settled
         published.unsent.extend(job.id for job in jobs if job.id not in known)
 
     def _made(self, jobs: Sequence[OutgoingJob], published: Published) -> list[JobEntry]:
@@ -208,6 +245,8 @@ class Publisher:
                 continue
             if entry.error is None:
                 made.append(entry)
+            elif self._broker.is_closed_by(entry.error):
+                self._close(job, error_text(entry.error, job.sensitive), published)
             elif self._broker.is_connection_error(entry.error):
                 self._suspect(job, 2)
                 raise entry.error
@@ -223,6 +262,9 @@ class Publisher:
             published.sent.append((job.id, entry.delay))
             self._suspects.pop(job.id, None)
             self._sent_since = True
+        elif self._broker.is_closed_by(entry.error):
+            self._close(job, error_text(entry.error, job.sensitive), published)
+            self._reconnect_after(entry.error)
         elif self._broker.is_connection_error(entry.error) and not self._is_culprit(job):
             self._suspect(job, 2)
             self._sent_since = False

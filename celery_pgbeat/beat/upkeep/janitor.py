@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy.exc import DBAPIError
@@ -35,6 +36,7 @@ class Janitor:
     _node: NodeId
     _tracking: Tracking
     _mode: Mode
+    _broker_problem: Callable[[], str | None]
 
     def __post_init__(self) -> None:
         self._announce_at = 0.0
@@ -91,7 +93,9 @@ class Janitor:
             logger.info("Gave back %d marks and %d unsent jobs", marks, jobs, extra={"action": "unmark"})
 
     def _announce(self) -> None:
-        self._queries.announce_node(self._node.hostname, os.getpid(), __version__, self._mode.value)
+        self._queries.announce_node(
+            self._node.hostname, os.getpid(), __version__, self._mode.value, self._broker_problem()
+        )
         self._tracking.workers_track = self._queries.forget_nodes()
         self._announce_at = boottime() + self._settings.heartbeat_every.total_seconds()
 

@@ -27,6 +27,14 @@ def nodes(operators: AdminQueries, settings: Settings) -> Iterator[Finding]:
             f"No beat has sent a heartbeat within {settings.dead_after.total_seconds():g} s: nothing is sent.",
             "Start one, or better two: `celery -A app beat`",
         )
+    for node in found:
+        if node["broker_problem"] is not None:
+            yield Finding(
+                ERROR,
+                f"The beat {text(node['hostname'])}:{node['pid']} says of its broker since "
+                f"{instant(node['broker_problem_since'])}: {text(node['broker_problem'])}",
+                "Mend the broker. What is due waits until it takes messages, then `catchup` decides about it.",
+            )
     yield from _modes({node["mode"]: node["hostname"] for node in found if node["role"] == "beat"})
     if not any(node["tracking"] for node in workers):
         yield Finding(

@@ -166,6 +166,9 @@ comment on column {schema}.node.started_at is 'When it started.';
 comment on column {schema}.node.last_seen_at is 'Its last heartbeat.';
 comment on column {schema}.node.mode is
     'Of a beat: sends; shadow (pgbeat_shadow: it records what it would send); waits, while beats in shadow live.';
+comment on column {schema}.node.broker_problem is
+    'Of a beat: why its broker takes no message, or none for some queues; NULL if it is well or nothing is to be sent.';
+comment on column {schema}.node.broker_problem_since is 'Since when.';
 comment on column {schema}.node.tracking is 'Whether it is a worker that reports the states of jobs.';
 
 comment on table {schema}.stopped_beat is

@@ -328,6 +328,10 @@ comment on function {schema}.nodes_in_words is
     'Internal: returns in words whether any beat and any worker is alive; explain() and the view overdue call it.';
 comment on function {schema}.mark_in_words is
     'Internal: returns in words which beat has marked a row or a job; job_in_words() and why_undecided() call it.';
+comment on function {schema}.broker_in_words is
+    'Internal: returns in words what a living beat knows of its broker, NULL if all is well; why_undecided() and health call it.';
+comment on function {schema}.due_since is
+    'Internal: returns since when a job is due that was not sent or not picked up; the view overdue and health call it.';
 comment on function {schema}.why_undecided is
     'Internal: returns in words why no beat has decided a row that is due; row_in_words() and the view overdue call it.';
 comment on function {schema}.in_the_way_since is

@@ -93,6 +93,19 @@ as $$
     where marked_at is not null
 $$;
 
+-- What a living beat knows of its broker, the one that has known it longest; NULL if the brokers of all are well.
+create or replace function {schema}.broker_in_words() returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select 'the beat ' || {schema}.node_shown(id) || ' says of its broker since ' || {schema}.shown(broker_problem_since)
+        || ': ' || {schema}.escaped(broker_problem)
+    from {schema}.node
+    where role = 'beat' and broker_problem is not null and {schema}.is_recent(last_seen_at)
+    order by broker_problem_since, id
+    limit 1
+$$;
+
 -- Why a periodic task that is due has not been decided, as far as its row and the living beats show.
 create or replace function {schema}.why_undecided(
     task {schema}.periodic_task, no_beat text, beat_seen text
@@ -106,9 +119,9 @@ as $$
         when task.next_run_at >= {schema}.now() - {schema}.patience(task.mark_lease)
             then 'a beat takes it within a moment'
         when task.lazy then 'only a beat whose code declares it may take it, and none does'
-        else beat_seen
-            || ', but none takes it: they may lack their broker or be behind with their work, or another transaction '
-            || 'locks the row'
+        else coalesce(
+            {schema}.broker_in_words(),
+            beat_seen || ', but none takes it: they may be behind with their work, or another transaction locks the row')
     end
 $$;
 
@@ -293,11 +306,15 @@ begin
             when 'running' then {schema}.run_in_words(job)
             when 'pending' then
                 case
-                    when job.marked_by is null and job.check_at > {schema}.now()
+                    when job.marked_by is null and waiting_since > {schema}.now()
                         then 'is held back by its blackout windows until '
                     else 'has waited to be sent since '
                 end
                 || {schema}.shown(waiting_since)
+                || case
+                    when job.refusals > 0 or job.error is null then ''
+                    else ': the broker takes no message for its queue (' || {schema}.escaped(left(job.error, 200)) || ')'
+                end
                 || coalesce(': ' || {schema}.mark_in_words(job.marked_by, job.marked_at, job.mark_lease), '')
                 || case
                     when job.refusals = 0 then ''
@@ -633,6 +650,21 @@ as $$
     where {is_on} and planned_revision <> revision and next_run_at is null
 $$;
 
+-- Since when a job is due that was not sent or not picked up: since its occurrence is due, whatever was tried since. A
+-- person's, one of a backfill, one that has waited for others or for the end of a blackout window: since it may be sent.
+create or replace function {schema}.due_since(
+    origin text, waited boolean, run int, resends int, ready_at timestamptz, created_at timestamptz, due_at timestamptz
+) returns timestamptz
+language sql immutable
+as $$
+    select case
+        when origin in ('schedule', 'catchup') and not waited and run = 0
+            and (resends > 0 or ready_at <= created_at + interval '1 second')
+            then due_at
+        else ready_at
+    end
+$$;
+
 -- What should have happened and has not: each run, resumption or plan that is late by more than 2 x (lease + poll). The
 -- reasons come last, so that a query for the latest hundred of a million computes a hundred of them.
 create or replace view {schema}.overdue as
@@ -664,7 +696,7 @@ cross join lateral (
     from {schema}.active_job as job
     cross join lateral (
         select case
-            when job.state = 'pending' then job.busy_until - job.pickup_deadline
+            when job.state = 'pending' then since_due
             when job.state = 'error' then job.busy_until
             when job.state = 'created' or job.owner is not null then job.due_by
             -- If its group has no free slot, it waits as it should. If there is one, no beat has given it to a job.
@@ -676,8 +708,11 @@ cross join lateral (
                 then {schema}.in_the_way_since(job)
             end
             when job.resends > 0 or nodes.no_tracker is not null and job.tracking <> 'result'
-            then job.busy_until - job.pickup_deadline
+            then since_due
         end as due_at
+        from {schema}.due_since(
+            job.origin, job.waited, job.run, job.resends, job.busy_until - job.pickup_deadline, job.created_at,
+            coalesce(job.due_at, job.scheduled_for)) as since_due
     ) as since
     -- By index: a hundred thousand jobs that people have, or may pick up, are not read for the few that are late.
     where (job.check_at < 'infinity' or job.waits_for = 'slot' or job.on_error = 'ask' and job.state = 'error'

@@ -5,14 +5,16 @@
 -- `check_at` has passed: what is late then is `unsent` or `past_deadline`, the rest is `in_time`. There are
 -- `slots_to_grant` when something has changed in a group in which a job waits, or it may have its turn by now.
 -- `next_run_at` is also when a rate limit allows the next job. `downstream` tells whether a task has ended, or been
--- changed, and others come after it.
+-- changed, and others come after it. Rows whose queue is closed are not `due`: see mark.sql.
 --
 -- A function, because that keeps its plan: planning such a statement anew took ten times as long as the look itself. A
 -- plan that was made while the tables were small must serve when they have grown, so it may only use indexes. As
 -- `create or replace` cannot rename what a function returns, two columns have other names there: `admissible` is
 -- `slots_to_grant`, `lapsed` is `past_deadline`.
 -- function
-create or replace function {schema}.look(lease double precision, lazy_names text[]) returns table (
+create or replace function {schema}.look(
+    lease double precision, lazy_names text[], closed_queues text[] default '{}', closed_tasks text[] default '{}'
+) returns table (
     now timestamptz,
     due boolean,
     next_run_at timestamptz,
@@ -44,6 +46,8 @@ begin
             where {is_on} and next_run_at <= {schema}.now()
                 and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))
                 and (not lazy or name = any (look.lazy_names))
+                and (queue is null or queue <> all (look.closed_queues))
+                and (queue is not null or coalesce(task, '') <> all (look.closed_tasks))
         ) as due,
         least((
             select next_run_at from {schema}.periodic_task
@@ -100,4 +104,5 @@ $$;
 -- call
 select now, due, next_run_at, unplanned, unsent, admissible as slots_to_grant, unreported, lapsed as past_deadline,
     in_time, resumes, failing, backfills, downstream
-from {schema}.look(%(lease)s, %(lazy_names)s::text[])
+from {schema}.look(
+    %(lease)s, %(lazy_names)s::text[], %(closed_queues)s::text[], %(closed_tasks)s::text[])

@@ -9,6 +9,9 @@
 -- a row while another transaction inserts one that refers to it. `created_at` is what the ids of the row's jobs begin
 -- with. It changes when a person has occurrences decided anew, so their jobs get other ids.
 --
+-- Rows whose queue is closed (beat/send/closed_queues.py) stay as they are: those of these queues, and of those without
+-- a queue of their own those of these tasks.
+--
 -- **At once** (`mark_or_submit`). Most decisions are the same one: the occurrence is on time and is sent, and the next
 -- one is the next run. So the beat that decided the last one (planning/ahead.py) has left in the row the occurrences
 -- that come after the next run (`planned_ahead`), and the ids of their jobs (`jobs_ahead`: first that of the last job,
@@ -38,7 +41,8 @@
 create or replace function {schema}.mark(
     beat text, lease double precision, batch int, fresh int, lazy_names text[],
     at_once boolean default false, on_time double precision default 0,
-    pickup_deadline double precision default null, full_acts_as text default 'full'
+    pickup_deadline double precision default null, full_acts_as text default 'full',
+    closed_queues text[] default '{}', closed_tasks text[] default '{}'
 ) returns table (
     name text, schedule text, timezone text, anchor timestamptz, dst text, start_at timestamptz, end_at timestamptz,
     max_runs int, run_count int, jitter interval, blackout text[], blackout_action text, windows text,
@@ -64,6 +68,8 @@ begin
         where {is_on} and next_run_at <= {schema}.now()
             and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))
             and (not lazy or name = any (mark.lazy_names))
+            and (queue is null or queue <> all (mark.closed_queues))
+            and (queue is not null or coalesce(task, '') <> all (mark.closed_tasks))
         order by next_run_at
         limit mark.batch - mark.fresh
         for no key update skip locked)
@@ -72,6 +78,8 @@ begin
         where {is_on} and next_run_at <= {schema}.now()
             and not {schema}.is_marked(marked_at, coalesce(mark_lease, own_lease))
             and (not lazy or name = any (mark.lazy_names))
+            and (queue is null or queue <> all (mark.closed_queues))
+            and (queue is not null or coalesce(task, '') <> all (mark.closed_tasks))
         order by next_run_at desc
         limit mark.fresh
         for no key update skip locked);
@@ -154,4 +162,5 @@ $$;
 -- call
 select {marked_columns}
 from {schema}.mark(
-    %(beat)s, %(lease)s::double precision, %(batch)s::int, %(fresh)s::int, %(lazy_names)s::text[])
+    %(beat)s, %(lease)s::double precision, %(batch)s::int, %(fresh)s::int, %(lazy_names)s::text[],
+    closed_queues => %(closed_queues)s::text[], closed_tasks => %(closed_tasks)s::text[])

@@ -61,7 +61,8 @@ taken as (
     set marked_by = %(beat)s, marked_at = {schema}.now(), mark_lease = make_interval(secs => %(lease)s),
         beat = %(beat)s,
         sends = least(job.sends + 1, 2000000000),
-        busy_until = {schema}.now() + job.pickup_deadline,
+        -- From the first time on: since when a job has waited to be sent does not depend on how often it was tried.
+        busy_until = case when job.sends = 0 and job.error is null then {schema}.now() + job.pickup_deadline else job.busy_until end,
         check_at = {schema}.now() + make_interval(secs => %(lease)s)
     from candidates
     where job.id = candidates.id and candidates.reason is null

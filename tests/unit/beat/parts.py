@@ -19,6 +19,6 @@ def opened(queries: Any, broker: Any = None, **options: Any) -> Beat:
         "code": SimpleNamespace(lazy_names=[]),
         "results": SimpleNamespace(full_acts_as=lambda _workers_track: "full"),
         "wakeup": SimpleNamespace(notify=lambda: None),
-        "broker": broker or SimpleNamespace(is_ready_within=lambda _seconds: True),
+        "broker": broker or SimpleNamespace(is_ready_within=lambda _seconds: True, is_proven=True, problem=None),
     }
     return Wiring(sender, Settings(), **stand_ins).open(queries, **options)

@@ -45,9 +45,36 @@ def test_a_broker_that_is_away_is_logged_once_and_its_return_once(
     monkeypatch.setattr(brokers, "boottime", lambda: 1e12)
 
     assert away.ready()
+    assert not away.is_proven
+    assert 0 == caplog.text.count("The broker is back")
+
+    away.took()
+    away.took()
     away.close()
+    assert away.is_proven
     assert 1 == caplog.text.count("The broker is not usable: no")
     assert 1 == caplog.text.count("The broker is back")
+
+
+def test_p10_the_pauses_grow_while_connections_are_made_and_no_message_is_taken(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(brokers, "boottime", lambda: now[0])
+    here = broker("memory://")
+
+    pauses = []
+    for _ in range(6):
+        assert here.ready()
+        here.disconnect("timed out")
+        pauses.append(here.probe_in)
+        now[0] += here.probe_in
+
+    assert [0.0, 0.5, 1.0, 2.0, 4.0, 5.0] == pauses
+    assert 1 == caplog.text.count("The broker is not usable")
+    assert "it is away: timed out" == here.problem
+    here.took()
+    assert here.problem is None
 
 
 def test_the_renderer_gets_each_new_connection() -> None:

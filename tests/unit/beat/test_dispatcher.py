@@ -40,7 +40,7 @@ class Table:
         self.in_time = self.past_deadline = False
         self.rechecks: list[str] = []
 
-    def look(self, _lazy_names: Sequence[str]) -> PendingWork:
+    def look(self, *_: Any) -> PendingWork:
         self.looks += 1
         return PendingWork(
             now=self.now,
@@ -98,7 +98,7 @@ def own_clock(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def broker() -> Any:
-    return SimpleNamespace(is_ready_within=lambda _seconds: True)
+    return SimpleNamespace(is_ready_within=lambda _seconds: True, is_proven=True, problem=None)
 
 
 @pytest.fixture

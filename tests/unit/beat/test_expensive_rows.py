@@ -47,7 +47,7 @@ class Table:
         self.decided: list[str] = []
         self.fresh: list[int] = []
 
-    def look(self, _lazy_names: Sequence[str]) -> PendingWork:
+    def look(self, *_: Any) -> PendingWork:
         is_there = {"due": True, "unplanned": bool(self.unplanned_names)}
         absent = (
             "unsent",
@@ -73,7 +73,7 @@ class Table:
         self.unplanned_names = [name for name in self.unplanned_names if name not in planned]
         return [(answer.name, answer.next_run_at, answer.problem) for answer in answers]
 
-    def mark_or_submit(self, batch: int, _rules: Any, _full: str, _lazy: Sequence[str], fresh: int) -> Marked:
+    def mark_or_submit(self, batch: int, _rules: Any, _full: str, _lazy: Sequence[str], fresh: int, *_: Any) -> Marked:
         self.fresh.append(fresh)
         self.marked = [name for name, due_at in self.due.items() if due_at <= NOW][:batch]
         return Marked([rows.due(NOW, NOW, name=name) for name in self.marked], [])

@@ -30,6 +30,7 @@ class Turns:
 
     def __init__(self) -> None:
         self.is_failing = False
+        self.broker_problem: str | None = None
         self.faults: list[Exception | None] = []
         self.checked = 0
 

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from celery.beat import Scheduler
 from celery.result import AsyncResult, EagerResult
+from kombu.exceptions import OperationalError
+from redis.exceptions import NoPermissionError, OutOfMemoryError, ReadOnlyError, ResponseError
 
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.send import publisher as publishing
@@ -77,8 +79,49 @@ def test_what_the_broker_took_before_the_connection_was_lost_is_sent_and_the_res
     told = ours.publish(given)
 
     assert [given[0].id, given[2].id] == [sent for sent, _ in told.sent]
-    assert {given[n].id for n in (1, 3, 4, 5)} == set(told.unsent)
+    assert [given[1].id] == [held.job for held in told.held]
+    assert {given[n].id for n in (3, 4, 5)} == set(told.unsent)
     assert [] == told.refused
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
+        ReadOnlyError("You can't write against a read only replica."),
+        NoPermissionError("User default has no permissions to run the 'lpush' command"),
+        ResponseError("MISCONF Redis is configured to save RDB snapshots, but it is unable to persist to disk."),
+        ResponseError("NOREPLICAS Not enough good replicas to write."),
+    ],
+)
+def test_p10_what_redis_refuses_whatever_the_message_is_closes_the_queue(
+    ours: Outbox, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def refused(taken: list[bool | None]) -> None:
+        raise error
+
+    given = jobs(6)
+    writer = FakeWriter(refused)
+    batches(ours, monkeypatch, writer, 3)
+    ours.broker.driver = "redis"
+
+    told = ours.publish(given)
+
+    assert set(ids(given)) == {held.job for held in told.held}
+    assert ([], []) == (told.refused, told.unsent)
+    assert set(ids(given)) == {held.job for held in ours.publish(given).held}
+    assert ours.broker.is_proven
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ResponseError("string exceeds maximum allowed size (512MB)"), ResponseError("WRONGTYPE Operation against")],
+)
+def test_what_redis_refuses_because_of_one_command_closes_no_queue(ours: Outbox, error: Exception) -> None:
+    ours.broker.driver = "redis"
+
+    assert not ours.broker.is_closed_by(error)
+    assert not ours.broker.is_closed_by(OperationalError("x"))
 
 
 def test_after_a_lost_connection_no_further_batch_is_written(ours: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:

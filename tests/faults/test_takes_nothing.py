@@ -1,0 +1,135 @@
+"""A broker that answers and takes no message is away: rows wait, none is blamed, and everything that looks tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+
+from celery_pgbeat.embedded import Server
+from celery_pgbeat.embedded.ports import HOST
+from tests.faults.lengths import AWAY, MARKS, SECONDS, within
+from tests.faults.load import INBOX, SECOND, Load, beats, now, tapped, wait_until
+from tests.harness.account import Limits, prove
+from tests.harness.processes import Beat, Cluster
+from tests.harness.rows import sql
+from tests.harness.wait import eventually
+
+pytestmark = MARKS
+
+ROWS = 20
+OFTEN = {"pgbeat_lease": 2, "pgbeat_poll": 0.5, "pgbeat_heartbeat": 1, "pgbeat_alert_after": 8}
+LATE = 5 * SECOND  # 2 x (lease + poll)
+DEAD = "select n_tup_upd + n_tup_del as dead from pg_stat_user_tables where relname = 'active_job'"
+NOTHING = "127.0.0.1", "1"  # where no Redis is
+
+
+@contextmanager
+def of_redis(server: Server, begin: str, end: str) -> Iterator[None]:
+    with redis.Redis.from_url(server.url) as client:
+        client.execute_command(*begin.split())
+        yield
+        client.execute_command(*end.split())
+
+
+@contextmanager
+def forbidden(server: Any) -> Iterator[None]:
+    server.management.permit("/", write="^$")
+    yield
+    server.management.permit("/", write=".*")
+
+
+@contextmanager
+def full_queue(server: Any) -> Iterator[None]:
+    server.management.limit("/", INBOX, 1)
+    yield
+    server.management.limit("/", INBOX, None)
+
+
+@contextmanager
+def no_memory(server: Any) -> Iterator[None]:
+    server.control("set_vm_memory_high_watermark", "absolute", "1")
+    yield
+    server.control("set_vm_memory_high_watermark", "0.6")
+
+
+REFUSALS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "full": ("redis", lambda server: of_redis(server, "config set maxmemory 1", "config set maxmemory 0")),
+    "read-only": ("redis", lambda server: of_redis(server, f"replicaof {HOST} 1", "replicaof no one")),
+    "forbidden": ("redis", lambda server: of_redis(server, "acl setuser default -lpush", "acl setuser default +@all")),
+    "forbidden exchange": ("amqp", forbidden),
+    "full queue": ("amqp", full_queue),
+    "blocked": ("amqp", no_memory),
+}
+EACH = [
+    pytest.param(kind, refusal, id=name.replace(" ", "-"), marks=[pytest.mark.amqp] if kind == "amqp" else [])
+    for name, (kind, refusal) in REFUSALS.items()
+]
+
+
+def lines_about_the_broker(running: list[Beat]) -> list[str]:
+    words = ("The broker", "A turn failed", "A batch failed", "was not sent")
+    return [line for beat in running for line in beat.log.splitlines() if any(word in line for word in words)]
+
+
+@pytest.mark.parametrize(("own_broker", "refusal"), EACH, indirect=["own_broker"])
+def test_p10_a_broker_that_answers_and_takes_nothing_is_waited_out_and_seen(
+    cluster: Cluster, own_broker: Server, refusal: Callable[[Any], Any], note: Callable[[str], None]
+) -> None:
+    cluster.broker = own_broker.url
+    cluster.settings = OFTEN
+    running = beats(cluster, 2)
+    with tapped(cluster, INBOX, onward="celery") as tap:
+        load = Load(cluster, ROWS, queue=f"'{INBOX}'")
+        Load(cluster, 1, name="daily", every=timedelta(days=1), queue=f"'{INBOX}'")
+        daily_at = load.first + timedelta(seconds=4)
+        sql(load.url, "update pgbeat.periodic_task set start_at = %(at)s where name = 'daily-0001'", at=daily_at)
+        load.runs_for(2)
+        with tap.shut(), refusal(own_broker):
+            began, dead = now(load.url), sql(load.url, DEAD)[0]["dead"]
+            told: dict[str, timedelta] = {}
+
+            def all_tell() -> bool:
+                for door, query in DOORS.items():
+                    if door not in told and sql(load.url, query):
+                        told[door] = now(load.url) - began
+                return len(told) == len(DOORS)
+
+            eventually(all_tell, within(20), f"all tell: {told}", every=0.2)
+            seen = sql(load.url, "select broker_problem from pgbeat.node where broker_problem is not null")
+            wait_until(load.url, began + timedelta(seconds=max(AWAY, 12)))
+            dead = sql(load.url, DEAD)[0]["dead"] - dead
+            lines = lines_about_the_broker(running)
+        back = now(load.url)
+        account = load.settle(tap, timeout=30)
+        ran = "select 1 from pgbeat.job where periodic_task = 'daily-0001' and state = 'sent'"
+        eventually(lambda: sql(load.url, ran), within(15), "the daily row is sent after the outage")
+        lost = sql(load.url, "select periodic_task, error from pgbeat.job where state = 'lost'")
+        eventually(
+            lambda: not sql(load.url, "select 1 from pgbeat.node where broker_problem is not null"),
+            within(20),
+            "the beats tell that their broker is back",
+        )
+
+    after = [job for job in sql(load.url, "select * from pgbeat.job where state = 'sent'") if job["created_at"] > back]
+    note(
+        f"told after {', '.join(f'{door} {span.total_seconds():.1f} s' for door, span in told.items())}; "
+        f"{dead} row versions, {len(lines)} lines: {seen[0]['broker_problem']}; {len(after)} sent after; {account}"
+    )
+    prove(replace(account, started=None), Limits(doubled_sends=0.05, forgiven=ROWS))
+    assert [] == lost
+    assert len(lines) <= 4 + SECONDS / 10, "\n".join(lines)
+    assert dead < 40 * ROWS
+    assert all(beat.is_running() for beat in running)
+
+
+DOORS = {
+    "node": "select 1 from pgbeat.node where broker_problem is not null",
+    "overdue": "select 1 from pgbeat.overdue where name = 'daily-0001' and reason ~ 'broker'",
+    "alert": "select 1 from pgbeat.alert where kind = 'overdue' and name = 'daily-0001'",
+}
