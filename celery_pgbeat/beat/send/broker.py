@@ -24,6 +24,7 @@ from kombu.exceptions import OperationalError
 
 from celery_pgbeat.beat.database_clock import boottime
 from celery_pgbeat.beat.timed_call import TimedCall
+from celery_pgbeat.redaction import error_text
 
 logger = logging.getLogger(__name__)
 
@@ -198,6 +199,11 @@ class Broker:
                 type(error) is not ResponseError or _CODE_OF_REDIS.match(str(error)) is not None
             )
         return False
+
+    @staticmethod
+    def said(error: BaseException) -> str:
+        """Return what the broker said when it closed a queue; RabbitMQ rejects a message without a word."""
+        return error_text(_inner(error)).removesuffix(": ")
 
     def _probe(self) -> None:
         self._probing = True

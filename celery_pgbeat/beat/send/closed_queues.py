@@ -82,6 +82,7 @@ class ClosedQueues:
         """What the broker takes no message for and what it said, for people; None if nothing is closed."""
         said: dict[str, list[str]] = {}
         with self._lock:
+            self._forget()
             for name, closed in self._closed.items():
                 said.setdefault(closed.error, []).append(repr(name))
         takes_nothing = [f"it takes no message for {', '.join(names)}: {error}" for error, names in said.items()]
@@ -93,9 +94,7 @@ class ClosedQueues:
         if not self._closed:
             return False
         with self._lock:
-            self._closed = {
-                name: closed for name, closed in self._closed.items() if boottime() < closed.try_at + FORGOTTEN_AFTER
-            }
+            self._forget()
             return any(closed.is_unprobed for closed in self._closed.values())
 
     def excluded(self) -> Excluded:
@@ -153,6 +152,12 @@ class ClosedQueues:
                 del self._closed[name]
             logger.warning("The broker takes messages for the queue %r again.", name, extra={"action": "publish"})
         return bool(names)
+
+    def _forget(self) -> None:
+        """Forget the queues to which nothing was sent for so long; the caller has the lock."""
+        now = boottime()
+        for name in [name for name, closed in self._closed.items() if closed.try_at + FORGOTTEN_AFTER <= now]:
+            del self._closed[name]
 
     def _queue_of(self, job: OutgoingJob) -> str:
         """Return the name of the broker's queue, or of exchange and key; else what the row has."""

@@ -194,7 +194,7 @@ class Publisher:
             batch.send()
         except Exception as error:  # noqa: BLE001  after any error, `taken` has what is known
             if self._broker.driver == "redis" and self._broker.is_closed_by(error):  # a batch has one key there
-                closed = error_text(error)
+                closed = self._broker.said(error)
                 batch.taken = [False] * len(batch.jobs)
             else:
                 self._disconnect_after(error, batch.jobs)
@@ -246,7 +246,7 @@ class Publisher:
             if entry.error is None:
                 made.append(entry)
             elif self._broker.is_closed_by(entry.error):
-                self._close(job, error_text(entry.error, job.sensitive), published)
+                self._close(job, self._broker.said(entry.error), published)
             elif self._broker.is_connection_error(entry.error):
                 self._suspect(job, 2)
                 raise entry.error
@@ -263,7 +263,7 @@ class Publisher:
             self._suspects.pop(job.id, None)
             self._sent_since = True
         elif self._broker.is_closed_by(entry.error):
-            self._close(job, error_text(entry.error, job.sensitive), published)
+            self._close(job, self._broker.said(entry.error), published)
             self._reconnect_after(entry.error)
         elif self._broker.is_connection_error(entry.error) and not self._is_culprit(job):
             self._suspect(job, 2)
