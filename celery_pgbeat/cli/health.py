@@ -134,7 +134,7 @@ def _of_the_beats(beat: PgBeat, allowed_lag: timedelta, hostname: str | None) ->
     (seen,) = _seen(beat, hostname)
     lag = timedelta(0) if seen.waiting_since is None else seen.now - seen.waiting_since
     late = lag > allowed_lag
-    overdue = f"a run has been due for {_seconds(lag)}" if late else "no run waits for a beat"
+    overdue = f"a run has been due for {_seconds(lag)}" if late else "no run waits for a beat or its broker"
     said = f"; {seen.broker_problem}" if late and seen.broker_problem is not None else ""
     return [
         Check("beats", seen.beats > 0, Target.current().as_typed(_beats(seen, hostname))),

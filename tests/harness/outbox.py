@@ -96,12 +96,13 @@ class Outbox:
         sender = scheduler or Scheduler(app, lazy=True)
         self.renderer = Renderer(sender, lambda name: self.code.lazy_entry(name) is not None)
         self.broker = Broker(sender, self.renderer.connect)
+        self.closed = ClosedQueues(app)
         self.publisher = Publisher(
             sender,
             DatabaseClock(),  # type: ignore[arg-type]
             self.code,  # type: ignore[arg-type]
             self.broker,
-            ClosedQueues(app),
+            self.closed,
             self.renderer,
             lambda: self.stopping,
             Observer(),

@@ -106,7 +106,7 @@ def test_a_row_that_living_beats_leave_alone_says_what_may_be_the_reason(well: S
     well.plan(ago(minutes=1))
 
     assert well.explain().endswith(
-        "; a beat was seen at 12:00:00Z, but none takes it: they may lack their broker or be behind with their work, "
+        "; a beat was seen at 12:00:00Z, but none takes it: they may be behind with their work, "
         "or another transaction locks the row."
     )
 

@@ -53,6 +53,7 @@ class Excluded(NamedTuple):
 class _Closed:
     error: str
     pause: float = 0.0
+    refused_at: float = 0.0
     try_at: float = 0.0
     queues: set[str] = field(default_factory=set)
     tasks: set[str] = field(default_factory=set)
@@ -131,7 +132,8 @@ class ClosedQueues:
             closed = self._closed.setdefault(name, _Closed(error))
             closed.error = error
             closed.pause = min(max(closed.pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
-            closed.try_at = boottime() + closed.pause
+            closed.refused_at = boottime()
+            closed.try_at = closed.refused_at + closed.pause
             _remember(closed, job)
         if known is None:
             logger.error(
@@ -142,14 +144,19 @@ class ClosedQueues:
             )
         return Held(job.id, closed.pause, error)
 
-    def took(self, jobs: Collection[OutgoingJob]) -> bool:
-        """Note that the broker took these messages; return whether a queue is open again."""
+    def took(self, jobs: Collection[OutgoingJob], began: float) -> bool:
+        """Note that the broker took these messages; return whether a queue is open again.
+
+        A queue that was closed since `began`, when the first of them was written, had no room for the others.
+        """
         if not self._closed:
             return False
-        names = {self._queue_of(job) for job in jobs} & set(self._closed)
-        for name in names:
-            with self._lock:
+        with self._lock:
+            before = {name for name, closed in self._closed.items() if closed.refused_at < began}
+            names = before & {self._queue_of(job) for job in jobs}
+            for name in names:
                 del self._closed[name]
+        for name in names:
             logger.warning("The broker takes messages for the queue %r again.", name, extra={"action": "publish"})
         return bool(names)
 

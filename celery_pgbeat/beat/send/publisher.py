@@ -120,6 +120,7 @@ class Publisher:
         if self._broker.producer is None or not jobs:
             published.unsent.extend(job.id for job in jobs)
             return published
+        began = boottime()
         with self._observer.publishing(jobs, self._broker.driver, published):
             jobs = self._without_held(jobs, published)
             made_at = boottime()
@@ -141,7 +142,7 @@ class Publisher:
             if published.sent:
                 self._broker.took()
                 sent = {job for job, _ in published.sent} if self._closed else ()
-                published.opened = self._closed.took([job for job in jobs if job.id in sent])
+                published.opened = self._closed.took([job for job in jobs if job.id in sent], began)
         return published
 
     def _without_held(self, jobs: Sequence[OutgoingJob], published: Published) -> Sequence[OutgoingJob]:
