@@ -443,6 +443,28 @@ def test_an_end_counts_once(store: BeatQueries, session: Session, clock: Clock) 
     assert [("succeeded", None, 1), ("succeeded", None, 2), ("succeeded", None, 3)] == history(session, "c")
 
 
+@pytest.mark.parametrize("state", ["succeeded", "failed"])
+def test_what_beats_decide_about_it_is_no_change_of_its_definition(
+    store: BeatQueries, session: Session, clock: Clock, state: str
+) -> None:
+    define(session, "a", YEARLY)
+    define(session, "c", after=["a"])
+    before = session.task("c")
+    for _ in range(2):
+        due(session, clock, "a")
+        tick(store)
+        end(session, "a", state)
+        tick(store)
+        if state == "succeeded":
+            end(session, "c")
+
+    after = session.task("c")
+    assert 2 == len(history(session, "c"))
+    assert before["last_run_at"] is None and after["last_run_at"] is not None
+    assert (1, 1) == (after["revision"], after["planned_revision"])
+    assert before["updated_at"] == after["updated_at"]
+
+
 def test_one_task_that_is_ahead_of_another_does_not_mix_the_rounds(
     store: BeatQueries, session: Session, clock: Clock
 ) -> None:

@@ -130,6 +130,19 @@ def test_a_postponed_row_comes_again_with_its_instant_and_without_a_mark(store: 
     assert [] == store.unplanned(10)
 
 
+def test_a_row_is_postponed_again_and_again_without_a_new_revision(store: BeatQueries) -> None:
+    make_due(store, "a")
+    before = row_of(store, "a")
+    for hours in (3, 2, 1):
+        (row,) = store.mark(10)
+        next_run_at = before["next_run_at"] - hours * HOUR
+        store.postpone([Postponed(row=row, planned_for=before["next_run_at"], next_run_at=next_run_at)])
+
+        after = row_of(store, "a")
+        assert (next_run_at, before["next_run_at"]) == (after["next_run_at"], after["planned_for"])
+        assert (None, 1, before["updated_at"]) == (after["marked_by"], after["revision"], after["updated_at"])
+
+
 def test_a_postponement_of_a_lost_mark_changes_nothing(session: Session, store: BeatQueries) -> None:
     make_due(store, "a")
     (row,) = store.mark(10)

@@ -34,12 +34,13 @@ $$;
 -- The row trigger of periodic_task. It validates the row, takes the mark off (so that a submit that was under way
 -- changes nothing) and what was planned ahead, and decides what has to be planned again. It runs for every write of a
 -- column that it watches, also by a beat (update_declared, pause_failing, resume_due and more), with these exceptions:
---   submit, submit_free                 move last_run_at and take their mark off
---   a mark that submits at once         moves last_run_at and planned_ahead
---   plan, postpone, settle_downstream   move planned_revision
---   count_from                          moves planned_revision, for an import
--- No other statement moves these three columns. So the WHEN clause of the trigger recognises the exceptions. It is
--- false for them, and Postgres calls nothing.
+--   submit, submit_free           move last_run_at and take their mark off
+--   postpone                      moves next_run_at and takes its mark off
+--   a mark that submits at once   moves last_run_at and planned_ahead
+--   plan                          moves planned_revision
+--   count_from                    moves planned_revision, for an import
+-- So the WHEN clause of the trigger recognises the exceptions. It is false for them, and Postgres calls nothing.
+-- settle_downstream moves planned_for, or last_run_at alone: such a write is no change of an author.
 --
 -- Beats never decide an occurrence twice; a person may have them do so. If the clock was ahead for a while, a row is
 -- decided up to an instant in the future. Then a resume, a change of the times and a next_run_at that SQL sets start
@@ -101,7 +102,9 @@ begin
         ({old.job_settings});
     ahead := greatest(old.last_run_at, old.planned_from) > present;
     -- An UPDATE that clears next_run_at and sets a new schedule wants the row planned, not ended.
-    run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null);
+    -- A beat that sets the next run writes the occurrence too, which an author cannot.
+    run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null)
+        and new.planned_for is not distinct from old.planned_for;
 
     -- Only `update_declared` writes `declared` together with a definition: code has changed it. A row that was
     -- finished, or could not be planned, has nothing to catch up.
@@ -116,7 +119,9 @@ begin
     end if;
 
     if not (definition_changed or run_set or new.enabled <> old.enabled or new.group_paused <> old.group_paused) then
-        if new is distinct from old then
+        if new is distinct from old
+            and (new.last_run_at, new.planned_for) is not distinct from (old.last_run_at, old.planned_for)
+        then
             new.updated_at := now;
         end if;
         return new;
@@ -244,7 +249,7 @@ create trigger periodic_task_updated
     on {schema}.periodic_task
     for each row
     when (old.planned_revision = new.planned_revision
-          and (old.last_run_at is not distinct from new.last_run_at
+          and ((old.last_run_at, old.next_run_at) is not distinct from (new.last_run_at, new.next_run_at)
               or (old.marked_by is null or new.marked_by is not null)
                   and old.planned_ahead is not distinct from new.planned_ahead))
     execute function {schema}.periodic_task_written();

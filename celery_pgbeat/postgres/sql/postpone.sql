@@ -1,7 +1,7 @@
 -- Postpone due periodic tasks that a blackout window covers now: nothing is decided, they are due again later.
 --
--- Fenced by this very mark, as a submit is. It plans the row again, so it changes planned_revision: then the row
--- trigger does not run.
+-- Fenced by this very mark, as a submit is. It moves next_run_at and takes its mark off: then the row trigger does not
+-- run.
 with postponed as (
     select *, %(beat)s::text as beat from unnest(
         %(names)s::text[], %(marked_ats)s::timestamptz[], %(due_ats)s::timestamptz[], %(next_run_ats)s::timestamptz[],
@@ -22,8 +22,6 @@ fenced as materialized (
 update {schema}.periodic_task as task
 set next_run_at = fenced.next_run_at,
     planned_for = fenced.planned_for,
-    revision = task.revision + 1,
-    planned_revision = task.revision + 1,
     marked_by = null,
     marked_at = null,
     taken_over = false

@@ -7,8 +7,9 @@
 -- does not hurry because of it. What is due already gets none: it gets one when it is decided (the trigger
 -- periodic_task_decided_after).
 --
--- A row is locked first, and the ends are read after that, in a statement of their own. The row trigger must not take
--- this for a run that an author has set, so `planned_revision` moves, as in a postponement.
+-- A row is locked first, and the ends are read after that, in a statement of their own. The row trigger does not take
+-- this for a run that an author has set, because `planned_for` moves too. `planned_revision` moves only where a beat has
+-- yet to plan the row.
 -- function
 create or replace function {schema}.settle_downstream(most int default 1000) returns int
 language plpgsql
@@ -145,8 +146,7 @@ begin
     set next_run_at = case when ended.blocked_by is null then {schema}.now() end,
         planned_for = case when ended.blocked_by is null then ended.occurrence end,
         last_run_at = case when ended.blocked_by is null then task.last_run_at else ended.occurrence end,
-        revision = task.revision + 1,
-        planned_revision = task.revision + 1
+        planned_revision = task.revision
     from ended
     where task.name = ended.name and task.name = any (rows_due);
     get diagnostics due = row_count;

@@ -34,6 +34,23 @@ def test_the_schedule_is_shown_before_it_is_saved(well: Situation, anna: Visitor
     assert ("0 4 * * 1-5", "Europe/Berlin") == (row["schedule"], row["timezone"])
 
 
+def test_what_beats_decide_while_a_person_types_is_no_change_by_another_person(well: Situation, anna: Visitor) -> None:
+    well.plan(timezone="UTC")
+    well.task("load", schedule=None, after=["nightly"])
+    form = anna.open("/edit?name=load")
+    at = NOON + timedelta(seconds=1)
+    well.final("succeeded", at)
+    well.session.rows("insert into pgbeat.dependency_turn (upstream) values ('nightly')")
+    assert 1 == well.session.value("select pgbeat.settle_downstream()")
+
+    gone_to(
+        anna.send("/edit?name=load", {**form.fields, "step": "do", "max_run_time": "10m"}),
+        "/task?name=load&done=edited",
+    )
+    row = well.session.task("load")
+    assert (at, timedelta(minutes=10), 2) == (row["planned_for"], row["max_run_time"], row["revision"])
+
+
 def test_what_is_shown_of_a_new_schedule_is_what_a_beat_plans(well: Situation, anna: Visitor, beat: PgBeat) -> None:
     well.plan(timezone="UTC", blackout=["cron: 0 0 2 3 * P1D"])
 
