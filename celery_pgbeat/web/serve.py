@@ -23,10 +23,14 @@ def serve(app: Dashboard, listener: socket.socket, prefix: str) -> None:
     """
     try:
         import uvicorn
+
+        from celery_pgbeat.web.connection import BACKLOG, Connection
     except ModuleNotFoundError:
         raise MissingExtra("The command web needs uvicorn: pip install 'celery-pgbeat[web]'") from None
     configuration = uvicorn.Config(
         Prefixed(app, prefix) if prefix else app,
+        http=Connection,
+        backlog=BACKLOG,
         log_level="warning",
         access_log=False,
         proxy_headers=False,
