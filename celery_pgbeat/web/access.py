@@ -7,31 +7,33 @@ here. A request that a proxy has passed on comes from somewhere else, wherever i
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hmac
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, TypeAlias
 
-import anyio
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from celery_pgbeat.safe_text import one_line
+from celery_pgbeat.web.password import EarlyReceive, Password
 
 Authorize: TypeAlias = Callable[[HTTPConnection], "bool | Awaitable[bool]"]
 MayChange: TypeAlias = Callable[[HTTPConnection], "bool | str | Awaitable[bool | str]"]
 
-GUESS = 0.2  # seconds that a wrong password costs, one after the other: at most five can be tried in a second
 LONGEST_NAME = 200  # characters of a person's name
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
-FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+FORWARDED = (  # headers that proxies add; a proxy that adds none of them cannot be told from a browser of this host
+    *("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port"),
+    *("x-forwarded-server", "x-forwarded-prefix", "x-original-forwarded-for", "x-real-ip", "x-client-ip"),
+    *("x-cluster-client-ip", "true-client-ip", "cf-connecting-ip", "fastly-client-ip", "cdn-loop"),
+    *("x-envoy-external-address", "x-azure-clientip", "tailscale-user-login"),
+)
 HOW_TO_ALLOW = (
     "Set pgbeat_web_password (PGBEAT_WEB_PASSWORD in the environment), or mount the dashboard with "
     "dashboard(..., authorize=...)."
@@ -87,24 +89,30 @@ class Access:
         may_change: whether a request may change something, and by which name; None: no request may.
     """
 
-    password: str | None = field(default=None, repr=False)
+    password: Password | None = None
     authorize: Authorize | None = None
     hosts: tuple[str, ...] | None = None
     may_change: MayChange | None = None
 
-    async def refusal(self, request: HTTPConnection) -> Response | None:
-        """Return the answer to a request that is refused; None for one that may go on."""
+    async def refusal(self, request: HTTPConnection, gone: Callable[[], Awaitable[None]]) -> Response | None:
+        """Return the answer to a request that is refused; None for one that may go on.
+
+        Args:
+            request: it.
+            gone: waits until its client has closed the connection.
+        """
         is_open = self.password is None and self.authorize is None
         hosts = LOOPBACK_NAMES if self.hosts is None and is_open else self.hosts
         if hosts is not None and not _names(request, hosts):
             return _refused(400, "The dashboard does not answer to this host name: see the argument hosts.")
         if is_open:
             client = request.client
-            if client is None or not is_loopback(client.host) or any(name in request.headers for name in FORWARDED):
+            if client is None or not is_loopback(client.host) or _comes_by_proxy(request):
                 return _refused(403, f"Only this host itself may open the dashboard. {HOW_TO_ALLOW}")
             return None
-        if self.password is not None and not _knows(request, self.password):
-            return _refused(401, "The password of the dashboard is needed.", {"WWW-Authenticate": _REALM})
+        found = "right" if self.password is None else await self.password.check(request, gone)
+        if found != "right":
+            return _WITHOUT_PASSWORD[found]()
         if self.authorize is not None:
             allowed = self.authorize(request)
             if inspect.isawaitable(allowed):
@@ -125,11 +133,24 @@ class Access:
         return Person(one_line(found, LONGEST_NAME)) if isinstance(found, str) and found.strip() else None
 
 
-_REALM = 'Basic realm="celery-pgbeat", charset="UTF-8"'
-
-
 def _refused(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
     return PlainTextResponse(f"{sentence}\n", status, headers)
+
+
+_WITHOUT_PASSWORD = {
+    "wrong": partial(
+        _refused,
+        401,
+        "The password of the dashboard is needed.",
+        {"WWW-Authenticate": 'Basic realm="celery-pgbeat", charset="UTF-8"'},
+    ),
+    "not compared": partial(
+        _refused,
+        429,
+        "Too many passwords are tried at this moment, and this one was not compared. Try again in 5 seconds.",
+        {"Retry-After": "5"},
+    ),
+}
 
 
 def _names(request: HTTPConnection, hosts: Iterable[str]) -> bool:
@@ -138,15 +159,9 @@ def _names(request: HTTPConnection, hosts: Iterable[str]) -> bool:
     return bool(bracket) and any(fnmatchcase(name.lower(), pattern.lower()) for pattern in hosts)
 
 
-def _knows(request: HTTPConnection, password: str) -> bool:
-    kind, _, given = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() != "basic":
-        return False
-    try:
-        decoded = base64.b64decode(given, validate=True).decode("utf-8")
-    except (binascii.Error, UnicodeDecodeError, ValueError):
-        return False
-    return hmac.compare_digest(decoded.partition(":")[2].encode(), password.encode())
+def _comes_by_proxy(request: HTTPConnection) -> bool:
+    """Tell whether a request was passed on. No browser speaks HTTP/1.0; nginx does, if it is not told otherwise."""
+    return request.scope.get("http_version") == "1.0" or any(name in request.headers for name in FORWARDED)
 
 
 class Guarded:
@@ -155,7 +170,6 @@ class Guarded:
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
         self._access = access
-        self._guess = anyio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it; there are no websockets."""
@@ -174,12 +188,9 @@ class Guarded:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        request = HTTPConnection(scope)
-        refusal = await self._access.refusal(request)
-        if refusal is not None and refusal.status_code == 401 and "authorization" in request.headers:
-            async with self._guess:
-                await anyio.sleep(GUESS)
-        await (refusal or self._app)(scope, receive, with_headers)
+        early = EarlyReceive(receive)
+        refusal = await self._access.refusal(HTTPConnection(scope), early.gone)
+        await (refusal or self._app)(scope, early, with_headers)
 
 
 def access_of(password: Any, authorize: Any, hosts: Any, may_change: Any = None) -> Access:
@@ -196,4 +207,6 @@ def access_of(password: Any, authorize: Any, hosts: Any, may_change: Any = None)
         raise TypeError("may_change is neither None nor a function")
     if isinstance(hosts, str):
         raise TypeError("hosts is a text, not a list of host names")
-    return Access(password, authorize, None if hosts is None else tuple(hosts), may_change)
+    return Access(
+        None if password is None else Password(password), authorize, None if hosts is None else tuple(hosts), may_change
+    )
