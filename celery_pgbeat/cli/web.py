@@ -42,9 +42,9 @@ def web(host: str, port: int, prefix: str, host_names: tuple[str, ...], allow_ch
     """Serve the dashboard until Ctrl-C: pages in a browser that show what runs, what is late and why.
 
     It only reads, unless you give --allow-changes. Without pgbeat_web_password (PGBEAT_WEB_PASSWORD in the environment)
-    only this host may open it, and no other address is taken; then --allow-changes lets every user of this host act, and
-    whoever reaches it through a proxy or a tunnel that adds no header. With one, a browser asks for it; any user name will do.
-    Put a proxy that speaks HTTPS before an address that others reach. It needs the extra `web`.
+    only this host may open it, and no other address is taken. Then --allow-changes lets every user of this host act,
+    and each who reaches it by a proxy or a tunnel that adds no header. With a password, a browser asks for it; any user
+    name will do. Put a proxy that speaks HTTPS before an address that others reach. It needs the extra `web`.
 
     Exit codes: 0 ended; 1 the port is taken; 2 wrong usage or settings.
     """

@@ -253,7 +253,7 @@ class AdminQueries:
         return self._run("longest_running", limit=limit)
 
     def latest_due(self, limit: int) -> list[Row]:
-        """Read the periodic tasks that have been overdue longest."""
+        """Read what has been overdue longest, without the reasons."""
         return self._run("latest_due", limit=limit)
 
     def _run(self, name: str, /, connection: Any = None, **parameters: Any) -> list[Row]:

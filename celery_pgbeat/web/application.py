@@ -196,7 +196,8 @@ class Site:
 
     def _in_one_transaction(self, read: Callable[[Reader, Query], Page], request: Request) -> Page:
         with self._reader.database.reading():
-            return read(self._reader, Query(request.query_params))
+            query = Query(request.query_params)
+            return replace(read(self._reader, query), notes=query.notes)
 
     async def _front(self, _request: Request) -> Page:
         return Page("now", "Now", self._values_of(await self._snapshot()))
@@ -216,6 +217,7 @@ class Site:
             here=request.url.path.rpartition("/")[2],
             person=person,
             done=DONE.get(request.query_params.get("done", "")),
+            notes=page.notes,
             **page.values,
         )
         headers = {"Retry-After": str(AGAIN)} if page.status == 503 else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -22,19 +22,26 @@ class Page:
         title: what it is called.
         values: what the template shows.
         status: the status of HTTP.
+        notes: what of the address was not obeyed.
     """
 
     template: str
     title: str
     values: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
+    notes: Sequence[str] = ()
 
 
 class Query:
-    """The parameters of an address: whatever they are, they are short texts without NUL, which Postgres refuses."""
+    """The parameters of an address: whatever they are, they are short texts without NUL, which Postgres refuses.
+
+    Attributes:
+        notes: what of them was not obeyed, in sentences for the page.
+    """
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = given
+        self.notes: list[str] = []
 
     def has(self, name: str) -> bool:
         """Return whether the address has this parameter."""
@@ -58,9 +65,12 @@ class Query:
         return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
 
     def choice(self, name: str, choices: Mapping[str, Any] | tuple[str, ...]) -> str | None:
-        """Return a parameter that is one of these; None if it is not."""
-        value = self._given.get(name)
-        return value if value in choices else None
+        """Return a parameter that is one of these; None if it is not, which the page says."""
+        value = self.text(name)
+        if value is None or value in choices:
+            return value
+        self.notes.append(f"{name}={value} is not known, so this page does not obey it. Known: {', '.join(choices)}.")
+        return None
 
     def instant(self, name: str) -> datetime | None:
         """Return a parameter that is an instant; None if it is not."""

@@ -123,7 +123,7 @@ NODE = {
     "silent_for": NUMBER,
 }
 FINDING = {"check": str, "severity": str, "what": str, "mend": str}
-OVERDUE = {"name": str, "next_run_at": instant, "marked_by": maybe(str)}
+OVERDUE = {"name": str, "due_at": instant}
 RUNNING = {
     "id": uuid,
     "periodic_task": str,

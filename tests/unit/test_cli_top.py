@@ -51,7 +51,7 @@ def test_a_quiet_frame_has_no_lists() -> None:
         "jobs: none",
         "last 10 s: 0.0 jobs/s made, 0.0/s started",
         "of them 0 succeeded, 0 failed, 0 skipped",
-        "nothing is late; next run -",
+        "nothing is overdue; next run -",
     ] == lines(frame())
 
 
@@ -73,7 +73,7 @@ def test_a_busy_frame_shows_rates_lateness_and_who_is_silent() -> None:
     assert "1 beat, 1 worker, 1 silent, 1 without tracker" == shown[2]
     assert "jobs: 1 pending, 3 running" == shown[3]
     assert "last 10 s: 123.4 jobs/s made, 120.0/s started: after 0.01 s, 95 % after 2.50 s" == shown[4]
-    assert "2 late, the first for 95 s; next run 2026-12-07 03:00:00Z (now)" == shown[6]
+    assert "2 overdue, the first for 95 s; next run 2026-12-07 03:00:00Z (now)" == shown[6]
     assert ["beat", "host\\x1b[31m", "7", "alive", "3", "s", "ago", "-", "2"] == shown[9].split()
     assert "blind" in shown[10]
     assert max(map(len, shown)) <= 80
@@ -84,7 +84,7 @@ def test_lists_name_what_is_overdue_runs_and_cannot_be_planned() -> None:
 
     shown = lines(
         frame(
-            overdue=[{"name": "late", "next_run_at": minute, "marked_by": None}],
+            overdue=[{"name": "late", "due_at": minute}],
             running=[{"periodic_task": "slow", "started_at": minute, "worker": "w"}],
             problems=[{"name": "bad", "problem": "no such zone"}],
         )
@@ -95,13 +95,6 @@ def test_lists_name_what_is_overdue_runs_and_cannot_be_planned() -> None:
         ["RUNNING LONGEST", "NAME  FOR   WORKER", "slow  60 s  w"],
         ["PROBLEMS", "NAME  PROBLEM", "bad   no such zone"],
     ] == [section.splitlines() for section in "\n".join(shown).split("\n\n")[1:]]
-
-
-def test_a_row_that_no_beat_has_marked_says_nothing_of_a_mark() -> None:
-    late = {"name": "late", "next_run_at": NOW, "marked_by": None}
-
-    assert "MARKED" not in "".join(lines(frame(overdue=[late])))
-    assert "host:7" in lines(frame(overdue=[{**late, "marked_by": "host:boot:4:7:1:ab"}]))[-1]
 
 
 def test_what_is_wrong_is_red() -> None:

@@ -122,7 +122,7 @@ def test_of_very_many_overdue_runs_the_first_are_shown_without_reasons(well: Sit
         "from generate_series(1, 1200) n"
     )
 
-    assert "Overdue 50+ ✗ row-1200 1h20m late" in visitor.open("/problems").text
+    assert "Overdue 1,000+ ✗ row-1200 1h20m late" in visitor.open("/problems").text
     front = visitor.open("/").text
     assert "1,000 or more runs are overdue. The worst by 1h20m." in front
     assert "the reasons are not computed while so many are overdue" in front

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from datetime import timedelta
 
+from click.testing import CliRunner
+
+from celery_pgbeat.cli import main
 from tests.harness.situations import NOON, Situation, ago
 from tests.web.visitor import Visitor
 
@@ -45,6 +50,29 @@ def test_an_overdue_run_is_named_with_the_reason(well: Situation, visitor: Visit
 
     assert "1 run is overdue. The worst by 3m00s." in text
     assert "nightly 3m00s late due 11:57:00 ; a beat was seen at 12:00:00 , but none takes it" in text
+
+
+def test_jobs_that_no_worker_picks_up_are_counted_as_everywhere(
+    situation: Situation, visitor: Visitor, migrated_database: str
+) -> None:
+    situation.beat()
+    situation.worker(seen_at=ago(hours=1))
+    for number in range(20):
+        situation.plan(name=f"row-{number:02}")
+        situation.job(
+            "sent", ago(minutes=20), id=str(uuid.UUID(int=number)), periodic_task=f"row-{number:02}", resends=1
+        )
+    shell = {"PGBEAT_URL": migrated_database}
+
+    assert 20 == situation.session.value("select count(*) from pgbeat.overdue")
+    text = visitor.open("/").text
+    assert "20 runs are overdue. The worst by 20m00s." in text
+    assert "Overdue 20 " in text
+    assert "Overdue 20 ✗ row-00 20m00s late" in visitor.open("/problems").text
+    assert "row-19" in visitor.open("/tasks", state="overdue").text
+    top = CliRunner().invoke(main, ["top", "--once"], env=shell)
+    assert "20 overdue, the first for 20 min" in top.output
+    assert 20 == json.loads(CliRunner().invoke(main, ["top", "--json"], env=shell).output)["late"]
 
 
 def test_a_worker_without_our_tracker_is_spoken_of(situation: Situation, visitor: Visitor) -> None:

@@ -68,6 +68,28 @@ def test_a_filter_finds_just_what_it_says(
     assert found == names(visitor.open("/tasks", **filters))
 
 
+@pytest.mark.parametrize(
+    ("address", "parameters", "note"),
+    [
+        (
+            "/tasks",
+            {"state": "failing"},
+            "state=failing is not known, so this page does not obey it. Known: on,",
+        ),
+        ("/tasks", {"state": "on", "sort": "next"}, "In the order of next runs the state is not looked at"),
+        ("/tasks", {"sort": "group"}, "sort=group is not known"),
+        ("/jobs", {"state": "<b>"}, "state=<b> is not known"),
+        ("/jobs", {"reason": "rain"}, "reason=rain is not known"),
+        ("/timeline", {"hours": "5"}, "hours=5 is not known"),
+    ],
+    ids=str,
+)
+def test_what_of_an_address_is_not_obeyed_is_said(
+    well: Situation, visitor: Visitor, address: str, parameters: dict[str, str], note: str
+) -> None:
+    assert note in visitor.open(address, **parameters).text
+
+
 def test_pages_follow_each_other_and_have_each_row_once(well: Situation, visitor: Visitor) -> None:
     for number in range(120):
         well.session.insert(f"row-{number:03}", schedule="every 1h")

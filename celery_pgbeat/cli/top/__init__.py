@@ -1,4 +1,4 @@
-"""`top`: beats, workers, jobs and late rows, redrawn every few seconds. It only reads."""
+"""`top`: beats, workers, jobs and what is overdue, redrawn every few seconds. It only reads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SECONDS = 10.0  # over which the rates are computed
 @with_utc
 @as_json
 def top(interval: float, rows: int, once: bool, as_json: bool) -> None:
-    """Watch beats and workers, jobs per second, late rows, the longest runs and unplannable rows, until you press q.
+    """Watch beats and workers, jobs per second, what is overdue, the longest runs and problems, until you press q.
 
     Without a terminal it prints a line every few seconds, until Ctrl-C. --json prints once. While the database is away
     it waits.

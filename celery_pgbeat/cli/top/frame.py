@@ -16,6 +16,7 @@ from celery_pgbeat.cli.times import from_now, instant, span
 Row = Mapping[str, Any]
 Line = tuple[str, str | None]
 
+MOST_COUNTED = 1_000  # what is overdue is counted up to here
 ORDER = ("pending", "sent", "running", "retrying", "buffered", "waiting", "error", "created")
 
 
@@ -121,9 +122,9 @@ class Frame:
 
     def _lateness(self) -> str:
         since, coming = self.activity["late_since"], self.activity["next_run_at"]
-        late = (
-            "nothing is late" if since is None else f"{self.activity['late']} late, the first for {self._since(since)}"
-        )
+        many = self.activity["late"]
+        counted = f"{many:,}{'+' if many >= MOST_COUNTED else ''}"
+        late = "nothing is overdue" if since is None else f"{counted} overdue, the first for {self._since(since)}"
         distance = "" if coming is None else f" ({from_now(coming, self.now)})"
         return f"{late}; next run {instant(coming)}{distance}"
 
@@ -144,14 +145,7 @@ class Frame:
     def _overdue_columns(self) -> Sequence[Column]:
         return (
             Column("NAME", "name", lambda row: text(row["name"]), whole=True),
-            Column("LATE BY", "next_run_at", lambda row: self._since(row["next_run_at"])),
-            Column(
-                "MARKED BY",
-                "marked_by",
-                lambda row: text(row["marked_by"]),
-                short=lambda row: node_in_short(row["marked_by"]),
-                rank=1,
-            ),
+            Column("LATE BY", "due_at", lambda row: self._since(row["due_at"])),
         )
 
     def _running_columns(self) -> Sequence[Column]:

@@ -1,14 +1,12 @@
--- Read the present state: what is under way, what was made and ended recently, how long it took, what is late.
+-- Read the present state: what is under way, what was made and ended recently, how long it took, what is overdue.
 --
--- What was made within the last `seconds` is read by the index on created_at.
+-- What was made within the last `seconds` is read by the index on created_at. What is overdue is counted up to 1,000.
 with recent as materialized (
     select state, created_at, sent_at, started_at, finished_at from {schema}.job
     where created_at > {schema}.now() - make_interval(secs => %(seconds)s)
 ),
 late as (
-    select next_run_at from {schema}.periodic_task
-    where {is_on} and next_run_at < {schema}.now() and next_run_at < {schema}.now() - {schema}.patience(mark_lease)
-    limit 1000
+    select due_at from {schema}.overdue limit 1000
 ),
 by_state as (
     select state, kind, count(*) as number from {schema}.active_job group by state, kind
@@ -29,7 +27,7 @@ select
     {schema}.microseconds(percentile_cont(0.95) within group (order by started_at - created_at))
         as start_worst_microseconds,
     (select count(*) from late) as late,
-    (select min(next_run_at) from late) as late_since,
+    (select min(due_at) from late) as late_since,
     (
         select next_run_at from {schema}.periodic_task
         where {is_on} and next_run_at > {schema}.now()

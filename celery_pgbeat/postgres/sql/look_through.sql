@@ -1,7 +1,8 @@
 -- Look through the next periodic tasks in name order, and read those that the caller looks for, as a list shows them.
 --
 -- However few there are, it reads no more than `most` of them, in the order of the primary key: `looked_until` says
--- where that ended. `words` alone is looked for in the names, which that index has; all other filters need the row.
+-- where that ended. `words` alone is looked for in the names, which that index has; all other filters need the row. Of
+-- the tasks with something overdue it knows the next 1,000.
 select task.*
 from (
     select name from {schema}.periodic_task
@@ -21,8 +22,8 @@ cross join lateral (
             when 'on' then {is_on stored} and stored.next_run_at is not null
             when 'paused' then not stored.enabled or stored.group_paused
             when 'problem' then stored.problem is not null
-            when 'overdue' then {is_on stored}
-                and stored.next_run_at < {schema}.now() - {schema}.patience(stored.mark_lease)
+            when 'overdue' then stored.name = any (array(
+                select distinct name from {schema}.overdue where name > %(after)s order by name limit 1000))
             when 'active' then exists (
                 select from {schema}.active_job as job where job.periodic_task = stored.name)
             when 'idle' then {is_on stored} and stored.next_run_at is null

@@ -17,13 +17,10 @@ def read_overdue(queries: DashboardQueries, runs: int, now: datetime, limit: int
 
     Args:
         queries: the statements.
-        runs: how many runs are overdue, counted up to `MANY`.
+        runs: how many are overdue, counted up to `MANY`.
         now: the time.
         limit: the most rows to return.
     """
     if runs < MANY:
         return queries.overdue(limit)
-    return [
-        {"name": row["name"], "due_at": row["next_run_at"], "late_by": now - row["next_run_at"], "reason": UNTOLD}
-        for row in queries.latest_due(limit)
-    ]
+    return [{**row, "late_by": now - row["due_at"], "reason": UNTOLD} for row in queries.latest_due(limit)]

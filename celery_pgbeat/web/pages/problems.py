@@ -14,7 +14,7 @@ MOST = 50  # of each kind
 def read_problems(reader: Reader, _query: Query) -> Page:
     """Read what needs a person."""
     queries = reader.queries
-    now = queries.clock()
+    now, many = queries.clock(), len(queries.latest_due(MANY))
     nodes = queries.nodes(reader.settings.dead_after)
     return Page(
         "problems",
@@ -22,7 +22,8 @@ def read_problems(reader: Reader, _query: Query) -> Page:
         {
             "now": now,
             "has_beat": any(node["role"] == "beat" and node["alive"] for node in nodes),
-            "overdue": read_overdue(queries, len(queries.latest_due(MANY)), now, MOST + 1),
+            "overdue": read_overdue(queries, many, now, MOST + 1),
+            "overdue_in_all": f"{many:,}{'+' if many == MANY else ''}",
             "unplannable": queries.problems(MOST + 1),
             "silent": silent_beats(nodes),
             "asking": [read_row(Job, row) for row in queries.page_of_jobs(limit=MOST + 1, states=["error"])],

@@ -25,10 +25,12 @@ STATES: Mapping[str, str] = {
 
 def read_tasks(reader: Reader, query: Query) -> Page:
     """Read a page of periodic tasks."""
-    by_next_run = query.choice("sort", SORTS) == "next"
+    by_next_run, state = query.choice("sort", SORTS) == "next", query.choice("state", STATES)
+    if by_next_run and state is not None:
+        query.notes.append("In the order of next runs the state is not looked at: order by name to filter by it.")
     filters: dict[str, Any] = {
         "words": query.text("q"),
-        "state": None if by_next_run else query.choice("state", STATES),
+        "state": None if by_next_run else state,
         "group_name": query.text("group"),
         "task": query.text("task"),
         "managed_by": query.text("owner"),

@@ -50,7 +50,7 @@ def _no_beat(it: Now) -> Verdict | None:
 
 
 def _overdue(it: Now) -> Verdict | None:
-    late = max(it.activity["late"], len(it.overdue))
+    late = it.activity["late"]
     if not late:
         return None
     worst = max((row["late_by"] for row in it.overdue), default=timedelta(0))
