@@ -97,7 +97,35 @@ def test_a_crowded_minute_is_named_with_a_calmer_one_of_its_hour(well: Situation
     seen = visitor.open("/timeline")
 
     assert "15:00:00 starts 20 tasks, one of them crowd-00" in seen.text
-    assert "Calmer: 15:06:00 starts 0 tasks." in seen.text
+    assert "Calmer: 15:06:00 starts 0 tasks. In a cron schedule, H for the minute spreads them." in seen.text
     assert "Next runs by time: the busiest minute is 15:00 UTC with 20" in [
         given.get("aria-label") for tag, given in seen.tags if tag == "svg"
     ]
+
+
+@pytest.mark.parametrize("minute", [1, 20, 45, 58])
+def test_the_calmer_minute_is_still_to_come(well: Situation, visitor: Visitor, minute: int) -> None:
+    well.clock.stand_at(NOON + timedelta(minutes=minute, seconds=15))
+    at = NOON + timedelta(minutes=minute + 1)
+    for number in range(20):
+        well.plan(at, name=f"crowd-{number:02}", schedule="every 30m")
+    for calm in range(1, 6):
+        well.plan(at + timedelta(minutes=calm), name=f"calm-{calm}", schedule="0 15 * * *")
+
+    text = visitor.open("/timeline").text
+
+    _, calmer = text.split(" Calmer: ")
+    calmest = at + timedelta(minutes=6)
+    assert calmer.startswith(f"{calmest:%H:%M:%S} starts 0 tasks.")
+
+
+def test_what_repeats_an_interval_is_not_advised_to_use_h(well: Situation, visitor: Visitor) -> None:
+    for number in range(20):
+        well.plan(NOON + timedelta(hours=3), name=f"crowd-{number:02}", schedule="every 30m")
+    for minute in range(1, 6):
+        well.plan(NOON + timedelta(hours=3, minutes=minute), name=f"calm-{minute}", schedule="0 15 * * *")
+
+    text = visitor.open("/timeline").text
+
+    assert "20 of them repeat an interval: give each an anchor of its own, or jitter" in text
+    assert "In a cron schedule" not in text

@@ -36,11 +36,12 @@ class Lane(NamedTuple):
 
 
 class Minute(NamedTuple):
-    """A crowded minute: how many tasks start then, one of them, and a calmer minute of the same hour."""
+    """A crowded minute: how many tasks start then, one of them, how many repeat an interval; a calmer minute."""
 
     at: datetime
     runs: int
     name: str
+    intervals: int
     calmer_at: datetime
     calmer_runs: int
 
@@ -76,7 +77,7 @@ def read_timeline(reader: Reader, query: Query) -> Page:
             "since": now - SPANS[hours],
             "until": until,
             "load": _load(minutes, now, SPANS[hours]),
-            "crowded": crowded(minutes),
+            "crowded": crowded(minutes, now),
         },
     )
 
@@ -128,7 +129,7 @@ def _load(minutes: Sequence[Row], now: datetime, reach: timedelta) -> Markup | N
     for minute in minutes:
         counts[min(max(int((minute["minute"] - now) / step), 0), BINS - 1)] += minute["runs"]
     drawn = [
-        Bar(counts[place], f"from {now + place * step:%H:%M} UTC: {number(counts[place], 'task')}")
+        Bar(counts[place], f"from {in_full(now + place * step)}: {number(counts[place], 'task')}")
         for place in range(BINS)
     ]
     busiest = max(minutes, key=lambda minute: (minute["runs"], -minute["minute"].timestamp()))
@@ -136,25 +137,31 @@ def _load(minutes: Sequence[Row], now: datetime, reach: timedelta) -> Markup | N
     return bars(drawn, finding)
 
 
-def crowded(minutes: Sequence[Row]) -> Sequence[Minute]:
-    """Return the most crowded minutes, each with the calmest one of its hour.
+def crowded(minutes: Sequence[Row], now: datetime) -> Sequence[Minute]:
+    """Return the most crowded minutes, each with the calmest one that is still to come in its hour.
 
-    A minute is crowded if it has several times what the minutes have on average that have any.
+    A minute is crowded if it has several times what the minutes have on average that have any. Of an hour that has less
+    than half of itself left, the calmest minute of the next 60 is named.
 
     Example:
         >>> at = datetime(2026, 11, 24, 3, tzinfo=timezone.utc)
-        >>> known = [{"minute": at.replace(minute=m), "runs": 40 if m == 0 else 1, "name": "a"} for m in range(10)]
-        >>> [(one.runs, one.calmer_at.minute, one.calmer_runs) for one in crowded(known)]
-        [(40, 10, 0)]
+        >>> known = [
+        ...     {"minute": at.replace(minute=m), "runs": 40 if m == 20 else 1, "name": "a", "intervals": 0}
+        ...     for m in range(15, 25)
+        ... ]
+        >>> [(one.runs, one.calmer_at.minute, one.calmer_runs) for one in crowded(known, at.replace(minute=14))]
+        [(40, 25, 0)]
     """
     runs = {minute["minute"]: minute["runs"] for minute in minutes}
     usual = sum(runs.values()) / max(len(runs), 1)
     worst = sorted((minute for minute in minutes if minute["runs"] > TIMES * usual), key=lambda minute: -minute["runs"])
-    return [_minute(minute, runs) for minute in worst[:CROWDED]]
+    return [_minute(minute, runs, now) for minute in worst[:CROWDED]]
 
 
-def _minute(minute: Row, runs: Mapping[datetime, int]) -> Minute:
+def _minute(minute: Row, runs: Mapping[datetime, int], now: datetime) -> Minute:
     hour: datetime = minute["minute"].astimezone(timezone.utc).replace(minute=0)
-    others = [hour + timedelta(minutes=each) for each in range(60)]
+    coming = now.astimezone(timezone.utc).replace(second=0, microsecond=0) + timedelta(minutes=1)
+    begin = coming if coming - hour > timedelta(minutes=30) else hour
+    others = [at for each in range(60) if (at := begin + timedelta(minutes=each)) >= coming]
     calmer = min(others, key=lambda other: (runs.get(other, 0), abs(other - minute["minute"])))
-    return Minute(minute["minute"], minute["runs"], minute["name"], calmer, runs.get(calmer, 0))
+    return Minute(minute["minute"], minute["runs"], minute["name"], minute["intervals"], calmer, runs.get(calmer, 0))
