@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +13,11 @@ from celery_pgbeat.cli.job_columns import JobAt, job_as_dict
 from celery_pgbeat.cli.output import as_json, print_json, print_pairs, text
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import duration, from_now, instant, with_utc
+from celery_pgbeat.redaction import MASK
+
+if TYPE_CHECKING:
+    from celery_pgbeat.api import Job
+    from celery_pgbeat.postgres.admin_queries import AdminQueries
 
 
 @click.command("show", cls=ApiCommand)
@@ -27,10 +33,36 @@ def job(id: str, as_json: bool) -> None:
 
     operators = Target.current().operators()
     found = JobAt(read_row(Job, row_of_job(id)), operators.clock())
+    arguments = _arguments(operators, found.job)
     if as_json:
-        print_json(job_as_dict(found))
+        print_json({**job_as_dict(found), "arguments": arguments})
     else:
-        print_pairs([(name, value) for name, value in as_pairs(found) if value not in ("-", "")])
+        pairs = [*as_pairs(found), ("arguments", _in_words(arguments))]
+        print_pairs([(name, value) for name, value in pairs if value not in ("-", "")])
+
+
+def _in_words(arguments: dict[str, Any] | None) -> str:
+    if arguments is None or arguments["sensitive"]:
+        return "-" if arguments is None else MASK
+    return text(json.dumps({name: arguments[name] for name in ("args", "kwargs")}, ensure_ascii=False))
+
+
+def _arguments(operators: AdminQueries, job: Job) -> dict[str, Any] | None:
+    """Return what a job calls its task with; None if that is not kept, or this user may not read it."""
+    from sqlalchemy.exc import DBAPIError
+
+    from celery_pgbeat.postgres.database import NO_RIGHT, sqlstate
+
+    try:
+        kept = operators.arguments_of_job(str(job.id))
+    except DBAPIError as error:
+        if sqlstate(error.orig) != NO_RIGHT:
+            raise
+        return None
+    if kept is None:
+        return None
+    args, kwargs = (json.loads(kept[name] or "null") for name in ("args", "kwargs"))
+    return {"args": args, "kwargs": kwargs, "sensitive": kept["hidden"]}
 
 
 def as_pairs(found: JobAt) -> list[tuple[str, str]]:

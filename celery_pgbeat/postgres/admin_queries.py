@@ -81,6 +81,10 @@ class AdminQueries:
         """Read the jobs whose ids are in this range, both ends included; active ones and those of the history."""
         return self._run("jobs_between", lowest=lowest, highest=highest, limit=limit)
 
+    def arguments_of_job(self, id: str) -> Row | None:
+        """Read the arguments of a job where they are kept, as JSON, else None; sensitive ones are only `hidden`."""
+        return next(iter(self._run("arguments_of_job", id=id)), None)
+
     def sent_or_shadowed(self, since: datetime, until: datetime) -> list[Row]:
         """Read the occurrences of a time range that beats have sent, or would have sent in shadow, in order."""
         return self._run("sent_or_shadowed", since=since, until=until)

@@ -142,7 +142,7 @@ SHAPES: dict[str, Any] = {
     "upcoming": [{"name": str, "next_run_at": instant, "planned_for": maybe(instant), "after": maybe([str])}],
     "graph": [GRAPH_NODE],
     "jobs": [JOB],
-    "job": JOB,
+    "job": {**JOB, "arguments": maybe({"args": maybe(list), "kwargs": maybe(dict), "sensitive": bool})},
     "work": [{**_of_columns(Work), "args": maybe(list), "kwargs": maybe(dict)}],
     "overdue": [{"name": str, "due_at": instant, "late_by": NUMBER, "reason": str}],
     "add": {

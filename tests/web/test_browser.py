@@ -287,3 +287,39 @@ def test_a_page_of_another_site_cannot_send_a_form(opened: Opened, stage: Situat
         other.evaluate("form => { document.body.innerHTML = form; document.forms[0].submit(); }", form)
         other.get_by_role("heading", name="This form is not from here").wait_for()
         assert stage.session.task("of-code")["enabled"]
+
+
+def test_the_page_of_a_job_follows_it_to_its_end(opened: Opened, stage: Situation) -> None:
+    job = "00000000-0000-0000-0000-00000000000a"
+    stage.job("sent", id=job, periodic_task="of-code", exclusive=False)
+    with opened(f"job?id={job}") as page:
+        assert "→ sent" == page.locator("h1").text_content()
+        stage.session.rows("delete from pgbeat.active_job where id = %s", job)
+        stage.final("succeeded", ago(minutes=1), id=job, periodic_task="of-code")
+
+        page.get_by_role("heading", name="succeeded").wait_for()
+        assert 0 == page.locator("[data-follow]").count()
+        assert "Succeeded Mon 1 Mar 12:59" in page.locator(".steps").text_content()  # in the zone of the browser
+
+
+@pytest.mark.parametrize("name", ["timeline", "now"])
+def test_what_a_drawing_says_is_in_the_zone_of_the_browser_too(opened: Opened, name: str) -> None:
+    with opened(PAGES[name]) as page:
+        says = page.locator("svg title").all_text_contents()
+        assert [True, False] == [any(part in one for one in says) for part in ("2100-03-01 1", "UTC")]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_name_is_not_broken_where_there_is_room(opened: Opened, stage: Situation, width: int) -> None:
+    with opened("tasks", width) as page:
+        page.evaluate("document.querySelectorAll('tbody a.name')[0].textContent = 'celery.backend_cleanup'")
+        lines = "element => element.getClientRects().length"
+        assert 1 == page.locator("tbody a.name").first.evaluate(lines)
+        assert 1 == page.locator("td a[href$='group=reports']").first.evaluate(lines)
+
+
+def test_no_label_of_a_narrow_table_lies_over_another(opened: Opened) -> None:
+    narrow = "cells => cells.filter(cell => cell.dataset.label.length > 12).map(cell => cell.dataset.label)"
+    for name in ("tasks", "jobs", "groups", "work", "nodes"):
+        with opened(PAGES[name], 390) as page:
+            assert [] == page.locator("td[data-label]").evaluate_all(narrow), name

@@ -6,7 +6,10 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
+from click.testing import CliRunner
 
+from celery_pgbeat.cli import main
+from celery_pgbeat.web import dashboard
 from tests.harness.situations import JOB, Situation, ago
 from tests.web.visitor import Seen, Visitor
 
@@ -85,7 +88,7 @@ def test_one_job_is_told_step_by_step(well: Situation, visitor: Visitor) -> None
 
     seen = visitor.open("/job", id=str(JOB))
 
-    assert "✓ succeeded For 11:29:58 Decided 11:30:00 2.0 s after it was due by b-1:4711" in seen.text
+    assert "✓ succeeded For 11:29:58 Decided 11:30:00 2.0 s after it was due, by b-1:4711" in seen.text
     assert "Sent 11:30:00 9 ms later, 1 time" in seen.text
     assert "Started 11:30:00 40 ms after the decision, on w-7:815" in seen.text
     assert "Succeeded 11:34:12 after 4m12s" in seen.text
@@ -109,6 +112,70 @@ def test_a_failed_job_that_waits_for_a_decision_says_how_to_decide(well: Situati
 
     assert "ValueError: no It waits for a decision" in text
     assert f"celery-pgbeat job retry {JOB}" in text
+    assert "Failed 11:59:00 Waits for a decision to run it again, or to give it up; nothing else ends it" in text
+
+
+@pytest.mark.parametrize(
+    ("state", "next_step"),
+    [
+        ("sent", "Sent again, or given up 12:50:00 unless a worker starts it"),
+        ("running", "Given up 12:00:25 unless its worker reports"),
+        ("buffered", None),
+    ],
+)
+def test_what_ends_a_job_that_nobody_reports_is_told(
+    well: Situation, visitor: Visitor, state: str, next_step: str | None
+) -> None:
+    well.job(state)
+
+    text = visitor.open("/job", id=str(JOB)).text
+
+    if next_step is None:
+        assert "given up" not in text.lower()
+    else:
+        assert next_step in text
+
+
+@pytest.mark.parametrize(
+    ("sensitive", "shown", "printed"),
+    [
+        (False, 'Arguments (7, country="at")', '{"args": [7], "kwargs": {"country": "at"}}'),
+        (True, "Arguments sensitive: they are not shown", "<sensitive>"),
+    ],
+)
+@pytest.mark.parametrize("ended", [False, True])
+def test_the_arguments_of_a_manual_job_are_shown_unless_they_are_sensitive(
+    well: Situation, visitor: Visitor, migrated_database: str, sensitive: bool, shown: str, printed: str, ended: bool
+) -> None:
+    well.plan(kwargs='{"country": "de"}', sensitive=sensitive)
+    job = well.session.value("""select pgbeat.trigger('nightly', args => '[7]', kwargs => '{"country": "at"}')""")
+    if ended:
+        well.session.rows("delete from pgbeat.active_job")
+        well.final("failed", id=job, origin="manual", arguments='{"args": [7], "kwargs": {"country": "at"}}')
+
+    assert shown in visitor.open("/job", id=job).text
+    told = CliRunner().invoke(main, ["job", "show", job], env={"PGBEAT_URL": migrated_database}).output
+    assert printed in " ".join(told.split())
+    assert sensitive is not ('"at"' in told)
+
+
+def test_the_arguments_of_a_final_job_whose_task_was_removed_are_not_shown(well: Situation, visitor: Visitor) -> None:
+    well.final("failed", id=str(JOB), origin="manual", arguments='{"args": ["secret"], "kwargs": {}}')
+
+    assert "secret" not in visitor.open("/job", id=str(JOB)).text
+
+
+def test_a_viewer_who_may_not_read_arguments_sees_the_job_without_them(well: Situation, reader_url: str) -> None:
+    well.plan()
+    job = well.session.value("select pgbeat.trigger('nightly', args => '[7]')")
+
+    with Visitor(dashboard(reader_url)) as visitor:
+        text = visitor.open("/job", id=job).text
+    told = CliRunner().invoke(main, ["job", "show", job], env={"PGBEAT_URL": reader_url})
+
+    assert "pending" in text
+    assert "Arguments" not in text
+    assert (0, False) == (told.exit_code, "arguments" in told.output)
 
 
 @pytest.mark.parametrize("id", ["", "nonsense", str(UUID(int=99)), "0" * 5000, "' or 1=1 --"])

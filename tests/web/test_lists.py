@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from celery_pgbeat.api import PgBeat
-from tests.harness.situations import BEAT, NOON, Situation, ago
+from tests.harness.situations import BEAT, JOB, NOON, Situation, ago
 from tests.web.visitor import Visitor
 
 
@@ -70,6 +70,30 @@ def test_nodes_are_alive_or_silent_and_what_is_odd_is_said(situation: Situation,
     assert "1 worker without our tracker. No worker reports what becomes of their jobs." in text
     assert "beat web:1 ✗ silent 3h00m ago" in text
     assert "worker web:1 ✓ alive 0 ms ago" in text
+
+
+def test_in_shadow_no_page_says_that_jobs_wait_for_workers(situation: Situation, visitor: Visitor) -> None:
+    situation.beat()
+    situation.session.rows("update pgbeat.node set mode = 'shadow'")
+
+    front, nodes = visitor.open("/").text, visitor.open("/nodes").text
+
+    assert "In shadow: nothing is sent. The beats record what they would send. 1 beat and 0 workers is alive." in front
+    assert "In shadow: nothing is sent. The beats record what they would send." in nodes
+    assert "No worker is running" not in front + nodes
+
+
+def test_the_reason_of_a_paused_group_names_times_and_jobs_as_the_other_sentences(
+    well: Situation, visitor: Visitor
+) -> None:
+    reason = f"job {JOB} of 'nightly' failed at 2100-03-01 11:30:00Z"
+    well.plan(group_name="reports")
+    well.session.rows("select pgbeat.pause_group('reports', reason => %s)", reason)
+
+    for page in ("/groups", "/problems"):
+        seen = visitor.open(page)
+        assert "job 00000000 of 'nightly' failed at 11:30:00" in seen.text
+        assert f"/job?id={JOB}" in seen.links
 
 
 def test_mixed_versions_are_said(well: Situation, visitor: Visitor) -> None:

@@ -126,11 +126,11 @@ def test_the_last_hour_is_drawn_and_also_told_in_words(well: Situation, visitor:
 
     titles = [given["aria-label"] for tag, given in seen.tags if tag == "svg"]
     assert [
-        "Jobs a minute in the last hour: 3 in the last minute, at most 3 at 11:59",
+        "Jobs a minute in the last hour: 3 in the last minute, at most 3 at 2100-03-01 11:59:00 UTC",
         "From the decision to the start, 95 % of the jobs: 2.0 s at last, at most 2.0 s in the hour",
         "0 failed and 1 skipped in the last hour",
     ] == titles
-    assert "11:59 3 0 0 2.0 s 2.0 s" in seen.text
+    assert "11:59:00 3 0 0 2.0 s 2.0 s" in seen.text
 
 
 def test_a_busy_minute_is_estimated_from_its_first_jobs(well: Situation, visitor: Visitor) -> None:
@@ -143,7 +143,7 @@ def test_a_busy_minute_is_estimated_from_its_first_jobs(well: Situation, visitor
 
     (made,) = [given["aria-label"] for tag, given in visitor.open("/").tags if tag == "svg"][:1]
 
-    assert "Jobs a minute in the last hour: 1,204 in the last minute, at most 1,204 at 11:59" == made
+    assert "Jobs a minute in the last hour: 1,204 in the last minute, at most 1,204 at 2100-03-01 11:59:00 UTC" == made
 
 
 def test_where_there_is_no_task_it_says_how_to_add_one(well: Situation, visitor: Visitor) -> None:

@@ -98,7 +98,7 @@ def test_a_crowded_minute_is_named_with_a_calmer_one_of_its_hour(well: Situation
 
     assert "15:00:00 starts 20 tasks, one of them crowd-00" in seen.text
     assert "Calmer: 15:06:00 starts 0 tasks. In a cron schedule, H for the minute spreads them." in seen.text
-    assert "Next runs by time: the busiest minute is 15:00 UTC with 20" in [
+    assert "Next runs by time: the busiest minute is 2100-03-01 15:00:00 UTC with 20" in [
         given.get("aria-label") for tag, given in seen.tags if tag == "svg"
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from celery_pgbeat.redaction import ARGUMENTS
 from celery_pgbeat.schedules import parse
 from celery_pgbeat.schedules.durations import spoken
 
+SENSITIVE = "sensitive: they are not shown"
 ELSEWHERE = {
     "name",
     "task",
@@ -37,6 +39,13 @@ def runs_in_words(row: Mapping[str, Any], zone: str) -> str | None:
         ).describe()
     except (InvalidSchedule, MissingExtra):
         return None
+
+
+def call_in_words(found: Mapping[str, Any]) -> str:
+    """Return arguments, which are JSON, as Python writes a call."""
+    args = [json.dumps(value, ensure_ascii=False) for value in json.loads(found["args"])]
+    named = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in json.loads(found["kwargs"]).items()]
+    return f"({', '.join([*args, *named])})"
 
 
 def settings_of(row: Mapping[str, Any]) -> Sequence[tuple[str, Any, str]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from celery_pgbeat.web.charts import Bar, bars
-from celery_pgbeat.web.words import span
+from celery_pgbeat.web.words import in_full, span
 
 MINUTE = timedelta(minutes=1)
 MINUTES, SAMPLE = 60, 300  # of a chart, and the jobs that are read of each minute
@@ -38,12 +38,12 @@ def charts_of(minutes: Sequence[Row]) -> Sequence[Chart]:
 def _rate(minutes: Sequence[Row]) -> Chart:
     rates = [minute["made"] * (MINUTE / minute["covered"]) for minute in minutes]
     drawn = [
-        Bar(rate, f"{_clock(minute)}: {rate:,.0f} jobs", "run") for rate, minute in zip(rates, minutes, strict=True)
+        Bar(rate, f"{_begin(minute)}: {rate:,.0f} jobs", "run") for rate, minute in zip(rates, minutes, strict=True)
     ]
     most = max(range(len(rates)), key=rates.__getitem__)
     finding = (
         f"Jobs a minute in the last hour: {rates[-1]:,.0f} in the last minute, at most {rates[most]:,.0f} "
-        f"at {_clock(minutes[most])}"
+        f"at {_begin(minutes[most])}"
     )
     return Chart("Jobs a minute", f"{rates[-1]:,.0f}", bars(drawn, finding))
 
@@ -51,7 +51,11 @@ def _rate(minutes: Sequence[Row]) -> Chart:
 def _waits(minutes: Sequence[Row]) -> Chart:
     worst = [minute["wait_worst"] for minute in minutes]
     drawn = [
-        Bar(None if wait is None else wait.total_seconds(), f"{_clock(minute)}: 95 % within {span(wait)}", "ok")
+        Bar(
+            None if wait is None else wait.total_seconds(),
+            f"{_begin(minute)}: 95 % within {span(wait)}",
+            "ok",
+        )
         for wait, minute in zip(worst, minutes, strict=True)
     ]
     known = [wait for wait in worst if wait is not None]
@@ -69,13 +73,17 @@ def _ends(minutes: Sequence[Row]) -> Chart:
     failed = [minute["failed"] * scale for minute, scale in scaled]
     skipped = [minute["skipped"] * scale for minute, scale in scaled]
     drawn = [
-        Bar(bad + left, f"{_clock(minute)}: {bad:,.0f} failed, {left:,.0f} skipped", "late", bad / (bad + left or 1))
+        Bar(
+            bad + left,
+            f"{_begin(minute)}: {bad:,.0f} failed, {left:,.0f} skipped",
+            "late",
+            bad / (bad + left or 1),
+        )
         for bad, left, minute in zip(failed, skipped, minutes, strict=True)
     ]
     finding = f"{sum(failed):,.0f} failed and {sum(skipped):,.0f} skipped in the last hour"
     return Chart("Failed, skipped", f"{sum(failed):,.0f}, {sum(skipped):,.0f}", bars(drawn, finding))
 
 
-def _clock(minute: Row) -> str:
-    begin: datetime = minute["minute"]
-    return f"{begin:%H:%M}"
+def _begin(minute: Row) -> str:
+    return in_full(minute["minute"])

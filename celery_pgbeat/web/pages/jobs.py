@@ -10,8 +10,9 @@ from typing import Any, get_args
 from celery_pgbeat.api.ids import read_job_id
 from celery_pgbeat.api.rows import Job, read_row
 from celery_pgbeat.choices import JobState
-from celery_pgbeat.errors import UnknownJob
+from celery_pgbeat.errors import NotPermitted, UnknownJob
 from celery_pgbeat.web.page import Page, Query
+from celery_pgbeat.web.pages.definition import SENSITIVE, call_in_words
 from celery_pgbeat.web.reading import Reader
 
 ROWS = 50
@@ -113,5 +114,24 @@ def read_job(reader: Reader, query: Query) -> Page:
     now = queries.clock()
     run = _run_of(read_row(Job, row), now)
     return Page(
-        "job", f"Job {id[:8]}", {"now": now, "run": run, "has_task": queries.look_at(run.job.periodic_task) is not None}
+        "job",
+        f"Job {id[:8]}",
+        {
+            "now": now,
+            "run": run,
+            "has_task": queries.look_at(run.job.periodic_task) is not None,
+            "arguments": _arguments(reader, id),
+        },
     )
+
+
+def _arguments(reader: Reader, id: str) -> str | None:
+    """Return the call in words; None if it is not kept, or this user of the database may not read it."""
+    try:
+        with reader.database.attempt():
+            kept = reader.queries.arguments_of_job(id)
+    except NotPermitted:
+        return None
+    if kept is None:
+        return None
+    return SENSITIVE if kept["hidden"] else call_in_words(kept)

@@ -19,6 +19,7 @@ def read_nodes(reader: Reader, _query: Query) -> Page:
             "nodes": found,
             "beats": sum(node.role == "beat" for node in alive),
             "workers": sum(node.role == "worker" for node in alive),
+            "in_shadow": any(node.mode == "shadow" for node in alive),
             "blind": [node for node in alive if node.role == "worker" and not node.tracking],
             "versions": sorted({node.version for node in alive}),
             "dead_after": reader.settings.dead_after,

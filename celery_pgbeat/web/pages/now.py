@@ -81,6 +81,11 @@ class Now:
         return sum(1 for node in silent_beats(self.nodes) if self.now - node["last_seen_at"] < JUST_NOW)
 
     @property
+    def in_shadow(self) -> bool:
+        """Whether beats only record what they would send: while one lives, no other one sends."""
+        return any(node["alive"] and node["mode"] == "shadow" for node in self.nodes)
+
+    @property
     def blind(self) -> int:
         """How many of them do not report what becomes of jobs."""
         return sum(1 for node in self.nodes if node["role"] == "worker" and node["alive"] and not node["tracking"])

@@ -21,7 +21,7 @@ from celery_pgbeat.errors import (
 from celery_pgbeat.web.charts import Bar, bars
 from celery_pgbeat.web.definition_form import is_of_code
 from celery_pgbeat.web.page import Page, Query
-from celery_pgbeat.web.pages.definition import runs_in_words, settings_of
+from celery_pgbeat.web.pages.definition import SENSITIVE, call_in_words, runs_in_words, settings_of
 from celery_pgbeat.web.pages.jobs import Run, runs_of
 from celery_pgbeat.web.reading import Reader
 from celery_pgbeat.web.words import MARKS, in_full, span
@@ -120,15 +120,13 @@ def _value(values: Mapping[str, Any], column: str) -> str:
 def _arguments(reader: Reader, row: Mapping[str, Any]) -> str | None:
     """Return the call in words; None if this user of the database may not read it."""
     if row["sensitive"]:
-        return "sensitive: they are not shown"
+        return SENSITIVE
     try:
         with reader.database.attempt():
             found = reader.queries.arguments_of(row["name"])
     except NotPermitted:
         return None
-    args = [json.dumps(value, ensure_ascii=False) for value in json.loads(found["args"])]
-    named = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in json.loads(found["kwargs"]).items()]
-    return f"({', '.join([*args, *named])})"
+    return call_in_words(found)
 
 
 def _chart(runs: Sequence[Run]) -> Markup | None:

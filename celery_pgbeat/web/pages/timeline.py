@@ -133,7 +133,7 @@ def _load(minutes: Sequence[Row], now: datetime, reach: timedelta) -> Markup | N
         for place in range(BINS)
     ]
     busiest = max(minutes, key=lambda minute: (minute["runs"], -minute["minute"].timestamp()))
-    finding = f"Next runs by time: the busiest minute is {busiest['minute']:%H:%M} UTC with {busiest['runs']:,}"
+    finding = f"Next runs by time: the busiest minute is {in_full(busiest['minute'])} with {busiest['runs']:,}"
     return bars(drawn, finding)
 
 

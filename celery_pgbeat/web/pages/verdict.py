@@ -64,8 +64,15 @@ def _silent_beat(it: Now) -> Verdict | None:
     return Verdict("late", says, then, "nodes") if many else None
 
 
+def _shadow(it: Now) -> Verdict | None:
+    if not it.in_shadow:
+        return None
+    then = f"The beats record what they would send. {_alive(it)}"
+    return Verdict("late", "In shadow: nothing is sent.", then, "nodes")
+
+
 def _no_tracker(it: Now) -> Verdict | None:
-    if it.workers > it.blind:
+    if it.workers > it.blind or it.in_shadow:
         return None
     if it.workers:
         says = "No worker reports what becomes of the jobs."
@@ -101,6 +108,7 @@ CHECKS: Sequence[Callable[[Now], Verdict | None]] = (
     _problem,
     _silent_beat,
     _alert,
+    _shadow,
 )
 
 

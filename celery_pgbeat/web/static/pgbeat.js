@@ -11,6 +11,14 @@
   };
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
+  const inFull = format("sv-SE", { dateStyle: "short", timeStyle: "medium" });
+  function inZone(words) {
+    return words.replace(/(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC/g, (found, day, time) => {
+      const instant = new Date(`${day}T${time}Z`);
+      return Number.isNaN(instant.getTime()) ? found : inFull.format(instant);
+    });
+  }
+
   function localise(root) {
     for (const element of root.querySelectorAll("time[datetime]")) {
       const instant = new Date(element.dateTime);
@@ -21,6 +29,35 @@
       element.textContent = forms[form].format(instant).replaceAll(",", "");
       if (!element.title.includes("\n")) element.title += `\n${instant.toString()}`;
     }
+    // A drawing has no elements for instants, only words.
+    for (const element of root.querySelectorAll("svg title")) element.textContent = inZone(element.textContent);
+    for (const element of root.querySelectorAll("svg[aria-label]")) element.ariaLabel = inZone(element.ariaLabel);
+  }
+
+  // The page of a job that is not final: it is read again, at first soon, later less often, until the job has ended.
+  function follow() {
+    let pause = 2000; // milliseconds
+    async function read() {
+      const part = document.getElementById("job");
+      if (!document.hidden && !part.contains(document.activeElement)) {
+        try {
+          const answer = await fetch(location.href);
+          const page = new DOMParser().parseFromString(answer.ok ? await answer.text() : "", "text/html");
+          const next = page.getElementById("job");
+          if (next) {
+            localise(next);
+            document.title = page.title;
+            part.replaceWith(document.adoptNode(next));
+            if (!("follow" in next.dataset)) return;
+          }
+        } catch {
+          // The database or the network is away: the page keeps what it shows.
+        }
+        pause = Math.min(pause * 1.2, 30000);
+      }
+      setTimeout(read, pause);
+    }
+    setTimeout(read, pause);
   }
 
   function listen(page) {
@@ -177,4 +214,5 @@
   for (const form of document.querySelectorAll("form.act")) helpWithForm(form);
   const page = document.querySelector("[data-events]");
   if (page) listen(page);
+  if (document.querySelector("#job[data-follow]")) follow();
 })();
