@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Mapping
 
 from celery_pgbeat.errors import (
     DatabaseBusy,
@@ -18,14 +19,20 @@ from celery_pgbeat.errors import (
 )
 from celery_pgbeat.web.page import Page
 
-NOT_THERE = (UnknownPeriodicTask, UnknownJob, UnknownGroup, UnknownBackfill)
+TITLES: Mapping[type[PgBeatError], str] = {
+    UnknownPeriodicTask: "No such task",
+    UnknownJob: "No such job",
+    UnknownGroup: "No such group",
+    UnknownBackfill: "No such backfill",
+}
+NOT_THERE = tuple(TITLES)
 logger = logging.getLogger(__name__)
 
 
 def page_of_error(error: PgBeatError) -> Page:
     """Return the page for an error of ours."""
-    if isinstance(error, NOT_THERE):
-        return Page("unknown", "It is not there", {"sentence": str(error)}, 404)
+    if title := TITLES.get(type(error)):
+        return Page("unknown", title, {"sentence": str(error)}, 404)
     logger.warning("The dashboard cannot read the database: %s", error)
     if isinstance(error, (DatabaseUnavailable, SchemaMissing)):
         return Page("away", "The database does not answer", {"sentence": said_to_viewers(error)}, 503)

@@ -460,7 +460,7 @@ def test_what_beats_decide_about_it_is_no_change_of_its_definition(
 
     after = session.task("c")
     assert 2 == len(history(session, "c"))
-    assert before["last_run_at"] is None and after["last_run_at"] is not None
+    assert before["last_run_at"] != after["last_run_at"]
     assert (1, 1) == (after["revision"], after["planned_revision"])
     assert before["updated_at"] == after["updated_at"]
 

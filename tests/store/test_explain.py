@@ -226,8 +226,8 @@ def test_a_job_that_hangs_says_since_when_it_is_in_the_way_and_that_nothing_ends
         well.final("skipped", ago(hours=hours), reason="overlap", blocked_by=str(JOB))
 
     assert (
-        "running: job 1 has been running since 09:00:00Z on web-2 (process 815), in the way of its own runs since "
-        f"10:00:00Z: without max_run_time it ends by itself or never; {NEXT}."
+        "running: job 1 has been running since 09:00:00Z on web-2 (process 815), blocking its next runs since "
+        f"10:00:00Z: it has no max_run_time, so no beat ends it; {NEXT}."
     ) == well.explain()
 
 
@@ -236,7 +236,7 @@ def test_a_job_is_not_in_the_way_before_it_has_started(well: Situation) -> None:
     well.job("running", ago(hours=1))
     well.job("buffered", ago(hours=2), id="00000000-0000-0000-0000-000000000002", busy_until="infinity")
 
-    assert ", in the way of its own runs since 11:00:00Z: " in well.explain()
+    assert ", blocking its next runs since 11:00:00Z: " in well.explain()
 
 
 @pytest.mark.parametrize(("on_lost", "fate"), [("give_up", "gives it up"), ("rerun", "runs it again")])
@@ -250,7 +250,7 @@ def test_a_job_whose_worker_is_gone_says_what_becomes_of_it_and_when(
 
     assert (
         "running: job 1 has been running since 11:50:00Z on web-2 (process 815), last seen at 11:59:00Z: a beat "
-        f"{fate} if nothing is heard of it until 12:00:25Z; {NEXT}."
+        f"{fate} unless it reports by 12:00:25Z; {NEXT}."
     ) == situation.explain()
 
 
@@ -271,7 +271,8 @@ def test_a_run_that_was_skipped_for_a_job_names_that_job_and_what_became_of_it(w
     well.final("skipped", reason="overlap", blocked_by=str(JOB))
 
     assert (
-        f"not running: {NEXT}; its last run, of 11:00:00Z, was skipped: overlap, job 1 was in the way and is lost now."
+        f"not running: {NEXT}; its last run, of 11:00:00Z, was skipped: overlap, job 1 was in the way and has since "
+        "been lost."
     ) == well.explain()
 
 
@@ -367,7 +368,7 @@ def test_a_job_that_waits_is_explained_by_the_one_that_runs(well: Situation) -> 
     well.job("buffered", ago(hours=1), id="00000000-0000-0000-0000-000000000002", busy_until="infinity")
 
     assert (
-        "running: job 1 has been running since 10:00:00Z on web-2 (process 815), in the way of its own runs since "
+        "running: job 1 has been running since 10:00:00Z on web-2 (process 815), blocking its next runs since "
         f"11:00:00Z, with a max_run_time of 03:00:00; other jobs of it that are not final: 1; {NEXT}."
     ) == well.explain()
 

@@ -253,8 +253,8 @@ def test_a_run_that_hangs_under_a_live_worker_is_overdue_since_the_first_run_tha
         (
             ago(hours=2),
             timedelta(hours=2),
-            "job 1 has been running since 09:00:00Z on web-2 (process 815), in the way of its own runs since "
-            "10:00:00Z: without max_run_time it ends by itself or never",
+            "job 1 has been running since 09:00:00Z on web-2 (process 815), blocking its next runs since "
+            "10:00:00Z: it has no max_run_time, so no beat ends it",
         )
     ] == well.overdue()
 

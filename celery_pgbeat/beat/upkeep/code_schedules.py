@@ -43,8 +43,8 @@ UNDECLARED = (
 )
 
 OVERRULED = (
-    "Another declaration of %s is in force, one that came later. This one (%s) changes no row until no beat has had "
-    "the other for %g s"
+    "Another declaration of %s is in force, and it came later. This beat has the declaration %s, and changes no row. "
+    "It will when no beat with the other one has been alive for %g s"
 )
 IN_FORCE_AGAIN = "The declaration of %s that this beat has (%s) is in force again, for the other had no beat for %g s"
 SHOWN_OF_HASH = 12  # digits in a log line

@@ -118,5 +118,7 @@ create or replace function {schema}.lost(job {schema}.active_job) returns setof 
 language sql stable rows 1
 as $$
     select lost.* from {schema}.archived(
-        job, 'lost', error => 'silent since its busy_until', restart_data => {schema}.restart_data_of(job)) as lost
+        job, 'lost',
+        error => case when job.started_at is null then 'no worker has started it' else 'its worker stopped reporting' end,
+        restart_data => {schema}.restart_data_of(job)) as lost
 $$;

@@ -164,14 +164,14 @@ begin
             || case when job.attempt > 0 then format(' (attempt %s)', job.attempt + 1) else '' end
             || case when lives then '' else ', ' || {schema}.last_seen(job.worker) end
             || coalesce(', asked to ' || job.stop_request, '')
-            || coalesce(', in the way of its own runs since ' || {schema}.shown(in_the_way_since), '')
+            || coalesce(', blocking its next runs since ' || {schema}.shown(in_the_way_since), '')
             || case
                 when job.busy_until < {schema}.now()
                 then ', silent past ' || {schema}.shown(job.busy_until) || ': a beat ' || action
-                when not lives then ': a beat ' || action || ' if nothing is heard of it until '
+                when not lives then ': a beat ' || action || ' unless it reports by '
                     || {schema}.shown(job.busy_until)
                 when job.max_run_time is not null then ', with a max_run_time of ' || job.max_run_time
-                when in_the_way_since is not null then ': without max_run_time it ends by itself or never'
+                when in_the_way_since is not null then ': it has no max_run_time, so no beat ends it'
                 else ''
             end
         from (
@@ -437,7 +437,13 @@ as $$
             end, occurrences, {schema}.shown(scheduled_for), {schema}.shown(last_scheduled_for))
             || ' skipped: ' || reason
             || coalesce(', job ' || blocked_by || ' was in the way and ' || (
-                select coalesce(max('is ' || other.state || ' now'), 'is not final yet')
+                select coalesce(
+                    max(case
+                        when other.state in ('succeeded', 'failed', 'expired') then 'has since ' || other.state
+                        when other.state = 'untracked' then 'has since been sent'
+                        else 'has since been ' || other.state
+                    end),
+                    'is not final yet')
                 from {schema}.finished_job as other where other.id = last.blocked_by), '')
     end
     from {schema}.finished_job as last

@@ -39,7 +39,8 @@ def _limit(call: Call) -> Done:
 
 def _about_pause(reader: Reader, subject: Query) -> About:
     group = _known_group(reader, subject)
-    return About([_size(group), "All its tasks stop until the group is resumed. What the broker has, runs."])
+    effect = "All its tasks stop until the group is resumed. Messages that are already sent still run."
+    return About([_size(group), effect])
 
 
 def _pause(call: Call) -> Done:

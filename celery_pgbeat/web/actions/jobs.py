@@ -95,7 +95,7 @@ CANCEL_JOB = Action(
 RETRY_JOB = Action(
     "Run again: job",
     "Run it again",
-    _job("One that waits for a decision runs again itself; of another one a new job is made."),
+    _job("A job that waits for a decision runs again under its own id. For any other job a new one is made."),
     _retry,
     (FORCE,),
     parameter="id",

@@ -27,7 +27,7 @@ def known_row(reader: Reader, subject: Query) -> dict[str, Any]:
 
 def _about_pause(reader: Reader, subject: Query) -> About:
     row = known_row(reader, subject)
-    facts = ["Occurrences during the pause are left out, and not caught up. What the broker has, runs."]
+    facts = ["Occurrences during the pause are left out, and not caught up. Messages that are already sent still run."]
     if not row["enabled"]:
         facts.append("It is paused already: this sets reason and end anew.")
     return About(facts, {"reason": row["pause_reason"] or ""} if not row["enabled"] else {})
