@@ -954,7 +954,7 @@ def test_one_frame_shows_beats_rates_and_what_is_late(run: Run, well: Session) -
     assert "1 beat, 1 worker" in shown
     assert "last 10 s: 0.7 jobs/s made, 0.0/s started\nof them 5 succeeded, 2 failed, 0 skipped\n" in shown
     assert "1 overdue, the first for 9" in shown
-    assert "OVERDUE\nNAME  LATE BY  MARKED BY\nlate  9" in shown
+    assert "OVERDUE\nNAME  LATE BY\nlate  9" in shown
     assert 0.7 == pytest.approx(answer(run("top", "--json"))["made_per_second"], abs=0.3)
 
 

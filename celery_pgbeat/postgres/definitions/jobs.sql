@@ -119,6 +119,8 @@ language sql stable rows 1
 as $$
     select lost.* from {schema}.archived(
         job, 'lost',
-        error => case when job.started_at is null then 'no worker has started it' else 'its worker stopped reporting' end,
+        error => case
+            when job.started_at is null then 'no worker has started it' else 'its worker stopped reporting'
+        end,
         restart_data => {schema}.restart_data_of(job)) as lost
 $$;

@@ -1,4 +1,4 @@
--- Read the arguments of a job where they are kept: of one that is not final, and of a manual one that has not succeeded.
+-- Read the arguments of a job: of one that is not final, and of a manual one that has not succeeded.
 --
 -- Those of a sensitive one do not leave the database. The history does not record whether a job was sensitive, its
 -- periodic task does: of a task that was removed no arguments are shown.

@@ -8,8 +8,8 @@
 -- periodic_task_decided_after).
 --
 -- A row is locked first, and the ends are read after that, in a statement of their own. The row trigger does not take
--- this for a run that an author has set, because `planned_for` moves too. `planned_revision` moves only where a beat has
--- yet to plan the row.
+-- this for a run that an author has set, because `planned_for` moves too. `planned_revision` moves only where the row
+-- has yet to be planned.
 -- function
 create or replace function {schema}.settle_downstream(most int default 1000) returns int
 language plpgsql
