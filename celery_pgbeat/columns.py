@@ -283,7 +283,8 @@ class PeriodicTask:
     next_run_at: datetime | None = state(
         "When it is due.",
         "NULL while planned_revision differs from revision: a beat will plan it. A row with after and no schedule: "
-        "NULL until those tasks have ended. Otherwise NULL: never again. SQL may set it; now() runs it at once.",
+        "NULL until those tasks have ended. Otherwise NULL: never again. SQL may set it: now() runs it at once, NULL "
+        "has it planned from now.",
         author="insert and update",
     )
     planned_for: datetime | None = state(

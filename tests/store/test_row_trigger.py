@@ -280,13 +280,40 @@ def test_a_next_run_set_by_sql_stands_beside_a_new_schedule(session: Session, st
     assert store.unplanned(10) == []
 
 
-def test_a_next_run_cleared_by_sql_is_never_again(session: Session, store: BeatQueries) -> None:
+def test_a_next_run_cleared_by_sql_is_planned_from_now(session: Session, store: BeatQueries, clock: Clock) -> None:
+    marked(session, store)
+    clock.advance(HOUR)
+
+    row = update(session, "next_run_at = null")
+
+    assert waits_for_a_plan(row)
+    assert [(LATER, None)] == [(one.counts_after, one.planned_for) for one in store.unplanned(10)]
+    assert (1, None) == (row["revision"], row["marked_by"])
+    assert store.mark(10) == []
+
+
+def test_a_next_run_cleared_by_sql_is_no_change_of_the_definition(session: Session) -> None:
     session.insert("a", schedule="every 1h", next_run_at=NOON)
+
+    assert 1 == update(session, "next_run_at = null")["revision"]
+
+
+def test_a_row_without_a_schedule_stays_without_a_time(session: Session, store: BeatQueries) -> None:
+    session.insert("a", next_run_at=NOON)
 
     update(session, "next_run_at = null")
 
     assert store.unplanned(10) == []
     assert store.mark(10) == []
+
+
+def test_a_row_that_a_beat_has_ended_stays_ended(session: Session, store: BeatQueries) -> None:
+    session.insert("a", schedule="every 1h", next_run_at=NOON, max_runs=1)
+    assert {"a": True} == submit(store, store.mark(10))
+
+    assert store.unplanned(10) == []
+    update(session, "next_run_at = null")
+    assert store.unplanned(10) == []
 
 
 def test_a_next_run_cleared_together_with_a_new_schedule_is_planned(session: Session) -> None:

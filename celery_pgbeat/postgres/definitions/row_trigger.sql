@@ -37,7 +37,7 @@ $$;
 --   submit, submit_free           move last_run_at and take their mark off
 --   postpone                      moves next_run_at and takes its mark off
 --   a mark that submits at once   moves last_run_at and planned_ahead
---   plan                          moves planned_revision
+--   plan, replan()                move planned_revision
 --   count_from                    moves planned_revision, for an import
 -- So the WHEN clause of the trigger recognises the exceptions. It is false for them, and Postgres calls nothing.
 -- settle_downstream moves planned_for, or last_run_at alone: such a write is no change of an author.
@@ -59,6 +59,7 @@ declare
     windows_changed boolean;
     definition_changed boolean;
     run_set boolean;
+    run_cleared boolean;
     judged_from timestamptz;
     counts_from timestamptz := now;
     blocking uuid;
@@ -101,10 +102,11 @@ begin
         is distinct from
         ({old.job_settings});
     ahead := greatest(old.last_run_at, old.planned_from) > present;
-    -- An UPDATE that clears next_run_at and sets a new schedule wants the row planned, not ended.
     -- A beat that sets the next run writes the occurrence too, which an author cannot.
-    run_set := new.next_run_at is distinct from old.next_run_at and not (times_changed and new.next_run_at is null)
+    run_set := new.next_run_at is distinct from old.next_run_at and new.next_run_at is not null
         and new.planned_for is not distinct from old.planned_for;
+    -- Beats, for which the trigger does not run, end a row by that. A person wants it planned from now.
+    run_cleared := new.next_run_at is null and old.next_run_at is not null;
 
     -- Only `update_declared` writes `declared` together with a definition: code has changed it. A row that was
     -- finished, or could not be planned, has nothing to catch up.
@@ -118,7 +120,9 @@ begin
         new.group_paused := {schema}.is_paused(new.group_name);
     end if;
 
-    if not (definition_changed or run_set or new.enabled <> old.enabled or new.group_paused <> old.group_paused) then
+    if not (definition_changed or run_set or run_cleared
+            or new.enabled <> old.enabled or new.group_paused <> old.group_paused)
+    then
         if new is distinct from old
             and (new.last_run_at, new.planned_for) is not distinct from (old.last_run_at, old.planned_for)
         then
@@ -146,6 +150,7 @@ begin
         times_changed := times_changed or old.problem is not null;
         new.problem := null;
     end if;
+    times_changed := times_changed or run_cleared;
 
     if new.schedule is distinct from old.schedule then
         -- An interval that code has changed counts from the last run. Counted from now, an interval that each start of
