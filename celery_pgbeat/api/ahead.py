@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime, timedelta, timezone
-from itertools import dropwhile, islice
+from itertools import chain, dropwhile, islice
 from typing import Any
 
 from celery_pgbeat.api.rows import Upcoming
-from celery_pgbeat.planning import DueTimes, Rules, Unplanned, due_times_of, first_of
+from celery_pgbeat.planning import DueTimes, Planned, Rules, Unplanned, due_times_of, first_of, plan
 from celery_pgbeat.schedules import dst_note
 
 MICROSECOND = timedelta(microseconds=1)
@@ -22,6 +22,7 @@ LONGEST_SEARCH = 1_000  # blackout windows that are skipped in a row before the 
 OVERDUE = "overdue"
 NOT_PLANNED = "next_run_at was set, not planned"
 SPREAD = "spread by the jitter"
+OUT_OF_DATE = "by the time zone tables here it is at another time"
 HELD_BACK = "held back by a blackout window"
 
 
@@ -40,17 +41,53 @@ def coming_runs(row: Mapping[str, Any], rules: Rules, after: datetime | None = N
     record["windows"] = json.loads(record["windows"] or "{}")
     if not record["enabled"] or record["problem"] is not None:
         return iter(())
-    definition = Unplanned(**{column.name: record[column.name] for column in fields(Unplanned)})
+    definition = _definition(record)
     line = due_times_of(definition, rules)
     leap_to = after if definition.max_runs is None else None  # otherwise runs before `after` have to be counted
     if record["planned_revision"] != definition.revision:
         runs = _from(line, first_of(definition, line), leap_to)
     elif record["next_run_at"] is not None:
         runs = _from_stored(line, record["next_run_at"], record["planned_for"], record["now"], leap_to)
+        if (anew := _planned_anew(record, definition, rules)) is not None:
+            runs = chain([_marked_as_out_of_date(next(runs), anew.next_run_at)], runs)
     else:
         runs = iter(())
     left = islice(runs, None if definition.max_runs is None else max(definition.max_runs - definition.run_count, 0))
     return left if after is None else dropwhile(lambda run: run.next_run_at <= after, left)
+
+
+def planned_anew(row: Mapping[str, Any], rules: Rules) -> Planned | None:
+    """Return what a beat with the time zone tables of this process would plan; None if the stored next run is that.
+
+    Instants that a beat has stored stay as they are when a country changes its clocks: `replan` has them planned again.
+    None too for a row that is not planned, or that is due.
+
+    Raises:
+        InvalidSchedule: the row cannot be planned.
+    """
+    record = {column: in_utc(value) for column, value in row.items()}
+    record["windows"] = json.loads(record["windows"] or "{}")
+    return _planned_anew(record, _definition(record), rules)
+
+
+def _definition(record: Mapping[str, Any]) -> Unplanned:
+    return Unplanned(**{column.name: record[column.name] for column in fields(Unplanned)})
+
+
+def _planned_anew(record: Mapping[str, Any], definition: Unplanned, rules: Rules) -> Planned | None:
+    if record["next_run_at"] is None or definition.planned_for is None or definition.planned_for <= record["now"]:
+        return None
+    anew = plan(definition, rules)
+    return None if anew.next_run_at == record["next_run_at"] else anew
+
+
+def _marked_as_out_of_date(run: Upcoming, right: datetime | None) -> Upcoming:
+    return replace(run, note=f"{OUT_OF_DATE}: {'never' if right is None else shown(right)}; `replan` moves it")
+
+
+def shown(instant: datetime) -> str:
+    """Return an instant in UTC as the sentences of Postgres have it."""
+    return f"{instant.astimezone(timezone.utc):%Y-%m-%d %H:%M:%SZ}"
 
 
 def _from_stored(

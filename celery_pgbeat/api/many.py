@@ -29,15 +29,15 @@ def run_for(
         UnknownPeriodicTask: one does not exist, and `missing_ok` is not set; nothing was done.
         TypeError: `names` is one text.
     """
-    wanted = _wanted(queries, names, missing_ok, connection)
-    return sorted(queries.run(statement, connection, names=wanted, **parameters), key=itemgetter("name"))
+    meant = wanted(queries, names, missing_ok, connection)
+    return sorted(queries.run(statement, connection, names=meant, **parameters), key=itemgetter("name"))
 
 
 def trigger(
     queries: ApiQueries, names: Iterable[str], force: bool, missing_ok: bool, connection: Any
 ) -> dict[str, UUID | None]:
     """Start a job of each of these periodic tasks; return its id by the name, None where a job is in the way."""
-    rows = queries.trigger_many(_wanted(queries, names, missing_ok, connection), force, connection)
+    rows = queries.trigger_many(wanted(queries, names, missing_ok, connection), force, connection)
     return {row["name"]: None if row["job"] is None else UUID(str(row["job"])) for row in rows}
 
 
@@ -120,7 +120,7 @@ def pause(
     return [row["name"] for row in rows]
 
 
-def _wanted(queries: ApiQueries, names: Iterable[str], missing_ok: bool, connection: Any) -> list[str]:
+def wanted(queries: ApiQueries, names: Iterable[str], missing_ok: bool, connection: Any) -> list[str]:
     """Return each name once; all have to exist, unless `missing_ok` is set."""
     if isinstance(names, str):
         raise TypeError(f"names is {names!r}: give a list of names")
@@ -128,13 +128,13 @@ def _wanted(queries: ApiQueries, names: Iterable[str], missing_ok: bool, connect
     for one in given:
         if isinstance(one, Mapping):
             raise TypeError(f"names has {type_of(one)}: jobs with arguments of their own are jobs=[…] of trigger_many")
-    wanted = list(dict.fromkeys(given))
+    meant = list(dict.fromkeys(given))
     if not missing_ok:
-        known = {row["name"] for row in queries.run("names_meant", connection, names=wanted, patterns=[])}
+        known = {row["name"] for row in queries.run("names_meant", connection, names=meant, patterns=[])}
         refuse_unknown(
-            [name for name in wanted if name not in known], lambda name: queries.similar_name(name, connection)
+            [name for name in meant if name not in known], lambda name: queries.similar_name(name, connection)
         )
-    return wanted
+    return meant
 
 
 def refuse_unknown(unknown: Sequence[str], similar_name: Callable[[str], str | None]) -> None:

@@ -30,6 +30,7 @@ COMMANDS = {
     "graph": "Show which periodic tasks run after which.",
     "changes": "List who changed what.",
     "explain": "Explain why a periodic task is, or is not, running now.",
+    "replan": "Plan next runs again, after a change of time zone tables.",
     "jobs": "List the jobs, the latest first.",
     "job": "Show one job, run it again, cancel it, or decide about it.",
     "work": "List, take, give back or finish tasks for people.",
@@ -63,7 +64,7 @@ COMMANDS = {
 SECTIONS = {
     "Look": ("list", "show", "upcoming", "graph", "explain", "jobs", "job", "overdue", "changes"),
     "Define": ("add", "edit", "revert", "remove", "validate", "export", "import", "compare"),
-    "Run": ("trigger", "pause", "resume", "group", "backfill", "work"),
+    "Run": ("trigger", "pause", "resume", "group", "backfill", "work", "replan"),
     "Operate": ("health", "doctor", "nodes", "top", "web"),
     "Set up": ("migrate", "sql", "demo"),
 }

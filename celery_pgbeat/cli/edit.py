@@ -29,7 +29,7 @@ ELSEWHERE = {  # columns that another command changes
     "enabled": "`pause` and `resume` change it",
     "paused_until": "`pause --until` changes it",
     "pause_reason": "`pause --reason` changes it",
-    "next_run_at": "`trigger` starts a job now; SQL may set the column",
+    "next_run_at": "`trigger` starts a job now, `replan` has it planned again; SQL may set the column",
 }
 SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 

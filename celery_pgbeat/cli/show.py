@@ -17,7 +17,7 @@ from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import duration, from_now, instant, localised, with_utc
 
 if TYPE_CHECKING:
-    from celery_pgbeat.api import Change, PeriodicTask
+    from celery_pgbeat.api import Change, PeriodicTask, PgBeat
 
 # What people do not ask for: it is in other lines, or only beats and triggers use it.
 IN_OTHER_LINES = {"name", "task", "schedule", "timezone", "next_run_at", "problem", "enabled"}
@@ -51,6 +51,7 @@ def show(name: str, with_all: bool, reveal: bool, as_json: bool) -> None:
     changes = target.beat().changes(name, kind="periodic_task", limit=1)
     pairs = [
         *_summary(row, status, description, now),
+        ("note", _note(target.beat(), row)),
         *_last_job(jobs[0] if jobs else None),
         *_last_change(changes, now),
         ("problem", row.problem),
@@ -86,6 +87,20 @@ def _summary(
         ("timezone", row.timezone),
         ("next run", _when(row.next_run_at, now)),
     ]
+
+
+def _note(beat: PgBeat, row: PeriodicTask) -> str | None:
+    """Return that the next run is not the one that the schedule says by the time zone tables here."""
+    from celery_pgbeat.api.ahead import OUT_OF_DATE
+    from celery_pgbeat.errors import InvalidSchedule
+
+    if row.schedule is None or row.next_run_at is None:
+        return None
+    try:
+        notes = [run.note or "" for run in beat.upcoming(row.name, limit=1)]
+    except InvalidSchedule:  # its zone may be known to beats alone
+        return None
+    return next((localised(note) for note in notes if note.startswith(OUT_OF_DATE)), None)
 
 
 def _last_job(last: JobAt | None) -> list[tuple[str, Any]]:

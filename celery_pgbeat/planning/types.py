@@ -59,6 +59,11 @@ class Unplanned(PlanningRow):
 
     # Code has changed the times: the newest occurrence after this and up to `planned_from` is due at once.
     judged_from: datetime | None = None
+    # The occurrence of the next run that the row still has (`replan`), or that a named window held back.
+    planned_for: datetime | None = None
+    last_run_at: datetime | None = None
+    planned_ahead: Sequence[datetime] | None = None
+    now: datetime | None = None  # by the clock of the database; None: nothing is planned yet
 
 
 @dataclass(slots=True)
@@ -103,6 +108,7 @@ class Planned:
     planned_for: datetime | None
     pickup_deadline: timedelta
     problem: str | None = None
+    replaces: datetime | None = None  # the `planned_for` that was read: if it is another one by now, nothing is written
 
 
 @dataclass(frozen=True, slots=True)

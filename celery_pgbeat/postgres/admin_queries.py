@@ -203,6 +203,18 @@ class AdminQueries:
         """Read the time zones of the periodic tasks that run, each with the name of one of them."""
         return {row["timezone"]: row["name"] for row in self._run("zones_in_use")}
 
+    def to_replan(self, names: Collection[str] | None, zone: str | None) -> list[str]:
+        """Read the names of the periodic tasks that `replan` would have planned again, in name order."""
+        return [row["name"] for row in self._run("to_replan", names=None if names is None else list(names), zone=zone)]
+
+    def planned_runs(self, names: Collection[str]) -> dict[str, Row]:
+        """Read the next runs of periodic tasks, by name, and whether they are still to be planned."""
+        return {row["name"]: row for row in self._run("planned_runs", names=list(names))}
+
+    def stored_runs(self, limit: int) -> list[Row]:
+        """Read periodic tasks with the next run that a beat has planned, and what decides when it should be."""
+        return self._run("stored_runs", limit=limit)
+
     def offsets_of(self, zone: str, instants: Sequence[datetime]) -> dict[datetime, int]:
         """Return how far a zone's clock is from UTC at these instants, in seconds."""
         rows = self._run("offsets_of", zone=zone, instants=list(instants))

@@ -153,6 +153,7 @@ class BeatQueries:
             planned_fors=[answer.planned_for for answer in planned],
             problems=[answer.problem for answer in planned],
             pickup_deadlines=[answer.pickup_deadline.total_seconds() for answer in planned],
+            replaced=[answer.replaces for answer in planned],
             timezone=default_timezone,
             version=self._version,
         )

@@ -182,6 +182,8 @@ def _new_row(
         "judged_from": None,
         "next_run_at": begin if runs_first else None,
         "planned_for": None,
+        "last_run_at": None,
+        "planned_ahead": None,
         "enabled": True,
         "problem": None,
         "now": begin - MICROSECOND,

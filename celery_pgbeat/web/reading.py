@@ -178,7 +178,7 @@ class Reader(PgBeat):
             return Rehearsal({**changed, "anchor": anchor}, ())
         if "blackout" in changed:
             after["windows"] = self.queries.named_windows(sorted(names_in(changed["blackout"] or ())))
-        unplanned = dict.fromkeys(("problem", "planned_revision", "held_back", "judged_from"))
+        unplanned = dict.fromkeys(("problem", "planned_revision", "held_back", "judged_from", "planned_for"))
         record = {**after, **unplanned, "anchor": anchor, "enabled": True, "planned_from": known["now"]}
         runs = tuple(islice(coming_runs(record, self._rules), limit))
         return Rehearsal({**changed, "anchor": anchor}, runs)

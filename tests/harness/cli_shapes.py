@@ -91,6 +91,7 @@ BACKFILL = _of_columns(Backfill)
 GROUP = _of_columns(TaskGroup)
 GRAPH_NODE = {**_of_columns(GraphNode), "after": maybe([str])}
 CHANGES = each({"from": (str, int, float, list, dict, type(None)), "to": (str, int, float, list, dict, type(None))})
+MOVED = {"name": str, "before": maybe(instant), "after": maybe(instant)}
 CHANGE = {
     "id": int,
     "at": instant,
@@ -158,6 +159,7 @@ SHAPES: dict[str, Any] = {
     "remove": {"removed": [str]},
     "pause": PERIODIC_TASK,
     "resume": PERIODIC_TASK,
+    "replan": {"replanned": [str], "moved": [MOVED], "still_to_be_planned": int},
     "explain": {"name": str, "explanation": str},
     "validate": {
         "kind": str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from celery_pgbeat.planning import Decision, Due, Planned, PlanningRow, Skipped, job_id
+from celery_pgbeat.planning import Decision, Due, Planned, PlanningRow, Skipped, Unplanned, job_id
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from celery_pgbeat.postgres.database import Database
 from tests.harness.rows import insert_statement
@@ -68,6 +68,7 @@ def planned(row: PlanningRow, next_run_at: datetime | None, problem: str | None 
         planned_for=next_run_at,
         pickup_deadline=HOUR,
         problem=problem,
+        replaces=row.planned_for if isinstance(row, Unplanned) else None,
     )
 
 

@@ -30,6 +30,7 @@ PUBLIC_FUNCTIONS = {
     "pick_up",
     "prune",
     "release",
+    "replan",
     "reserved_headers",
     "resume",
     "resume_group",

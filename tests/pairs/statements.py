@@ -183,6 +183,7 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
         "trigger, force": ("trigger", {"name": NAME, "force": True, "args": None, "kwargs": None}),
         "pause": ("pause", {"name": NAME, "reason": None, "until": None, "seconds": None}),
         "resume": ("resume", {"name": NAME}),
+        "replan": ("replan", {"names": [NAME], "zone": None}),
         "fail_job": ("fail_job", {"id": str(JOB), "reason": None}),
         "retry_job": ("retry_job", {"id": str(JOB), "force": False}),
         "pause_many": ("pause_many", {"names": [NAME], "reason": None, "until": None, "seconds": None}),

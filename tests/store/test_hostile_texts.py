@@ -81,7 +81,18 @@ def fill(session: Session) -> None:
 
 def words_of(command: str, name: str, lines: Path) -> list[str]:
     """Return what to type so that a command meets a row of this name."""
-    of_a_row = ["show", "pause", "resume", "trigger", "explain", "remove", "limit-group", "pause-group", "resume-group"]
+    of_a_row = [
+        "show",
+        "pause",
+        "resume",
+        "trigger",
+        "explain",
+        "remove",
+        "replan",
+        "limit-group",
+        "pause-group",
+        "resume-group",
+    ]
     more = {
         "limit-group": ["2"],
         "group": ["list"],

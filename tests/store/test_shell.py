@@ -109,6 +109,7 @@ def test_what_each_command_prints_as_json_has_just_its_shape(run: Run, session: 
         "show": ("show", "nightly"),
         "pause": ("pause", "nightly", "--until", "2100-01-01"),
         "resume": ("resume", "nightly"),
+        "replan": ("replan", "nightly"),
         "trigger": ("trigger", "nightly"),
         "retry-job": ("retry-job",),
         "explain": ("explain", "nightly"),

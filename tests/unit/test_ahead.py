@@ -47,6 +47,8 @@ COLUMNS: dict[str, Any] = {
     "planned_revision": 0,
     "next_run_at": None,
     "planned_for": None,
+    "last_run_at": None,
+    "planned_ahead": None,
     "now": NOW,
 }
 

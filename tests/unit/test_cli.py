@@ -35,7 +35,7 @@ STATUS: dict[str, Any] = {
     "lateness": None,
     "failures": 1,
 }
-QUIET: dict[str, Any] = {"clock": AT - timedelta(minutes=4), "page_of_jobs": []}
+QUIET: dict[str, Any] = {"clock": AT - timedelta(minutes=4), "page_of_jobs": [], "upcoming": []}
 
 
 def row(**columns: Any) -> PeriodicTask:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import chain, islice
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from celery_pgbeat import name_patterns
 from celery_pgbeat.api import many
-from celery_pgbeat.api.ahead import coming_runs
+from celery_pgbeat.api.ahead import coming_runs, planned_anew, shown
 from celery_pgbeat.api.batch import Batch
 from celery_pgbeat.api.expected_runs import ExpectedRuns
 from celery_pgbeat.api.graph import Graph, read_graph
@@ -23,7 +25,9 @@ from celery_pgbeat.declare.columns import read_end
 from celery_pgbeat.declare.lazy import storable_arguments
 from celery_pgbeat.declare.update import changes_of
 from celery_pgbeat.declare.when import has_hook
-from celery_pgbeat.errors import InvalidPeriodicTask, UnknownPeriodicTask
+from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, UnknownPeriodicTask
+from celery_pgbeat.planning import Planned
+from celery_pgbeat.schedules.wallclock.zones import zone_named
 from celery_pgbeat.settings import Settings
 
 if TYPE_CHECKING:
@@ -309,6 +313,33 @@ class PeriodicTaskMethods(Connected):
         """
         return [row["name"] for row in many.run_for(self._queries, "resume_many", names, missing_ok, connection)]
 
+    def replan(
+        self, names: Iterable[str] | None = None, zone: str | None = None, *, connection: Any = None
+    ) -> Sequence[str]:
+        """Have beats plan next runs again, after a change of their time zone tables; return the names concerned.
+
+        An instant that a beat has stored stays, though a country has changed its clocks. Restart all beats with the new
+        tables first. A next run that reads as its schedule says stays as it is, and so does one that SQL has set.
+        Nothing is lost or sent twice: an occurrence that is due already is sent as it was planned, or at its later time
+        by the new tables.
+
+        Args:
+            names: of the rows; None for all.
+            zone: only rows that name this time zone, as theirs, in their schedule or in a blackout window.
+            connection: join this transaction.
+
+        Raises:
+            UnknownPeriodicTask: there is no such row; suggests a near name.
+            InvalidSchedule: there is no such time zone.
+
+        Example:
+            >>> beat.replan(zone="America/Asuncion")
+            []
+        """
+        wanted = None if names is None else many.wanted(self._queries, names, False, connection)
+        known = None if zone is None else zone_named(zone).name
+        return [row["name"] for row in self._queries.run("replan", connection, names=wanted, zone=known)]
+
     def get(self, name: str, *, connection: Any = None) -> PeriodicTask:
         """Read one row.
 
@@ -450,7 +481,8 @@ class PeriodicTaskMethods(Connected):
         """Return in one sentence why a row is, or is not, running now.
 
         The sentence comes from the tables alone, so it is right even if every beat is dead. Instants are in UTC. The
-        views `status` and `overdue` have the same for all rows.
+        views `status` and `overdue` have the same for all rows. Only Python adds where the next run is not the one that
+        its schedule says by the time zone tables of this process, and that `replan` moves it.
 
         Args:
             name: of the row.
@@ -464,4 +496,17 @@ class PeriodicTaskMethods(Connected):
             "'nightly' is not running"
         """
         (row,) = self._queries.run("explain", connection, name=name)
-        return str(row["sentence"])
+        sentence = str(row["sentence"])
+        anew = self._planned_anew(name, connection)
+        if anew is None:
+            return sentence
+        right = "it never runs" if anew.next_run_at is None else f"that is {shown(anew.next_run_at)}"
+        return f"{sentence}; by the time zone tables here {right}: `celery-pgbeat replan {quote(name)}` moves it"
+
+    def _planned_anew(self, name: str, connection: Any) -> Planned | None:
+        """Return what would be planned now instead of the stored next run; None too if it cannot be planned here."""
+        for row in self._queries.run("preview_row", connection, name=name):
+            if row["enabled"] and row["problem"] is None and row["planned_revision"] == row["revision"]:
+                with suppress(InvalidSchedule):  # its zone may be known to beats alone; `doctor` says so
+                    return planned_anew(row, self._rules)
+        return None

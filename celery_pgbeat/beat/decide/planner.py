@@ -72,6 +72,7 @@ class Planner:
                         planned_for=None,
                         pickup_deadline=self._settings.poll,
                         problem=problem_of(error),
+                        replaces=row.planned_for,
                     )
                 )
         self._planned_up_to = "" if is_end else answers[-1].name

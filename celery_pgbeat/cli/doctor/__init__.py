@@ -114,6 +114,7 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         ("search path", lambda: schema.search_path(operators)),
         ("clock", lambda: clocks.node_clock(operators)),
         ("zones", lambda: clocks.zones(operators)),
+        ("stored runs", lambda: clocks.stored_runs(operators, settings, target.timezone)),
         ("nodes", lambda: work.nodes(operators, settings)),
         ("apps", lambda: code.apps(operators, celery)),
         ("declarations", lambda: code.refused(operators, settings, celery)),

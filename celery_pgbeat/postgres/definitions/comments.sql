@@ -252,6 +252,8 @@ comment on function {schema}.pause(text, text, timestamptz) is
     'Pause a periodic task, until a time or until it is resumed; returns the row. SQLSTATE 22023 for a time in the past, P0002 for an unknown name.';
 comment on function {schema}.resume(text) is
     'Resume a paused periodic task, or one that was decided ahead; returns the row. Occurrences while paused are never caught up. A notice says if it was not paused, and if something else, such as its group, keeps it from running. SQLSTATE P0002 for an unknown name.';
+comment on function {schema}.replan(text[], text) is
+    'Have beats plan next runs again, after a change of the time zone tables that they use; returns the names of the rows concerned. names: NULL for all; zone: only rows that name this time zone. A next run that reads as its schedule says stays as it is; so does one that SQL has set. What is due is sent as it was planned, or, by the new tables, later; nothing is lost or sent twice. Restart all beats with the new tables first. SQLSTATE P0002 for an unknown name.';
 comment on function {schema}.limit_group(text, int) is
     'Set how many jobs of a group may be under way at a time, NULL for no limit; returns the group.';
 comment on function {schema}.define_group(text, int, boolean, text[], boolean, text) is

@@ -300,6 +300,8 @@ comment on function {schema}.unknown_in_words is
     'Internal: returns the sentence that there is no such periodic task, with the reason or the name that was probably meant; refuse_unknown() and the Python API call it.';
 comment on function {schema}.refuse_unknown is
     'Internal: raises SQLSTATE P0002 for an unknown periodic task, with the name that was probably meant; the public functions call it.';
+comment on function {schema}.to_replan is
+    'Internal: returns the names of the periodic tasks that replan() would have planned again; it and the CLI call it.';
 comment on function {schema}.refuse_rows_of_code is
     'Internal: raises an error if the code of an app declares one of these periodic tasks for another owner; schedule() and the Python API call it.';
 comment on function {schema}.refuse_owners_of_code is

@@ -285,6 +285,83 @@ begin
 end
 $$;
 
+-- The periodic tasks that replan() would have planned again, in name order.
+--
+-- `names` NULL means all, `zone` only those that name this time zone: in their timezone, in the text of their schedule,
+-- or in a blackout window. A row whose next run is right stays as it is, so to ask for too many does no harm.
+--
+-- Left out are: a finished row, which has decided its last occurrence; a row without a schedule; a next run that SQL
+-- has set, which is an instant and no reading of a clock; what is to be planned anyway.
+create or replace function {schema}.to_replan(names text[], zone text) returns setof text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select name from {schema}.periodic_task as task
+    where (to_replan.names is null or name = any (to_replan.names))
+        and schedule is not null
+        and case
+            when problem is not null then next_run_at is null or planned_for is not null
+            else planned_revision = revision and planned_for is not null
+        end
+        and (zone is null
+            or strpos(lower(concat_ws(' ', timezone, schedule, array_to_string(blackout, ' '))), lower(zone)) > 0
+            or exists (
+                select from {schema}.blackout as used
+                where used.name = any (task.windows_used)
+                    and strpos(lower(concat_ws(' ', timezone, array_to_string(windows, ' '))), lower(zone)) > 0))
+    order by name
+$$;
+
+-- Have beats plan the next runs of periodic tasks again, after a change of the time zone tables; returns the names of
+-- those concerned, see to_replan().
+--
+-- A row keeps its next run until a beat has planned it again, so that nothing is lost where no beat does, and the beat
+-- knows which occurrence it was to be: see as_it_reads_now in planning/first.py, which reads what was planned ahead
+-- too. Without the ids of its jobs nothing of that is sent. The mark goes: what is being decided by the old tables is
+-- decided again. A row that could not be planned is planned
+-- from now, unless it is due.
+--
+-- It has the rights of the owner, because beats alone write planned_revision. The row trigger does not run: an author's
+-- next_run_at is a run of its own.
+create or replace function {schema}.replan(names text[] default null, zone text default null) returns setof text
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    now constant timestamptz := {schema}.now();
+    meant text[];
+    missing text;
+begin
+    missing := (
+        select min(given) from unnest(replan.names) as given
+        where not exists (select from {schema}.periodic_task where name = given));
+    if missing is not null then
+        perform {schema}.refuse_unknown(missing);
+    end if;
+    meant := array(select {schema}.to_replan(replan.names, zone));
+    perform from {schema}.periodic_task where name = any (meant) order by name for no key update;
+    meant := array(select {schema}.to_replan(meant, null));  -- while it waited for a lock a row may have changed
+    update {schema}.periodic_task
+    set planned_revision = -1,
+        jobs_ahead = null,
+        planned_from = case when next_run_at is null then greatest(now, last_run_at) else planned_from end,
+        judged_from = null,
+        problem = null,
+        marked_by = null,
+        marked_at = null,
+        taken_over = false,
+        updated_at = case when enabled then now else updated_at end
+    where name = any (meant);
+    if cardinality(meant) > 0 then
+        perform pg_notify({channel}, '');
+    end if;
+    return query select unnest(meant);
+end
+$$;
+
+revoke execute on function {schema}.replan(text[], text) from public;
+
 -- Start a job of a periodic task now, also if it is paused, finished or has no schedule; returns the job's id. For
 -- trigger() and retry_job(); `retries` is the job that it retries.
 --

@@ -23,9 +23,9 @@ with recursive meant as (
 select name, schedule, timezone, coalesce(anchor, start_at, schedule_set_at) as anchor, dst, start_at, end_at,
     max_runs, run_count, {schema}.microseconds(jitter) as jitter_microseconds, blackout, blackout_action,
     case when windows_used is not null then {schema}.windows_of(windows_used)::text end as windows,
-    case when planned_revision <> revision then planned_for end as held_back, revision, planned_from,
-    judged_from, enabled and not group_paused as enabled, problem, planned_revision, next_run_at, planned_for,
-    {schema}.now() as now, after, bounds.since, known.firsts, known.lasts
+    case when planned_revision <> revision and next_run_at is null then planned_for end as held_back, revision,
+    planned_from, judged_from, enabled and not group_paused as enabled, problem, planned_revision, next_run_at,
+    planned_for, last_run_at, planned_ahead, {schema}.now() as now, after, bounds.since, known.firsts, known.lasts
 from meant
 join {schema}.periodic_task as task using (name)
 cross join lateral greatest(
