@@ -17,7 +17,7 @@ from release.failure import Failure, run, run_aloud
 VERSION = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
 HEADING = re.compile(r"^## (\S+) \((.+)\)$", re.MULTILINE)
 # Sentences that are true only before the first release, or before the project has an address.
-PLACEHOLDERS = ("your-name/", "There is no release yet", "There is no release of celery-pgbeat yet")
+PLACEHOLDERS = ("your-name/", "@your-name.", "There is no release yet", "There is no release of celery-pgbeat yet")
 PAGES = ("*.md", "docs/*.md", "examples/*/README.md")
 
 COMMANDS = (
@@ -43,7 +43,7 @@ def walk(root: Path, *, commands: bool) -> None:
     print("Left for you:")
     print(f"    git tag -a {tag} -m {tag}")
     print(f"    git push origin main {tag}")
-    print("    twine upload dist/*.whl dist/*.tar.gz")
+    print("The push starts .github/workflows/release.yml, which uploads the package; approve its environment pypi.")
 
 
 def version_is_one_of_a_release(root: Path) -> None:

@@ -152,3 +152,11 @@ def test_the_changelog_of_this_repository_begins_with_its_version() -> None:
 
 def test_the_version_is_written_in_one_place() -> None:
     assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_each_action_of_a_workflow_is_pinned_by_the_hash_of_a_commit() -> None:
+    workflows = [path.read_text(encoding="utf-8") for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))]
+    used = [line for text in workflows for line in re.findall(r"uses: (.+)", text)]
+
+    assert 5 <= len(used)
+    assert [] == [line for line in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v[\d.]+", line)]
