@@ -53,6 +53,17 @@ class Management:
         limits = {"max-length": most, "overflow": "reject-publish"}
         self._request("PUT", path, {"pattern": f"^{queue}$", "apply-to": "queues", "definition": limits})
 
+    def create_user(self, name: str, secret: str, vhost: str, **rights: str) -> str:
+        """Create a user with rights (configure, write, read) in one virtual host, and return its AMQP URL."""
+        self._request("PUT", f"/api/users/{quote(name, safe='')}", {"password": secret, "tags": ""})
+        self._request("PUT", f"/api/permissions/{quote(vhost, safe='')}/{quote(name, safe='')}", rights)
+        netloc = f"{quote(name)}:{quote(secret)}@{self._amqp.hostname}:{self._amqp.port}"
+        return self._amqp._replace(netloc=netloc, path=f"/{quote(vhost, safe='')}").geturl()
+
+    def delete_user(self, name: str) -> None:
+        """Delete a user."""
+        self._request("DELETE", f"/api/users/{quote(name, safe='')}")
+
     def _request(self, method: str, path: str, body: object = None) -> None:
         headers = {"Authorization": self._authorization, "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
