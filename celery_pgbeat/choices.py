@@ -44,6 +44,7 @@ ChangeAction = Literal[
     "triggered",
     "backfilled",
     "retried",
+    "resent",
     "cancelled",
     "failed",
     "picked_up",

@@ -110,7 +110,11 @@ class WorkForOthers(PgBeatError, PermissionError):
 
 
 class JobNotCancellable(PgBeatError, RuntimeError):
-    """The job is final, waits for a decision, or the broker may have its message: the message says what to do."""
+    """The job is final, is running, waits for a decision, or is being sent: the message says what to do."""
+
+
+class JobNotResendable(PgBeatError, RuntimeError):
+    """The job does not wait with the broker, or a second message of it would not do: the message says what to do."""
 
 
 class UnknownBackfill(PgBeatError, LookupError):

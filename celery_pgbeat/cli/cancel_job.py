@@ -1,4 +1,4 @@
-"""`job cancel`: cancel a job that has not been sent, or one for people."""
+"""`job cancel`: cancel a job that no worker runs, or one for people."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from celery_pgbeat.cli.target import Target
 @click.option("--reason", metavar="TEXT", help="Why; stands in the job's error, with who cancelled it.")
 @as_json
 def cancel_job(id: str, reason: str | None, as_json: bool) -> None:
-    """Cancel a job that has not been sent, or one for people, picked up or not: it ends as revoked.
+    """Cancel a job that no worker runs, or one for people, picked up or not: it ends as revoked.
 
-    A job whose message may be with the broker is refused: revoke it with Celery.
+    If its message is still with the broker, the guard drops it. A job that a worker runs is refused: revoke it with
+    Celery.
 
     Of the ID the first characters will do, if no other job's id begins with them.
 

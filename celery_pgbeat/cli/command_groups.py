@@ -104,12 +104,19 @@ def backfill() -> None:
         "show": "Show one job in full.",
         "retry": "Run a job that has failed again.",
         "fail": "Give up a failed job that waits for a decision.",
-        "cancel": "Cancel a job that has not been sent, or one for people.",
+        "cancel": "Cancel a job that no worker runs, or one for people.",
+        "resend": "Have a job sent again whose message the broker has lost.",
     },
-    places={"show": "job", "retry": "retry_job", "fail": "fail_job", "cancel": "cancel_job"},
+    places={
+        "show": "job",
+        "retry": "retry_job",
+        "fail": "fail_job",
+        "cancel": "cancel_job",
+        "resend": "resend_job",
+    },
 )
 def job() -> None:
-    """Show one job, run it again, cancel it, or decide about it.
+    """Show one job, run it again, have it sent again, cancel it, or decide about it.
 
     `job ID` is short for `job show ID`. `jobs` lists the jobs.
     """

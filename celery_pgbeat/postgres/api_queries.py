@@ -20,6 +20,7 @@ from celery_pgbeat.errors import (
     InvalidPeriodicTask,
     JobInTheWay,
     JobNotCancellable,
+    JobNotResendable,
     JobNotRetriable,
     NoDecisionNeeded,
     NothingToRetry,
@@ -58,6 +59,7 @@ MEANINGS_OF_TABLE: dict[tuple[str, str | None], type[Exception]] = {
     ("55000", "active_job"): NoDecisionNeeded,
     ("55000", "open_work"): WorkNotOpen,
     ("55000", "finished_job"): JobNotCancellable,
+    ("55000", "broker"): JobNotResendable,
     ("55006", "open_work"): WorkTaken,
     ("55P03", "open_work"): WorkTaken,
     ("42501", "open_work"): WorkForOthers,
@@ -138,8 +140,8 @@ class ApiQueries:
         Raises:
             DatabaseUnavailable: Postgres is out of reach; with `connection` the driver's own error instead.
             InvalidPeriodicTask, UnknownPeriodicTask, UnknownGroup, JobInTheWay, UnknownJob, JobNotRetriable,
-                NoDecisionNeeded, WorkTaken, WorkNotOpen, WorkForOthers, JobNotCancellable, UnknownBackfill,
-                BackfillOver, SchemaMissing: what Postgres refused.
+                NoDecisionNeeded, WorkTaken, WorkNotOpen, WorkForOthers, JobNotCancellable, JobNotResendable,
+                UnknownBackfill, BackfillOver, SchemaMissing: what Postgres refused.
             TypeError: a person is named, and the connection commits each statement.
         """
         if self._person is None:

@@ -174,8 +174,9 @@ grant execute on function {schema}.is_backfilled(text[]) to {beat}, {worker};
 grant execute on function {schema}.trigger(text, boolean, jsonb, jsonb), {schema}.trigger_many(jsonb, boolean),
     {schema}.backfill(text, timestamptz, timestamptz, text, int), {schema}.backfill(text, date, date, text, int),
     {schema}.backfill(text, text, text, text, int), {schema}.cancel_backfill(uuid), {schema}.run_again(uuid),
-    {schema}.fail_job(uuid, text), {schema}.cancel_unsent(uuid, text), {schema}.retry_failures_of(text),
-    {schema}.start_manual_job(text, boolean, jsonb, jsonb, uuid), {schema}.replan(text[], text) to {author};
+    {schema}.fail_job(uuid, text), {schema}.cancel_unstarted(uuid, text), {schema}.resend_job(uuid),
+    {schema}.retry_failures_of(text), {schema}.start_manual_job(text, boolean, jsonb, jsonb, uuid),
+    {schema}.replan(text[], text) to {author};
 -- The person: takes, gives back, ends and cancels tasks for people. It reads no table but schema_version, and writes
 -- none.
 grant execute on function {schema}.my_work(text, text[], int), {schema}.pick_up(uuid, text, text[]),

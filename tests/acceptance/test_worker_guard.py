@@ -5,15 +5,19 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
+from celery_pgbeat.api import PgBeat
 from celery_pgbeat.embedded import Postgres
+from celery_pgbeat.errors import JobNotCancellable
 from celery_pgbeat.postgres.database import Database
 from tests.harness.broker import both_brokers, depth
 from tests.harness.databases import migrate_database
 from tests.harness.jobs import bury, state
 from tests.harness.processes import Cluster
+from tests.harness.rows import insert
 from tests.harness.sending import Sender, sender, worker
 from tests.harness.wait import eventually
 
@@ -49,6 +53,61 @@ def test_one_of_five_copies_on_two_workers_starts(cluster: Cluster, sending: Sen
     dropped(cluster, 4)
     assert 1 == len(cluster.probe.runs("x"))
     assert "SUCCESS" == sending.result(job)
+
+
+@both_brokers
+def test_p3_a_job_that_is_sent_again_beside_its_message_starts_once(cluster: Cluster, sending: Sender) -> None:
+    insert(cluster.database, "row", schedule=None, args=["x"])
+    cluster.beat()
+    with closing(PgBeat(url=cluster.database)) as beat:
+        job = beat.trigger("row")
+        sending.wait_for(job, "sent")
+        beat.resend_job(job)
+        eventually(lambda: depth(cluster.broker) == 2, 20, "both messages")
+        sending.wait_for(job, "sent")
+
+    worker(cluster)
+    sending.wait_for(job, "succeeded")
+    dropped(cluster, 1)
+    assert ["x"] == labels(cluster)
+
+
+@both_brokers
+def test_a_job_whose_message_is_gone_is_sent_again_and_runs(cluster: Cluster, sending: Sender) -> None:
+    insert(cluster.database, "row", schedule=None, args=["x"])
+    cluster.beat()
+    with closing(PgBeat(url=cluster.database)) as beat:
+        job = beat.trigger("row")
+        sending.wait_for(job, "sent")
+        assert 1 == sending.app.control.purge()
+        worker(cluster)
+        beat.resend_job(job)
+
+    sending.wait_for(job, "succeeded")
+    assert ["x"] == labels(cluster)
+
+
+def test_the_message_of_a_cancelled_job_starts_nothing(cluster: Cluster, sending: Sender) -> None:
+    job = sending.send_job("app.probe", "x")
+    with closing(PgBeat(url=cluster.database)) as beat:
+        beat.cancel_job(job)
+    worker(cluster)
+
+    dropped(cluster, 1)
+    assert ([], "revoked") == (labels(cluster), state(sending.database, job))
+
+
+def test_a_running_job_ends_as_the_refusal_of_its_cancellation_says(cluster: Cluster, sending: Sender) -> None:
+    worker(cluster)
+    job = sending.send_job("app.probe", "x", 60)
+    sending.wait_for(job, "running")
+    with closing(PgBeat(url=cluster.database)) as beat, pytest.raises(JobNotCancellable) as refused:
+        beat.cancel_job(job)
+    _, _, way_out = str(refused.value).partition("end it with Celery, ")
+
+    assert f"app.control.revoke('{job}', terminate=True)" == way_out
+    sending.app.control.revoke(str(job), terminate=True)
+    sending.wait_for(job, "revoked")
 
 
 @pytest.mark.parametrize("pool", POOLS)

@@ -70,6 +70,16 @@ def test_a_failed_job_is_run_again_and_one_that_was_not_sent_is_cancelled(well: 
     assert [{"who": "anna"}] * 2 == who
 
 
+def test_a_job_whose_message_is_lost_is_sent_again(well: Situation, anna: Visitor) -> None:
+    well.plan()
+    well.job("sent")
+
+    sent = anna.act(f"{JOBS}@act/resend-job/?key={JOB}")
+
+    assert f"'{JOB}': A beat sends it again." in anna.open(sent.headers["location"]).text
+    assert "pending" == well.session.value("select state from pgbeat.active_job")
+
+
 def test_a_group_is_limited_paused_and_resumed(well: Situation, anna: Visitor) -> None:
     well.plan(group_name="reports")
 

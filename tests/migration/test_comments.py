@@ -32,6 +32,7 @@ PUBLIC_FUNCTIONS = {
     "release",
     "replan",
     "reserved_headers",
+    "resend_job",
     "resume",
     "resume_group",
     "retry_job",

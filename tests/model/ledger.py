@@ -55,7 +55,11 @@ CHANGES: dict[str, set[tuple[str, str]]] = {
     "pick_up": {("created", "running")},
     "release": {("running", "created")},
     "finish_work": {("running", end) for end in _ENDED} | _TURN,
-    "cancel_job": {(state, "revoked") for state in ("created", "running", "buffered", "waiting", "pending")} | _TURN,
+    "cancel_job": {
+        (state, "revoked") for state in ("created", "running", "buffered", "waiting", "pending", "sent", "retrying")
+    }
+    | _TURN,
+    "resend_job": {("sent", "pending")},
 }
 # Who moves a next run: the submit of that very occurrence (a mark's too), planning a changed row, the ends of other
 # tasks, and people.

@@ -174,13 +174,23 @@ class Model(RuleBasedStateMachine):
 
     @rule(place=places)
     def somebody_cancels(self, place: int) -> None:
-        """Cancel a job that is not over, for people or for a worker; one that may have been sent is refused."""
+        """Cancel a job that is not over, for people or for a worker; one that runs or has failed is refused."""
         jobs = sorted((job for job in self.ledger.jobs.values() if not job.final), key=_in_order)
         if jobs:
             job = jobs[place % len(jobs)]
             done = self.author.work("cancel_job", id=str(job.id))
-            assert done or not job.human, f"not cancelled: {job}"
+            assert done == (job.human or job.state not in ("running", "error")), f"cancelled: {done}, {job}"
             self.look("cancel_job")
+
+    @precondition(lambda self: self.ledger.has("sent"))
+    @rule(place=places)
+    def somebody_has_a_job_sent_again(self, place: int) -> None:
+        """Have a message sent again, whether the first one is lost or not; that of a later attempt is refused."""
+        sent = sorted((job for job in self.ledger.jobs.values() if job.state == "sent"), key=_in_order)
+        job = sent[place % len(sent)]
+        done = self.author.work("resend_job", id=str(job.id))
+        assert done == (job.attempt == 0), f"sent again: {done}, {job}"
+        self.look("resend_job")
 
     @precondition(lambda self: self._open_work(0))
     @rule(place=places, attempt=st.integers(0, 2))

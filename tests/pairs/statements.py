@@ -230,6 +230,7 @@ def _of_authors(texts: Texts) -> Iterator[Statement]:
 
 def _of_people(texts: Texts, memory: Memory) -> Iterator[Statement]:
     yield Statement("cancel_job", texts.of_file("cancel_job", id=str(JOB), reason=None), answered=True)
+    yield Statement("resend_job", texts.of_file("resend_job", id=str(JOB)), answered=True)
     if not memory.is_for_people:
         return
     files: dict[str, tuple[str, dict[str, object]]] = {

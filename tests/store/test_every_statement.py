@@ -28,6 +28,7 @@ JOB = "00000000-0000-0000-0000-000000000002"
 PENDING = "00000000-0000-0000-0000-000000000004"
 FAILED = "10000000-0000-0000-0000-000000000005"
 OPEN = "10000000-0000-0000-0000-000000000007"  # a job for people that may be picked up
+SENT = "10000000-0000-0000-0000-000000000009"  # one of a worker, that was sent
 HELD = "10000000-0000-0000-0000-000000000008"  # one that somebody has
 ASKING = "10000000-0000-0000-0000-000000000006"  # a job that waits for a decision
 BACKFILL = "00000000-0000-0000-0000-000000000001"
@@ -108,6 +109,7 @@ _OTHERWISE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("retry_job", {"id": FAILED}),
     ("fail_job", {"id": ASKING}),
     ("pick_up cancel_job", {"id": OPEN}),
+    ("resend_job", {"id": SENT}),
     ("release finish_work", {"id": HELD}),
     ("cancel_backfill", {"id": BACKFILL}),
     ("end_unstarted", {"state": "revoked"}),
@@ -294,6 +296,12 @@ def test_p11_every_statement_is_quick_in_a_session_of_any_client(migrated_databa
             "'manual', 'error', true, 't', '{}', 'give_up', 'ask', 'full', '1 hour', pgbeat.now(), 'infinity'"
         )
         session.rows(asking, ASKING)
+        sent = (
+            "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, task, message, "
+            "on_lost, tracking, pickup_deadline, busy_until) select %s, 'waits', pgbeat.now(), 'manual', 'sent', true, "
+            "'t', '{}', 'give_up', 'full', '1 hour', pgbeat.now() + interval '1 hour'"
+        )
+        session.rows(sent, SENT)
         work = (
             "insert into pgbeat.active_job (id, periodic_task, scheduled_for, origin, state, exclusive, message, kind, "
             "on_lost, tracking, pickup_deadline, busy_until) select %s, 'work', pgbeat.now(), 'manual', 'pending', "

@@ -200,13 +200,12 @@ def test_it_is_cancelled_whoever_has_it(kit: PgBeatTest, state: str) -> None:
     assert state == "buffered" or 0 == told(kit, "select count(*) from pgbeat.open_work")
 
 
-def test_a_job_of_a_worker_is_cancelled_before_it_is_sent_and_not_after(kit: PgBeatTest) -> None:
+def test_a_job_of_a_worker_is_no_task_for_people_and_is_cancelled_until_it_has_failed(kit: PgBeatTest) -> None:
     kit.beat.schedule("a", "shop.report", "every 1h", overlap="buffer_one", on_error="ask")
     (sent,) = kit.advance("1h")
     kit.advance("1h")
     (waiting,) = kit.beat.jobs("a", "buffered")
 
-    assert "revoke it with Celery" in refused(kit, JobNotCancellable, "cancel_job", sent.id)
     assert "is no task for people: a worker does it" in refused(kit, WorkNotOpen, "pick_up", sent.id, "ann")
     assert "is no task for people: a worker does it" in refused(kit, WorkNotOpen, "finish", sent.id)
     assert "is no task for people: a worker does it" in refused(kit, WorkNotOpen, "release", sent.id)

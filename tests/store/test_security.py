@@ -344,12 +344,18 @@ MATRIX = {
         "insert into pgbeat.open_work (target, due_by, scheduled_for, job) "
         "values ('', now(), now(), gen_random_uuid())",
     ),
-    "a person cancels by the inner function": ("person", "select pgbeat.cancel_unsent(gen_random_uuid(), 'because')"),
+    "a person cancels by the inner function": (
+        "person",
+        "select pgbeat.cancel_unstarted(gen_random_uuid(), 'because')",
+    ),
+    "a person has a job sent again": ("person", "select pgbeat.resend_job(gen_random_uuid())"),
     "a person cancels what is no work": ("person", "select pgbeat.cancel_job(gen_random_uuid())"),
     "a reader picks work up": ("reader", "select pgbeat.pick_up(gen_random_uuid(), 'ann')"),
     "a reader releases work": ("reader", "select pgbeat.release(gen_random_uuid())"),
     "a reader finishes work": ("reader", "select pgbeat.finish(gen_random_uuid(), 'succeeded')"),
     "a reader cancels": ("reader", "select pgbeat.cancel_job(gen_random_uuid())"),
+    "a reader has a job sent again": ("reader", "select pgbeat.resend_job(gen_random_uuid())"),
+    "a worker has a job sent again": ("worker", "select pgbeat.resend_job(gen_random_uuid())"),
     "a reader lists work with its arguments": ("reader", "select pgbeat.my_work('ann')"),
     "a worker picks work up": ("worker", "select pgbeat.pick_up(gen_random_uuid(), 'ann')"),
     "a beat removes": ("beat", "delete from pgbeat.periodic_task"),
@@ -384,7 +390,9 @@ def test_a_person_may_do_what_is_for_people_and_cancel_nothing_else(owner: Sessi
 
     assert f"Job {machine} is no open task for people, and " in str(refused)
     assert "pending" == owner.value("select state from pgbeat.job where id = %s", machine)
+    owner.rows("update pgbeat.active_job set state = 'sent', sends = 1 where id = %s", machine)
     with acting_as(owner, "author"):
+        assert "nightly" == owner.value("select pgbeat.resend_job(%s)", machine)
         assert "nightly" == owner.value("select pgbeat.cancel_job(%s)", machine)
 
 
@@ -487,7 +495,8 @@ def test_what_acts_for_the_owner_looks_names_up_in_pg_catalog_alone(owner: Sessi
         "trigger_many": ["search_path=pg_catalog, pg_temp"],
         "after_removed": ["search_path=pg_catalog, pg_temp"],
         "after_written": ["search_path=pg_catalog, pg_temp"],
-        "cancel_unsent": ["search_path=pg_catalog, pg_temp"],
+        "resend_job": ["search_path=pg_catalog, pg_temp"],
+        "cancel_unstarted": ["search_path=pg_catalog, pg_temp"],
         "cancel_work": ["search_path=pg_catalog, pg_temp"],
         "decided_after": ["search_path=pg_catalog, pg_temp"],
         "finish": ["search_path=pg_catalog, pg_temp"],

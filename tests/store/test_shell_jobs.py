@@ -372,5 +372,20 @@ def test_people_work_at_the_shell(run: Run, beat: PgBeat) -> None:
     assert "a figure is wrong" in run("job", job).stdout
     assert f"Cancelled a job of 'sign off': {other}\n" == run("job", "cancel", other, "--reason", "not now").stdout
     assert (1, 1) == (run("job", "cancel", other).exit_code, run("work", "done", other).exit_code)
+
+
+def test_a_job_whose_message_is_lost_is_sent_again_at_the_shell(run: Run, beat: PgBeat, session: Session) -> None:
+    job = str(beat.trigger("nightly"))
+    refused = run("job", "resend", job)
+    session.rows("update pgbeat.active_job set state = 'sent', sends = 1, check_at = busy_until")
+
+    done = run("job", "resend", job[:8])
+
+    assert (1, f"Error: Job {job} of 'nightly' is to be sent: a beat sends it\n") == (refused.exit_code, refused.stderr)
+    assert (0, f"A beat sends a job of 'nightly' again: {job}\n") == (done.exit_code, done.stdout)
+    session.rows("update pgbeat.active_job set state = 'sent'")
+    printed = json.loads(run("job", "resend", job, "--json").stdout)
+    assert {"job": job, "periodic_task": "nightly", "state": "pending"} == printed
+    assert f"Cancelled a job of 'nightly': {job}\n" == run("job", "cancel", job).stdout
     missing = run("add", "nightly")
     assert (2, "Missing option '--task'." in missing.stderr) == (missing.exit_code, True)

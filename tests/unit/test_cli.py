@@ -151,7 +151,7 @@ def test_the_help_loads_no_command() -> None:
     "name",
     [
         *(name for name in COMMANDS if name not in ("demo", "web", "job", "group", "backfill", "work")),
-        *(f"job {name}" for name in ("show", "retry", "fail", "cancel")),
+        *(f"job {name}" for name in ("show", "retry", "fail", "cancel", "resend")),
         *(f"work {name}" for name in ("list", "take", "done", "release")),
         *(f"group {name}" for name in ("list", "limit", "pause", "resume", "remove")),
         *(f"backfill {name}" for name in ("start", "list", "cancel")),

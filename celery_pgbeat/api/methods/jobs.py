@@ -163,10 +163,10 @@ class JobMethods(Connected):
         return str(row["periodic_task"])
 
     def cancel_job(self, id: UUID | str, reason: str | None = None, *, connection: Any = None) -> str:
-        """Cancel a job that has not been sent, or one for people, picked up or not: it ends as `revoked`.
+        """Cancel a job that no worker runs, or one for people, picked up or not: it ends as `revoked`.
 
-        Return the name of its row. A job whose message may be with the broker is refused: Celery's
-        `app.control.revoke` ends it.
+        Return the name of its row. If its message is still with the broker, the guard drops it. A job that a worker
+        runs is refused: Celery's `app.control.revoke` ends it.
 
         Args:
             id: of the job.
@@ -175,7 +175,8 @@ class JobMethods(Connected):
 
         Raises:
             UnknownJob: there is no such job.
-            JobNotCancellable: it is final, waits for a decision, or the broker may have its message.
+            JobNotCancellable: it is final, is running, or waits for a decision; or no guard would drop its message
+                (`tracking`), which a beat sends at this moment.
             WorkTaken: another transaction takes or changes it at this moment.
             WorkForOthers: the user may only cancel tasks for people.
             InvalidPeriodicTask: the reason is longer.
@@ -185,6 +186,28 @@ class JobMethods(Connected):
             []
         """
         (row,) = self._queries.run("cancel_job", connection, id=str(read_job_id(id)), reason=reason)
+        return str(row["periodic_task"])
+
+    def resend_job(self, id: UUID | str, *, connection: Any = None) -> str:
+        """Have the message of a `sent` job sent again at once, because the broker has lost it.
+
+        Return the name of its row. The job keeps its id. If the message is there after all, the guard starts one of the
+        two. It does not count as one of the three times that a beat sends a job again by itself.
+
+        Args:
+            id: of the job.
+            connection: join this transaction.
+
+        Raises:
+            UnknownJob: there is no such job.
+            JobNotResendable: it is in another state, waits for a later attempt, or has another `tracking` than `full`.
+            WorkTaken: another transaction changes it at this moment.
+
+        Example:
+            >>> [beat.resend_job(job.id) for job in beat.jobs("nightly", "sent")]  # none waits with the broker
+            []
+        """
+        (row,) = self._queries.run("resend_job", connection, id=str(read_job_id(id)))
         return str(row["periodic_task"])
 
     def jobs(

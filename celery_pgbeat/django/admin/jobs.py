@@ -49,7 +49,7 @@ class JobAdmin(ActingAdmin, LookOnly):
         text_filter("group", "group"),
     )
     page_parameters = ("before", "before_at")
-    acts: ClassVar = ("cancel-job", "retry-job", "fail-job")
+    acts: ClassVar = ("cancel-job", "resend-job", "retry-job", "fail-job")
 
     def read_page(self, beat: JoinedBeat, query: Query) -> Read:
         """Read the jobs that the dashboard would show."""

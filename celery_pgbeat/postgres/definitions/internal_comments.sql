@@ -38,12 +38,13 @@ comment on function {schema}.refuse_work is
 comment on function {schema}.refuse_work_in_change is
     'Internal: raises that another transaction changes a task for people; the functions for people call it.';
 comment on function {schema}.cancel_work is 'Internal: cancels a task for people; cancel_job() calls it.';
-comment on function {schema}.cancel_unsent is 'Internal: cancels a job that no beat has begun to send; cancel_job() calls it.';
+comment on function {schema}.cancel_unstarted is 'Internal: cancels a job that no worker runs; cancel_job() calls it.';
 comment on function {schema}.cancelled_in_words is
     'Internal: returns who has cancelled a job and why; record_cancelled() calls it.';
 comment on function {schema}.record_cancelled is
-    'Internal: records a cancelled job in the history and in the table of changes; cancel_work() and cancel_unsent() call it.';
+    'Internal: records a cancelled job in the history and in the table of changes; cancel_work() and cancel_unstarted() call it.';
 comment on function {schema}.refuse_cancel is 'Internal: raises why a job cannot be cancelled; cancel_job() calls it.';
+comment on function {schema}.refuse_resend is 'Internal: raises why a job is not sent again; resend_job() calls it.';
 comment on function {schema}.work_in_words is
     'Internal: returns which person has a job for people, and until when it is to be done; job_in_words() calls it.';
 comment on function {schema}.not_names is

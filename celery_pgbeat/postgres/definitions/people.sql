@@ -335,9 +335,11 @@ $$;
 
 revoke execute on function {schema}.cancel_work(uuid, text) from public;
 
--- End a job as revoked whose message no beat has begun to send; returns the name of its periodic task, NULL if there is
--- no such job.
-create or replace function {schema}.cancel_unsent(job uuid, reason text) returns text
+-- End a job of a worker as revoked that no worker runs; returns the name of its periodic task, NULL if there is no such
+-- job. The broker may have its message: the guard drops it, because the job is final, as `submit` relies on for
+-- cancel_other. Where no guard asks (`tracking`), a message that a beat sends at this moment would run, so such a job
+-- is left alone.
+create or replace function {schema}.cancel_unstarted(job uuid, reason text) returns text
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 set lock_timeout = '40ms'
@@ -350,20 +352,21 @@ declare
 begin
     begin
         delete from {schema}.active_job as known
-        where known.id = cancel_unsent.job and known.kind = 'task' and known.sends = 0
-            and (known.waits_for is not null or known.state = 'pending' and known.marked_by is null)
+        where known.id = cancel_unstarted.job and known.kind = 'task' and known.state not in ('running', 'error')
+            and (known.state <> 'pending' or known.tracking = 'full'
+                or not {schema}.is_marked(known.marked_at, known.mark_lease))
         returning known.* into cancelled;
     exception when lock_not_available then
-        perform {schema}.refuse_work_in_change(cancel_unsent.job);
+        perform {schema}.refuse_work_in_change(cancel_unstarted.job);
     end;
     if cancelled.id is not null then
-        perform {schema}.record_cancelled(cancelled, cancel_unsent.reason);
+        perform {schema}.record_cancelled(cancelled, cancel_unstarted.reason);
     end if;
     return cancelled.periodic_task;
 end
 $$;
 
-revoke execute on function {schema}.cancel_unsent(uuid, text) from public;
+revoke execute on function {schema}.cancel_unstarted(uuid, text) from public;
 
 -- Who has cancelled a job and why, for its error.
 create or replace function {schema}.cancelled_in_words(reason text) returns text
@@ -406,14 +409,15 @@ begin
         message = case
             when known.is_final then format('%s is over: %s', named, known.state)
             when known.state = 'error' then format('%s has failed: end it with fail_job()', named)
-            else format('%s is %s, and the broker may have its message: revoke it with Celery, '
-                        'app.control.revoke(%L, terminate=True)', named, known.state, refuse_cancel.job)
+            when known.state = 'running' then format(
+                '%s is running: end it with Celery, app.control.revoke(%L, terminate=True)', named, refuse_cancel.job)
+            else format('A beat sends %s at this moment: look again', named)
         end;
 end
 $$;
 
--- Cancel a job that has not been sent, or one for people: it ends as revoked, with who cancelled it and why. Returns
--- the name of its periodic task. It has the caller's rights: a role that may only work may cancel only work.
+-- Cancel a job that no worker runs, or one for people: it ends as revoked, with who cancelled it and why. Returns the
+-- name of its periodic task. It has the caller's rights: a role that may only work may cancel only work.
 create or replace function {schema}.cancel_job(id uuid, reason text default null) returns text
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -430,16 +434,92 @@ begin
     perform {schema}.refuse_control('reason', reason);
     found_name := {schema}.cancel_work(id, reason);
     if found_name is null then
-        if not has_function_privilege('{schema}.cancel_unsent(uuid, text)', 'execute') then
+        if not has_function_privilege('{schema}.cancel_unstarted(uuid, text)', 'execute') then
             raise exception using errcode = 'insufficient_privilege', table = 'open_work',
                 message = format('Job %s is no open task for people, and %s may cancel no other job', id, session_user);
         end if;
-        found_name := {schema}.cancel_unsent(id, reason);
+        found_name := {schema}.cancel_unstarted(id, reason);
     end if;
     if found_name is null then
         perform {schema}.refuse_cancel(id);
     end if;
     return found_name;
+end
+$$;
+
+-- Have the message of a job sent again that the broker has lost, under the same id; returns the name of its periodic
+-- task. If the message is there after all, the guard starts one of the two. A beat sends it at once, whatever became of
+-- its row meanwhile (`recover`). It does not count among the three times that a beat sends a job again by itself.
+create or replace function {schema}.resend_job(id uuid) returns text
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '40ms'
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+    found_name text;
+begin
+    if resend_job.id is null then
+        raise exception using errcode = 'invalid_parameter_value', message = 'id is null, not the id of a job';
+    end if;
+    begin
+        update {schema}.active_job as job
+        set state = 'pending',
+            busy_until = {schema}.now() + job.pickup_deadline,
+            check_at = '-infinity',
+            sent_at = coalesce(job.sent_at, {schema}.now())
+        where job.id = resend_job.id and job.state = 'sent' and job.attempt = 0 and job.tracking = 'full'
+        returning job.periodic_task into found_name;
+    exception when lock_not_available then
+        perform {schema}.refuse_work_in_change(resend_job.id);
+    end;
+    if found_name is null then
+        perform {schema}.refuse_resend(resend_job.id);
+    end if;
+    perform {schema}.record_act('resent', found_name, job => resend_job.id);
+    perform pg_notify({channel}, '');
+    return found_name;
+end
+$$;
+
+revoke execute on function {schema}.resend_job(uuid) from public;
+
+-- Fail: a job that is not sent again, and what to do instead.
+create or replace function {schema}.refuse_resend(job uuid) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+    seen record;
+    known {schema}.active_job;
+    named text;
+begin
+    select job.periodic_task, job.state into seen from {schema}.job where job.id = refuse_resend.job limit 1;
+    if not found then
+        raise exception using errcode = 'no_data_found', table = 'job',
+            message = format('There is no job %s: jobs are kept for pgbeat_retention', refuse_resend.job);
+    end if;
+    select * into known from {schema}.active_job as active where active.id = refuse_resend.job;
+    named := format('Job %s of %s', refuse_resend.job, {schema}.quoted(seen.periodic_task));
+    raise exception using errcode = 'object_not_in_prerequisite_state', table = 'broker', message = case
+        when known.id is null then format('%s is over: %s', named, seen.state)
+            || case when seen.state = 'succeeded' then '' else '. Run it again with retry_job()' end
+        when known.kind = 'human' then named || ' is for people, and has no message'
+        when known.state = 'pending' then named || ' is to be sent: a beat sends it'
+        when known.waits_for is not null then named || ' waits for its turn: a beat sends it then'
+        when known.state = 'running' then named || ' is running: a worker has its message'
+        when known.state = 'error' then named || ' has failed: decide about it with retry_job() or fail_job()'
+        when known.tracking <> 'full' then format(
+            '%s is not guarded (tracking is %s), so two messages of it could both run: end it with cancel_job()',
+            named, known.tracking)
+        else format('%s waits for its attempt %s, whose message only Celery can make: end it with cancel_job(), and '
+                    'run it again with retry_job()', named, known.attempt + 1)
+    end;
 end
 $$;
 

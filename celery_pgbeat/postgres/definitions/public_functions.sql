@@ -691,7 +691,10 @@ begin
     elsif not ended.is_final then
         raise exception using errcode = 'object_not_in_prerequisite_state', table = 'job',
             message = format('Job %s of %s is %s, not final: wait for its end',
-                             retry_job.id, {schema}.quoted(ended.periodic_task), ended.state);
+                             retry_job.id, {schema}.quoted(ended.periodic_task), ended.state)
+                || case
+                    when ended.state = 'sent' then ', or have its message sent again with resend_job()' else ''
+                end;
     elsif ended.state = 'succeeded' then
         raise exception using errcode = 'object_not_in_prerequisite_state', table = 'job',
             message = format('Job %s of %s has succeeded: trigger() starts another one',

@@ -14,7 +14,9 @@
 with candidates as materialized (
     select job.id,
         case
-            when job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0 then null
+            when job.origin in ('manual', 'backfill') or job.run > 0
+                or coalesce(job.sent_at, job.started_at) is not null
+                then null
             when task.name is null then 'deleted'
             when not task.enabled or task.group_paused and not (job.waited and exists (
                     select from {schema}.task_group as known
@@ -31,7 +33,8 @@ with candidates as materialized (
                         and (task.blackout is null or task.blackout_action = 'defer'))
                 then 'too_late'
         end as reason,
-        job.origin in ('manual', 'backfill') or job.resends > 0 or job.run > 0 as is_unconditional,
+        job.origin in ('manual', 'backfill') or job.run > 0
+            or coalesce(job.sent_at, job.started_at) is not null as is_unconditional,
         task.catchup_window,
         task.blackout,
         task.timezone,

@@ -1,4 +1,4 @@
-"""Cancel a job, run one again, or give one up; pick up, finish and give back the work of people."""
+"""Cancel a job, have one sent again, run one again, or give one up; the work of people."""
 
 from __future__ import annotations
 
@@ -53,6 +53,12 @@ def _cancel(call: Call) -> Done:
     return Done("cancelled", "job", {"id": id})
 
 
+def _resend(call: Call) -> Done:
+    id = call.subject.name("id")
+    call.beat.resend_job(id, connection=call.connection)
+    return Done("resent", "job", {"id": id})
+
+
 def _retry(call: Call) -> Done:
     made = call.beat.retry_job(call.subject.name("id"), call.form.switch("force"), connection=call.connection)
     return Done("retried", "job", {"id": str(made.job)})
@@ -86,9 +92,17 @@ def _finish(call: Call) -> Done:
 CANCEL_JOB = Action(
     "Cancel: job",
     "Cancel it",
-    _job("It ends as revoked. A job whose message the broker may have is refused."),
+    _job("It ends as revoked. If its message is still with the broker, the guard drops it."),
     _cancel,
     (REASON,),
+    parameter="id",
+    back="job",
+)
+RESEND_JOB = Action(
+    "Send again: job",
+    "Send it again",
+    _job("A beat sends its message at once. If the first one is there after all, the guard starts one of the two."),
+    _resend,
     parameter="id",
     back="job",
 )

@@ -27,6 +27,21 @@ def test_a_job_that_waits_is_cancelled_and_one_that_runs_is_refused(well: Situat
     assert "revoke" in refused.text
 
 
+def test_a_job_whose_message_is_lost_is_sent_again_or_cancelled(well: Situation, anna: Visitor) -> None:
+    well.plan()
+    well.job("sent")
+    page = anna.open(f"/job?id={JOB}")
+
+    gone_to(anna.act(page.link("/resend-job")), f"/job?id={JOB}&done=resent")
+    state = well.session.value("select state from pgbeat.active_job")
+    who = well.session.row("select who, action from pgbeat.change where job = %s", str(JOB))
+    refused = anna.act(f"/resend-job?id={JOB}")
+    gone_to(anna.act(page.link("/cancel-job"), reason="purged"), f"/job?id={JOB}&done=cancelled")
+
+    assert ("pending", {"who": "anna", "action": "resent"}) == (state, dict(who))
+    assert (422, True) == (refused.status, "is to be sent: a beat sends it" in refused.text)
+
+
 def test_a_failed_job_that_waits_for_a_decision_is_run_again_or_given_up(well: Situation, anna: Visitor) -> None:
     well.plan()
     other = "00000000-0000-0000-0000-000000000009"
@@ -52,7 +67,9 @@ def test_a_job_that_has_failed_is_submitted_again_as_a_new_one(well: Situation, 
     gone_to(seen, f"/job?id={made['id']}&done=retried")
 
 
-@pytest.mark.parametrize("action", ["cancel-job", "retry-job", "fail-job", "pick-up", "finish", "release"])
+@pytest.mark.parametrize(
+    "action", ["cancel-job", "resend-job", "retry-job", "fail-job", "pick-up", "finish", "release"]
+)
 @pytest.mark.parametrize("id", ["00000000-0000-0000-0000-000000000009", "x", ""])
 def test_a_job_that_is_not_there_is_said_to_be_so(well: Situation, anna: Visitor, action: str, id: str) -> None:
     assert 404 == anna.open(f"/{action}?id={id}").status
