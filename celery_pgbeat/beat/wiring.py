@@ -23,6 +23,7 @@ from celery_pgbeat.beat.send.broker import Broker, Sender
 from celery_pgbeat.beat.send.closed_queues import ClosedQueues
 from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.delivery_thread import DeliveryThread
+from celery_pgbeat.beat.send.lost_messages import LostMessages
 from celery_pgbeat.beat.send.publisher import Publisher
 from celery_pgbeat.beat.send.rendering.renderer import Renderer
 from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
@@ -150,7 +151,11 @@ class Wiring:
             look_every,
             stopwatch,
         )
-        janitor = Janitor(queries, settings, node, tracking, Mode(queries, settings), lambda: dispatcher.broker_problem)
+        lost_messages = LostMessages(self._sender.app, queries, self.broker)
+        mode = Mode(queries, settings)
+        janitor = Janitor(
+            queries, settings, node, tracking, mode, lambda: dispatcher.broker_problem, lost_messages.look
+        )
         return Beat(queries, tracking, janitor, delivery, dispatcher)
 
     def _delivery(

@@ -32,6 +32,7 @@ from celery_pgbeat.postgres.beat_results import (
     PendingWork,
     Recovered,
     Submitted,
+    WaitingJob,
     as_due,
     as_history,
     as_marked,
@@ -497,10 +498,29 @@ class BeatQueries:
         (row,) = self._run("clear_dead_beats", beats=list(beats), lease=self.lease)
         return row[0], row[1]
 
-    def forget_nodes(self) -> bool:
-        """Forget nodes that were not seen for a day; return whether workers announce our tracker."""
+    def forget_nodes(self) -> tuple[bool, bool]:
+        """Forget nodes that were not seen for a day.
+
+        Return whether workers announce our tracker, and whether a job has waited with the broker for long.
+        """
         (row,) = self._run("forget_nodes")
-        return bool(row[0])
+        return bool(row.tracking), bool(row.waits)
+
+    def waiting_with_broker(self, most: int) -> list[WaitingJob]:
+        """Read up to `most` jobs that have waited with the broker for long, of each queue and task some."""
+        return [
+            WaitingJob(uuid.UUID(str(row.id)), row.queue, row.task, json.loads(row.options or "{}"))
+            for row in self._run("waiting_with_broker", most=most)
+        ]
+
+    def tracking_workers(self) -> list[int]:
+        """Read the process ids of the workers that live and report on jobs."""
+        return [row.pid for row in self._run("tracking_workers")]
+
+    def note_lost_messages(self, jobs: Sequence[uuid.UUID], there: Sequence[uuid.UUID]) -> list[uuid.UUID]:
+        """Note jobs whose message the broker has lost, and forget the notes of `there`; return the newly noted ones."""
+        rows = self._run("note_lost_messages", jobs=list(jobs), there=list(there))
+        return [uuid.UUID(str(row.job)) for row in rows]
 
     def make_days(self) -> int | None:
         """Make the missing days of the history; return how many, None if another session holds the lock."""

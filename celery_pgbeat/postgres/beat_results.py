@@ -154,6 +154,16 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingJob:
+    """A job that has waited with the broker for long, and what decides where its message went."""
+
+    id: uuid.UUID
+    queue: str | None
+    task: str
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Confirmed:
     """The jobs that are `sent` now, and those whose rows another transaction locks: confirm these again."""
 

@@ -49,6 +49,11 @@ FRAGMENTS = {
     # tracker, so a job without a start was never picked up, and may be sent again.
     "{is_beyond_repair}": """(state = 'sent' and (resends >= 3 or not resending or tracking = 'result')
                 or state in ('running', 'retrying') and (on_lost = 'give_up' or stop_request is not null))""",
+    # Which jobs have waited with the broker for so long that a beat asks it whether their messages are there.
+    "{waits_long}": """state = 'sent' and tracking = 'full'
+        and busy_until - pickup_deadline < {schema}.now() - interval '30 seconds'""",
+    # Whether the note `lost` about the job still holds: it has neither gone on nor been sent again since.
+    "{is_still_lost}": "job.state = 'sent' and lost.noticed_at > job.busy_until - job.pickup_deadline",
     # A function keeps one plan for its whole life, which must serve any size of table and of batch: rows are found by
     # index and joined by hash, and nothing is compiled.
     "{keeps_one_plan}": """set enable_seqscan = off

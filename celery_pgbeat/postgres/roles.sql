@@ -91,6 +91,7 @@ grant select, insert, update on {schema}.declaration_in_force to {beat};
 grant select, insert, update, delete on {schema}.alert, {schema}.refused_declaration, {schema}.app to {beat};
 grant select, update on {schema}.backfill to {beat};
 grant select (job, is_new), update (is_new) on {schema}.open_work to {beat};
+grant select, insert, update, delete on {schema}.lost_message to {beat};
 
 -- The worker: reports its jobs. It changes the columns of a periodic task that a job may change (snooze, reschedule,
 -- cancel), never the task that is called.
@@ -119,8 +120,8 @@ grant select on {schema}.periodic_task, {schema}.periodic_task_state, {schema}.a
     {schema}.node, {schema}.stopped_beat, {schema}.blackout, {schema}.task_group, {schema}.group_failure,
     {schema}.dependency, {schema}.declaration,
     {schema}.declaration_in_force, {schema}.alert, {schema}.refused_declaration, {schema}.app, {schema}.backfill,
-    {schema}.open_work, {schema}.change, {schema}.job, {schema}.upcoming, {schema}.task, {schema}.status,
-    {schema}.overdue to {author};
+    {schema}.open_work, {schema}.lost_message, {schema}.change, {schema}.job, {schema}.upcoming, {schema}.task,
+    {schema}.status, {schema}.overdue to {author};
 grant insert ({insert_by_author}),
     update ({update_by_author}),
     delete
@@ -152,7 +153,8 @@ grant select (id, at, who, role, kind, name, action, revision, columns, before, 
 grant select on {schema}.periodic_task_state, {schema}.node, {schema}.stopped_beat, {schema}.blackout,
     {schema}.task_group, {schema}.group_failure, {schema}.dependency, {schema}.declaration,
     {schema}.declaration_in_force, {schema}.alert,
-    {schema}.refused_declaration, {schema}.app, {schema}.backfill, {schema}.open_work to {reader};
+    {schema}.refused_declaration, {schema}.app, {schema}.backfill, {schema}.open_work, {schema}.lost_message
+    to {reader};
 grant select on {schema}.job, {schema}.upcoming, {schema}.task, {schema}.status, {schema}.overdue to {reader};
 
 -- A function has the rights of its caller, so all may call it; those that have the rights of the owner follow below.

@@ -29,6 +29,7 @@ FILLED = (
     "dependency",
     "dependency_turn",
     "open_work",
+    "lost_message",
     "node",
     "change",
 )

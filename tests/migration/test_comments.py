@@ -46,7 +46,7 @@ PUBLIC_FUNCTIONS = {
     "validate_windows",
 }
 INTERNAL_TABLES = {
-    *("active_job", "finished_job", "open_work", "declaration", "declaration_in_force"),
+    *("active_job", "finished_job", "open_work", "lost_message", "declaration", "declaration_in_force"),
     *("group_failure", "group_turn", "dependency", "dependency_turn", "last_author", "change_id_seq"),
 }
 COMMENTS = """

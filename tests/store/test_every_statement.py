@@ -40,7 +40,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("begin", "row-7"),
     ("count", 1),
     ("job id token lowest highest", JOB),
-    ("jobs tokens ids", [JOB]),
+    ("jobs tokens ids there", [JOB]),
     ("backfill", BACKFILL),
     ("beat node", "beat-a"),
     ("worker", "worker-1"),

@@ -30,7 +30,7 @@ def test_days_that_another_session_blocks_are_logged_and_made_once_it_is_gone(
     monkeypatch.setattr(janitor, "boottime", lambda: now)
     store = beat(migrated_database)
     tracking: Any = SimpleNamespace(workers_track=False)
-    keeper = Janitor(store, Settings(), NodeId.mine(), tracking, Mode(store, Settings()), lambda: None)
+    keeper = Janitor(store, Settings(), NodeId.mine(), tracking, Mode(store, Settings()), lambda: None, lambda: None)
     stranger = Session(migrated_database)
     stranger.rows(
         "drop table pgbeat.finished_job_"
@@ -78,7 +78,7 @@ def test_a_beat_that_stops_is_remembered_and_the_last_of_all_for_longer_than_a_d
     tracking: Any = SimpleNamespace(workers_track=False)
     node = NodeId.mine()
     store = beat(migrated_database, str(node))
-    keeper = Janitor(store, Settings(), node, tracking, Mode(store, Settings()), lambda: None)
+    keeper = Janitor(store, Settings(), node, tracking, Mode(store, Settings()), lambda: None, lambda: None)
     session = Session(migrated_database)
 
     def known() -> list[str]:

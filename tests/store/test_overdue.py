@@ -211,6 +211,46 @@ def test_a_job_in_a_long_queue_is_overdue_once_it_had_to_be_sent_again(well: Sit
     assert [ago(minutes=10)] == [due_at for due_at, _, _ in well.overdue()]
 
 
+LOST = (
+    "job 1 has waited with the broker for a worker since 11:50:00Z; the broker has lost its message: send it again "
+    "(celery-pgbeat job resend ID) or end it (celery-pgbeat job cancel ID)"
+)
+
+
+def test_a_job_whose_message_the_broker_has_lost_is_overdue_since_it_was_due(well: Situation) -> None:
+    well.plan()
+    well.job("sent", due_at=ago(minutes=11))
+
+    well.session.rows("insert into pgbeat.lost_message (job) values (%s)", str(JOB))
+
+    assert [(ago(minutes=11), timedelta(minutes=11), LOST)] == well.overdue()
+    assert LOST in well.explain()
+
+
+@pytest.mark.parametrize(
+    "goes_on",
+    [
+        "update pgbeat.active_job set state = 'running', started_at = pgbeat.now(), check_at = pgbeat.now() "
+        "+ interval '25 s', busy_until = pgbeat.now() + interval '25 s'",
+        "select pgbeat.resend_job(id) from pgbeat.active_job",
+        "select pgbeat.cancel_job(id) from pgbeat.active_job",
+        # It has been sent again.
+        "update pgbeat.active_job set busy_until = pgbeat.now() + pickup_deadline",
+    ],
+    ids=["it starts", "it is to be sent again", "it is cancelled", "it was sent again"],
+)
+def test_the_note_of_a_lost_message_counts_until_the_job_goes_on(well: Situation, goes_on: str) -> None:
+    well.plan()
+    well.job("sent")
+    well.session.rows("insert into pgbeat.lost_message (job) values (%s)", str(JOB))
+    well.clock.advance(SECOND)
+
+    well.session.rows(goes_on)
+
+    assert [] == well.overdue()
+    assert "the broker has lost" not in well.explain()
+
+
 def test_a_job_whose_countdown_runs_is_not_overdue(situation: Situation) -> None:
     situation.beat()
     situation.plan()

@@ -37,6 +37,7 @@ class Janitor:
     _tracking: Tracking
     _mode: Mode
     _broker_problem: Callable[[], str | None]
+    _look_for_messages: Callable[[], None]
 
     def __post_init__(self) -> None:
         self._announce_at = 0.0
@@ -96,7 +97,9 @@ class Janitor:
         self._queries.announce_node(
             self._node.hostname, os.getpid(), __version__, self._mode.value, self._broker_problem()
         )
-        self._tracking.workers_track = self._queries.forget_nodes()
+        self._tracking.workers_track, jobs_wait = self._queries.forget_nodes()
+        if jobs_wait and self._tracking.workers_track:
+            self._look_for_messages()
         self._announce_at = boottime() + self._settings.heartbeat_every.total_seconds()
 
     def _prune_changes(self) -> None:

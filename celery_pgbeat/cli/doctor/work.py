@@ -163,6 +163,13 @@ KINDS = {
         "Silent past busy_until, and not judged: {number}, {first}.",
         "Check that a beat is alive: one that has reached the database for pgbeat_dead_after judges them.",
     ),
+    "lost_message": StuckKind(
+        ERROR,
+        "job",
+        "Waiting for a worker, but the broker has lost its message: {number}, {first}.",
+        "Send each again, or end it: `celery-pgbeat job resend ID` or `celery-pgbeat job cancel ID`; "
+        "`celery-pgbeat jobs --state sent`.",
+    ),
     "undecided": StuckKind(
         WARNING,
         "job",

@@ -51,6 +51,13 @@ comment on function {schema}.not_names is
     'Internal: returns why a list is none of users or roles; wrong_column() and validate_person() call it.';
 comment on function {schema}.not_of_its_kind is
     'Internal: returns which column contradicts the kind of a row; wrong_column() calls it.';
+comment on function {schema}.lost_message_in_words is
+    'Internal: returns that the broker has lost the message of a job; explain() and the view overdue call it.';
+comment on table {schema}.lost_message is
+    'Internal: the jobs whose message the broker has lost, as beats have noticed. The view overdue shows them.';
+comment on column {schema}.lost_message.job is 'Internal: the job.';
+comment on column {schema}.lost_message.noticed_at is
+    'Internal: when a beat noticed it; the note counts until the job goes on or is sent again.';
 comment on table {schema}.open_work is
     'Internal: what people may pick up, a row for each job and each of its targets. Call my_work().';
 comment on column {schema}.open_work.target is 'Internal: a user or a role; an empty text for anybody.';

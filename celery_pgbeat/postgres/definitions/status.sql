@@ -359,6 +359,14 @@ begin
 end
 $$;
 
+-- That the broker has lost the message of a job that waits there.
+create or replace function {schema}.lost_message_in_words() returns text
+language sql immutable parallel safe
+as $$
+    select 'the broker has lost its message: send it again (celery-pgbeat job resend ID) or end it '
+        || '(celery-pgbeat job cancel ID)'
+$$;
+
 -- Until when nothing of a periodic task is sent, because the clock was ahead when it was last decided or planned; else
 -- NULL. A little ahead is normal: decided while this statement ran, or over before anybody can act.
 create or replace function {schema}.ahead_until(task {schema}.periodic_task) returns timestamptz
@@ -528,6 +536,8 @@ begin
         || case when job.state = 'running' then ' is running: ' else ' is not running: ' end
         || concat_ws('; ',
             {schema}.job_in_words(job, nodes.no_tracker),
+            (select {schema}.lost_message_in_words() from {schema}.lost_message as lost
+             where lost.job = job.id and {is_still_lost}),
             case when others > 0 then format('other jobs of it that are not final: %s', others) end,
             {schema}.row_in_words(task, nodes.no_beat, nodes.beat_seen),
             {schema}.backfills_in_words(task.name),
@@ -677,7 +687,8 @@ create or replace view {schema}.overdue as
 select late.name, late.due_at, {schema}.now() - late.due_at as late_by,
     concat_ws('; ',
         case
-            when (late.job).id is not null then {schema}.job_in_words(late.job, nodes.no_tracker)
+            when (late.job).id is not null
+            then {schema}.job_in_words(late.job, nodes.no_tracker) || coalesce('; ' || late.what, '')
             when late.what is not null then late.what
             else {schema}.why_undecided(late.task, nodes.no_beat, nodes.beat_seen)
         end,
@@ -698,8 +709,10 @@ cross join lateral (
     where not stored.enabled and stored.paused_until < {schema}.now()
         and stored.paused_until < {schema}.now() - {schema}.patience(stored.mark_lease)
     union all
-    select job.periodic_task, since.due_at, null, job, null
+    select job.periodic_task, since.due_at, null, job,
+        case when lost.id is not null then {schema}.lost_message_in_words() end
     from {schema}.active_job as job
+    left join {schema}.lost_message as lost (id, noticed_at) on lost.id = job.id and {is_still_lost}
     cross join lateral (
         select case
             when job.state = 'pending' then since_due
@@ -708,6 +721,7 @@ cross join lateral (
             -- If its group has no free slot, it waits as it should. If there is one, no beat has given it to a job.
             when job.waits_for = 'slot' and job.group_name in (select {schema}.groups_with_room()) then job.created_at
             when job.waits_for is not null then null
+            when lost.id is not null then coalesce(job.due_at, job.scheduled_for)
             when job.busy_until < {schema}.now() - {schema}.patience(job.mark_lease) then job.busy_until
             when job.state = 'running' then case
                 when job.max_run_time is null and job.started_at < {schema}.now() - {schema}.patience(job.mark_lease)

@@ -1,5 +1,6 @@
--- Forget nodes, and declarations in code, that were not seen for a day; returns whether workers announce our tracker.
+-- Forget nodes, and declarations in code, that were not seen for a day, and notes of lost messages whose jobs go on.
 --
+-- Returns whether workers announce our tracker, and whether a job has waited with the broker for long.
 -- The beat that stopped last is remembered: while no beat runs, it is all that is known of beats.
 with forgotten as (
     delete from {schema}.node where last_seen_at < {schema}.now() - interval '1 day'
@@ -15,5 +16,10 @@ forgotten_declarations as (
         and exists (
             select from {schema}.declaration
             where app = old.app and last_seen_at > old.last_seen_at + interval '1 day')
+),
+forgotten_messages as (
+    delete from {schema}.lost_message as lost
+    where not exists (select from {schema}.active_job as job where job.id = lost.job and {is_still_lost})
 )
-select exists (select from {schema}.node where role = 'worker' and tracking) as tracking
+select exists (select from {schema}.node where role = 'worker' and tracking) as tracking,
+    exists (select from {schema}.active_job where {waits_long}) as waits

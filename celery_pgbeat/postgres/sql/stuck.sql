@@ -31,6 +31,10 @@ found (kind, name, since, detail) as (
     select 'silent', periodic_task, busy_until, null from {schema}.active_job
     where busy_until < {schema}.now() - make_interval(secs => %(patience)s) and state not in ('pending', 'error')
     union all
+    select 'lost_message', job.periodic_task, lost.noticed_at, null
+    from {schema}.lost_message as lost
+    join {schema}.active_job as job on job.id = lost.job and {is_still_lost}
+    union all
     select 'undecided', periodic_task, busy_until, null from {schema}.active_job
     where state = 'error' and busy_until < {schema}.now() - make_interval(secs => %(patience)s)
     union all
