@@ -19,6 +19,7 @@ from tests.harness.processes import Cluster
 from tests.harness.rows import insert, sql
 from tests.harness.sending import Sender, sender, worker
 from tests.harness.ticks import beat as queries
+from tests.harness.transactions import Transaction
 from tests.harness.wait import eventually
 
 LONG = 60  # seconds that a task runs; each test ends before
@@ -165,9 +166,8 @@ def without_workers(cluster: Cluster, sending: Sender) -> list[uuid.UUID]:
 
 
 def of_low_priority(cluster: Cluster, sending: Sender) -> list[uuid.UUID]:
-    """Have a message in the list of another priority."""
-    worker(cluster, queues="other")
-    return [sending.send_job("app.probe", "x", priority=9)]
+    """Have more messages of a low priority, which wait in a list of their own, than the worker fetches."""
+    return [*fetched(cluster, sending), *(sending.send_job("app.probe", "x", priority=9) for _ in range(4))]
 
 
 def tracked_by_results(cluster: Cluster, sending: Sender) -> list[uuid.UUID]:
@@ -199,6 +199,20 @@ def test_nothing_is_noticed_where_the_message_is_there_or_may_have_been_taken(
 
     assert all(active(sending.database, job) for job in jobs)
     assert set() == noticed(cluster, sending, looks=3)
+
+
+def test_a_start_that_waits_for_postgres_is_known_to_the_worker(cluster: Cluster, sending: Sender) -> None:
+    worker(cluster)
+    job = sending.job()
+    waits_long(sending, job)
+
+    with closing(Transaction(cluster.database)) as other:
+        other.execute("select from pgbeat.active_job where id = %(job)s for update", {"job": job})
+        sending.send(job, "app.probe", "x")
+        eventually(lambda: sending.app.control.inspect().active(), 20, "that the worker has accepted it")
+
+        assert set() == noticed(cluster, sending)
+    sending.wait_for(job, "succeeded")
 
 
 def test_a_queue_of_its_own_with_a_key_prefix_is_looked_into_as_kombu_names_it(
