@@ -22,7 +22,7 @@ import logging
 import re
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from celery.app.routes import MapRoute
@@ -116,12 +116,14 @@ class LostMessages:
         consumed = workers.active_queues() or {}
         pids = {name: answer["pid"] for name, answer in (workers.stats() or {}).items()}
         asked = workers.query_task([str(job) for job in missing]) or {}
-        tracking = Counter(self._queries.tracking_workers())
+        # In containers many workers have the process id 1: none of those that answer may be one too many.
+        untracked = Counter(pids.values()) - Counter(self._queries.tracking_workers())
         known = {id for answer in asked.values() for id in answer}
         unknown: Ids = set()
         for queue, waiting in jobs.items():
             consumers = {name for name, queues in consumed.items() if queue in {one["name"] for one in queues}}
-            if consumers and consumers <= set(pids) & set(asked) and not _of(consumers, pids) - tracking:
+            have_answered = consumers <= set(pids) & set(asked)
+            if consumers and have_answered and not any(untracked[pids[name]] for name in consumers):
                 unknown |= {job for job in waiting & missing if str(job) not in known}
         return unknown
 
@@ -130,10 +132,6 @@ def _redis_error() -> type[Exception]:
     from redis.exceptions import RedisError
 
     return RedisError
-
-
-def _of(names: Collection[str], pids: Mapping[str, int]) -> Counter[int]:
-    return Counter(pids[name] for name in names)
 
 
 def queue_of(app: Any, job: WaitingJob) -> str | None:
