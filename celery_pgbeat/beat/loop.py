@@ -6,7 +6,7 @@ Celery's scheduler makes one turn.
 
 Celery's thread asks for a turn and waits for its end. The delivery has a second thread, and one that confirms; their
 errors are raised in the next turns, one in each. All other threads only end a wait. No error leaves this thread: it is
-logged, and a pause that grows follows.
+logged, and a pause that grows follows. A step that fails by itself does not end its turn (`steps.py`).
 
 No thread of a beat ends unnoticed. Each turn starts the others again if they have ended, and Celery's thread starts
 this one again.
@@ -26,27 +26,16 @@ import threading
 from collections.abc import Callable
 
 from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.steps import FIRST_PAUSE, LONGEST_PAUSE, OUTAGES, REMIND_EVERY, explained
 from celery_pgbeat.beat.wiring import Beat, Wiring
-from celery_pgbeat.errors import (
-    DatabaseBusy,
-    DatabaseUnavailable,
-    NotPermitted,
-    SchemaMissing,
-    SchemaTaken,
-    SchemaTooNew,
-    ShadowConflict,
-)
+from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, NotPermitted, SchemaTaken
 from celery_pgbeat.node import NodeId
 from celery_pgbeat.postgres import migrate
-from celery_pgbeat.postgres.database import NO_RIGHT, Database, reason, sqlstate
+from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.threads import LastingThread
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds after an error, doubled with each further one
-# Errors that say what is wrong by themselves, without a traceback.
-OUTAGES = (DatabaseUnavailable, NotPermitted, SchemaMissing, SchemaTaken, SchemaTooNew, ShadowConflict)
-REMIND_EVERY = 60.0  # seconds between two log lines about the same error
 DELIVERY_ENDS_WITHIN = 2.0  # seconds that the batch under way has to end, or to be given back, when the beat stops
 ALIVE_CHECKED_AFTER = 1.0  # seconds of a turn until Celery's thread checks that this thread is still alive
 # Seconds for which one thread computes while another one could: the delivery goes on with the answer of the broker
@@ -54,17 +43,6 @@ ALIVE_CHECKED_AFTER = 1.0  # seconds of a turn until Celery's thread checks that
 SWITCH_INTERVAL = 0.0005
 COLLECTED_AFTER = 10_000  # new objects, more than a batch of a thousand rows leaves; by Python's own 700, 2 us a row
 GIVEN_BACK_WITHIN = 1.0  # seconds for giving back on behalf of a turn that hangs
-
-
-def refused_right(error: BaseException) -> NotPermitted | None:
-    """Return the error for a statement that the user of pgbeat_url may not run; None if the error is another."""
-    origin = getattr(error, "orig", None)
-    if sqlstate(origin) != NO_RIGHT:
-        return None
-    return NotPermitted(
-        f"Postgres refuses a statement of this beat: {reason(origin)} As this user, `celery-pgbeat doctor` lists the "
-        "missing grants; `celery-pgbeat sql --roles` prints all of them."
-    )
 
 
 def _signals() -> tuple[queue.SimpleQueue[None], queue.SimpleQueue[None]]:
@@ -186,8 +164,10 @@ class BeatLoop:
         self._check_schema()
         self._check_app(beat)
         beat.janitor.turn()
-        self._sync_code()
+        beat.steps.attempt("code schedules", self._sync_code)
         rest = beat.dispatcher.turn()
+        if beat.steps.has_failed:
+            self._check_at = 0.0
         self.wiring.instruments.turned(broker_up=beat.dispatcher.broker_problem is None)
         if not beat.delivery.is_failing:
             self._recovered()
@@ -284,13 +264,11 @@ class BeatLoop:
 
     def _explained(self, error: BaseException) -> BaseException:
         """Return an error that explains a driver's error for this beat; any other error as it is."""
-        if isinstance(error, Exception):
-            error = self.wiring.database.translated(error)
-        return refused_right(error) or error
+        return explained(error, self.wiring.database) if isinstance(error, Exception) else error
 
     def _report(self, error: BaseException) -> None:
         """Log an error, and again once a minute while it stays the same."""
-        outage = isinstance(error, OUTAGES)
+        outage = isinstance(error, (*OUTAGES, NotPermitted))
         if outage and not isinstance(error, DatabaseBusy):
             self.wiring.clock.lost()
         what, now = (type(error).__name__ if outage else repr(error)), boottime()

@@ -26,6 +26,7 @@ from celery_pgbeat.beat.send.delivery_thread import DeliveryThread
 from celery_pgbeat.beat.send.lost_messages import LostMessages
 from celery_pgbeat.beat.send.publisher import Publisher
 from celery_pgbeat.beat.send.rendering.renderer import Renderer
+from celery_pgbeat.beat.steps import Steps
 from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.beat.upkeep.janitor import Janitor
 from celery_pgbeat.beat.upkeep.mode import Mode
@@ -52,6 +53,7 @@ class Beat:
     janitor: Janitor
     delivery: Delivery
     dispatcher: Dispatcher
+    steps: Steps
 
 
 class Wiring:
@@ -109,6 +111,7 @@ class Wiring:
         *,
         observer: Observer | None = None,
         publisher: Publisher | None = None,
+        steps: Steps | None = None,
         inline: bool = False,
         look_every: float = LOOK_EVERY,
         stopwatch: Callable[[], float] = boottime,
@@ -119,6 +122,7 @@ class Wiring:
             queries: in place of the beat's own.
             observer: in place of the instruments.
             publisher: in place of the beat's own.
+            steps: in place of the beat's own.
             inline: deliver in the thread that makes the turns.
             look_every: see `LOOK_EVERY`; 0 to look in each turn.
             stopwatch: what limits the time for planning and deciding, in seconds.
@@ -127,6 +131,7 @@ class Wiring:
         queries = queries or BeatQueries(self.database, str(node), settings.lease)
         observer = observer or self.instruments.observer(str(node))
         tracking, throttle = Tracking(queries, self.results), LogThrottle()
+        steps = steps or Steps(self.database)
         publisher = publisher or Publisher(
             self._sender, clock, self.code, self.broker, self._closed, self._renderer, self.stopping.is_set, observer
         )
@@ -148,15 +153,16 @@ class Wiring:
             self.code,
             throttle,
             observer,
+            steps,
             look_every,
             stopwatch,
         )
         lost_messages = LostMessages(self._sender.app, queries, self.broker)
         mode = Mode(queries, settings)
         janitor = Janitor(
-            queries, settings, node, tracking, mode, lambda: dispatcher.broker_problem, lost_messages.look
+            queries, settings, node, tracking, mode, steps, lambda: dispatcher.broker_problem, lost_messages.look
         )
-        return Beat(queries, tracking, janitor, delivery, dispatcher)
+        return Beat(queries, tracking, janitor, delivery, dispatcher, steps)
 
     def _delivery(
         self, queries: BeatQueries, publisher: Publisher, throttle: LogThrottle, observer: Observer, inline: bool

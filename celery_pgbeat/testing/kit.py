@@ -24,7 +24,7 @@ from celery_pgbeat.testing.assertions import Assertions
 from celery_pgbeat.testing.declared import app_of, strict_code
 from celery_pgbeat.testing.instants import at as instant_of
 from celery_pgbeat.testing.recorder import Recorder, Refused, Sent
-from celery_pgbeat.testing.stubs import FixedClock, NullBroker, StubResults
+from celery_pgbeat.testing.stubs import FixedClock, NullBroker, StrictSteps, StubResults
 from celery_pgbeat.testing.temporary_schema import Clock, TemporarySchema
 from celery_pgbeat.worker.start.guard import StartResult, start_job
 
@@ -165,7 +165,8 @@ class PgBeatTest(Assertions):
             self._pause_others(wiring.code.names, self._only)
         queries = BeatQueries(self._place.database, BEAT, self._settings.lease)
         # Looks in each turn: real time decides nothing here.
-        beat = wiring.open(queries, observer=self._recorder, inline=True, look_every=0.0)
+        steps = StrictSteps(self._place.database)
+        beat = wiring.open(queries, observer=self._recorder, steps=steps, inline=True, look_every=0.0)
         beat.tracking.workers_track = True
         self._dispatcher = beat.dispatcher
 

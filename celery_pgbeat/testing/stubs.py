@@ -1,13 +1,14 @@
-"""What the testing kit puts in the place of a beat's clock, broker and result backend."""
+"""What the testing kit puts in the place of a beat's clock, broker, result backend and handling of errors."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from celery_pgbeat.beat.database_clock import DatabaseClock
 from celery_pgbeat.beat.send.broker import Broker, Sender
+from celery_pgbeat.beat.steps import Steps
 from celery_pgbeat.beat.upkeep.result_poller import ResultPoller
 from celery_pgbeat.testing.temporary_schema import Clock
 
@@ -42,6 +43,15 @@ class StubResults(ResultPoller):
         """Return nothing."""
         del jobs
         return []
+
+
+class StrictSteps(Steps):
+    """Steps whose errors the test gets."""
+
+    def attempt(self, name: str, step: Callable[[], object]) -> bool:
+        """Run a step; return whether it made progress."""
+        del name
+        return bool(step())
 
 
 class NullBroker(Broker):

@@ -47,6 +47,7 @@ from celery_pgbeat.beat.send.broker import Broker
 from celery_pgbeat.beat.send.closed_queues import ClosedQueues
 from celery_pgbeat.beat.send.delivery import Delivery
 from celery_pgbeat.beat.send.orders import order_at_once
+from celery_pgbeat.beat.steps import Steps
 from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.declare.sendable import check_sendable
 from celery_pgbeat.errors import DatabaseBusy
@@ -68,11 +69,12 @@ AGAIN = 0.05  # seconds until locked rows are tried again, doubled up to the pol
 PROBED_WITHIN = 0.25  # seconds that a turn waits for a probe of the broker; to connect takes less, if it answers
 DECIDED_WITHIN = 0.5  # seconds; a row that takes long to decide delays the other due rows by this, not by a batch
 LOOK_EVERY = 0.1  # seconds at most between two looks, while each mark finds more that is due
+SUBMIT_DUE = "submit due rows"
 BEHIND = timedelta(seconds=1)  # how late a row is that may be due again at once, because it catches up
 
-# Whether a step is needed, by the pending work that the look has found; and the step, which returns whether it made
-# progress. Progress may have made something else due, so the beat looks again at once.
-Step = tuple[Callable[[PendingWork], bool], Callable[[], bool]]
+# The name of a step, for the log; whether it is needed, by the pending work that the look has found; and the step. It
+# returns whether it made progress. Progress may have made something else due, so the beat looks again at once.
+Step = tuple[str, Callable[[PendingWork], bool], Callable[[], bool]]
 
 
 @dataclass(eq=False, repr=False)
@@ -100,6 +102,7 @@ class Dispatcher:
     _code: CodeSchedules
     _throttle: LogThrottle
     _observer: Observer
+    _steps: Steps
     _look_every: float = LOOK_EVERY
     _stopwatch: Callable[[], float] = boottime
 
@@ -117,28 +120,44 @@ class Dispatcher:
         self._decides_each_row = self._settings.shadow or not self._settings.allows_all
         self._backlog = False  # whether more is due than one batch takes
         self._is_to_send = False  # whether the last look found something to send
-        self._steps: Sequence[Step] = (
-            (lambda _: True, self._delivery.confirm_again),
-            (lambda work: work.failing, self._pause_failing),
-            (lambda work: work.resumes, lambda: self._planner.resume(self._batch)),
-            (lambda work: work.unplanned, lambda: self._planner.plan(self._batch)),
+        self._before_sending: Sequence[Step] = (
+            ("confirm again", lambda _: True, self._delivery.confirm_again),
+            ("lower tracking", lambda _: True, self._tracking.lower),
+            ("pause failing", lambda work: work.failing, self._pause_failing),
+            ("pause failed groups", lambda work: work.failing, self._pause_failed_groups),
+            ("resume", lambda work: work.resumes, lambda: self._planner.resume(self._batch)),
+            ("plan", lambda work: work.unplanned, lambda: self._planner.plan(self._batch)),
             # It decides nothing: it sets the check_at of jobs that are in time to their deadlines.
-            (lambda work: work.in_time, lambda: self._queries.recheck(self._batch) > 0),
-            (lambda _: self._has_future_marks, self._recheck_future_marks),
+            ("recheck", lambda work: work.in_time, lambda: self._queries.recheck(self._batch) > 0),
+            ("recheck future marks", lambda _: self._has_future_marks, self._recheck_future_marks),
             (
+                "judge",
                 lambda work: work.past_deadline and self._clock.may_judge,
                 lambda: self._judge.judge(self._batch, self._unreported),
             ),
-            (lambda work: work.unreported and boottime() >= self._ask_at, self._finish_by_result),
-            (lambda work: work.downstream, lambda: self._queries.settle_downstream(self._batch) > 0),
-            (lambda work: work.slots_to_grant, lambda: self._queries.grant_slots(self._batch) > 0),
-        )
-        self._steps_with_broker: Sequence[Step] = (
-            (lambda _: self._submitter.has_retries, self._submitter.submit_again),
-            (lambda work: work.unsent, self._recover),
-            # A broker that is not proven is tried with a job that waits, rather than with a row that may stay due.
-            (lambda work: work.due and (self._broker.is_proven or not work.unsent), self._submit_due),
             (
+                "finish by result",
+                lambda work: work.unreported and boottime() >= self._ask_at,
+                self._finish_by_result,
+            ),
+            (
+                "settle downstream",
+                lambda work: work.downstream,
+                lambda: self._queries.settle_downstream(self._batch) > 0,
+            ),
+            ("grant slots", lambda work: work.slots_to_grant, lambda: self._queries.grant_slots(self._batch) > 0),
+        )
+        self._sending: Sequence[Step] = (
+            ("submit again", lambda _: self._submitter.has_retries, self._submitter.submit_again),
+            ("recover", lambda work: work.unsent, self._recover),
+            # A broker that is not proven is tried with a job that waits, rather than with a row that may stay due.
+            (
+                SUBMIT_DUE,
+                lambda work: work.due and (self._broker.is_proven or not work.unsent),
+                self._submit_due,
+            ),
+            (
+                "backfill",
                 lambda work: work.backfills and not self._settings.shadow,
                 lambda: self._backfiller.turn(self._code.lazy_names),
             ),
@@ -147,18 +166,26 @@ class Dispatcher:
     def turn(self) -> float:
         """Do what there is to do; return the seconds until there may be more (0: at once).
 
+        If Postgres ends a statement in favour of others, the next turn takes a smaller batch.
+
         Raises:
-            DatabaseBusy: Postgres ended a statement in favour of others; the next turn takes a smaller batch.
+            DatabaseUnavailable: no step can work now. So do the other errors of `OUTAGES`.
         """
+        self._steps.begin()
         try:
             self._delivery.check()
             rest = self._turn()
         except BaseException as error:  # the delivery's may be no Exception
             self._look_at = 0.0
             if isinstance(error, DatabaseBusy):
-                self._batch = max(min(self._batch, self._most_per_mark) // 2, SMALLEST_BATCH)
+                self._take_less()
             raise
-        self._batch = min(self._batch + self._batch // 4, self._settings.batch)
+        if self._steps.has_failed:
+            self._look_at = 0.0
+        if self._steps.was_busy:
+            self._take_less()
+        else:
+            self._batch = min(self._batch + self._batch // 4, self._settings.batch)
         return rest
 
     @property
@@ -166,23 +193,36 @@ class Dispatcher:
         """Why the broker takes no message, or none for some queues, for people; None where there is nothing to send."""
         return self._closed.problem or (self._broker.problem if self._is_to_send else None)
 
+    def _take_less(self) -> None:
+        self._batch = max(min(self._batch, self._most_per_mark) // 2, SMALLEST_BATCH)
+
     def _turn(self) -> float:
-        if self._may_mark_at_once() and self._broker.is_ready_within(PROBED_WITHIN) and self._submit_due():
+        if (
+            self._may_mark_at_once()
+            and self._broker.is_ready_within(PROBED_WITHIN)
+            and self._steps.attempt(SUBMIT_DUE, self._submit_due)
+        ):
             return 0.0
         work = self._look()
-        progress = _run(self._steps, work)
+        progress = self._run(self._before_sending, work)
         self._is_to_send = bool(work.due or work.unsent or work.backfills or self._submitter.has_retries)
         if self._is_to_send:
             if not self._broker.is_ready_within(PROBED_WITHIN):
                 return 0.0 if progress else min(self._broker.probe_in, self._settings.poll.total_seconds())
-            progress = _run(self._steps_with_broker, work) or progress
-            if self._submitter.busy_error is not None:
-                raise self._submitter.busy_error
+            progress = self._run(self._sending, work) or progress
         return self._rest(work, progress)
+
+    def _run(self, steps: Sequence[Step], work: PendingWork) -> bool:
+        """Run the steps that are needed, in their order; return whether any of them made progress."""
+        progress = False
+        for name, is_needed, step in steps:
+            if is_needed(work):
+                progress = self._steps.attempt(name, step) or progress
+        return progress
 
     def _may_mark_at_once(self) -> bool:
         """Return whether something is due without a look, and the last look is not too long ago."""
-        if boottime() >= self._look_at or not self._broker.is_proven:
+        if boottime() >= self._look_at or not self._broker.is_proven or self._tracking.is_to_be_lowered:
             return False
         return self._more_is_due or (self._due_at is not None and self._due_at <= self._clock.database_time)
 
@@ -214,7 +254,7 @@ class Dispatcher:
         # While a batch waits nothing can be marked; the delivery wakes this thread when it has begun that batch.
         if work.next_run_at is not None and self._delivery.wait_for_place():
             rest = min(rest, (work.next_run_at - self._clock.database_time).total_seconds())
-        return max(rest, 0.0)
+        return max(min(rest, self._steps.again_in), 0.0)
 
     def _submit_due(self) -> bool:
         """Mark, decide and submit one batch, and have it delivered; return whether anything was due.
@@ -230,13 +270,16 @@ class Dispatcher:
         self._delivery.deliver([order_at_once(row) for row in marked.at_once], lease_ends)
         due = marked.due
         if self._unreported and due:
-            self._tracking.finish_by_result(self._batch, [row.name for row in due])
+            names = [row.name for row in due]
+            self._steps.attempt("finish by result", lambda: self._tracking.finish_by_result(self._batch, names))
         decisions, postponed, bad = self._decide(due)
-        self._unmark(due[len(decisions) + len(postponed) + len(bad) :])
+        undecided = due[len(decisions) + len(postponed) + len(bad) :]
+        if undecided:
+            self._steps.attempt("unmark", lambda: self._unmark(undecided))
         if bad:
-            self._planner.report(bad)
+            self._steps.attempt("report problems", lambda: self._planner.report(bad))
         if postponed:
-            self._queries.postpone(postponed)
+            self._steps.attempt("postpone", lambda: self._queries.postpone(postponed))
         if decisions:
             self._submitter.submit(decisions, lease_ends)
         return len(marked) > 0
@@ -302,20 +345,23 @@ class Dispatcher:
 
     def _unmark(self, undecided: Sequence[Due]) -> None:
         """Unmark rows that there was no time for; the next batch is smaller, with a share for the newest due rows."""
-        if undecided:
-            self._queries.unmark([row.name for row in undecided])
-            self._most_per_mark, self._backlog = SMALLEST_BATCH, True
+        self._most_per_mark, self._backlog = SMALLEST_BATCH, True
+        self._queries.unmark([row.name for row in undecided])
 
     def _pause_failing(self) -> bool:
-        """Pause rows that have failed too often in a row, and groups; return whether there were any not locked."""
+        """Pause rows that have failed too often in a row; return whether there were any not locked."""
         found = self._queries.pause_failing(self._batch)
         for name, reason in found:
             if reason is not None:
                 logger.warning("Paused %r: %s", name, reason, extra={"action": "pause"})
+        return bool(found)
+
+    def _pause_failed_groups(self) -> bool:
+        """Pause groups of which a job has failed; return whether there were any not locked."""
         groups = self._queries.pause_failed_groups()
         for name, reason in groups:
             logger.warning("Paused the group %r: %s", name, reason, extra={"action": "pause"})
-        return bool(found or groups)
+        return bool(groups)
 
     def _recheck_future_marks(self) -> bool:
         """Find jobs that were marked before the database's clock was set back; return whether there were any."""
@@ -328,12 +374,3 @@ class Dispatcher:
         self._ask_at = boottime() + self._settings.poll.total_seconds()
         self._tracking.finish_by_result(self._batch)
         return False  # it asks again only after a poll
-
-
-def _run(steps: Sequence[Step], work: PendingWork) -> bool:
-    """Run the steps that are needed, in their order; return whether any of them made progress."""
-    progress = False
-    for is_needed, step in steps:
-        if is_needed(work):
-            progress = step() or progress
-    return progress

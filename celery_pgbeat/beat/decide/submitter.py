@@ -37,11 +37,7 @@ class PendingRetry:
 
 @dataclass(eq=False, repr=False)
 class Submitter:
-    """Submits for one beat.
-
-    Attributes:
-        busy_error: the error with which Postgres ended a repeated submit of this turn, if it did.
-    """
+    """Submits for one beat."""
 
     _queries: BeatQueries
     _delivery: Delivery
@@ -53,7 +49,6 @@ class Submitter:
 
     def __post_init__(self) -> None:
         self._retries: list[PendingRetry] = []
-        self.busy_error: DatabaseBusy | None = None
 
     @property
     def has_retries(self) -> bool:
@@ -88,18 +83,17 @@ class Submitter:
     def submit_again(self) -> bool:
         """Submit what is kept; return whether any of it was submitted.
 
-        If Postgres is still too busy, `busy_error` has its error, and the turn goes on with its other work.
+        Raises:
+            DatabaseBusy: Postgres is still too busy; the decisions are kept.
         """
-        self.busy_error = None
         kept, self._retries = self._retries, []
         submitted = False
-        while kept and self.busy_error is None and self._delivery.wait_for_place():
-            one = kept.pop(0)
-            try:
+        try:
+            while kept and self._delivery.wait_for_place():
+                one = kept.pop(0)
                 submitted = (boottime() < one.lease_ends and self.submit(one.decisions, one.lease_ends)) or submitted
-            except DatabaseBusy as error:
-                self.busy_error = error
-        self._retries = kept + self._retries
+        finally:
+            self._retries = kept + self._retries
         return submitted
 
     def _submit(self, statement: Submit, decisions: list[Decision], lease_ends: float) -> list[Decision]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-
-from sqlalchemy.exc import DBAPIError
 
 from celery_pgbeat import __version__
 from celery_pgbeat.beat.database_clock import boottime
+from celery_pgbeat.beat.steps import Steps
 from celery_pgbeat.beat.upkeep.mode import Mode
 from celery_pgbeat.beat.upkeep.tracking import Tracking
 from celery_pgbeat.errors import DatabaseBusy
@@ -36,6 +36,7 @@ class Janitor:
     _node: NodeId
     _tracking: Tracking
     _mode: Mode
+    _steps: Steps
     _broker_problem: Callable[[], str | None]
     _look_for_messages: Callable[[], None]
 
@@ -64,7 +65,7 @@ class Janitor:
             )
 
     def turn(self) -> None:
-        """Do the parts that are due.
+        """Do the parts that are due. Without a heartbeat nothing else is done: the other beats count on it.
 
         Raises:
             ShadowConflict: a beat of another mode is in the way, so this one may decide nothing now.
@@ -72,12 +73,17 @@ class Janitor:
         now = boottime()
         if now >= self._announce_at:
             self._announce()
-            self._queries.release_buffered()
-            self._queries.sync_group_pauses()
+            self._steps.attempt("release buffered", self._queries.release_buffered)
+            self._steps.attempt("sync group pauses", self._queries.sync_group_pauses)
         if now >= self._days_at:
-            self._queries.recheck_groups()
-            self._queries.recheck_downstream()
-            self._make_and_prune_days(now)
+            self._steps.attempt("recheck groups", self._queries.recheck_groups)
+            self._steps.attempt("recheck downstream", self._queries.recheck_downstream)
+            self._days_at = now + DAYS_EVERY
+            self._steps.attempt("make days", self._make_days)
+            self._steps.attempt("prune", self._prune)
+            self._steps.attempt("prune changes", self._prune_changes)
+            if self._steps.has_failed:
+                self._days_at = now + AGAIN_AFTER
         self._mode.check()
 
     @property
@@ -97,33 +103,49 @@ class Janitor:
         self._queries.announce_node(
             self._node.hostname, os.getpid(), __version__, self._mode.value, self._broker_problem()
         )
+        self._announce_at = boottime() + self._settings.heartbeat_every.total_seconds()
+        self._steps.attempt("forget nodes", self._forget_nodes)
+
+    def _forget_nodes(self) -> None:
         self._tracking.workers_track, jobs_wait = self._queries.forget_nodes()
         if jobs_wait and self._tracking.workers_track:
             self._look_for_messages()
-        self._announce_at = boottime() + self._settings.heartbeat_every.total_seconds()
 
     def _prune_changes(self) -> None:
         for _ in range(CHANGES_TIMES):
             if self._queries.prune_changes(self._settings.keep_changes, CHANGES_AT_ONCE) < CHANGES_AT_ONCE:
                 break
 
-    def _make_and_prune_days(self, now: float) -> None:
-        try:
+    def _make_days(self) -> None:
+        made = None
+        with self._waiting_for_locks():
             made = self._queries.make_days()
-            dropped = self._queries.prune(self._settings.retention)
-            self._prune_changes()
-        except (DBAPIError, DatabaseBusy) as error:
-            logger.info("The history's days have to wait: %s", error, extra={"action": "prune"})
-            self._days_at = now + AGAIN_AFTER
-            return
-        self._left_to_others = self._left_to_others + 1 if made is None else 0
+        if made is None:
+            self._days_at = boottime() + AGAIN_AFTER
+            self._left_to_others += 1
+        else:
+            self._left_to_others = 0
         if self._left_to_others == LEFT_TOO_OFTEN:
             logger.warning(
-                "The history's days have not been made for %d minutes: a session holds the advisory lock of "
-                "make_days(). See pg_locks, and end that session",
+                "The history's days have not been made for %d minutes: another session makes them, or holds a lock on "
+                "the history. pg_stat_activity shows which; end that session",
                 self._left_to_others,
                 extra={"action": "prune"},
             )
-        self._days_at = now + (AGAIN_AFTER if made is None else DAYS_EVERY)
-        if made or dropped:
-            logger.info("Pruned %d days of the history, made %d", dropped, made or 0, extra={"action": "prune"})
+        if made:
+            logger.info("Made %d days of the history", made, extra={"action": "prune"})
+
+    def _prune(self) -> None:
+        with self._waiting_for_locks():
+            dropped = self._queries.prune(self._settings.retention)
+            if dropped:
+                logger.info("Pruned %d days of the history", dropped, extra={"action": "prune"})
+
+    @contextmanager
+    def _waiting_for_locks(self) -> Iterator[None]:
+        """Try again soon if another transaction holds a lock: a reader of the history, for one."""
+        try:
+            yield
+        except DatabaseBusy as error:
+            logger.info("The history's days have to wait: %s", error, extra={"action": "prune"})
+            self._days_at = boottime() + AGAIN_AFTER

@@ -26,15 +26,21 @@ class Tracking:
         self.workers_track = False
 
     def full_acts_as(self) -> str:
-        """Return what `tracking = full` means now: `full`, `result` or `send`.
+        """Return what `tracking = full` means now: `full`, `result` or `send`."""
+        return self._results.full_acts_as(self.workers_track)
 
-        When it becomes less than `full`, jobs that are already at the broker are tracked like the new ones.
-        """
-        acts_as = self._results.full_acts_as(self.workers_track)
-        if acts_as not in ("full", self._acts_as):
+    @property
+    def is_to_be_lowered(self) -> bool:
+        """Whether `full` means less than before, and jobs that are at the broker are still tracked as before."""
+        return self.full_acts_as() not in ("full", self._acts_as)
+
+    def lower(self) -> bool:
+        """Track jobs that are at the broker like the new ones; return whether anything was to be done."""
+        acts_as, is_lower = self.full_acts_as(), self.is_to_be_lowered
+        if is_lower:
             self._queries.lower_tracking(acts_as)
         self._acts_as = acts_as
-        return acts_as
+        return is_lower
 
     def finish_by_result(self, batch: int, names: Sequence[str] = ()) -> None:
         """Read the final states of unreported jobs from the result backend: before they block a row or are judged."""

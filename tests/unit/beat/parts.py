@@ -15,7 +15,7 @@ def opened(queries: Any, broker: Any = None, **options: Any) -> Beat:
     """Wire a beat of which only the dispatcher, the planner and the submitter are real."""
     sender: Any = Scheduler(app_of("memory://"), lazy=True)
     stand_ins: dict[str, Any] = {
-        "database": SimpleNamespace(),
+        "database": SimpleNamespace(translated=lambda error: error),
         "code": SimpleNamespace(lazy_names=[]),
         "results": SimpleNamespace(full_acts_as=lambda _workers_track: "full"),
         "wakeup": SimpleNamespace(notify=lambda: None),

@@ -17,6 +17,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from celery_pgbeat.beat.loop import COLLECTED_AFTER, SWITCH_INTERVAL, BeatLoop
 from celery_pgbeat.beat.scheduler import Scheduler
+from celery_pgbeat.beat.steps import Steps
 from celery_pgbeat.beat.wiring import Wiring
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable
 from celery_pgbeat.postgres.database import Database
@@ -72,7 +73,7 @@ def loop_of(turns: Turns, waits: list[float], monkeypatch: pytest.MonkeyPatch) -
     wiring = Wiring(Scheduler(app, lazy=True), Settings(url=NOWHERE))
     made = BeatLoop(wiring, 1.0)
     janitor = SimpleNamespace(turn=lambda: None, stop=lambda: None)
-    parts: Any = SimpleNamespace(janitor=janitor, dispatcher=turns, delivery=turns)
+    parts: Any = SimpleNamespace(janitor=janitor, dispatcher=turns, delivery=turns, steps=Steps(wiring.database))
     for part, stand_in in (("_beat", parts), ("_wait", waits.append)):
         monkeypatch.setattr(made, part, stand_in)
     for step in ("_check_schema", "_check_app", "_sync_code"):
