@@ -103,7 +103,9 @@ grant update (schedule, timezone, anchor, enabled, pause_reason, paused_by, paus
     on {schema}.periodic_task to {worker};
 grant select, insert, update on {schema}.periodic_task_state to {worker};
 grant select on {schema}.task_group, {schema}.dependency, {schema}.app to {worker};
-grant insert on {schema}.group_failure, {schema}.group_turn, {schema}.dependency_turn to {worker};
+grant insert on {schema}.group_failure to {worker};
+grant insert (group_name) on {schema}.group_turn to {worker};
+grant insert (upstream, downstream) on {schema}.dependency_turn to {worker};
 grant select, insert, delete on {schema}.active_job to {worker};
 grant update (state, exclusive, slot, waits_for, waited, run, attempt, attempt_at, started_at, busy_until, check_at,
         token, worker, error, marked_by, marked_at, due_by)
@@ -129,7 +131,8 @@ grant insert ({insert_by_author}),
 grant insert, update, delete on {schema}.blackout to {author};
 grant insert ({group}), update ({group}), delete on {schema}.task_group to {author};
 grant update (retried), delete on {schema}.group_failure to {author};
-grant insert on {schema}.group_turn, {schema}.dependency_turn to {author};
+grant insert (group_name) on {schema}.group_turn to {author};
+grant insert (upstream, downstream) on {schema}.dependency_turn to {author};
 
 -- The reader: reads the state of everything. Arguments, options and messages may hold private data, so they are left
 -- out. So is the token of a job's start.

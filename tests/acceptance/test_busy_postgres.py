@@ -200,3 +200,25 @@ def test_p10_hundreds_of_pauses_that_end_at_once_delay_no_tick(cluster: Cluster,
         cluster.beat(environment={"PGBEAT_URL": role.url()})
         planned = "select count(*) = 400 as well from pgbeat.periodic_task where next_run_at is not null"
         eventually(lambda: sql(cluster.database, planned)[0]["well"], 30, "all are resumed and planned")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", ["22003", "42501", "57014"])
+def test_p10_a_statement_that_fails_each_time_keeps_nothing_else_from_being_done(cluster: Cluster, code: str) -> None:
+    """A number out of range, a missing right, a statement that takes too long."""
+    sql(
+        cluster.database,
+        "create or replace function pgbeat.settle_downstream(most int default 1000) returns int language plpgsql as "
+        f"$$ begin raise exception 'it fails' using errcode = '{code}'; end $$",
+    )
+    sql(cluster.database, "insert into pgbeat.dependency_turn (downstream) values ('a')")
+    insert_many(cluster.database, 3)
+    cluster.settings = {"pgbeat_poll": 0.5}
+
+    beat = cluster.beat()
+    beat.wait_for_log("The step 'settle downstream' failed, the others go on: ", 20)
+    failed = clock(cluster.database)
+    eventually(lambda: submitted_after(cluster.database, failed + 3 * SECOND, 3), 20, "rows go out for seconds")
+
+    assert 1 == beat.log.count("The step 'settle downstream' failed")
+    assert [] == gaps(cluster.database, SECOND)

@@ -119,7 +119,7 @@ MUTANTS = {
     ),
     "an ordered group that is paused goes on": Mutant(("why_stopped",), "when known.paused then", "when false then"),
     "an occurrence does not wait for other tasks": Mutant(
-        ("settle_downstream",), "where job.id = any (jobs) and ends.missing = '{}'", "where job.id = any (jobs)"
+        ("settle_downstream",), "if ends.missing = '{}' then", "if true then"
     ),
     "an end that did not succeed lets others go on": Mutant(
         ("lets_go_on",), "after_condition = 'finish' or", "after_condition <> 'finish' or"
@@ -137,10 +137,10 @@ MUTANTS = {
         ("decided_after",), 'insert into "pgbeat".dependency_turn (downstream) values (new.name);', ""
     ),
     "the rounds of several tasks are mixed": Mutant(
-        ("due_after",), "where used.ended_for < occurrence and not", "where false and not"
+        ("due_after",), "if occurrences[used[place]] < occurrence then", "if false then"
     ),
     "what is under way up to an occurrence does not count": Mutant(
-        ("is_done_until",), "job.scheduled_for <= until and job.origin <> 'backfill'", "false"
+        ("undone_from",), "job.periodic_task = stored.name and job.origin <> 'backfill'", "false"
     ),
     "the failure of a job is not noted": Mutant(
         ("active_job_gone",), "final.state in ('failed', 'lost')", "final.state in ('expired')"
@@ -150,7 +150,7 @@ FUNCTIONS = {
     *("ask", "release_of", "periodic_task_written", "start", "mark", "confirm", "submit_free", "submit"),
     *("finish", "pick_up", "release", "work_changed"),
     *("why_held", "why_stopped", "next_in", "most_active", "active_job_gone", "active_job_waits"),
-    *("settle_downstream", "lets_go_on", "first_end", "due_after", "decided_after", "is_done_until"),
+    *("settle_downstream", "lets_go_on", "first_end", "due_after", "decided_after", "undone_from"),
 }
 
 

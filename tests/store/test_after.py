@@ -18,6 +18,7 @@ from celery_pgbeat.planning import NOTHING, Decision, Postponed, Rules, decide, 
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.postgres.beat_queries import BeatQueries
 from tests.harness.clock import Clock
+from tests.harness.cost import slowness
 from tests.harness.session import Session
 from tests.harness.ticks import LEASE, beat
 
@@ -1152,3 +1153,155 @@ def settle_all(store: BeatQueries) -> None:
         if not store.settle_downstream(10):
             return
     raise AssertionError("a beat never comes to rest")
+
+
+def with_slow_ends(session: Session, function: str, seconds: float) -> None:
+    """Have each call of a function that reads ends take so long."""
+    (definition,) = session.row(
+        "select pg_get_functiondef(oid) from pg_proc where proname = %s and pronamespace = 'pgbeat'::regnamespace",
+        function,
+    ).values()
+    head, begin, body = definition.partition("\nbegin\n")
+    session.rows(f"{head}{begin}    perform pg_sleep({seconds});\n{body}")
+
+
+def turns_left(session: Session) -> list[tuple[str, int]]:
+    rows = session.rows("select downstream, tries from pgbeat.dependency_turn order by downstream")
+    return [(row["downstream"], row["tries"]) for row in rows]
+
+
+@pytest.mark.parametrize("schedule", [None, YEARLY])
+def test_rows_whose_ends_take_long_to_read_are_looked_at_a_few_at_a_time(
+    session: Session, store: BeatQueries, clock: Clock, schedule: str | None
+) -> None:
+    define(session, "a", YEARLY)
+    names = ["b1", "b2", "b3", "b4"]
+    for name in names:
+        define(session, name, schedule, after=["a"])
+    tick_planned(store)
+    due(session, clock, "a", *(names if schedule else []))
+    tick(store)
+    with_slow_ends(session, "ends_for" if schedule else "due_after", 0.15)
+    end(session, "a")
+
+    counts = []
+    while not counts or counts[-1]:
+        counts.append(store.settle_downstream(100))
+        left = turns_left(session)
+        assert len(left) == max(4 - 2 * len(counts), 0)
+        assert {1} >= {tries for _, tries in left}
+
+    assert 3 == len(counts)
+    submit(store)
+    assert dict.fromkeys(names, "pending") == states(session)
+
+
+def test_the_earlier_of_two_waiting_jobs_of_a_row_is_looked_at_first_and_the_later_one_not_before_it_goes_on(
+    session: Session, store: BeatQueries, clock: Clock
+) -> None:
+    define(session, "a", YEARLY)
+    define(session, "b", YEARLY, after=["a"], overlap="allow")
+    tick_planned(store)
+    for _ in range(3):
+        due(session, clock, "b")
+        tick(store)
+    session.rows("update pgbeat.periodic_task set next_run_at = pgbeat.now() where name = 'a'")
+    tick(store)
+    session.rows("create sequence public.calls")
+    with_slow_ends(session, "ends_for", 0)
+    (definition,) = session.row("select pg_get_functiondef('pgbeat.ends_for'::regproc)").values()
+    session.rows(definition.replace("perform pg_sleep(0);", "perform nextval('public.calls');"))
+    session.rows("insert into pgbeat.dependency_turn (downstream) values ('b')")
+
+    assert 0 == store.settle_downstream(100)
+    assert 1 == session.value("select last_value from public.calls where is_called")
+
+    end(session, "a")
+    assert 3 == store.settle_downstream(100)
+
+
+@pytest.mark.parametrize("tries", [-1, 2_000_000_001, 2_147_483_647])
+def test_a_turn_has_no_number_of_tries_to_which_none_can_be_added(session: Session, tries: int) -> None:
+    refused = session.refusal("insert into pgbeat.dependency_turn (downstream, tries) values ('v', %s)", tries)
+
+    assert "dependency_turn_tries_in_range" == refused.diag.constraint_name
+
+
+def test_a_locked_row_that_was_tried_as_often_as_can_be_counted_keeps_its_turn(
+    session: Session, store: BeatQueries, migrated_database: str
+) -> None:
+    define(session, "a", YEARLY)
+    define(session, "b", after=["a"])
+    session.rows("delete from pgbeat.dependency_turn")
+    session.rows("insert into pgbeat.dependency_turn (downstream, tries) values ('b', 2000000000)")
+    other = Session(migrated_database)
+    other.rows("begin")
+    other.rows("select from pgbeat.periodic_task where name = 'b' for update")
+
+    assert 0 == store.settle_downstream(100)
+
+    assert [("b", 2_000_000_000)] == turns_left(session)
+
+
+def make_row_far_behind(session: Session, number: int, chained: bool) -> None:
+    """Make a row after many, after one that is under way and after one that has ended a hundred times since.
+
+    Args:
+        number: how many others come before it.
+        chained: whether it comes after the last of these, each of which comes after the one before it.
+    """
+    names = [f"u{place}" for place in range(1, number + 1)]
+    after = {name: [before] for before, name in pairwise(names)} if chained else {}
+    after["behind"] = [*(names[-1:] if chained else names), "under-way", "often"]
+    session.rows("set session_replication_role = replica")
+    session.rows(
+        "insert into pgbeat.periodic_task (name, task, after, planned_from, last_run_at, planned_revision, "
+        "after_condition) select name, 'app.probe', "
+        "(select array_agg(one) from jsonb_array_elements_text(%s::jsonb -> name) as one), "
+        "pgbeat.now() - interval '1 day', case when name ~ '^u' then pgbeat.now() end, 1, 'finish' "
+        "from unnest(%s::text[]) as name",
+        json.dumps(after),
+        [*names, "under-way", "often", "behind"],
+    )
+    session.rows(
+        "insert into pgbeat.dependency select distinct unnest(after), name from pgbeat.periodic_task "
+        "where after is not null"
+    )
+    session.rows(
+        "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
+        "finished_at) select gen_random_uuid(), name, at, 'manual', 'succeeded', 'a', at, at from ("
+        "  select unnest(%s::text[]) as name, pgbeat.now() - interval '9 hours' as at union all "
+        "  select 'often', pgbeat.now() - number * interval '1 minute' from generate_series(1, 100) as number) as one",
+        [*names, "under-way"],
+    )
+    session.rows(
+        "insert into pgbeat.active_job (id, periodic_task, scheduled_for, due_at, origin, state, exclusive, task, "
+        "busy_until, tracking, on_lost, pickup_deadline, message) select gen_random_uuid(), 'under-way', at, at, "
+        "'manual', 'sent', false, 'a', 'infinity', 'full', 'give_up', '1h', '{}' "
+        "from (select pgbeat.now() - interval '8 hours' as at) as given"
+    )
+    session.rows("set session_replication_role = origin")
+    session.rows("analyze")
+
+
+@pytest.mark.parametrize(("number", "chained"), [(98, False), (1_500, True)])
+@pytest.mark.usefixtures("clock")
+def test_a_row_behind_many_others_is_looked_at_in_a_moment(session: Session, number: int, chained: bool) -> None:
+    make_row_far_behind(session, number, chained)
+    session.rows("insert into pgbeat.dependency_turn (upstream) values ('often')")
+    session.rows("select set_config('statement_timeout', %s, false)", f"{1000 * slowness():.0f}ms")
+
+    assert 0 == session.value("select pgbeat.settle_downstream()")
+    assert "it is not known" not in session.value("select pgbeat.explain('behind')")
+
+
+@pytest.mark.usefixtures("clock")
+def test_of_a_row_behind_more_than_five_thousand_others_it_is_not_known_whether_it_can_run(session: Session) -> None:
+    make_row_far_behind(session, 5_000, True)
+    session.rows("insert into pgbeat.dependency_turn (upstream) values ('often')")
+    session.rows("select set_config('statement_timeout', %s, false)", f"{1000 * slowness():.0f}ms")
+
+    assert 0 == session.value("select pgbeat.settle_downstream()")
+    assert "it is not known whether it can run: more than 5000 tasks come before it" in session.value(
+        "select pgbeat.explain('behind')"
+    )

@@ -605,3 +605,28 @@ def test_a_wrong_group_name_is_refused_by_python_and_sql(session: Session) -> No
 
     assert "22023" == error.pgcode
     assert "group_name has 201 characters, not 1 to 200" in str(error)
+
+
+def test_a_beat_looks_at_a_hundred_groups_at_a_time_and_comes_to_all_of_them(
+    store: BeatQueries, session: Session
+) -> None:
+    limit(session, 1, "z")
+    limit(session, 1, "z2")
+    for name, group in (("a", "z"), ("b", "z"), ("c", "z2"), ("d", "z2")):
+        tick(store, name, group_name=group)
+    store.grant_slots(100)
+    end(session, "a")
+    end(session, "c")
+    session.rows(
+        "insert into pgbeat.group_turn (group_name) select 'many-' || number from generate_series(1, 250) number"
+    )
+    session.rows("insert into pgbeat.group_turn (group_name) select 'z' from generate_series(1, 2500)")
+
+    granted = []
+    while store.look().slots_to_grant:
+        granted.append(store.grant_slots(100))
+
+    assert 3 <= len(granted) <= 6
+    assert 1 <= min(granted[:-1]), "there are more to look at"
+    assert {"b": ("pending", 1), "d": ("pending", 1)} == places(store)
+    assert 0 == session.value("select count(*) from pgbeat.group_turn")

@@ -53,7 +53,8 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_beat", "dependency_turn", "DELETE", None),  # settle_downstream
     ("pgbeat_beat", "dependency_turn", "UPDATE", "upstream"),  # settle_downstream
     ("pgbeat_worker", "dependency", "SELECT", None),  # active_job_gone
-    ("pgbeat_worker", "dependency_turn", "INSERT", None),  # active_job_gone
+    ("pgbeat_worker", "dependency_turn", "INSERT", "upstream"),  # active_job_gone
+    ("pgbeat_worker", "dependency_turn", "INSERT", "downstream"),  # active_job_waits
     ("pgbeat_worker", "periodic_task", "SELECT", "after"),  # release
     ("pgbeat_worker", "periodic_task", "SELECT", "schedule"),  # release
     ("pgbeat_worker", "group_failure", "INSERT", None),  # active_job_gone

@@ -70,9 +70,10 @@ begin
 end
 $$;
 
--- The last end of a periodic task for an occurrence after `since` and up to `until`; no row if there is none.
-create or replace function {schema}.last_end(upstream text, since timestamptz, until timestamptz)
-returns table (id uuid, occurrence timestamptz, state text)
+-- The ends of a periodic task for the last occurrences after `since`, at most so many, the last one first; of each
+-- occurrence the end that was recorded last.
+create or replace function {schema}.last_ends(upstream text, since timestamptz, most int)
+returns table (id uuid, occurrence timestamptz, state text, finished_at timestamptz)
 language plpgsql stable rows 1
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -81,27 +82,28 @@ as $$
 #variable_conflict use_column
 begin
     return query
-    select ended.id, ended.occurrence, ended.state
+    select distinct on (ended.occurrence) ended.id, ended.occurrence, ended.state, ended.finished_at
     from (
-        (select final.id, final.scheduled_for as occurrence, final.state, final.finished_at
+        (select distinct on (final.scheduled_for)
+             final.id, final.scheduled_for as occurrence, final.state, final.finished_at
          from {schema}.finished_job as final
-         where final.periodic_task = last_end.upstream and final.scheduled_for > since and final.scheduled_for <= until
+         where final.periodic_task = last_ends.upstream and final.scheduled_for > since
              and final.state <> 'skipped' and final.created_at >= since - interval '1 day'
          order by final.scheduled_for desc, final.finished_at desc
-         limit 1)
+         limit most)
         union all
-        (select final.id, coalesce(final.last_scheduled_for, final.scheduled_for), final.state, final.finished_at
+        (select distinct on (coalesce(final.last_scheduled_for, final.scheduled_for))
+             final.id, coalesce(final.last_scheduled_for, final.scheduled_for), final.state, final.finished_at
          from {schema}.finished_job as final
-         where final.periodic_task = last_end.upstream
+         where final.periodic_task = last_ends.upstream
              and coalesce(final.last_scheduled_for, final.scheduled_for) > since
-             and coalesce(final.last_scheduled_for, final.scheduled_for) <= until
              and final.state = 'skipped' and {schema}.ends_by_skip(final.reason)
              and final.created_at >= since - interval '1 day'
          order by coalesce(final.last_scheduled_for, final.scheduled_for) desc, final.finished_at desc
-         limit 1)
+         limit most)
     ) as ended
     order by ended.occurrence desc, ended.finished_at desc
-    limit 1;
+    limit most;
 end
 $$;
 
@@ -141,19 +143,23 @@ begin
 end
 $$;
 
--- Whether nothing is left to do for any occurrence up to an instant: of a periodic task and, where it has no schedule,
--- of the tasks before it.
-create or replace function {schema}.is_done_until(name text, until timestamptz) returns boolean
+-- How many tasks a beat looks at to know whether something is left to do before one: to read them takes half a second.
+create or replace function {schema}.most_before() returns int
+language sql immutable parallel safe
+as $$ select 5000 $$;
+
+-- These periodic tasks and those before them, up to those with a schedule; if they are more than `most_before`, only so
+-- many and one.
+create or replace function {schema}.all_before(names text[]) returns text[]
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
-#variable_conflict use_column
 begin
-    return not exists (
+    return array(
         with recursive before as (
-            select is_done_until.name as name
+            select name from unnest(names) as name
             union
             select known.upstream
             from before
@@ -161,20 +167,115 @@ begin
             join {schema}.dependency as known on known.downstream = before.name
             where stored.schedule is null
         )
-        select from before
-        join {schema}.periodic_task as stored on stored.name = before.name
-        where case
-                when stored.problem is not null then true
-                when stored.schedule is not null
-                then stored.planned_revision <> stored.revision
-                    or coalesce(stored.planned_for, stored.next_run_at) <= until
-                when stored.next_run_at is not null then true
-                else stored.after is not null and stored.enabled and not stored.group_paused
-                    and {schema}.not_ended_since(stored) = '{}'
+        select name from before
+        limit {schema}.most_before() + 1);
+end
+$$;
+
+-- Whether each of the upstream tasks of a row without a schedule has ended since its last occurrence.
+create or replace function {schema}.all_ended_since(task {schema}.periodic_task) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    since constant timestamptz := {schema}.ends_count_from(task);
+    upstream text;
+begin
+    foreach upstream in array task.after loop
+        if not exists (select from {schema}.last_ends(upstream, since, 1)) then
+            return false;
+        end if;
+    end loop;
+    return true;
+end
+$$;
+
+-- From which instant on something is left to do, for each of these periodic tasks: of the task itself and, where it has
+-- no schedule, of the tasks before it. 'infinity' if nothing is; '-infinity' if it is not known, or for any instant.
+--
+-- One task may come before thousands, by many ways. So each is looked at once: what is left to do of it alone. Then the
+-- earliest instant is passed on to all that come after it, then the second earliest to what has none yet, and so on. Of
+-- more than `most_before` tasks nothing is known.
+create or replace function {schema}.undone_from(names text[]) returns timestamptz[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+    before constant text[] := {schema}.all_before(undone_from.names);
+    known_from timestamptz[];
+    upstreams int[];  -- from each place in `before` to the places of what comes after it, in the order of the first
+    downstreams int[];
+    first_edge int[] := array_fill(null::int, array[cardinality(before)]);
+    found timestamptz[] := array_fill(null::timestamptz, array[cardinality(before)]);
+    to_pass_on int[];
+    depth int;
+    edge int;
+    place int;
+    one int;
+begin
+    if cardinality(before) > {schema}.most_before() then
+        return array_fill('-infinity'::timestamptz, array[cardinality(undone_from.names)]);
+    end if;
+    known_from := array(
+        select case
+                when stored.problem is not null then '-infinity'
+                when stored.schedule is not null and stored.planned_revision <> stored.revision then '-infinity'
+                when stored.schedule is null and stored.next_run_at is not null then '-infinity'
+                when stored.schedule is null and stored.after is not null and stored.enabled
+                    and not stored.group_paused and {schema}.all_ended_since(stored)
+                then '-infinity'
+                else least(
+                    case when stored.schedule is not null then coalesce(stored.planned_for, stored.next_run_at) end, (
+                        select min(job.scheduled_for) from {schema}.active_job as job
+                        where job.periodic_task = stored.name and job.origin <> 'backfill'))
             end
-            or exists (
-                select from {schema}.active_job as job
-                where job.periodic_task = stored.name and job.scheduled_for <= until and job.origin <> 'backfill'));
+        from unnest(before) with ordinality as given (name, place)
+        left join {schema}.periodic_task as stored on stored.name = given.name
+        order by given.place);
+    select array_agg(edges.upstream order by edges.upstream), array_agg(edges.downstream order by edges.upstream)
+    into upstreams, downstreams
+    from (
+        select earlier.place as upstream, later.place as downstream
+        from unnest(before) with ordinality as later (name, place)
+        join {schema}.periodic_task as stored on stored.name = later.name
+        join {schema}.dependency as known on known.downstream = later.name
+        join unnest(before) with ordinality as earlier (name, place) on earlier.name = known.upstream
+        where stored.schedule is null
+    ) as edges;
+    for edge in reverse coalesce(cardinality(upstreams), 0)..1 loop
+        first_edge[upstreams[edge]] := edge;
+    end loop;
+    for one in
+        select known.place from unnest(known_from) with ordinality as known (instant, place)
+        where known.instant is not null
+        order by known.instant
+    loop
+        continue when found[one] is not null;
+        found[one] := known_from[one];
+        to_pass_on := array[one];
+        depth := 1;
+        while depth > 0 loop
+            place := to_pass_on[depth];
+            depth := depth - 1;
+            edge := first_edge[place];
+            while upstreams[edge] = place loop
+                if found[downstreams[edge]] is null then
+                    found[downstreams[edge]] := known_from[one];
+                    depth := depth + 1;
+                    to_pass_on[depth] := downstreams[edge];
+                end if;
+                edge := edge + 1;
+            end loop;
+        end loop;
+    end loop;
+    return array(
+        select coalesce(found[known.place], 'infinity')
+        from unnest(undone_from.names) with ordinality as given (name, number)
+        join unnest(before) with ordinality as known (name, place) on known.name = given.name
+        order by given.number);
 end
 $$;
 
@@ -208,19 +309,23 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-    upstream text;
+    undone timestamptz[];
+    place int;
     ended record;
 begin
     missing := '{}';
-    foreach upstream in array coalesce(after, '{}') loop
-        select * into ended from {schema}.first_end(upstream, occurrence);
-        if not found and {schema}.is_done_until(upstream, occurrence) then
-            select * into ended from {schema}.end_by(upstream, occurrence);
+    for place in 1..coalesce(cardinality(after), 0) loop
+        select * into ended from {schema}.first_end(after[place], occurrence);
+        if not found then
+            undone := coalesce(undone, {schema}.undone_from(after));
+            if undone[place] > occurrence then
+                select * into ended from {schema}.end_by(after[place], occurrence);
+            end if;
         end if;
         if ended.id is null then
-            missing := missing || upstream;
+            missing := missing || after[place];
         elsif blocked_by is null
-            and not {schema}.lets_go_on(after_condition, upstream, ended.occurrence, ended.state)
+            and not {schema}.lets_go_on(after_condition, after[place], ended.occurrence, ended.state)
         then
             blocked_by := ended.id;
         end if;
@@ -239,7 +344,7 @@ begin
     return array(
         select upstream from unnest(task.after) with ordinality as given (upstream, place)
         where not exists (
-            select from {schema}.last_end(upstream, {schema}.ends_count_from(task), 'infinity'))
+            select from {schema}.last_ends(upstream, {schema}.ends_count_from(task), 1))
         order by place);
 end
 $$;
@@ -258,58 +363,110 @@ as $$ select greatest(task.last_run_at, task.planned_from, task.start_at - inter
 -- to do. The latest of these ends is the occurrence of the row. An earlier one counts beside it only if its task has
 -- nothing left to do up to that occurrence: an end that is left from another round does not stand for one that is
 -- still to come.
+--
+-- All ends that may count are read once. Then it goes from instant to instant of theirs, from the last one on. For each
+-- upstream task it keeps the end that it has passed last, which is the first from that instant on.
 create or replace function {schema}.due_after(task {schema}.periodic_task)
 returns table (occurrence timestamptz, missing text[], blocked_by uuid)
 language plpgsql stable rows 1
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
 as $$
 #variable_conflict use_variable
 declare
     since constant timestamptz := {schema}.ends_count_from(task);
     most_rounds constant int := 100;
-    instant timestamptz := 'infinity';
-    upstream text;
-    ended record;
-    ends timestamptz[];
+    -- The ends of all upstream tasks, the last ones first; `places` says of which task, by its place in `after`.
+    places int[];
+    ids uuid[];
+    occurrences timestamptz[];
+    states text[];
+    recorded timestamptz[];
+    -- Of each upstream task the place of its first end from an instant on, and of its last end.
+    first_of int[] := array_fill(null::int, array[cardinality(task.after)]);
+    last_of int[] := array_fill(null::int, array[cardinality(task.after)]);
+    used int[];
+    undone timestamptz[];
+    left_out timestamptz[];  -- of each task the first occurrence after its last end that was left out
+    rounds int := 0;
     is_due boolean := false;
 begin
     missing := {schema}.not_ended_since(task);
     if missing = '{}' and (task.run_count >= task.max_runs) is not true then
-        for round in 1..most_rounds loop
-            select max(last.occurrence) into instant
-            from unnest(task.after) as named
-            cross join lateral {schema}.last_end(named, since, instant) as last;
-            exit when instant is null;
+        select array_agg(one.place order by one.occurrence desc), array_agg(one.id order by one.occurrence desc),
+            array_agg(one.occurrence order by one.occurrence desc), array_agg(one.state order by one.occurrence desc),
+            array_agg(one.finished_at order by one.occurrence desc)
+        into places, ids, occurrences, states, recorded
+        from (
+            select given.place, ended.*
+            from unnest(task.after) with ordinality as given (name, place)
+            cross join lateral {schema}.last_ends(given.name, since, most_rounds) as ended
+        ) as one;
+        for number in reverse cardinality(places)..1 loop
+            last_of[places[number]] := number;
+        end loop;
+        for number in 1..cardinality(places) loop
+            first_of[places[number]] := number;
+            continue when occurrences[number + 1] = occurrences[number];  -- more of them end at this instant
+            rounds := rounds + 1;
+            exit when rounds > most_rounds;
             is_due := true;
-            ends := '{}';
             occurrence := null;
-            blocked_by := null;
-            foreach upstream in array task.after loop
-                select * into ended from {schema}.first_end(upstream, instant);
-                if not found and {schema}.is_done_until(upstream, instant) then
-                    select * into ended from {schema}.end_by(upstream, instant);
+            used := first_of;
+            for place in 1..cardinality(used) loop
+                if used[place] is null then
+                    if undone is null then
+                        undone := {schema}.undone_from(task.after);
+                    end if;
+                    if left_out is null then
+                        left_out := array(
+                            select coalesce((
+                                select coalesce(final.last_scheduled_for, final.scheduled_for)
+                                from {schema}.finished_job as final
+                                where final.periodic_task = given.name and final.state = 'skipped'
+                                    and not {schema}.ends_by_skip(final.reason)
+                                    and coalesce(final.last_scheduled_for, final.scheduled_for)
+                                        >= occurrences[given.number]
+                                    and (coalesce(final.last_scheduled_for, final.scheduled_for), final.finished_at)
+                                        > (occurrences[given.number], recorded[given.number])
+                                order by coalesce(final.last_scheduled_for, final.scheduled_for)
+                                limit 1
+                            ), 'infinity')
+                            from unnest(task.after, last_of) with ordinality as given (name, number, at_place)
+                            order by given.at_place);
+                    end if;
+                    used[place] := last_of[place];
+                    is_due := undone[place] > occurrences[number] and left_out[place] > occurrences[number];
+                    exit when not is_due;
                 end if;
-                is_due := is_due and coalesce(ended.occurrence > since, false);
+                occurrence := greatest(occurrence, occurrences[used[place]]);
+            end loop;
+            for place in 1..cardinality(used) loop
                 exit when not is_due;
-                ends := ends || ended.occurrence;
-                occurrence := greatest(occurrence, ended.occurrence);
-                if blocked_by is null
-                    and not {schema}.lets_go_on(task.after_condition, upstream, ended.occurrence, ended.state)
-                then
-                    blocked_by := ended.id;
+                if occurrences[used[place]] < occurrence then
+                    if undone is null then
+                        undone := {schema}.undone_from(task.after);
+                    end if;
+                    is_due := undone[place] > occurrence;
                 end if;
             end loop;
-            is_due := is_due and not exists (
-                select from unnest(task.after, ends) as used (name, ended_for)
-                where used.ended_for < occurrence and not {schema}.is_done_until(used.name, occurrence));
             exit when is_due;
-            instant := instant - interval '1 microsecond';
         end loop;
     end if;
     if not is_due or occurrence > task.end_at then
         occurrence := null;
-        blocked_by := null;
+        return next;
+        return;
     end if;
+    for place in 1..cardinality(used) loop
+        if not {schema}.lets_go_on(
+            task.after_condition, task.after[place], occurrences[used[place]], states[used[place]])
+        then
+            blocked_by := ids[used[place]];
+            exit;
+        end if;
+    end loop;
     return next;
 end
 $$;

@@ -493,8 +493,8 @@ comment on function {schema}.waits_for_others is
     'Internal: returns whether each occurrence of a row waits for other tasks; submit, submit_free, submit_backfill() and released() call it.';
 comment on function {schema}.first_end is
     'Internal: returns the first end of a periodic task for an occurrence or a later one; ends_for() and due_after() call it.';
-comment on function {schema}.last_end is
-    'Internal: returns the last end of a periodic task between two occurrences; due_after() calls it.';
+comment on function {schema}.last_ends is
+    'Internal: returns the ends of a periodic task for its last occurrences; due_after(), not_ended_since() and all_ended_since() call it.';
 comment on function {schema}.lets_go_on is
     'Internal: returns whether an end lets the tasks go on that run after it; ends_for() and due_after() call it.';
 comment on function {schema}.ends_for is
@@ -502,7 +502,7 @@ comment on function {schema}.ends_for is
 comment on function {schema}.due_after is
     'Internal: returns for which occurrence a row without a schedule is due after its upstream tasks; settle_downstream() and row_after_in_words() call it.';
 comment on function {schema}.ends_by_skip is
-    'Internal: returns whether an occurrence that was skipped for a reason has ended with that; first_end(), last_end(), end_by(), last_records() and the statement expected call it.';
+    'Internal: returns whether an occurrence that was skipped for a reason has ended with that; first_end(), last_ends(), due_after(), end_by(), last_records() and the statement expected call it.';
 comment on function {schema}.last_records is
     'Internal: returns the last records of a periodic task that decide about those that come after it; prune() calls it.';
 comment on function {schema}.lock_of_after is
@@ -544,16 +544,22 @@ comment on function {schema}.check_after is
     'Internal: has what comes after what be checked later in this transaction, or now; import calls it.';
 comment on function {schema}.end_by is
     'Internal: returns the last record of a periodic task up to an instant, if that is an end; ends_for() calls it.';
-comment on function {schema}.is_done_until is
-    'Internal: returns whether nothing is left to do of a periodic task up to an instant; ends_for() calls it.';
+comment on function {schema}.undone_from is
+    'Internal: returns from which instant on something is left to do, of each of these periodic tasks; ends_for() and due_after() call it.';
+comment on function {schema}.most_before is
+    'Internal: returns how many tasks undone_from() looks at.';
+comment on function {schema}.all_before is
+    'Internal: returns periodic tasks and those before them; undone_from() and row_after_in_words() call it.';
+comment on function {schema}.all_ended_since is
+    'Internal: returns whether all upstream tasks have ended since the last occurrence of a row without a schedule; undone_from() calls it.';
 comment on function {schema}.planned_again is
     'Internal: has beats look at what comes after a row that was planned again; a trigger of periodic_task calls it.';
 comment on function {schema}.each_name_once is
     'Internal: returns the column after as it is stored; the row trigger of periodic_task calls it.';
 comment on function {schema}.not_ended_since is
-    'Internal: returns which upstream tasks have not ended since the last occurrence of a row without a schedule; due_after() and is_done_until() call it.';
+    'Internal: returns which upstream tasks have not ended since the last occurrence of a row without a schedule; due_after() calls it.';
 comment on function {schema}.ends_count_from is
-    'Internal: returns the occurrence after which ends count for a row without a schedule; due_after() and not_ended_since() call it.';
+    'Internal: returns the occurrence after which ends count for a row without a schedule; due_after(), not_ended_since() and all_ended_since() call it.';
 
 -- The audit trail.
 comment on sequence {schema}.change_id_seq is 'Internal: the ids of changes.';

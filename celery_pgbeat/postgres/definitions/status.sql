@@ -262,6 +262,9 @@ as $$
 begin
     return (
         select case
+            when ends.missing = '{}' and ends.occurrence is null
+                and cardinality({schema}.all_before(task.after)) > {schema}.most_before()
+            then format('it is not known whether it can run: more than %s tasks come before it', {schema}.most_before())
             when ends.missing = '{}' then 'the tasks after which it runs have ended: a beat takes it within a moment'
             else 'it runs when ' || {schema}.missing_in_words(ends.missing)
                 || case when cardinality(ends.missing) = 1 then ' has' else ' have' end || ' ended for an occurrence '

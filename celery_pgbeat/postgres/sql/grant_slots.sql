@@ -1,6 +1,8 @@
 -- Give the free slots of groups to jobs that wait for one, up to %(batch)s in each group; returns how many got one.
 --
--- Of the groups that are not limited any more it lets up to %(batch)s jobs go on together. The jobs of a group have
+-- It looks at two hundred groups at most, and takes a thousand reasons at most to look at each of them. If there are
+-- more, it returns 1 at least, and the next look finds them. Of the groups that are not limited any more it lets
+-- up to %(batch)s jobs go on together. The jobs of a group have
 -- their turns in the order of their scheduled_for; under a rate limit the rows of the group take turns, unless it is
 -- ordered. definitions/groups.sql explains the words.
 --
@@ -99,24 +101,49 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
-    held_with_room constant text[] := array(select {schema}.held_groups_with_room());
+    most_groups constant int := 100;
+    most_reasons constant int := 1000;  -- for each group
+    held_with_room constant text[] := array(
+        select name from {schema}.held_groups_with_room() as name order by random() limit most_groups);
     names text[];
+    there_are_more boolean;
     locked text[];
     granted int := 0;
     without_limit int;
 begin
     -- Each row of group_turn is a reason to look at a group. What is written from here on is a row of its own, and the
     -- next look finds it.
-    with taken as (
+    with recursive new as (
+        (select group_name from {schema}.group_turn where not held order by group_name limit 1)
+        union all
+        select (
+            select known.group_name from {schema}.group_turn as known
+            where not known.held and known.group_name > new.group_name
+            order by known.group_name
+            limit 1)
+        from new
+        where new.group_name is not null
+    ),
+    meant as (
+        select unnest(held_with_room) as group_name
+        union
+        (select group_name from new where group_name is not null limit most_groups)
+    ),
+    taken as (
         delete from {schema}.group_turn
         where ctid = any (array(
-            select ctid from {schema}.group_turn
-            where group_name = any (held_with_room)
-                or group_name in (select known.group_name from {schema}.group_turn as known where not known.held)
-            for update skip locked))
+            select turn.ctid
+            from meant
+            cross join lateral (
+                select known.ctid from {schema}.group_turn as known
+                where known.group_name = meant.group_name
+                limit most_reasons
+                for update skip locked
+            ) as turn))
         returning group_name
     )
     select array_agg(distinct group_name) into names from taken;
+    there_are_more := exists (select from {schema}.group_turn where not held);
     if names is null then
         return 0;
     end if;
@@ -209,7 +236,7 @@ begin
             and (
                 known.name = any (locked) and {schema}.free_in(known) <= 0
                 or (known.name = any (locked) or not known.limited) and {schema}.why_stopped(known) is not null));
-    return granted + without_limit;
+    return granted + without_limit + there_are_more::int;
 end
 $$;
 -- call
