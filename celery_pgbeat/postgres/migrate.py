@@ -39,16 +39,18 @@ logger = logging.getLogger(__name__)
 
 # The oldest package version (as a schema version) that works beside nodes of this schema.
 MIN_COMPATIBLE = 1
+LOCKED = "55P03"  # SQLSTATE lock_not_available
 TRIES = 5  # before a lock that cannot be taken is an error
-ADVISORY_LOCK_WITHIN = 60.0  # seconds to wait for another process that migrates; after that a beat tries again
+LOCK_WITHIN = 60.0  # seconds to wait for another process that migrates; after that a beat tries again
 LOGGED_AFTER = 2.0  # seconds of that wait before it is logged
 HOLDER = """
 select activity.pid, activity.usename, activity.application_name
 from pg_locks as taken
 join pg_stat_activity as activity using (pid)
-where taken.locktype = 'advisory' and taken.granted
-    and taken.classid = 0 and taken.objid = %(lock)s and taken.objsubid = 1
+where taken.granted and taken.pid <> pg_backend_pid()
     and taken.database = (select oid from pg_database where datname = current_database())
+    and (taken.locktype = 'advisory' and taken.classid = 0 and taken.objid = %(lock)s and taken.objsubid = 1
+        or taken.locktype = 'relation' and taken.relation = to_regclass(%(table)s) and taken.mode <> 'AccessShareLock')
 """
 # `create schema if not exists` needs the right to create a schema even if the schema exists.
 SCHEMA = """
@@ -178,7 +180,7 @@ def migrate(engine: Engine, schema: str = "pgbeat") -> int:
 
     Raises:
         SchemaTooNew: a newer package has made the schema incompatible with this one.
-        DatabaseBusy: another session holds the advisory lock of migrations; the message names it.
+        DatabaseBusy: another session holds the lock of migrations; the message names it.
         NotPermitted: this user may not do it; the message has the grant.
         DBAPIError: Postgres refused it, or other transactions lock the tables for long.
     """
@@ -195,29 +197,55 @@ def migrate(engine: Engine, schema: str = "pgbeat") -> int:
     return _apply(engine, checked_schema(schema))
 
 
-def _take_advisory_lock(connection: Connection, schema: str) -> None:
-    """Take the advisory lock of migrations, or give up after a while: any session of the database may hold it."""
-    lock = {"lock": zlib.crc32(f"celery-pgbeat migrate {schema}".encode())}
+def _take_lock(connection: Connection, schema: str) -> None:
+    """Take the lock of migrations, or give up after a while."""
     begun = time.monotonic()
     logged = False
-    while not connection.exec_driver_sql("select pg_try_advisory_xact_lock(%(lock)s)", lock).scalar_one():
+    while not _takes_lock(connection, schema):
         waited = time.monotonic() - begun
         if waited >= LOGGED_AFTER and not logged:
             logged = True
             logger.warning(
-                "Waiting to migrate the schema %r: %s", schema, _holder(connection, lock), extra={"action": "migrate"}
+                "Waiting to migrate the schema %r: %s", schema, _holder(connection, schema), extra={"action": "migrate"}
             )
-        if waited >= ADVISORY_LOCK_WITHIN:
+        if waited >= LOCK_WITHIN:
             raise DatabaseBusy(
-                f"The schema {schema!r} could not be migrated within {ADVISORY_LOCK_WITHIN:g} s: "
-                f"{_holder(connection, lock)}. Wait until it is done, or end that session with pg_terminate_backend()."
+                f"The schema {schema!r} could not be migrated within {LOCK_WITHIN:g} s: "
+                f"{_holder(connection, schema)}. Wait until it is done, or end that session with "
+                "pg_terminate_backend()."
             )
         time.sleep(random.uniform(0.05, 0.15))  # noqa: S311
 
 
-def _holder(connection: Connection, lock: dict[str, int]) -> str:
+def _takes_lock(connection: Connection, schema: str) -> bool:
+    """Try to take the lock: that of a table, which only its owner can take, or an advisory lock if there is none yet.
+
+    Every user of the database can take the advisory lock, and delay the first migration by it, but no other.
+    """
+    if not current(connection, schema).version:
+        lock = {"lock": _advisory_lock(schema)}
+        if not connection.exec_driver_sql("select pg_try_advisory_xact_lock(%(lock)s)", lock).scalar_one():
+            return False
+        if not current(connection, schema).version:
+            return True
+    try:
+        with connection.begin_nested():
+            connection.exec_driver_sql(f'lock table "{schema}".schema_version in exclusive mode nowait')
+    except DBAPIError as error:
+        if sqlstate(error.orig) != LOCKED:
+            raise
+        return False
+    return True
+
+
+def _advisory_lock(schema: str) -> int:
+    return zlib.crc32(f"celery-pgbeat migrate {schema}".encode())
+
+
+def _holder(connection: Connection, schema: str) -> str:
     """Return which session holds the lock; its client may have given any name."""
-    holder = connection.exec_driver_sql(HOLDER, lock).first()
+    parameters = {"lock": _advisory_lock(schema), "table": f'"{schema}".schema_version'}
+    holder = connection.exec_driver_sql(HOLDER, parameters).first()
     if holder is None:
         return "another process has just done so"
     return f"the session {holder.pid} of {holder.usename!r} ({holder.application_name or 'unnamed'!r}) holds the lock"
@@ -226,13 +254,13 @@ def _holder(connection: Connection, lock: dict[str, int]) -> str:
 def _apply(engine: Engine, schema: str) -> int:
     transactional = engine.execution_options(isolation_level="READ COMMITTED")
     with transactional.begin() as connection:
-        _take_advisory_lock(connection, schema)
+        check_may_migrate(connection, schema)
+        _take_lock(connection, schema)
         known = current(connection, schema)
         found = known.version
         missing = [(number, text) for number, text in migrations() if number > found]
         if not missing and known.has_our_definitions:
             return 0
-        check_may_migrate(connection, schema)
         # Without parameters a driver takes many statements in one text and does not read %.
         plainly = {"no_parameters": True}
         texts = [LOCK] if found else [SCHEMA]

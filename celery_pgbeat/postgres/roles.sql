@@ -173,8 +173,8 @@ begin
 end
 $$;
 
-grant execute on function {schema}.make_days(int), {schema}.prune(interval), {schema}.prune_changes(interval, int)
-    to {beat};
+grant execute on function {schema}.make_days(int), {schema}.prune(interval), {schema}.prune_changes(interval, int),
+    {schema}.turn_of_one(text) to {beat};
 grant execute on function {schema}.is_backfilled(text[]) to {beat}, {worker};
 grant execute on function {schema}.trigger(text, boolean, jsonb, jsonb), {schema}.trigger_many(jsonb, boolean),
     {schema}.backfill(text, timestamptz, timestamptz, text, int), {schema}.backfill(text, date, date, text, int),

@@ -121,12 +121,13 @@ def test_a_migration_waits_for_another_one_for_a_while_and_names_its_session(
     database: str, engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "LOGGED_AFTER", 0.1)
-    monkeypatch.setattr(module, "ADVISORY_LOCK_WITHIN", 0.5)
+    monkeypatch.setattr(module, "LOCK_WITHIN", 0.5)
     migrate(engine)
     others = Session(database)
     others.rows("set application_name = E'squat\\x1bter'")
     others.rows("update pgbeat.schema_version set definitions = null")
-    others.rows("select pg_advisory_lock(%s)", LOCK)
+    others.rows("begin")
+    others.rows("lock table pgbeat.schema_version in exclusive mode")
     who = f"the session {others.value('select pg_backend_pid()')} of '{others.value('select current_user')}' ('squat"
 
     with pytest.raises(DatabaseBusy, match=re.escape(f"within 0.5 s: {who}")) as error:
@@ -134,9 +135,24 @@ def test_a_migration_waits_for_another_one_for_a_while_and_names_its_session(
 
     assert str(error.value).isprintable()
     assert [True] == [f"Waiting to migrate the schema 'pgbeat': {who}" in text for text in caplog.messages]
-    others.rows("select pg_advisory_unlock(%s)", LOCK)
+    others.rows("rollback")
     migrate(engine)
     assert latest() == version(engine).version
+
+
+def test_an_advisory_lock_of_a_stranger_keeps_no_schema_from_being_brought_up_to_date(
+    database: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOCK_WITHIN", 0.5)
+    migrate(engine)
+    stranger = Session(database)
+    stranger.rows("update pgbeat.schema_version set definitions = null")
+    stranger.rows("select pg_advisory_lock(%s)", LOCK)
+
+    migrate(engine)
+
+    assert version(engine).has_our_definitions
+    assert version(engine).definitions is not None
 
 
 def test_a_schema_that_a_newer_package_made_incompatible_is_refused(database: str, engine: Engine) -> None:

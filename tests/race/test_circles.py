@@ -8,7 +8,7 @@ import psycopg2
 import pytest
 from psycopg2.errors import InvalidParameterValue, SerializationFailure
 
-from tests.harness.session import Session
+from tests.harness.session import Session, reason
 
 DEFINES = {
     "after": "insert into pgbeat.periodic_task (name, task, schedule) values (%s, 'app.probe', 'every 1h')",
@@ -87,3 +87,38 @@ def test_a_transaction_of_many_rows_writes_once_who_the_author_is(authors: tuple
     author.rows("rollback")
 
     assert 1 == written - before
+
+
+@pytest.mark.parametrize("column", WRITES)
+def test_an_author_waits_five_seconds_for_another_and_is_told_which_session_it_is(
+    authors: tuple[Session, Session], column: str
+) -> None:
+    for name in ("a", "b"):
+        authors[0].rows(DEFINES[column], name)
+    authors[0].rows("begin")
+    authors[0].rows(WRITES[column], "b", "a")
+
+    refused = authors[1].refusal(WRITES[column], "a", "b")
+
+    assert "55P03" == refused.pgcode
+    assert f", and has not ended for 5 seconds: the session {authors[0].pid} of 'postgres' (" in reason(refused)
+    authors[0].rows("commit")
+    assert isinstance(authors[1].refusal(WRITES[column], "a", "b"), InvalidParameterValue)
+
+
+@pytest.mark.parametrize("column", WRITES)
+def test_advisory_locks_of_a_stranger_keep_no_author_waiting(authors: tuple[Session, Session], column: str) -> None:
+    stranger, author = authors
+    for lock in ("periodic_task.after", "task_group.waits_for", "make_days", "prune"):
+        stranger.rows("select pg_advisory_lock(hashtext(%s))", f'"pgbeat".{lock}')
+    author.rows("set statement_timeout = '3s'")
+
+    for name in ("a", "b"):
+        author.rows(DEFINES[column], name)
+    author.rows(WRITES[column], "b", "a")
+
+    assert 0 == author.value("select pgbeat.prune('30 days')")
+    author.rows(
+        "drop table pgbeat.finished_job_" + author.value("select to_char(now() at time zone 'UTC', 'YYYYMMDD')")
+    )
+    assert 1 <= author.value("select pgbeat.make_days()")

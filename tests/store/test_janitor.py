@@ -38,19 +38,19 @@ def test_days_that_another_session_blocks_are_logged_and_made_once_it_is_gone(
     store = beat(migrated_database)
     tracking: Any = SimpleNamespace(workers_track=False)
     keeper = keeper_of(store, NodeId.mine(), tracking)
-    stranger = Session(migrated_database)
-    stranger.rows(
-        "drop table pgbeat.finished_job_"
-        + stranger.value("select to_char(pgbeat.now() at time zone 'UTC', 'YYYYMMDD')")
+    other = Session(migrated_database)
+    other.rows(
+        "drop table pgbeat.finished_job_" + other.value("select to_char(pgbeat.now() at time zone 'UTC', 'YYYYMMDD')")
     )
-    stranger.rows("select pg_advisory_lock(hashtext('\"pgbeat\".make_days'))")
+    other.rows("begin")
+    other.rows("select pgbeat.turn_of_one('make_days')")
 
     for _ in range(2 * LEFT_TOO_OFTEN):
         keeper.turn()
         now += AGAIN_AFTER
 
     assert [True] == [TOLD in text for text in caplog.messages if "history" in text], "once"
-    stranger.rows("select pg_advisory_unlock(hashtext('\"pgbeat\".make_days'))")
+    other.rows("rollback")
     keeper.turn()
     made = {f"Made {days} days of the history" for days in (1, 2)}  # two, if a day has begun meanwhile
     assert made & {*caplog.messages}

@@ -506,6 +506,7 @@ def test_what_acts_for_the_owner_looks_names_up_in_pg_catalog_alone(owner: Sessi
         "pick_up": ["search_path=pg_catalog, pg_temp"],
         "planned_again": ["search_path=pg_catalog, pg_temp"],
         "release": ["search_path=pg_catalog, pg_temp"],
+        "turn_of_one": ["search_path=pg_catalog, pg_temp"],
         "task_group_to_be_written": ["search_path=pg_catalog, pg_temp"],
         "work_changed": ["search_path=pg_catalog, pg_temp"],
         "prune_changes": ["search_path=pg_catalog, pg_temp"],

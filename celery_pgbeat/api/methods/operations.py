@@ -27,7 +27,7 @@ class OperatorMethods(Connected):
 
         Raises:
             SchemaTooNew: a newer package has made the schema incompatible with this one.
-            DatabaseBusy: another session holds the advisory lock of migrations; the message names it.
+            DatabaseBusy: another session holds the lock of migrations; the message names it.
             DatabaseUnavailable: Postgres is away.
 
         Example:

@@ -21,7 +21,7 @@ from celery_pgbeat.settings import Settings
 logger = logging.getLogger(__name__)
 
 DAYS_EVERY = 3600.0  # seconds between two looks at the groups and at the days of the history
-AGAIN_AFTER = 60.0  # seconds, if a table lock was not granted within 200 ms, or another session has the advisory lock
+AGAIN_AFTER = 60.0  # seconds, if a lock was not granted within 200 ms, or another session makes the days
 CHANGES_AT_ONCE = 10_000  # entries of the table of changes that one statement deletes: a tenth of a second
 CHANGES_TIMES = 10  # such statements in an hour at most
 LEFT_TOO_OFTEN = 5  # attempts in a row that found the lock taken, before a warning; making the days takes moments

@@ -388,18 +388,47 @@ end
 $$;
 
 -- Have authors of `waits_for`, or of `after`, come one after the other until their transactions end: two at the same
--- time could close a circle that neither sees. Under REPEATABLE READ the second does not see what the first has
--- committed since it began; it fails with 40001, because both write the same row, and may try again. One write for each
--- transaction, however many rows it has. It acts for the owner: nothing else writes that table.
+-- time could close a circle that neither sees. They write the same row, which no user but the owner can lock. (Every
+-- user of the database could take an advisory lock.) Under REPEATABLE READ the second does not see what the first has
+-- committed since it began; it fails with 40001, and may try again. One write for each transaction, however many rows
+-- it has. It acts for the owner: nothing else writes that table.
 create or replace function {schema}.one_author(what text) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
 as $$
+declare
+    holder text;
 begin
-    perform pg_advisory_xact_lock(hashtext('{schema}.' || one_author.what));
+    if exists (
+        select from {schema}.last_author as known
+        where known.what = one_author.what and known.transaction = pg_current_xact_id_if_assigned())
+    then
+        return;
+    end if;
+    -- Mostly it need not wait. Then it has no subtransaction, whose end hides which session has the lock.
+    perform from {schema}.last_author as known where known.what = one_author.what for update skip locked;
+    if not found then
+        begin
+            perform from {schema}.last_author as known where known.what = one_author.what for update;
+        exception when lock_not_available then
+            select format('the session %s of %s (%s)', activity.pid, {schema}.quoted(activity.usename::text),
+                          {schema}.quoted(activity.application_name))
+            into holder
+            from {schema}.last_author as known
+            join pg_locks as held on held.locktype = 'transactionid' and held.granted
+                and held.transactionid = known.xmax
+            join pg_stat_activity as activity on activity.pid = held.pid
+            where known.what = one_author.what;
+            raise exception using errcode = 'lock_not_available',
+                message = format('another transaction has written %s, and has not ended for 5 seconds: %s',
+                                 one_author.what, coalesce(holder, 'pg_stat_activity shows which are open')),
+                hint = 'Try again when it has ended, or end its session with pg_terminate_backend().';
+        end;
+    end if;
     update {schema}.last_author as known
     set transaction = pg_current_xact_id()
-    where known.what = one_author.what and known.transaction <> pg_current_xact_id();
+    where known.what = one_author.what;
 end
 $$;
 

@@ -129,8 +129,20 @@ create trigger active_job_gone
     referencing old table as deleted
     for each statement execute function {schema}.active_job_gone();
 
+-- The row of `last_author` that a session locks for as long as it does what only one may do at a time; NULL if another
+-- session has it. Not an advisory lock: every user of the database could take that. It acts for the owner: nothing else
+-- reads or locks that table.
+create or replace function {schema}.turn_of_one(what text) returns text
+language sql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+    select known.what from {schema}.last_author as known where known.what = turn_of_one.what for update skip locked
+$$;
+
+revoke execute on function {schema}.turn_of_one(text) from public;
+
 -- Make the missing partitions of today and of the coming days; returns how many, NULL if another session does it at
--- this moment (or has taken this advisory lock). Rows of a day that are in the default partition move out of it first,
+-- this moment. Rows of a day that are in the default partition move out of it first,
 -- in the same transaction. A table lock that cannot be taken within 200 ms is an error: the caller tries again later.
 create or replace function {schema}.make_days(days_ahead int default 14) returns int
 language plpgsql security definer
@@ -144,7 +156,11 @@ declare
     partition text;
     made int := 0;
 begin
-    if not pg_try_advisory_xact_lock(hashtext('{schema}.make_days')) then
+    if (days_ahead between 0 and 366) is not true then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('days_ahead is %s, not 0 to 366', coalesce(days_ahead::text, 'null'));
+    end if;
+    if {schema}.turn_of_one('make_days') is null then
         return null;
     end if;
     for day in
@@ -212,7 +228,7 @@ declare
     day text;
     kept {schema}.finished_job[] := '{}';
 begin
-    if not pg_try_advisory_xact_lock(hashtext('{schema}.prune')) then
+    if {schema}.turn_of_one('prune') is null then
         return 0;
     end if;
     days := array(

@@ -505,13 +505,13 @@ comment on function {schema}.ends_by_skip is
     'Internal: returns whether an occurrence that was skipped for a reason has ended with that; first_end(), last_ends(), due_after(), end_by(), last_records() and the statement expected call it.';
 comment on function {schema}.last_records is
     'Internal: returns the last records of a periodic task that decide about those that come after it; prune() calls it.';
-comment on function {schema}.lock_of_after is
-    'Internal: returns the key of the advisory lock of transactions that write the column after; the statements that write what code declares call it.';
+comment on function {schema}.turn_of_one is
+    'Internal: locks a row of last_author unless another session has it, and returns its name; make_days(), prune() and the statements that write what code declares call it.';
 comment on function {schema}.one_author is
     'Internal: has transactions that write waits_for or after come one after the other; validate_after() and a trigger of task_group call it.';
 comment on table {schema}.last_author is
-    'Internal: which transaction has last written what could close a circle.';
-comment on column {schema}.last_author.what is 'Internal: the column.';
+    'Internal: what only one transaction at a time may do, and which has done it last.';
+comment on column {schema}.last_author.what is 'Internal: the column that is written, or the function.';
 comment on column {schema}.last_author.transaction is 'Internal: the id of the transaction.';
 comment on function {schema}.validate_after is
     'Internal: fails if a row may not come after the tasks that it names; after_written() calls it.';

@@ -8,7 +8,7 @@ with fence as materialized (
     select hash from {schema}.declaration_in_force where app = %(manager)s and hash = %(hash)s for share
 ),
 turn as materialized (
-    select pg_try_advisory_xact_lock({schema}.lock_of_after()) as is_mine
+    select {schema}.turn_of_one('periodic_task.after') is not null as is_mine
     where exists (
         select from jsonb_array_elements(%(definitions)s::jsonb) as definition where definition ->> 'after' is not null)
 )

@@ -11,7 +11,7 @@ given as materialized (
     select definition ->> 'name' as name, definition from jsonb_array_elements(%(definitions)s::jsonb) as definition
 ),
 turn as materialized (
-    select pg_try_advisory_xact_lock({schema}.lock_of_after()) as is_mine
+    select {schema}.turn_of_one('periodic_task.after') is not null as is_mine
     where exists (
         select from {schema}.periodic_task as stored
         join given on given.name = stored.name
