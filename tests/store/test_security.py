@@ -472,9 +472,40 @@ def test_the_history_of_days_to_come_is_written_and_read_by_the_roles_too(owner:
         owner.rows(insert)
     with acting_as(owner, "reader"):
         assert 2 == owner.value("select count(*) from pgbeat.job")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(
+            f"prune{more[0]}({span}{more[1]})"
+            for more in (("", ""), ("_changes", ", 1000"))
+            for span in ("'-30 days'", "'23 hours'", "'0'", "null", "'200 years'", "'1000 months -30000 days'")
+        ),
+        *(f"prune_changes('2 days', {most})" for most in (-1, 0, 100_001, "null")),
+        *(f"make_days({days})" for days in (-1, 367, 2_147_483_647, "null")),
+    ],
+)
+def test_a_beat_deletes_nothing_that_the_settings_keep_and_makes_no_number_of_days(owner: Session, call: str) -> None:
+    owner.rows(
+        "insert into pgbeat.finished_job (id, periodic_task, scheduled_for, origin, state, task, created_at, "
+        "finished_at) values (gen_random_uuid(), 'nightly', now(), 'schedule', 'succeeded', 'a', now(), now())"
+    )
+    changes = owner.value("select count(*) from pgbeat.change")
     with acting_as(owner, "beat"):
-        owner.rows("select pgbeat.prune('-30 days')")
-    assert 0 == owner.value("select count(*) from pgbeat.job")
+        assert "22023" == owner.refusal(f"select pgbeat.{call}").pgcode
+    assert (1, changes) == (
+        owner.value("select count(*) from pgbeat.job"),
+        owner.value("select count(*) from pgbeat.change"),
+    )
+
+
+def test_a_span_of_months_against_days_keeps_as_long_as_it_compares(owner: Session) -> None:
+    """Postgres compares 1,000 months as 30,000 days, and subtracts 83 years: 30,437 days."""
+    owner.rows("update pgbeat.change set at = now() - interval '36 hours'")
+    with acting_as(owner, "beat"):
+        assert 0 == owner.value("select pgbeat.prune_changes('-1000 months 30002 days', 1000)")
+        assert 1 <= owner.value("select pgbeat.prune_changes('1000 months -29999 days', 1000)")
 
 
 # Names looked up elsewhere.

@@ -329,13 +329,18 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
+    keep_from constant timestamptz := {schema}.now() - {schema}.kept_for('keep', keep);
     gone int;
 begin
+    if (most between 1 and 100000) is not true then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('most is %s, not 1 to 100000', coalesce(most::text, 'null'));
+    end if;
     delete from {schema}.change as known
     where known.id = any (array(
         select oldest.id
         from (select id, at from {schema}.change order by id limit most) as oldest
-        where oldest.at < {schema}.now() - keep));
+        where oldest.at < keep_from));
     get diagnostics gone = row_count;
     return gone;
 end

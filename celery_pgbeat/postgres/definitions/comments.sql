@@ -302,4 +302,4 @@ comment on function {schema}.validate_timezone(text) is 'Refuse, with SQLSTATE 2
 comment on function {schema}.validate_windows(text, text[]) is
     'Refuse, with SQLSTATE 22023, blackout windows that can never work; field is blackout, or windows for those of a name. A beat may still refuse windows that pass, in the column problem.';
 comment on function {schema}.make_days(int) is 'Make the history''s partitions of today and the coming days; returns how many, NULL if another session is making them.';
-comment on function {schema}.prune(interval) is 'Drop the days of the history that are older than the retention, and old backfills; returns how many days.';
+comment on function {schema}.prune(interval) is 'Drop the days of the history that are older than the retention, from 1 day on, and old backfills; returns how many days.';

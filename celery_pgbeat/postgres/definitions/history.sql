@@ -211,6 +211,21 @@ begin
 end
 $$;
 
+-- For how long something is kept, in days of 24 hours. No caller may have it deleted earlier than the settings allow: a
+-- span that is negative, or that has months against days and so is longer than it compares, would delete all.
+create or replace function {schema}.kept_for(what text, span interval) returns interval
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if (span between interval '1 day' and interval '36500 days') is not true then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = format('%s is %s, not 1 day to 36500 days', what, coalesce(span::text, 'null'));
+    end if;
+    return {schema}.microseconds(span) * interval '1 microsecond';
+end
+$$;
+
 -- Drop the days of the history that are wholly older than the retention, and backfills that had ended by then; returns
 -- how many days it dropped. Another session that does it at this moment is left to it.
 --
@@ -223,7 +238,7 @@ set lock_timeout = '200ms'
 set timezone = 'UTC'
 as $$
 declare
-    keep_from constant date := (({schema}.now() - retention) at time zone 'UTC')::date;
+    keep_from constant date := (({schema}.now() - {schema}.kept_for('retention', retention)) at time zone 'UTC')::date;
     days text[];
     day text;
     kept {schema}.finished_job[] := '{}';
