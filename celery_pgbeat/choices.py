@@ -41,6 +41,7 @@ ChangeAction = Literal[
     "removed",
     "paused",
     "resumed",
+    "next_run_set",
     "triggered",
     "backfilled",
     "retried",

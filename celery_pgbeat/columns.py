@@ -51,7 +51,8 @@ class Column:
         declared: whether a declaration gives it. What is omitted there becomes the default.
         decides: what a change of it means. `times`: a beat plans the next run again. `job`: the mark is taken off, so
             that a beat decides about the row with the new values. `nothing`: it has no effect on either.
-        author: what the role author may do: insert and update, update, or nothing.
+        author: what the role author may do: insert and update, update, change it by a write to another table, whose
+            trigger acts for the owner, or nothing.
         hidden: whether the role reader may not read it.
     """
 
@@ -65,7 +66,7 @@ class Column:
     may_be_zero: bool = False
     declared: bool = False
     decides: Decides = "nothing"
-    author: Literal["insert and update", "update", "nothing"] = "nothing"
+    author: Literal["insert and update", "update", "by another table", "nothing"] = "nothing"
     hidden: bool = False
 
     @property
@@ -227,7 +228,9 @@ class PeriodicTask:
         "See the table task_group; a group that has no row there has no limit.",
     )
     group_paused: bool = state(
-        "Whether its group is paused.", "One UPDATE of task_group sets it for all rows of the group.", author="update"
+        "Whether its group is paused.",
+        "One UPDATE of task_group sets it for all rows of the group.",
+        author="by another table",
     )
     submitter: str | None = free_text("Who wants it; free text.")
     subject: str | None = free_text("What it is for; free text.")
@@ -344,7 +347,7 @@ INTERNAL = (
         "declared_timezone", "the zone as its author gave it; NULL where a beat filled in the app's.", author="update"
     ),
     _internal("windows_used", "the named windows in blackout."),
-    _internal("windows_revision", "how often one of the named windows was changed.", author="update"),
+    _internal("windows_revision", "how often one of the named windows was changed.", author="by another table"),
     _internal("decided_anew_at", "when last_run_at was last lowered to now; the ids of jobs begin with it."),
     _internal(
         "failures_from", "pause_after_failures counts only the failures that were recorded under this very instant."

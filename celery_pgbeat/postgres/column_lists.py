@@ -59,7 +59,7 @@ LISTS: dict[str, list[str]] = {
     "job_settings": [column.name for column in ALL if column.decides == "job"],
     "written": [column.name for column in ALL if column.decides != "nothing" or column.author != "nothing"],
     "insert_by_author": [column.name for column in ALL if column.author == "insert and update"],
-    "update_by_author": [column.name for column in ALL if column.author != "nothing"],
+    "update_by_author": [column.name for column in ALL if column.author in ("insert and update", "update")],
     "select_by_reader": [column.name for column in ALL if not column.hidden],
     "recorded": list(RECORDED),
     "recorded_without_effect": [name for name in RECORDED if PUBLIC[name].decides == "nothing"],

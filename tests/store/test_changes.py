@@ -105,6 +105,7 @@ BY_SQL: dict[str, tuple[str, str, set[str]]] = {
         "changed",
         {"task"},
     ),
+    "the next run": ("update pgbeat.periodic_task set next_run_at = now()", "next_run_set", {"next_run_at"}),
     "a job": ("select pgbeat.trigger('nightly')", "triggered", set()),
     "jobs": ("""select pgbeat.trigger_many('[{"name": "nightly"}, {"name": "nightly"}]', true)""", "triggered", set()),
     "a backfill": ("select pgbeat.backfill('nightly', '2026-05-01', '2026-05-02')", "backfilled", set()),
@@ -133,6 +134,29 @@ def test_each_change_by_sql_leaves_one_entry_that_names_the_person(beat: PgBeat,
     assert change.reason == ("stocktaking" if "stocktaking" in statement else "ticket 7")
 
 
+def test_a_next_run_that_is_taken_away_is_recorded_with_what_it_was(beat: PgBeat, session: Session) -> None:
+    session.insert("nightly", schedule="0 3 * * *", timezone="UTC", next_run_at="2026-12-08T03:00Z")
+    session.rows("truncate pgbeat.change")
+
+    session.rows("update pgbeat.periodic_task set next_run_at = null")
+
+    change = only(beat)
+    assert ({"next_run_at": "2026-12-08T03:00:00.000000+00:00"}, {"next_run_at": None}) == (
+        change.before,
+        change.after,
+    )
+
+
+def test_a_definition_is_put_back_beyond_a_next_run_that_was_set(beat: PgBeat, session: Session) -> None:
+    session.insert("nightly", schedule="0 3 * * *", timezone="UTC")
+    session.rows("update pgbeat.periodic_task set queue = 'mail'")
+    session.rows("update pgbeat.periodic_task set next_run_at = '2026-12-08 04:00Z'")
+
+    session.rows("select pgbeat.revert('nightly', 1)")
+
+    assert (None, 3) == (session.task("nightly")["queue"], session.task("nightly")["revision"])
+
+
 def test_without_a_person_the_role_is_who_acts(beat: PgBeat, session: Session) -> None:
     session.insert("nightly")
 
@@ -154,7 +178,6 @@ def test_what_is_equal_and_what_has_no_effect_on_the_definition_leaves_no_entry(
     session.rows("truncate pgbeat.change")
 
     session.rows("update pgbeat.periodic_task set queue = null, enabled = true")
-    session.rows("update pgbeat.periodic_task set next_run_at = now()")
     session.rows("select pgbeat.schedule('nightly', 'app.probe', '0 3 * * *')")
 
     assert [] == beat.changes()

@@ -58,7 +58,7 @@ BEHIND_FUNCTIONS = {
     ("pgbeat_worker", "periodic_task", "SELECT", "after"),  # release
     ("pgbeat_worker", "periodic_task", "SELECT", "schedule"),  # release
     ("pgbeat_worker", "group_failure", "INSERT", None),  # active_job_gone
-    ("pgbeat_worker", "group_turn", "INSERT", None),  # active_job_gone
+    ("pgbeat_worker", "group_turn", "INSERT", "group_name"),  # active_job_gone
     ("pgbeat_worker", "periodic_task", "SELECT", "failures_from"),  # count_end
     ("pgbeat_beat", "periodic_task_state", "INSERT", None),  # count_end
     ("pgbeat_worker", "active_job", "UPDATE", "due_by"),  # release
@@ -543,6 +543,9 @@ def test_what_acts_for_the_owner_looks_names_up_in_pg_catalog_alone(owner: Sessi
         "prune_changes": ["search_path=pg_catalog, pg_temp"],
         "record_changed": ["search_path=pg_catalog, pg_temp"],
         "record_created": ["search_path=pg_catalog, pg_temp"],
+        "record_next_run": ["search_path=pg_catalog, pg_temp"],
+        "task_group_changed": ["search_path=pg_catalog, pg_temp"],
+        "replan_users_of_window": ["search_path=pg_catalog, pg_temp"],
         "record_removed": ["search_path=pg_catalog, pg_temp"],
         "record_group": ["search_path=pg_catalog, pg_temp"],
         "record_window": ["search_path=pg_catalog, pg_temp"],
@@ -809,11 +812,49 @@ def test_a_text_is_a_text_wherever_it_stands(owner: Session, text: str) -> None:
     assert 2 == owner.value("select count(*) from pgbeat.periodic_task")
 
 
-def test_whatever_an_author_writes_as_the_revision_of_windows_they_can_be_changed(owner: Session) -> None:
+def test_the_revision_of_windows_begins_again_before_it_would_overflow(owner: Session) -> None:
     owner.rows("insert into pgbeat.blackout (name, windows) values ('night', %s)", ["0 0 * * * PT5H"])
     owner.rows("update pgbeat.periodic_task set blackout = array['window: night']")
+    owner.rows("update pgbeat.periodic_task set windows_revision = 9223372036854775807")
     with acting_as(owner, "author"):
-        owner.rows("update pgbeat.periodic_task set windows_revision = 9223372036854775807")
         owner.rows("update pgbeat.blackout set windows = %s", ["0 1 * * * PT5H"])
 
     assert 2**63 - 1 != owner.value("select windows_revision from pgbeat.periodic_task")
+
+
+@pytest.mark.parametrize("role", ["author", "worker"])
+@pytest.mark.parametrize(
+    ("table", "columns"), [("dependency_turn", "(downstream, tries)"), ("group_turn", "(group_name, held)")]
+)
+def test_an_author_and_a_worker_write_reasons_to_look_and_not_what_beats_note_in_them(
+    owner: Session, role: str, table: str, columns: str
+) -> None:
+    values = "('a', 1)" if table == "dependency_turn" else "('a', true)"
+    with acting_as(owner, role):
+        assert DENIED == owner.refusal(f"insert into pgbeat.{table} {columns} values {values}").pgcode
+        owner.rows(f"insert into pgbeat.{table} ({columns.strip('()').partition(',')[0]}) values ('a')")
+
+
+@pytest.mark.parametrize("column", ["group_paused = true", "windows_revision = 7"])
+def test_an_author_writes_no_column_that_a_group_or_a_window_sets(owner: Session, column: str) -> None:
+    with acting_as(owner, "author"):
+        assert DENIED == owner.refusal(f"update pgbeat.periodic_task set {column}").pgcode
+
+
+def test_an_author_pauses_a_group_and_changes_a_window_with_all_rows_that_name_it(owner: Session) -> None:
+    owner.rows("insert into pgbeat.blackout (name, windows) values ('night', %s)", ["0 0 * * * PT5H"])
+    owner.rows("update pgbeat.periodic_task set blackout = array['window: night'], group_name = 'reports'")
+    with acting_as(owner, "author"):
+        owner.rows("select pgbeat.pause_group('reports', 'month end')")
+        owner.rows("update pgbeat.blackout set windows = %s", ["0 1 * * * PT5H"])
+
+    row = owner.task("nightly")
+    assert (True, 1) == (row["group_paused"], row["windows_revision"])
+    assert [("group", "paused"), ("window", "changed")] == [
+        (entry["kind"], entry["action"])
+        for entry in owner.rows("select * from pgbeat.change where kind <> 'periodic_task' order by id")
+    ][-2:]
+
+    with acting_as(owner, "author"):
+        owner.rows("select pgbeat.resume_group('reports')")
+    assert not owner.task("nightly")["group_paused"]

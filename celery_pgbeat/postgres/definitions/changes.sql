@@ -214,6 +214,33 @@ create trigger periodic_task_recorded
              ({new.recorded_without_effect}))
     execute function {schema}.record_changed();
 
+-- A next_run_at that no beat has written: by it a row may run at any time, or never again. When a beat writes it, the
+-- row has an occurrence (planned_for), or last_run_at goes up. The condition begins with what is false in most ticks.
+create or replace function {schema}.record_next_run() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into {schema}.change (at, who, role, kind, name, action, revision, columns, before, after, reason)
+    values (
+        {schema}.now(), {schema}.acting_person(), session_user, 'periodic_task', new.name, 'next_run_set',
+        new.revision, array['next_run_at'], jsonb_build_object('next_run_at', {schema}.in_iso(old.next_run_at)),
+        jsonb_build_object('next_run_at', {schema}.in_iso(new.next_run_at)), {schema}.reason_of_change());
+    return null;
+end
+$$;
+
+revoke execute on function {schema}.record_next_run() from public;
+
+drop trigger if exists periodic_task_next_run_recorded on {schema}.periodic_task;
+create trigger periodic_task_next_run_recorded
+    after update of next_run_at on {schema}.periodic_task
+    for each row
+    when (new.planned_for is null and old.next_run_at is distinct from new.next_run_at
+          and (new.last_run_at > old.last_run_at or old.last_run_at is null and new.last_run_at is not null) is not true
+          and old.revision = new.revision and old.enabled = new.enabled and old.group_paused = new.group_paused)
+    execute function {schema}.record_next_run();
+
 -- The definition of a group or a named window as it is recorded. Beats move a group between active and waiting, which
 -- is no change.
 create or replace function {schema}.group_as_recorded(known {schema}.task_group) returns jsonb

@@ -528,7 +528,7 @@ $$;
 -- wait here: it may begin to at this moment). When a group is resumed,
 -- or does not pause itself any more, its failures are forgotten.
 create or replace function {schema}.task_group_changed() returns trigger
-language plpgsql
+language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -568,6 +568,8 @@ begin
     return null;
 end
 $$;
+
+revoke execute on function {schema}.task_group_changed() from public;
 
 drop trigger if exists task_group_changed on {schema}.task_group;
 create trigger task_group_changed

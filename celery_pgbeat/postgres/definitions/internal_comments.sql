@@ -585,6 +585,8 @@ comment on function {schema}.record_act is
     'Internal: records what a person or a program did to a periodic task, a job or a backfill; the functions that do so call it.';
 comment on function {schema}.record_created is 'Internal: records new periodic tasks; a trigger of periodic_task calls it.';
 comment on function {schema}.record_removed is 'Internal: records removed periodic tasks; a trigger of periodic_task calls it.';
+comment on function {schema}.record_next_run is
+    'Internal: records a next_run_at that no beat has written; a trigger of periodic_task calls it.';
 comment on function {schema}.record_changed is 'Internal: records a changed periodic task; a trigger of periodic_task calls it.';
 comment on function {schema}.group_as_recorded is 'Internal: returns what is recorded of a group; record_group() calls it.';
 comment on function {schema}.window_as_recorded is 'Internal: returns what is recorded of a named window; record_window() calls it.';

@@ -291,9 +291,10 @@ create trigger blackout_written
     before insert or update or delete on {schema}.blackout
     for each row execute function {schema}.blackout_written();
 
--- In name order, as every statement that writes to many rows.
+-- In name order, as every statement that writes to many rows. It acts for the owner: no author may write the column
+-- windows_revision.
 create or replace function {schema}.replan_users_of_window() returns trigger
-language plpgsql
+language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -301,12 +302,13 @@ begin
         return null;
     end if;
     perform from {schema}.periodic_task where windows_used @> array[new.name] order by name for no key update;
-    -- An author may write that column, so it starts again before it would overflow.
     update {schema}.periodic_task set windows_revision = windows_revision % 1000000000 + 1
     where windows_used @> array[new.name];
     return null;
 end
 $$;
+
+revoke execute on function {schema}.replan_users_of_window() from public;
 
 drop trigger if exists blackout_changed on {schema}.blackout;
 create trigger blackout_changed
