@@ -187,7 +187,7 @@ class BeatLoop:
         self.wiring.one_app.check()
         beat = self.wiring.open()
         beat.janitor.start()
-        self._sync_code()
+        beat.steps.attempt("code schedules", self._sync_code)
         self._beat = beat
         self.wiring.instruments.watch(beat.queries.beat)
         self._log_start(beat.queries.beat)
