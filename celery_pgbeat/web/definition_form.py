@@ -17,6 +17,9 @@ from celery_pgbeat.redaction import ARGUMENTS
 
 EDITABLE: Mapping[str, Column] = {name: column for name, column in DECLARED.items() if name != "managed_by"}
 NEVER_OF_SENSITIVE = ARGUMENTS | {"sensitive"}  # to untick it would show what it hides
+# By field, the column that it replaces in a sensitive row. It shows nothing of the old value; empty, it changes none.
+REPLACING: Mapping[str, str] = {f"new_{name}": name for name in ("args", "kwargs")}
+REPLACES = "Replaces the {} of this sensitive task, which are not shown; empty: they stay."
 FIRST = ("name", "task", "schedule", "timezone")  # always in view
 CALL = ("args", "kwargs", "options", "sensitive", "queue", "priority", "kind", "target", "due_in")
 _REST = [name for name in EDITABLE if name not in (*FIRST, *CALL)]
@@ -78,4 +81,4 @@ def field_of(error: PgBeatError, sentence: str, fields: Collection[str], blackou
     else:
         named = FIRST_WORD.match(sentence)
         field = named[0] if named else ""
-    return field if field in fields else None
+    return next((name for name in (field, f"new_{field}") if name in fields), None)

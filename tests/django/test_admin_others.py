@@ -90,6 +90,9 @@ def test_a_group_is_limited_paused_and_resumed(well: Situation, anna: Visitor) -
     assert (2, True, "stocktaking") == (row["max_active"], row["paused"], row["pause_reason"])
     seen = anna.open(GROUPS)
     assert "stocktaking" in seen.text
+    token = anna.open(f"{GROUPS}@act/limit-group/?key=reports").fields["csrfmiddlewaretoken"]
+    unsent = anna.send(f"{GROUPS}@act/limit-group/", {"csrfmiddlewaretoken": token, "key": "reports"})
+    assert (422, 2) == (unsent.status, well.session.value("select max_active from pgbeat.task_group"))
     anna.act(f"{GROUPS}@act/resume-group/?key=reports")
     assert not well.session.value("select paused from pgbeat.task_group")
     assert 422 == anna.act(f"{GROUPS}@act/limit-group/?key=reports", max_active="many").status

@@ -318,15 +318,73 @@ def test_a_task_that_code_declares_is_shown_and_not_edited_and_the_page_says_why
 
 
 def test_arguments_of_a_sensitive_task_are_neither_shown_nor_uncovered(well: Situation, anna: Visitor) -> None:
-    well.plan(kwargs='{"token": "hush-hush"}', sensitive=True, timezone="UTC")
+    well.plan(args='["hush-1"]', kwargs='{"token": "hush-hush"}', sensitive=True, timezone="UTC")
 
     seen = anna.open(CHANGE)
-    anna.send(CHANGE, {**seen.fields, "sensitive": "", "kwargs": "{}", "subject": "x"})
+    sent = {**seen.fields, "sensitive": "", "args": '["mine"]', "kwargs": "{}", "subject": "x"}
 
-    assert "hush-hush" not in seen.html
-    assert "kwargs" not in seen.fields
+    assert "hush-" not in seen.html
+    assert {"args", "kwargs", "sensitive"}.isdisjoint(seen.fields)
+    assert 302 == anna.send(CHANGE, sent).status
     row = well.session.task("nightly")
-    assert (True, {"token": "hush-hush"}, "x") == (row["sensitive"], row["kwargs"], row["subject"])
+    assert (True, ["hush-1"], {"token": "hush-hush"}) == (row["sensitive"], row["args"], row["kwargs"])
+    assert "x" == row["subject"]
+
+
+def test_saving_the_page_of_a_sensitive_task_leaves_its_arguments(well: Situation, anna: Visitor) -> None:
+    well.plan(args='["hush-1"]', kwargs='{"token": "hush-hush"}', sensitive=True, timezone="UTC")
+
+    seen = anna.act(CHANGE, subject="x")
+
+    assert 302 == seen.status
+    row = well.session.task("nightly")
+    assert (["hush-1"], {"token": "hush-hush"}, "x") == (row["args"], row["kwargs"], row["subject"])
+    assert ["subject"] == well.session.value("select columns from pgbeat.change order by id desc limit 1")
+
+
+def test_new_arguments_of_a_sensitive_task_replace_those_that_are_not_shown(well: Situation, anna: Visitor) -> None:
+    well.plan(args='["hush-1"]', kwargs='{"token": "hush-hush"}', sensitive=True, timezone="UTC")
+
+    refused = anna.act(CHANGE, new_kwargs='{"token')
+    done = anna.act(CHANGE, new_args='["hush-2"]')
+    emptied = anna.act(CHANGE, new_kwargs="{}")
+
+    assert (200, True) == (refused.status, "This is not JSON." in refused.text)
+    assert (302, 302) == (done.status, emptied.status)
+    row = well.session.task("nightly")
+    assert (["hush-2"], {}, True) == (row["args"], row["kwargs"], row["sensitive"])
+    assert "hush-" not in anna.open(CHANGE).html
+    assert "new_args" not in anna.open(f"{TASKS}add/").fields
+
+
+def test_fields_that_are_not_sent_change_nothing(well: Situation, anna: Visitor) -> None:
+    assert 302 == anna.act(f"{TASKS}add/", **{**VALUES, "sensitive": ""}).status
+    page = f"{TASKS}fresh/change/"
+    before = well.session.task("fresh")
+    fields = anna.open(page).fields
+    kept = {"csrfmiddlewaretoken", "revision", *(name for name, column in DECLARED.items() if column.choices)}
+
+    assert 302 == anna.send(page, {name: value for name, value in fields.items() if name in kept}).status
+
+    assert before == well.session.task("fresh")
+
+
+def test_what_the_page_of_a_project_does_not_show_is_left_as_it_is(
+    well: Situation, anna: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.contrib import admin
+
+    from celery_pgbeat.django.models import PeriodicTask
+
+    well.plan(timezone="UTC", queue="theirs", args="[1]")
+    shown = ((None, {"fields": ("name", "task", "schedule", "timezone", "subject", "revision")}),)
+    monkeypatch.setattr(admin.site._registry[PeriodicTask], "get_fieldsets", lambda *_: shown)
+
+    assert 302 == anna.act(CHANGE, subject="x").status
+    assert 302 == anna.send(CHANGE, {**anna.open(CHANGE).fields, "queue": "mine", "args": "[2]"}).status
+
+    row = well.session.task("nightly")
+    assert ("x", "theirs", [1]) == (row["subject"], row["queue"], row["args"])
 
 
 def test_the_page_of_a_task_says_why_when_next_what_became_of_it_and_who_changed_it(

@@ -60,7 +60,8 @@ def form_of(action: Action, data: Any = None, initial: Mapping[str, str] | None 
 
 def _typed(form: forms.Form) -> Form:
     """Return what was typed, as the dashboard's own actions read it."""
-    given = {name: BOX if value is True else value for name, value in form.cleaned_data.items() if value is not False}
+    sent = {name: value for name, value in form.cleaned_data.items() if name in form.data}
+    given = {name: BOX if value is True else value for name, value in sent.items() if value is not False}
     return Form({**given, "zone": timezone.get_current_timezone_name()})
 
 

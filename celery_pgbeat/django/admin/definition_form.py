@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, get_origin
 
 from django import forms
 from django.contrib.admin.widgets import AdminSplitDateTime
@@ -21,7 +21,7 @@ from celery_pgbeat.django.models import PeriodicTask
 from celery_pgbeat.django.schedule_field import HINT, LONGEST, ScheduleInput
 from celery_pgbeat.errors import InvalidPeriodicTask, PgBeatError
 from celery_pgbeat.schedules.durations import spoken
-from celery_pgbeat.web.definition_form import EDITABLE, FIRST, field_of, replaced_unseen
+from celery_pgbeat.web.definition_form import EDITABLE, FIRST, REPLACES, REPLACING, field_of, replaced_unseen
 from celery_pgbeat.web.failures import said_of_change
 
 TAKEN = "name is that of a periodic task that exists already"
@@ -86,13 +86,33 @@ class Json(forms.JSONField):
         return found
 
 
+class Replacing(Json):
+    """A JSON array or object that replaces one that is not shown; empty for none."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return what the field shows: nothing but what was typed."""
+        return super().prepare_value(value) if value is not None else ""
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Tell whether something was typed."""
+        return bool(data and data.strip())
+
+
 def _line(**given: Any) -> forms.Field:
     return forms.CharField(empty_value=None, widget=forms.TextInput(attrs={"size": 60, "spellcheck": "false"}), **given)
 
 
+def _area() -> forms.Widget:
+    return forms.Textarea(attrs={"rows": 3, "cols": 60, "spellcheck": "false"})
+
+
 def _json(kind: type, **given: Any) -> forms.Field:
-    area = forms.Textarea(attrs={"rows": 3, "cols": 60, "spellcheck": "false"})
-    return Json(of=kind, initial=kind, widget=area, **given)
+    return Json(of=kind, initial=kind, widget=_area(), **given)
+
+
+def _replacing(name: str) -> forms.Field:
+    given = {"label": f"new {name}", "help_text": REPLACES.format(name), "required": False}
+    return Replacing(of=get_origin(EDITABLE[name].type), widget=_area(), **given)
 
 
 # By the type of a column; a text with choices and the schedule have fields of their own.
@@ -142,8 +162,13 @@ class _DefinitionForm(forms.ModelForm):
             widget.zone = getattr(self.instance, "timezone", None) or self.beat.zone
 
     def changes(self) -> dict[str, Any]:
-        """Return the columns that were changed, with their new values."""
-        return {name: self.cleaned_data[name] for name in self.changed_data if name in EDITABLE}
+        """Return the columns that were changed, with their new values. A field that was not sent changes nothing."""
+        columns = {name: REPLACING.get(name, name) for name in self.changed_data if self._was_sent(name)}
+        return {column: self.cleaned_data[name] for name, column in columns.items() if column in EDITABLE}
+
+    def _was_sent(self, name: str) -> bool:
+        widget = self.fields[name].widget
+        return not widget.value_omitted_from_data(self.data, self.files, self.add_prefix(name))
 
     def write(self, beat: JoinedBeat) -> None:
         """Write what was changed, or the new row; the form must be valid.
@@ -215,5 +240,10 @@ class _DefinitionForm(forms.ModelForm):
 
 
 DefinitionForm = type(forms.ModelForm)(
-    "DefinitionForm", (_DefinitionForm,), {name: _field(column) for name, column in EDITABLE.items()}
+    "DefinitionForm",
+    (_DefinitionForm,),
+    {
+        **{name: _field(column) for name, column in EDITABLE.items()},
+        **{name: _replacing(column) for name, column in REPLACING.items()},
+    },
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import flatten_fieldsets
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import NoReverseMatch, path, reverse
@@ -21,7 +22,7 @@ from celery_pgbeat.django.schedule_field import described
 from celery_pgbeat.errors import InvalidSchedule, MissingExtra, PgBeatError
 from celery_pgbeat.safe_text import one_line
 from celery_pgbeat.web.actions import ACTIONS
-from celery_pgbeat.web.definition_form import FIRST, NEVER_OF_SENSITIVE, SECTIONS, refusal_of
+from celery_pgbeat.web.definition_form import FIRST, NEVER_OF_SENSITIVE, REPLACING, SECTIONS, refusal_of
 from celery_pgbeat.web.failures import said_of_change
 from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.pages.task import read_task
@@ -93,15 +94,12 @@ class PeriodicTaskAdmin(ActingAdmin):
     # The form
 
     def get_fieldsets(self, request: Any, obj: Any = None) -> Any:
-        """Return the columns by what they decide, without the arguments of a sensitive row."""
-        hidden = NEVER_OF_SENSITIVE if obj is not None and obj.sensitive else frozenset()
-        return (
-            (None, {"fields": (*FIRST, *(() if obj is None else ("revision",)))}),
-            *(
-                (title, {"fields": tuple(name for name in names if name not in hidden), "classes": ("collapse",)})
-                for title, names in SECTIONS
-            ),
-        )
+        """Return the columns by what they decide; of a sensitive row new arguments in place of those it has."""
+        sections = [
+            (title, {"fields": tuple(_without_hidden(names, obj)), "classes": ("collapse",)})
+            for title, names in SECTIONS
+        ]
+        return ((None, {"fields": (*FIRST, *(() if obj is None else ("revision",)))}), *sections)
 
     def get_readonly_fields(self, request: Any, obj: Any = None) -> Any:
         """Return the key of a row that exists: with another one Django would insert a second row."""
@@ -109,7 +107,11 @@ class PeriodicTaskAdmin(ActingAdmin):
 
     def get_form(self, request: Any, obj: Any = None, change: bool = False, **given: Any) -> Any:
         """Return the form, on Django's connection, for the person who asks."""
+        fields = given["fields"] if "fields" in given else flatten_fieldsets(self.get_fieldsets(request, obj))
         form = super().get_form(request, obj, change, **given)
+        if fields is not None:  # Django keeps each field that the class declares, drawn or not, and would accept it
+            drawn = {*fields, "revision"}
+            form.base_fields = {name: field for name, field in form.base_fields.items() if name in drawn}
         form.beat = JoinedBeat().as_person(name_of(request.user))
         form.check_url = reverse(f"{self.admin_site.name}:pgbeat_periodictask_check")
         return form
@@ -176,6 +178,17 @@ class PeriodicTaskAdmin(ActingAdmin):
             "revert_url": f"{self.act_url('revert')}?{key}" if may_act and _refusal(task) is None else None,
             "dashboard_url": _dashboard_url(task.pk) if request.user.has_perm(LOOK) else None,
         }
+
+
+def _without_hidden(names: Iterable[str], task: Any) -> Iterator[str]:
+    """Yield the names of the fields that the form of a row has; without a row, that of a new one."""
+    if task is None or not task.sensitive:
+        yield from names
+        return
+    instead = {column: field for field, column in REPLACING.items()}
+    for name in names:
+        if name in instead or name not in NEVER_OF_SENSITIVE:
+            yield instead.get(name, name)
 
 
 def _refusal(task: Any) -> str | None:

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from functools import partial
-from typing import Any
+from typing import Any, get_origin
 
 from celery_pgbeat.columns import Column
 from celery_pgbeat.schedules.durations import spoken
 from celery_pgbeat.web.actions.action import Field
 from celery_pgbeat.web.actions.typed import typed_instant, typed_json, typed_number
-from celery_pgbeat.web.definition_form import EDITABLE, FIRST, SECTIONS
+from celery_pgbeat.web.definition_form import EDITABLE, FIRST, REPLACES, REPLACING, SECTIONS
 from celery_pgbeat.web.form import Form
 
 LABELS = {"task": "Celery task", "timezone": "Time zone", "group_name": "Group", "dst": "Clock changes"}
@@ -20,6 +20,7 @@ HINTS = {
     "schedule": "such as 0 3 * * *, every 5m, Mon..Fri 09:00, @daily; empty: it has no times of its own",
     "timezone": "such as Europe/Berlin; empty: that of the app, from the next beat on",
 }
+NEW = "Replace the arguments"  # the section of a sensitive row
 YES_OR_NO = {"false": "", "true": "their arguments are hidden from now on; only code or SQL takes this back"}
 
 
@@ -43,6 +44,7 @@ def _field(name: str, section: str = "") -> Field:
 FIELDS: Sequence[Field] = (
     *(_field(name) for name in FIRST if name != "name"),
     *(_field(name, title) for title, names in SECTIONS for name in names),
+    *(Field(name, f"New {column}", "area", REPLACES.format(column), section=NEW) for name, column in REPLACING.items()),
 )
 NAMES = frozenset(field.name for field in FIELDS)
 
@@ -50,6 +52,17 @@ NAMES = frozenset(field.name for field in FIELDS)
 def shown(row: Mapping[str, Any]) -> dict[str, str]:
     """Return what the fields have at first: the columns of a row that it has, as texts."""
     return {name: _text(EDITABLE[name], row[name]) for name in NAMES if name in row}
+
+
+def replaced(form: Form) -> dict[str, Any]:
+    """Return the new arguments of a sensitive row; those that were not typed stay.
+
+    Raises:
+        Wrong: they are not JSON of their kind.
+    """
+    kinds = {name: get_origin(EDITABLE[column].type) for name, column in REPLACING.items()}
+    typed = {REPLACING[name]: typed_json(form, name, kind) for name, kind in kinds.items()}
+    return {column: value for column, value in typed.items() if value is not None}
 
 
 def _text(column: Column, value: Any) -> str:

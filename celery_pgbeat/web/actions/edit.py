@@ -9,11 +9,12 @@ from typing import Any
 
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, NotPermitted
 from celery_pgbeat.web.actions.action import About, Action, Call, Done, Field, Look
-from celery_pgbeat.web.actions.definition_fields import FIELDS, NAMES, shown, typed_changes
+from celery_pgbeat.web.actions.definition_fields import FIELDS, NAMES, replaced, shown, typed_changes
 from celery_pgbeat.web.actions.tasks import known_row
 from celery_pgbeat.web.definition_form import (
     EDITABLE,
     NEVER_OF_SENSITIVE,
+    REPLACING,
     field_of,
     refusal_of,
     replaced_unseen,
@@ -37,11 +38,13 @@ def _about(reader: Reader, subject: Query) -> About:
     facts = [f"Now: {words}."] if words else []
     call = _call(reader, row)
     if row["sensitive"]:
-        facts.append("Its arguments are sensitive: they are neither shown nor changed here.")
+        facts.append("Its arguments are sensitive: they are not shown. New ones can replace them.")
     elif not call:
         facts.append("The dashboard's user of the database may not read its arguments: they are not changed here.")
-    without = NAMES - {*row, *call} | (NEVER_OF_SENSITIVE if row["sensitive"] else frozenset())
-    return About(facts, {**shown({**row, **call}), "revision": str(row["revision"])}, without)
+    drawn = {*row, *call}
+    if row["sensitive"]:
+        drawn = drawn - NEVER_OF_SENSITIVE | {*REPLACING}
+    return About(facts, {**shown({**row, **call}), "revision": str(row["revision"])}, NAMES - drawn)
 
 
 def _call(reader: Reader, row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -80,6 +83,7 @@ def _edit(call: Call) -> Done:
     stored = {column: getattr(row, column) for column in EDITABLE}
     without = NEVER_OF_SENSITIVE if row.sensitive else ()
     changes = typed_changes(form, stored, call.reader.queries.clock(), without)
+    changes |= replaced(form) if row.sensitive else {}
     if form.text("revision") != str(row.revision):
         raise Wrong("", replaced_unseen(changes, row), renewed=("revision",))
     if not changes:
@@ -99,7 +103,8 @@ def _at_its_field(form: Form) -> Iterator[None]:
         yield
     except (InvalidSchedule, InvalidPeriodicTask) as error:
         sentence = said_of_change(error)
-        raise Wrong(field_of(error, sentence, NAMES, form.raw("blackout")) or "", sentence) from None
+        sent = [name for name in NAMES if form.has(name)]
+        raise Wrong(field_of(error, sentence, sent, form.raw("blackout")) or "", sentence) from None
 
 
 EDIT = Action(

@@ -8,6 +8,7 @@ from celery_pgbeat.errors import UnknownGroup
 from celery_pgbeat.suggestions import did_you_mean
 from celery_pgbeat.web.actions.action import About, Action, Call, Done, Field
 from celery_pgbeat.web.actions.typed import typed_number
+from celery_pgbeat.web.form import Wrong
 from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.reading import Reader
 from celery_pgbeat.web.words import number
@@ -33,6 +34,8 @@ def _about_limit(reader: Reader, subject: Query) -> About:
 
 def _limit(call: Call) -> Done:
     name = call.subject.name()
+    if not call.form.has("max_active"):
+        raise Wrong("max_active", "This was not sent: type a number, or leave it empty for no limit.")
     call.beat.limit_group(name, typed_number(call.form, "max_active"), connection=call.connection)
     return Done("limited", "groups", {"q": name})
 

@@ -12,6 +12,7 @@ from celery_pgbeat.api import PgBeat
 from celery_pgbeat.columns import DECLARED
 from celery_pgbeat.web import dashboard
 from celery_pgbeat.web.actions.definition_fields import NAMES
+from celery_pgbeat.web.definition_form import REPLACING
 from tests.harness.situations import NOON, Situation
 from tests.web.visitor import Visitor, gone_to
 
@@ -160,7 +161,7 @@ OF_PEOPLE = ("target", "due_in")
 
 
 def test_the_form_has_every_column_of_a_definition_but_its_name_and_its_owner() -> None:
-    assert DECLARED.keys() - {"name", "managed_by"} == NAMES == TYPED.keys()
+    assert DECLARED.keys() - {"name", "managed_by"} == NAMES - REPLACING.keys() == TYPED.keys()
 
 
 @pytest.mark.parametrize("column", TYPED)
@@ -283,7 +284,7 @@ def test_what_decides_the_times_is_looked_at_while_it_is_typed(well: Situation, 
     assert runs() == runs(queue="reports")
 
 
-def test_the_arguments_of_a_sensitive_task_are_neither_shown_nor_changed(
+def test_the_arguments_of_a_sensitive_task_are_neither_shown_nor_uncovered(
     well: Situation, anna: Visitor, beat: PgBeat
 ) -> None:
     well.plan(args='["secret"]', options='{"headers": {"key": "secret"}}', sensitive=True)
@@ -297,6 +298,34 @@ def test_the_arguments_of_a_sensitive_task_are_neither_shown_nor_changed(
     assert "Its arguments are sensitive" in form.text
     row = beat.get("nightly")
     assert (["secret"], True, "the books") == (row.args, row.sensitive, row.subject)
+
+
+def test_new_arguments_of_a_sensitive_task_replace_those_that_are_not_shown(
+    well: Situation, anna: Visitor, beat: PgBeat
+) -> None:
+    well.plan(args='["secret"]', kwargs='{"key": "secret"}', sensitive=True)
+
+    refused = anna.act(EDIT, new_kwargs="[1]")
+    too_large = anna.act(EDIT, new_args=f'["{"x" * 70_000}"]')
+    gone_to(anna.act(EDIT, new_args='["covert"]'), SAVED)
+
+    assert (422, True) == (refused.status, "This is JSON, but not an object" in refused.text)
+    assert (422, True) == (too_large.status, "args and kwargs have 70021 bytes together" in too_large.text)
+    assert (["covert"], {"key": "secret"}) == (beat.get("nightly").args, beat.get("nightly").kwargs)
+    gone_to(anna.act(EDIT, new_kwargs="{}"), SAVED)
+    assert (["covert"], {}) == (beat.get("nightly").args, beat.get("nightly").kwargs)
+    assert "covert" not in anna.open(EDIT).html
+
+
+def test_only_the_form_of_a_sensitive_task_has_fields_for_new_arguments(well: Situation, anna: Visitor) -> None:
+    well.plan(args="[1]")
+
+    form = anna.open(EDIT)
+    seen = anna.send(EDIT, {**form.fields, "new_args": "[2]", "step": "do"})
+
+    assert "new_args" not in form.fields
+    gone_to(seen, SAVED.replace("edited", "unchanged"))
+    assert [1] == well.session.task("nightly")["args"]
 
 
 @pytest.fixture

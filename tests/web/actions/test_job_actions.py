@@ -144,6 +144,16 @@ def test_a_group_is_limited_paused_and_resumed(well: Situation, anna: Visitor, b
     assert (None, False) == (resumed.max_active, resumed.paused)
 
 
+def test_a_form_without_the_limit_leaves_it(well: Situation, anna: Visitor, beat: PgBeat) -> None:
+    beat.limit_group("reports", 3)
+    fields = anna.open("/limit-group?name=reports").fields
+
+    seen = anna.send("/limit-group?name=reports", {"token": fields["token"], "step": "do"})
+
+    assert 422 == seen.status
+    assert [3] == [group.max_active for group in beat.groups()]
+
+
 @pytest.mark.parametrize("limit", ["0", "-1", "many", "1" * 30, "٣"])
 def test_a_wrong_limit_is_refused(well: Situation, anna: Visitor, limit: str) -> None:
     well.task(group_name="reports")
