@@ -17,9 +17,9 @@ class PgBeat(
     """Periodic tasks in Postgres, from Python.
 
     Args:
-        app: the Celery app. It uses our scheduler then, and its workers guard and track jobs. None for no app: then
-            `periodic_task` cannot be used, and the zone of a row without one is known only when a beat has written
-            its app's there. A text in its place is the URL.
+        app: the Celery app. It uses our scheduler then, unless its configuration names another one, and its workers
+            guard and track jobs. None for no app: then `periodic_task` cannot be used, and the zone of a row without
+            one is known only when a beat has written its app's there. A text in its place is the URL.
         url: `postgresql://user@host/database`; None for `pgbeat_url` of the app's configuration, else PGBEAT_URL.
         schema: the database schema; None for `pgbeat_schema`, else `pgbeat`.
 

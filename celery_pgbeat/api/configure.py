@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import Any
 
-from celery.signals import import_modules
+from celery.app.defaults import DEFAULTS
+from celery.signals import beat_init, import_modules
 
 from celery_pgbeat.errors import PgBeatError
+from celery_pgbeat.our_scheduler import OURS, is_ours
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.redaction import hide_secret_settings
 
+logger = logging.getLogger(__name__)
 WORKER = "celery_pgbeat.worker"
 
 
@@ -27,22 +31,24 @@ class Url(str):
 
 
 def configure(app: Any, url: str | None, schema: str | None) -> None:
-    """Make the app use our scheduler, and make its workers guard and track jobs.
+    """Make the app use our scheduler unless its configuration names one, and make its workers guard and track jobs.
+
+    A project that moves here from another scheduler calls this long before its old beat stops.
 
     Raises:
         InvalidSetting: the URL is no Postgres URL.
         MissingDriver: its driver is not installed.
     """
     hide_secret_settings()
-    app.conf.beat_scheduler = "pgbeat"
     if url is not None:
         normalise_url(url)
         app.conf.pgbeat_url = Url(url)
     if schema is not None:
         app.conf.pgbeat_schema = schema
     if app.configured:
-        _mask(app)
-    app.on_after_configure.connect(_mask, weak=False, dispatch_uid=WORKER)
+        _complete(app)
+    app.on_after_configure.connect(_complete, weak=False, dispatch_uid=WORKER)
+    beat_init.connect(_warn_of_another, weak=False, dispatch_uid=WORKER)
     # Same effect as an entry in `imports`, whose value is not known yet: imported with the app's task modules.
     import_modules.connect(_import_worker, sender=app, weak=False, dispatch_uid=WORKER)
 
@@ -51,7 +57,24 @@ def _import_worker(**_: Any) -> None:
     import_module(WORKER)
 
 
-def _mask(sender: Any, **_: Any) -> None:
-    url = sender.conf.get("pgbeat_url")
+def _complete(sender: Any, **_: Any) -> None:
+    """Set the scheduler, and hide the password of the URL, in a configuration that is loaded."""
+    conf = sender.conf
+    # By the value too: before Celery 5.7 a name with a prefix does not count as set.
+    if conf.beat_scheduler == DEFAULTS["beat_scheduler"] and not conf.value_set_for("beat_scheduler"):
+        conf.beat_scheduler = "pgbeat"
+    url = conf.get("pgbeat_url")
     if isinstance(url, str):
-        sender.conf.pgbeat_url = Url(url)
+        conf.pgbeat_url = Url(url)
+
+
+def _warn_of_another(sender: Any, **_: Any) -> None:
+    """Say that a beat that starts is not ours, where the configuration decided that and not the command line."""
+    named = sender.app.conf.beat_scheduler
+    if sender.scheduler_cls == named and named not in OURS and not is_ours(sender.scheduler):
+        logger.warning(
+            "This beat runs %r, which beat_scheduler names in the configuration of the app: it sends no row of pgbeat. "
+            "Start a beat of pgbeat with -S pgbeat, or remove that setting when the old schedule is not needed any "
+            "more: then PgBeat(app) sets it",
+            named,
+        )

@@ -15,11 +15,11 @@ from celery_pgbeat import PgBeat
 from celery_pgbeat.django.joined import AliasBeat
 from celery_pgbeat.django.place import alias_url, database_alias, schema
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError, SchemaMissing
+from celery_pgbeat.our_scheduler import OURS
 from celery_pgbeat.postgres import migrate
 from celery_pgbeat.postgres.engine import normalise_url
 from celery_pgbeat.settings import Settings
 
-SCHEDULERS = ("pgbeat", "celery_pgbeat.beat.scheduler:Scheduler")
 FALLBACK = "default"  # the name of the app that Celery makes if there is none
 URL_LINE = 'CELERY_PGBEAT_URL = database_url(DATABASES["{}"]), from celery_pgbeat.django'
 
@@ -67,7 +67,7 @@ def _database() -> Iterator[checks.CheckMessage]:
 
 def _app() -> Iterator[checks.CheckMessage]:
     app = current_app._get_current_object()
-    if app.main in (None, FALLBACK) and app.conf.beat_scheduler not in SCHEDULERS:
+    if app.main in (None, FALLBACK) and app.conf.beat_scheduler not in OURS:
         yield checks.Warning(
             "No Celery app is loaded, so the admin does not know its settings.",
             hint="Import it in the __init__.py of the project, as Celery's guide for Django says.",
@@ -79,11 +79,12 @@ def _app() -> Iterator[checks.CheckMessage]:
     except PgBeatError as error:
         yield checks.Error(f"The configuration of the Celery app {app.main!r} is wrong: {error}", id="pgbeat.E003")
         return
-    if app.conf.beat_scheduler not in SCHEDULERS:
+    if app.conf.beat_scheduler not in OURS:
         yield checks.Warning(
             f"beat_scheduler of the Celery app {app.main!r} is {app.conf.beat_scheduler!r}, so its beats use another "
             "schedule.",
-            hint='Set CELERY_BEAT_SCHEDULER = "pgbeat", or call PgBeat(app) where the app is made.',
+            hint='Set CELERY_BEAT_SCHEDULER = "pgbeat"; or remove it, and call PgBeat(app) where the app is made. '
+            "While the old beat still sends, leave it, and start beats of pgbeat with -S pgbeat.",
             id="pgbeat.W003",
         )
     yield from _place(known)

@@ -15,6 +15,8 @@ from typing import Any
 
 from celery.signals import beat_init
 
+from celery_pgbeat.our_scheduler import is_ours
+
 logger = logging.getLogger(__name__)
 
 
@@ -45,7 +47,7 @@ class Recorder:
     def watch(self, sender: Any, **_: Any) -> None:
         """Record what the scheduler of a beat that starts sends from now on."""
         scheduler = sender.scheduler
-        if any(kind.__module__.startswith("celery_pgbeat.beat.") for kind in type(scheduler).__mro__):
+        if is_ours(scheduler):
             return
         send = scheduler.apply_async
 

@@ -9,10 +9,11 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from celery import Celery
 from sqlalchemy.engine import make_url
 
 import celery_pgbeat.django
-from celery_pgbeat import api
+from celery_pgbeat import PgBeat, api
 from celery_pgbeat.django import database_url
 from celery_pgbeat.errors import DatabaseBusy, InvalidSetting
 from celery_pgbeat.postgres.engine import normalise_url
@@ -120,9 +121,16 @@ def test_what_the_celery_app_lacks_has_a_name(situation: Situation, app: Any, co
         app.conf.update(before)
 
 
-def test_no_celery_app_is_said_to_be_missing(situation: Situation) -> None:
-    from celery import Celery
+def test_the_scheduler_of_a_project_that_moves_is_said_to_be_another_one(situation: Situation, app: Any) -> None:
+    moving = Celery("moving")
+    moving.conf.beat_scheduler = "django_celery_beat.schedulers:DatabaseScheduler"
+    PgBeat(moving, url="postgresql://localhost/shop")
+    moving.set_current()
 
+    assert "pgbeat.W003" in ids()
+
+
+def test_no_celery_app_is_said_to_be_missing(situation: Situation) -> None:
     Celery("default").set_current()
 
     assert ["pgbeat.W002"] == ids()

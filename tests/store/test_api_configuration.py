@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import doctest
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from celery import Celery
 from celery.app.utils import bugreport
+from celery.beat import Service
+from celery.signals import beat_init
 
 import celery_pgbeat.api.backfills
 import celery_pgbeat.api.client
@@ -38,6 +42,103 @@ def test_the_app_gets_our_beat_and_our_settings(app: Celery) -> None:
     settings = Settings.from_mapping(app.conf)
     assert app.conf.beat_scheduler == "pgbeat"
     assert (settings.url, settings.schema) == (URL, "shop_beat")
+
+
+def _source(app: Celery, scheduler: str) -> None:
+    app.config_from_object({"beat_scheduler": scheduler})
+
+
+def _prefixed(app: Celery, scheduler: str) -> None:
+    module = ModuleType("shop_settings")
+    vars(module).update(CELERY_BEAT_SCHEDULER=scheduler, CELERY_TIMEZONE="Europe/Berlin")
+    app.config_from_object(module, namespace="CELERY")
+
+
+def _assigned(app: Celery, scheduler: str) -> None:
+    app.conf.beat_scheduler = scheduler
+
+
+def _updated(app: Celery, scheduler: str) -> None:
+    app.conf.update(beat_scheduler=scheduler)
+
+
+def _loaded(app: Celery, scheduler: str) -> None:
+    _source(app, scheduler)
+    assert app.conf.beat_scheduler
+
+
+CONFIGURED = (_source, _prefixed, _assigned, _updated, _loaded)
+DJANGOS = "django_celery_beat.schedulers:DatabaseScheduler"
+
+
+@pytest.mark.parametrize("configure", CONFIGURED)
+def test_a_scheduler_that_the_configuration_names_stays(app: Celery, configure: Callable[[Celery, str], None]) -> None:
+    other = Celery("other", broker="memory://", set_as_current=False)
+
+    configure(app, DJANGOS)
+    PgBeat(app, url=URL)
+    PgBeat(other, url=URL)
+    configure(other, DJANGOS)
+
+    assert [DJANGOS, DJANGOS] == [app.conf.beat_scheduler, other.conf.beat_scheduler]
+
+
+@pytest.mark.parametrize("configure", [_source, _assigned, _updated, _loaded])
+def test_celerys_own_scheduler_stays_if_the_configuration_names_it(
+    app: Celery, configure: Callable[[Celery, str], None]
+) -> None:
+    configure(app, "celery.beat:PersistentScheduler")
+    PgBeat(app, url=URL)
+
+    assert "celery.beat:PersistentScheduler" == app.conf.beat_scheduler
+
+
+def test_a_configuration_without_a_scheduler_that_is_loaded_later_gets_ours(app: Celery) -> None:
+    PgBeat(app, url=URL)
+    _source(app, DJANGOS)
+    assert DJANGOS == app.conf.beat_scheduler
+
+    app.config_from_object({"timezone": "Europe/Berlin"})
+
+    assert ("pgbeat", "Europe/Berlin") == (app.conf.beat_scheduler, app.conf.timezone)
+
+
+def test_a_scheduler_in_the_module_that_the_environment_names_stays(tmp_path: Path) -> None:
+    (tmp_path / "shop_config.py").write_text(f'beat_scheduler = "{DJANGOS}"')
+    code = (
+        "from celery import Celery\n"
+        "from celery_pgbeat import PgBeat\n"
+        "app = Celery('shop', broker='memory://')\n"
+        "PgBeat(app, url='postgresql://localhost/shop')\n"
+        "print(app.conf.beat_scheduler)"
+    )
+    environment = {**os.environ, "CELERY_CONFIG_MODULE": "shop_config", "PYTHONPATH": str(tmp_path)}
+
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
+
+    assert DJANGOS == done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("configured", "started", "warns"),
+    [
+        ("celery.beat:Scheduler", None, True),
+        ("celery.beat:Scheduler", "pgbeat", False),
+        (None, "celery.beat:Scheduler", False),
+        (None, None, False),
+    ],
+)
+def test_a_beat_says_that_the_configuration_names_another_scheduler(
+    app: Celery, caplog: pytest.LogCaptureFixture, configured: str | None, started: str | None, warns: bool
+) -> None:
+    PgBeat(app, url=URL)
+    if configured is not None:
+        app.conf.beat_scheduler = configured
+
+    beat_init.send(sender=Service(app, scheduler_cls=app.either("beat_scheduler", started)))
+
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warns == any("'celery.beat:Scheduler'" in line and "-S pgbeat" in line for line in said)
 
 
 def test_our_part_of_the_worker_is_imported_with_the_task_modules_and_not_before() -> None:

@@ -12,6 +12,7 @@ from celery_pgbeat.cli.output import number
 from celery_pgbeat.declare import app_timezone
 from celery_pgbeat.declare.signature import mismatch
 from celery_pgbeat.errors import InvalidSetting
+from celery_pgbeat.our_scheduler import OURS
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.redaction import MASK
 from celery_pgbeat.settings import Settings
@@ -128,12 +129,13 @@ def scheduler(app: Any) -> Iterator[Finding]:
     except InvalidSetting as error:
         yield Finding(ERROR, f"No beat of this app can start: {error}", "Correct the setting, and start the beats.")
     configured = app.conf.beat_scheduler
-    if configured not in ("pgbeat", "celery_pgbeat.beat.scheduler:Scheduler"):
+    if configured not in OURS:
         yield Finding(
             WARNING,
             f"beat_scheduler is {configured!r}: a beat of this app sends none of our rows, unless it is started with "
             "-S pgbeat.",
-            'Write PgBeat(app) beside the app, or set beat_scheduler = "pgbeat".',
+            'Set beat_scheduler = "pgbeat"; or write PgBeat(app) beside the app, and leave beat_scheduler out of its '
+            "configuration.",
         )
 
 
