@@ -24,7 +24,8 @@ def revert(name: str, revision: int | None, change: int | None, dry_run: bool, y
     """Put the definition of the periodic task NAME back to what it was; `changes NAME` lists the revisions.
 
     It prints what differs, and at a terminal asks. A removed one is made again, with its pause; of one that is there
-    the pause, the next run and the jobs stay. A sensitive one keeps its present arguments, which are not recorded.
+    the pause, the next run and the jobs stay. A sensitive one stays sensitive, and keeps its present arguments if those
+    of then are not recorded.
 
     Exit codes: 0 done, or nothing differs; 1 the changes do not go back so far, or the question was not answered with
     yes: nothing was changed.
@@ -44,6 +45,8 @@ def revert(name: str, revision: int | None, change: int | None, dry_run: bool, y
         changed = {"name": (old.get("name"), new["name"]), **changed}
     applied = bool(changed) and not dry_run
     if not as_json:
+        if new["sensitive"]:
+            click.echo(f"{name!r} stays sensitive: only code or SQL takes that back.", err=True)
         if not changed:
             click.echo(f"{name!r} is so already.")
             return

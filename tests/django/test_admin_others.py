@@ -111,6 +111,21 @@ def test_nodes_and_changes_are_listed(well: Situation, ben: Visitor) -> None:
     assert 200 == ben.open(CHANGES, before="x" * 300).status
 
 
+def test_arguments_of_a_task_that_became_sensitive_are_in_no_list_of_changes(
+    well: Situation, anna: Visitor, ben: Visitor
+) -> None:
+    well.plan(args='["patient 4711"]', timezone="UTC")
+    well.session.rows("""update pgbeat.periodic_task set args = '["patient 4712"]'""")
+    assert "patient 471" in ben.open(CHANGES).text
+
+    anna.act("/admin/pgbeat/periodictask/nightly/change/", sensitive="on")
+    anna.act("/admin/pgbeat/periodictask/@act/revert/?key=nightly&change=2")
+
+    assert well.session.task("nightly")["sensitive"]
+    for page in (CHANGES, "/admin/pgbeat/periodictask/nightly/change/"):
+        assert "patient 471" not in ben.open(page).html
+
+
 @pytest.mark.parametrize("path", [JOBS, GROUPS, NODES, CHANGES])
 def test_each_list_has_a_right_of_its_own(well: Situation, path: str) -> None:
     dora = person("dora", "view_periodictask", "change_periodictask")

@@ -423,6 +423,83 @@ def test_the_arguments_of_a_sensitive_row_are_not_recorded(beat: PgBeat, session
     assert "patient-471" not in entries
 
 
+def test_what_is_put_back_stays_sensitive(beat: PgBeat, session: Session) -> None:
+    beat.schedule("secret", "app.probe", args=["patient-4711"], queue="x")
+    beat.update("secret", sensitive=True, queue=None)
+    (change, *_) = [one.id for one in beat.changes("secret")]
+
+    before = beat.definition_before("secret", 1)
+    by_revision = beat.revert("secret", 1)
+    by_change = beat.revert("secret", change=change)
+    beat.unschedule("secret")
+    with pytest.raises(InvalidPeriodicTask, match="it was sensitive, so its args are not recorded"):
+        beat.revert("secret", 1)
+
+    assert (True, "x") == (before["sensitive"], before["queue"])
+    assert [(True, "x")] * 2 == [(row.sensitive, row.queue) for row in (by_revision, by_change)]
+    assert "secret' stays sensitive: only UPDATE" in _notice_of_revert(beat, session)
+
+
+def _notice_of_revert(beat: PgBeat, session: Session) -> str:
+    beat.schedule("secret", "app.probe")
+    beat.update("secret", sensitive=True)
+    session.rows("select pgbeat.revert('secret', 1)")
+    return str(session.connection.notices[-1])
+
+
+def test_a_removed_row_that_was_sensitive_is_made_again_as_one(beat: PgBeat) -> None:
+    beat.schedule("secret", "app.probe", args=["open"])
+    beat.update("secret", args=["patient-4711"])
+    beat.update("secret", sensitive=True)
+    beat.unschedule("secret")
+
+    row = beat.revert("secret", 1)
+
+    assert (["open"], True) == (row.args, row.sensitive)
+
+
+def test_a_row_that_is_not_sensitive_any_more_is_put_back_as_it_was(beat: PgBeat) -> None:
+    beat.schedule("open", "app.probe", sensitive=True)
+    beat.update("open", sensitive=False)
+
+    assert beat.revert("open", 1).sensitive
+    assert not beat.update("open", sensitive=False).sensitive
+
+
+def test_what_was_recorded_of_a_row_before_it_became_sensitive_is_not_shown_any_more(
+    beat: PgBeat, session: Session
+) -> None:
+    def shown(*names: str | None) -> str:
+        return str([beat.changes(name) for name in names])
+
+    beat.schedule("first", "app.probe", args=["patient-4711"], kwargs={}, options={"expires": 60})
+    beat.update("first", kwargs={"key": "patient-4711"})
+    beat.schedule("other", "app.probe", args=["other"])
+    session.rows("update pgbeat.periodic_task set name = 'second' where name = 'first'")
+    assert "patient-4711" in shown(None)
+
+    beat.update("second", sensitive=True)
+
+    assert "patient-4711" not in shown(None, "first", "second")
+    assert ("other" in shown(None), "expires" in shown(None)) == (True, True)
+    beat.unschedule("second")
+    beat.schedule("second", "app.probe", args=["new"])
+    beat.schedule("first", "app.probe", args=["new"])
+    assert "patient-4711" not in shown(None, "first", "second")
+    assert "'new'" in shown("second")
+
+
+def test_a_row_that_is_not_sensitive_any_more_shows_what_was_recorded_before(beat: PgBeat) -> None:
+    beat.schedule("open", "app.probe", args=["before"])
+    beat.update("open", sensitive=True)
+    beat.update("open", args=["hidden"])
+
+    beat.update("open", sensitive=False)
+
+    shown = str(beat.changes("open"))
+    assert ("before" in shown, "hidden" in shown) == (True, False)
+
+
 def test_a_row_that_becomes_sensitive_hides_what_changes_with_it(beat: PgBeat, session: Session) -> None:
     beat.schedule("secret", "app.probe", args=["open"])
     beat.update("secret", args=["patient-4711"], sensitive=True)

@@ -68,3 +68,15 @@ def test_the_arguments_of_a_sensitive_task_are_not_among_its_changes(
 
     assert "args" in shown
     assert "secret-" not in shown
+
+
+def test_arguments_that_a_task_had_before_it_became_sensitive_are_not_among_its_changes(
+    empty_stage: Situation, beat: PgBeat, shared_database: str
+) -> None:
+    empty_stage.plan()
+    beat.update("nightly", args=["secret-1"])
+    with Visitor(dashboard(shared_database)) as visitor:
+        assert "secret-1" in changes_on(visitor)
+        beat.update("nightly", sensitive=True)
+
+        assert "secret-1" not in changes_on(visitor)

@@ -79,8 +79,8 @@ class ChangeMethods(Connected):
         """Put the definition of a row back to what it was at a revision, or before a change; return the row.
 
         It is checked as any definition, and stands in `changes` itself. A removed row is made again, with its pause.
-        Of a row that is there the pause, the next run and the jobs stay. A sensitive row keeps its present arguments,
-        because they are not recorded.
+        Of a row that is there the pause, the next run and the jobs stay. A sensitive row stays sensitive, and keeps its
+        present arguments if those of then are not recorded.
 
         Args:
             name: of the row, as it is now.

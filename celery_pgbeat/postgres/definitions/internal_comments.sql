@@ -594,8 +594,12 @@ comment on function {schema}.record_shared is
     'Internal: records a group or a named window that differs; record_group() and record_window() call it.';
 comment on function {schema}.record_group is 'Internal: records a written group; a trigger of task_group calls it.';
 comment on function {schema}.record_window is 'Internal: records a written window; a trigger of blackout calls it.';
+comment on function {schema}.is_sensitive_since is
+    'Internal: tells whether the row that a change was about is sensitive now, or was so when it was removed; arguments_of_change() calls it.';
+comment on function {schema}.masked_arguments is
+    'Internal: returns recorded arguments with a mask in place of those that are not empty; arguments_of_change() calls it.';
 comment on function {schema}.arguments_of_change is
-    'Internal: returns the arguments that a change was about, NULL for who may not read them; the Python API calls it.';
+    'Internal: returns the arguments that a change was about, masked if its row is sensitive now, NULL for who may not read them; the Python API calls it.';
 comment on function {schema}.prune_changes is
     'Internal: deletes the oldest changes that are older than a span, up to a number; beats call it.';
 comment on function {schema}.definition_before is

@@ -12,7 +12,8 @@ end
 $$;
 
 -- The definition that a periodic task had at a revision, or before a change, as a JSON object; with the pause that a
--- removed row had. `hidden` has the arguments that are not known, because the row was sensitive.
+-- removed row had. `hidden` has the arguments that are not known, because the row was sensitive; and `sensitive`, if it
+-- was not so then. It stays so: to put that back would show arguments that are hidden now.
 --
 -- What was recorded under an earlier name, and before a removal, counts too. The changes of a row are in the order of
 -- their ids, because each holds the row's lock. Revisions begin anew when a row is made anew: one that is asked for is
@@ -34,6 +35,7 @@ declare
     last bigint := 9223372036854775807;
     lowest int;  -- the lowest revision that is known so far
     reached boolean := false;
+    is_sensitive boolean;  -- the row, or the one that was removed last
 begin
     if (definition_before.revision is null) = (definition_before.change is null) then
         perform {schema}.refuse_revert('revert() needs a revision or a change, and not both',
@@ -44,6 +46,7 @@ begin
     if found then
         definition := {schema}.as_recorded(stored) || {schema}.arguments_as_recorded(stored, false);
         lowest := stored.revision;
+        is_sensitive := stored.sensitive;
         if stored.revision < definition_before.revision then
             perform {schema}.refuse_revert(format('%s has no revision %s: it is at %s', {schema}.quoted(named),
                 definition_before.revision, stored.revision));
@@ -75,6 +78,7 @@ begin
         elsif entry.action = 'removed' then
             definition := '{defaults}'::jsonb || coalesce(entry.before, '{}');
             lowest := entry.revision;
+            is_sensitive := coalesce(is_sensitive, (definition ->> 'sensitive')::boolean);
             if entry.revision < definition_before.revision then
                 perform {schema}.refuse_revert(format('%s had no revision %s: it was at %s when it was removed',
                     {schema}.quoted(named), definition_before.revision, entry.revision));
@@ -109,6 +113,10 @@ begin
         perform {schema}.refuse_revert(format('what %s was at revision %s is not known: its changes go back to '
             'revision %s', {schema}.quoted(definition_before.name), definition_before.revision, lowest));
     end if;
+    if is_sensitive and not (definition ->> 'sensitive')::boolean then
+        definition := definition || '{"sensitive": true}';
+        hidden := hidden || 'sensitive'::text;
+    end if;
 end
 $$;
 
@@ -142,7 +150,8 @@ $$;
 
 -- Put the definition of a periodic task back to what it was at a revision, or before a change; returns the row. It is
 -- checked as any other definition, and is a change itself. A removed row is made again, with its pause; that of a row
--- that is there stays as it is, and so do its next run and its jobs. If nothing differs, nothing is written.
+-- that is there stays as it is, and so do its next run and its jobs. A sensitive row stays sensitive. If nothing
+-- differs, nothing is written.
 create or replace function {schema}.revert(name text, revision int default null, change bigint default null)
 returns {schema}.periodic_task
 language plpgsql
@@ -153,6 +162,7 @@ as $$
 #variable_conflict use_column
 declare
     target record;
+    unknown text[];  -- the arguments of then that are not recorded
     wanted {schema}.periodic_task;
     stored {schema}.periodic_task;
     written {schema}.periodic_task;
@@ -166,6 +176,7 @@ begin
         select * into stored from {schema}.periodic_task as task where task.name = revert.name for no key update;
         select * into target
         from {schema}.definition_before(revert.name, revert.revision, revert.change);
+        unknown := array_remove(target.hidden, 'sensitive');
         wanted := jsonb_populate_record(stored, target.definition || (
             select coalesce(jsonb_object_agg(key, make_interval(secs => value::float8)), '{}')
             from jsonb_each_text(target.definition)
@@ -183,10 +194,10 @@ begin
                 stored := written;
             end if;
         else
-            if target.hidden <> '{}' then
+            if unknown <> '{}' then
                 perform {schema}.refuse_revert(format(
                     '%s cannot be made again: it was sensitive, so its %s are not recorded',
-                    {schema}.quoted(revert.name), array_to_string(target.hidden, ' and ')),
+                    {schema}.quoted(revert.name), array_to_string(unknown, ' and ')),
                     'Define it again with schedule().');
             end if;
             insert into {schema}.periodic_task (
@@ -205,9 +216,12 @@ begin
         end if;
         -- Another transaction has made the row meanwhile: start again from that one.
     end loop;
-    if stored.name = revert.name and target.hidden <> '{}' then
+    if stored.name = revert.name and unknown <> '{}' then
         raise notice '% keeps its present %: those of a sensitive row are not recorded', {schema}.quoted(stored.name),
-            array_to_string(target.hidden, ' and ');
+            array_to_string(unknown, ' and ');
+    end if;
+    if 'sensitive' = any (target.hidden) then
+        raise notice '% stays sensitive: only UPDATE, schedule() or code takes that back', {schema}.quoted(stored.name);
     end if;
     return stored;
 end

@@ -14,6 +14,7 @@ from celery_pgbeat.web.page import Query
 from celery_pgbeat.web.reading import Reader
 
 LONGEST = 200  # characters of a value that is shown
+STAYS_SENSITIVE = "It stays sensitive: only code or SQL takes that back."
 
 
 def _about(reader: Reader, subject: Query) -> About:
@@ -29,13 +30,15 @@ def _about(reader: Reader, subject: Query) -> About:
     changed = differences(old, new)
     if new["name"] != name:
         changed = {"name": (name, new["name"]), **changed}
+    sensitive = [STAYS_SENSITIVE] if row["sensitive"] else []
     if not changed:
-        return About(refusal="Its definition is so already.")
+        return About(refusal=" ".join(["Its definition is so already.", *sensitive]))
     facts = [
         f"{column}: {_spoken(column, was)} becomes {_spoken(column, becomes)}"
         for column, (was, becomes) in changed.items()
     ]
-    return About([*facts, "The pause, the next run and the jobs stay."], {"revision": str(row["revision"])})
+    facts += [*sensitive, "The pause, the next run and the jobs stay."]
+    return About(facts, {"revision": str(row["revision"])})
 
 
 def _spoken(column: str, value: Any) -> str:

@@ -102,3 +102,18 @@ def test_a_person_who_may_only_look_sees_no_link(well: Situation, visitor: Visit
     changed(well, beat)
 
     assert not [link for link in visitor.open(TASK).links if link.startswith("/revert")]
+
+
+def test_a_sensitive_task_stays_sensitive_and_the_form_says_so(well: Situation, anna: Visitor, beat: PgBeat) -> None:
+    well.plan(args='["patient 4711"]')
+    beat.update("nightly", queue="reports")
+    beat.update("nightly", sensitive=True)
+    of_sensitive, of_queue = [link for link in anna.open(TASK).links if link.startswith("/revert")]
+
+    nothing, form = anna.open(of_sensitive), anna.open(of_queue)
+    anna.act(of_queue)
+
+    assert "Its definition is so already. It stays sensitive: only code or SQL takes that back." in nothing.text
+    assert "It stays sensitive" in form.text
+    assert (True, None) == (beat.get("nightly").sensitive, beat.get("nightly").queue)
+    assert "patient 4711" not in anna.open(TASK).html
