@@ -615,3 +615,60 @@ def test_the_right_to_change_is_neither_that_to_add_nor_that_to_delete(well: Sit
 
     assert 302 == dora.act(CHANGE, queue="x").status
     assert [403, 403] == [dora.open(f"{TASKS}{path}").status for path in ("add/", "nightly/delete/")]
+
+
+@pytest.fixture
+def of_shop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project's own class, whose users change only the rows of the group shop."""
+    from django.contrib import admin
+
+    from celery_pgbeat.django.admin import PeriodicTaskAdmin
+    from celery_pgbeat.django.models import PeriodicTask
+
+    class OfShop(PeriodicTaskAdmin):
+        def has_change_permission(self, request: Any, obj: Any = None) -> bool:
+            return super().has_change_permission(request, obj) and (obj is None or obj.group_name == "shop")
+
+    monkeypatch.setattr(admin.site._registry[PeriodicTask], "__class__", OfShop)  # the addresses name the object
+
+
+@pytest.mark.usefixtures("of_shop")
+@pytest.mark.parametrize("word", ["pause", "trigger", "backfill", "take-over", "revert"])
+def test_the_right_to_act_is_asked_for_each_row(well: Situation, anna: Visitor, word: str) -> None:
+    well.plan(name="theirs", timezone="UTC")
+    well.plan(name="ours", timezone="UTC", group_name="shop")
+    fields = anna.open(act_page(word, "ours")).fields
+
+    assert 403 == anna.open(act_page(word, "theirs")).status
+    assert 403 == anna.send(f"{TASKS}@act/{word}/", {**fields, "key": "theirs"}).status
+    assert 200 == anna.open(act_page(word, "ours")).status
+    assert not [link for link in anna.open(f"{TASKS}theirs/change/").links if "@act" in link]
+
+
+@pytest.mark.usefixtures("of_shop")
+def test_of_the_rows_that_are_ticked_those_that_the_user_may_not_change_stay(well: Situation, anna: Visitor) -> None:
+    well.plan(name="theirs")
+    well.plan(name="ours", group_name="shop", managed_by="code:shop")
+
+    form = anna.tick(TASKS, "pause", "theirs", "ours")
+    done = anna.send(f"{TASKS}@act/pause/", {**form.fields, "key": ["theirs", "ours"]})
+
+    assert 302 == done.status
+    assert (True, False) == (well.session.task("theirs")["enabled"], well.session.task("ours")["enabled"])
+    assert "'theirs': You may not change it." in anna.open(TASKS).text
+    assert 403 == anna.tick(TASKS, "pause", "theirs").status
+
+
+def test_a_row_that_a_project_does_not_show_a_user_is_not_acted_on(
+    well: Situation, anna: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.contrib import admin
+
+    from celery_pgbeat.django.models import PeriodicTask
+
+    well.plan()
+    theirs = PeriodicTask.objects.filter(group_name="shop")
+    monkeypatch.setattr(admin.site._registry[PeriodicTask], "get_queryset", lambda _: theirs)
+
+    assert 403 == anna.open(act_page("pause")).status
+    assert "No periodic task is named 'missing'" in anna.open(act_page("pause", "missing")).text

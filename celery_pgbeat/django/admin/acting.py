@@ -12,7 +12,7 @@ from typing import Any, ClassVar, cast
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.core.exceptions import PermissionDenied, SuspiciousOperation, ValidationError
 from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -139,7 +139,7 @@ class ActingAdmin(KeysetAdmin):
         action = ACTIONS[word]
         if request.method != "POST":
             return self.ask(request, word, request.GET.getlist("key"), request.GET)
-        keys = _checked(request.POST.getlist("key"))
+        keys = self._allowed(request, _checked(request.POST.getlist("key")))
         asked = Asked(word, action, keys, _also(action, request.POST), form_of(action, request.POST))
         if not asked.form.is_valid():
             return self._shown(request, asked)
@@ -148,7 +148,7 @@ class ActingAdmin(KeysetAdmin):
     def ask(self, request: Any, word: str, keys: Sequence[str], also: Any) -> HttpResponse:
         """Show the form of an action for these rows."""
         action = ACTIONS[word]
-        asked = Asked(word, action, _checked(keys), _also(action, also), form_of(action))
+        asked = Asked(word, action, self._allowed(request, _checked(keys)), _also(action, also), form_of(action))
         if len(asked.keys) == 1:
             beat = JoinedBeat()
             try:
@@ -160,6 +160,46 @@ class ActingAdmin(KeysetAdmin):
         elif action.must_look:
             asked = replace(asked, about=About(refusal="Choose one row: what it would do has to be looked at first."))
         return self._shown(request, asked)
+
+    def may_act_on(self, request: Any, obj: Any) -> bool:
+        """Ask the right to change for one row, which a project's subclass may refuse.
+
+        What our own classes refuse is the form of a row, not its actions.
+        """
+        request.pgbeat_acts = True
+        try:
+            return bool(self.has_change_permission(request, obj))
+        finally:
+            del request.pgbeat_acts
+
+    def _allowed(self, request: Any, keys: Sequence[str]) -> list[str]:
+        """Return those of the rows that this user may change, and say which ones not.
+
+        Raises:
+            PermissionDenied: there is none.
+        """
+        rows = {key: self._row(request, key) for key in keys}
+        allowed = [key for key, row in rows.items() if row is not None and self.may_act_on(request, row)]
+        if not allowed:
+            raise PermissionDenied
+        for key in keys:
+            if key not in allowed:
+                self._say(request, f"{key!r}: You may not change it.", messages.ERROR)
+        return allowed
+
+    def _row(self, request: Any, key: str) -> Any:
+        """Return a row; None if it is not in the queryset that a project's subclass gives this user.
+
+        For one that does not exist, such as a group without settings, it is an instance with that key.
+        """
+        found = self.get_object(request, key)
+        if found is not None:
+            return found
+        try:
+            is_hidden = self.model.objects.filter(pk=key).exists()
+        except ValidationError:  # no id of a job
+            is_hidden = False
+        return None if is_hidden else self.model(pk=key)
 
     def _looked(self, request: Any, asked: Asked) -> HttpResponse:
         """Show what an action would do with the only row."""

@@ -200,6 +200,11 @@ class KeysetAdmin(admin.ModelAdmin):
             return HttpResponseRedirect(reverse(f"{self.admin_site.name}:index"))
 
 
+def is_acting(request: Any) -> bool:
+    """Tell whether the right to change is asked for an action, and not for the form of a row."""
+    return getattr(request, "pgbeat_acts", False)
+
+
 def line(column: str) -> Any:
     """Return what a list shows of a text: one line, without characters that change how the rest is read."""
 
@@ -232,4 +237,4 @@ class LookOnly(KeysetAdmin):
 
     def has_change_permission(self, request: Any, obj: Any = None) -> bool:
         """Allow the actions to a user who has the right; there is no form to save."""
-        return obj is None and bool(super().has_change_permission(request))
+        return (obj is None or is_acting(request)) and bool(super().has_change_permission(request))

@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 
 from celery_pgbeat.django.admin.acting import ActingAdmin
 from celery_pgbeat.django.admin.definition_form import DefinitionForm
-from celery_pgbeat.django.admin.keyset import Read, choice_filter, instance_of, line, text_filter
+from celery_pgbeat.django.admin.keyset import Read, choice_filter, instance_of, is_acting, line, text_filter
 from celery_pgbeat.django.joined import JoinedBeat
 from celery_pgbeat.django.models import PeriodicTask
 from celery_pgbeat.django.rights import LOOK, name_of
@@ -84,8 +84,9 @@ class PeriodicTaskAdmin(ActingAdmin):
     # Rights: a row that code declares is looked at; its actions need only the right to change.
 
     def has_change_permission(self, request: Any, obj: Any = None) -> bool:
-        """Refuse the form of a row that code declares."""
-        return bool(super().has_change_permission(request, obj)) and (obj is None or _refusal(obj) is None)
+        """Refuse the form of a row that code declares; its actions are allowed."""
+        may = bool(super().has_change_permission(request, obj))
+        return may and (obj is None or is_acting(request) or _refusal(obj) is None)
 
     def has_delete_permission(self, request: Any, obj: Any = None) -> bool:
         """Refuse to delete a row that code declares: a beat would make it again."""
@@ -165,7 +166,7 @@ class PeriodicTaskAdmin(ActingAdmin):
         beat = JoinedBeat()
         with beat.database.reading():
             page = read_task(beat, Query({"name": task.pk})).values
-        may_act = self.has_change_permission(request)
+        may_act = self.may_act_on(request, task)
         key = urlencode({"key": task.pk})
         return {
             "refusal": _refusal(task),
