@@ -7,11 +7,13 @@ from contextlib import closing
 from typing import Any
 
 from celery import current_app
+from django.apps import apps
 from django.conf import settings
 from django.core import checks
 from django.db import Error, connections
 
 from celery_pgbeat import PgBeat
+from celery_pgbeat.django.fixtures import LABEL
 from celery_pgbeat.django.joined import AliasBeat
 from celery_pgbeat.django.place import alias_url, database_alias, schema
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError, SchemaMissing
@@ -99,7 +101,7 @@ def _place(known: Settings) -> Iterator[checks.CheckMessage]:
             hint=f"In the settings: {URL_LINE.format(alias)}.",
             id="pgbeat.W004",
         )
-    elif _same_place(known.url) != _same_place(alias_url()):
+    elif _same_place(known.url) != _same_place(apps.get_app_config(LABEL).url or alias_url()):
         yield checks.Warning(
             f"pgbeat_url names another database than {alias!r}, so the admin shows another schedule than beats use.",
             hint=f"In the settings: {URL_LINE.format(alias)}.",

@@ -1,0 +1,1 @@
+"""Commands of Django that know our tables, which are not Django's."""
