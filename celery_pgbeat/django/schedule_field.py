@@ -51,7 +51,7 @@ class ScheduleInput(forms.TextInput):
         except (InvalidSchedule, MissingExtra):
             shown = ""  # the form says what is wrong
         return format_html(
-            '{}<div class="pgbeat-next help" data-schedule="{}" data-check="{}">{}</div>',
+            '<div class="pgbeat-schedule">{}<div class="pgbeat-next" data-schedule="{}" data-check="{}">{}</div></div>',
             field,
             name,
             self.check_url or "",

@@ -126,6 +126,12 @@ def test_arguments_of_a_task_that_became_sensitive_are_in_no_list_of_changes(
         assert "patient 471" not in ben.open(page).html
 
 
+def test_the_admin_names_the_section_after_the_package(well: Situation, anna: Visitor) -> None:
+    shown = anna.open("/admin/").text
+
+    assert ("celery-pgbeat" in shown, 1) == (True, shown.count("Periodic tasks"))  # as a section: django-celery-beat's
+
+
 @pytest.mark.parametrize("path", [JOBS, GROUPS, NODES, CHANGES])
 def test_each_list_has_a_right_of_its_own(well: Situation, path: str) -> None:
     dora = person("dora", "view_periodictask", "change_periodictask")

@@ -2,9 +2,9 @@
 (() => {
   "use strict";
 
-  for (const shown of document.querySelectorAll("[data-check]")) {
+  function watch(shown) {
     const form = shown.closest("form");
-    if (!shown.dataset.check || !form) continue;
+    if (!shown.dataset.check || !form) return;
     const field = form.elements[shown.dataset.schedule];
     const zone = form.elements.timezone;
     let waiting = 0;
@@ -28,4 +28,12 @@
       });
     }
   }
+
+  function begin() {
+    document.querySelectorAll("[data-check]").forEach(watch);
+  }
+
+  // Django puts it into the head, before the form.
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
 })();
