@@ -31,6 +31,8 @@ LONGEST_NAME = 200  # characters
 MOST_UPSTREAM = 100  # periodic tasks after which one runs
 MOST_TARGETS = 100  # users and roles that may pick up one task for people
 LARGEST_INT = 2**31 - 1  # Postgres's int
+# A pause is state: were it declared, each deployment would set it again.
+PAUSE = ": leave it out. To pause the periodic task, call pause(), or celery-pgbeat pause NAME; no deployment ends that"
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
@@ -310,7 +312,8 @@ def read_columns(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     for name in given:
         if name not in READERS:
-            raise InvalidPeriodicTask(f"there is no column {in_short(name)}{did_you_mean(name, READERS)}")
+            hint = PAUSE if name == "enabled" else did_you_mean(name, READERS)
+            raise InvalidPeriodicTask(f"there is no column {in_short(name)}{hint}")
     values: dict[str, Any] = dict.fromkeys(READERS)
     values.update(DEFAULTS)
     for name, value in given.items():

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from celery_pgbeat.declare.columns import LONGEST_NAME
+from celery_pgbeat.declare.columns import LONGEST_NAME, PAUSE, READERS
 from celery_pgbeat.declare.declaration import Declaration
 from celery_pgbeat.declare.timing import RELATIVE_FROM, Timing, relative_timing
 from celery_pgbeat.errors import InvalidPeriodicTask
@@ -28,6 +28,8 @@ from celery_pgbeat.suggestions import did_you_mean
 KEYS = ("task", "schedule", "args", "kwargs", "options", "relative", "pgbeat")
 OF_A_SCHEDULE_ENTRY = ("name", "app", "last_run_at", "total_run_count")  # Celery's state; ours is in the row
 CELERY_COLUMNS = ("args", "kwargs", "options")
+# Further keys that django-celery-beat takes, and the column that means the same.
+OF_DJANGO_CELERY_BEAT = {"description": "subject", "start_time": "start_at", "expires": "end_at", "one_off": "max_runs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def entry_of(name: str, given: Any) -> Entry:
         raise InvalidPeriodicTask(f"the entry is {type_of(given)}, not a dict") from None
     for key in entry:
         if key not in (*KEYS, *OF_A_SCHEDULE_ENTRY):
-            raise InvalidPeriodicTask(f"the entry has {key!r}, which is none of Celery's keys{did_you_mean(key, KEYS)}")
+            raise InvalidPeriodicTask(f"the entry has {key!r}, which is none of Celery's keys{_way_of(key)}")
     ours = entry.get("pgbeat") or {}
     if not isinstance(ours, Mapping):
         raise InvalidPeriodicTask(f"'pgbeat' is {type_of(ours)}, not a dict of columns")
@@ -78,6 +80,16 @@ def entry_of(name: str, given: Any) -> Entry:
         elif isinstance(schedule, (str, Timing)):
             columns.setdefault("anchor", RELATIVE_FROM)
     return Entry(name, entry.get("task"), schedule, columns, run_on_start)
+
+
+def _way_of(key: Any) -> str:
+    """Return what to write in place of a key that is not Celery's."""
+    if key == "enabled":
+        return PAUSE
+    column = OF_DJANGO_CELERY_BEAT.get(key, key)
+    if column in READERS:
+        return f""": write {{"pgbeat": {{"{column}": …}}}} into the entry"""
+    return did_you_mean(key, KEYS)
 
 
 def entry_of_declaration(declaration: Declaration, app: Any) -> Entry:

@@ -614,6 +614,15 @@ def test_the_zone_of_an_app_is_a_name(app: Celery) -> None:
     [
         (5, "the entry is an int, not a dict"),
         ({"task": "t", "shedule": 5}, "has 'shedule', which is none of Celery's keys. Did you mean 'schedule'?"),
+        (
+            {"task": "t", "schedule": 5, "enabled": False},
+            "'enabled', which is none of Celery's keys: leave it out. To pau",
+        ),
+        (
+            {"task": "t", "schedule": 5, "description": "x"},
+            r"""'description', .*: write {"pgbeat": {"subject": …}} into""",
+        ),
+        ({"task": "t", "schedule": 5, "queue": "x"}, r"""'queue', .*: write {"pgbeat": {"queue": …}} into the entry"""),
         ({"task": "t"}, "the entry has no 'schedule', and its 'pgbeat' no 'after'"),
         ({"task": "t", "schedule": 5, "pgbeat": 5}, "'pgbeat' is an int, not a dict of columns"),
         ({"task": "t", "schedule": 5, "pgbeat": {"args": [1]}}, "'pgbeat' has 'args': set it in the entry itself"),
