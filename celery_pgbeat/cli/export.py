@@ -31,7 +31,8 @@ def export(managed_by: str | None, like: str | None, json_schema: bool, to: str 
 
     With --to, the rows are printed for another scheduler: beat-schedule is a Python module, django-celery-beat a script
     for psql, redbeat commands for redis-cli. stderr says what is left out, and what has no counterpart there. Rows of
-    code are left out. Exit code 1 if another row is.
+    code are left out if the other scheduler gets them from the code, for which the app has to be named (-A). Exit code
+    1 if another row is.
     """
     from celery_pgbeat.api.exchange import line_of
     from celery_pgbeat.api.line_schema import line_schema

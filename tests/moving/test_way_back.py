@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import psycopg2
 import pytest
 import redis
+from celery.app.utils import find_app
 from celery.schedules import crontab, schedule
 from click.testing import CliRunner, Result
 
+from celery_pgbeat import PgBeat
+from celery_pgbeat.beat.upkeep.code_schedules import CodeSchedules
 from celery_pgbeat.cli import main
+from celery_pgbeat.moving.places import BACK
+from celery_pgbeat.settings import Settings
 from tests.harness.peers.moving_in import AUTUMN, WEEK, MovingIn
 from tests.harness.peers.our_runs import differing, our_runs
 from tests.harness.peers.run_peer import peer_runs
+from tests.harness.processes import Cluster
+from tests.harness.rows import sql
 from tests.harness.session import Session
+from tests.harness.wait import eventually
 
 WORD = re.compile(r'"(?:[^"\\]|\\.)*"')
 EVERYTHING = """
@@ -146,8 +157,58 @@ def test_what_is_left_out_and_what_has_no_counterpart_is_named(database: str) ->
         "'rule' is left out: Celery has no schedule with the times of 'RRULE:FREQ=DAILY'.",
         "'seconds' is left out: Celery's crontab has other times than '30 0 9 * * *'.",
         "'skips' loses what has no counterpart there: overlap.",
-        "Left out: 1 row of code, which declares them there too.",
+        "Left out: 1 row of the code of the app 'shop'. Only that app knows which of them Celery's own schedulers get "
+        "from the code: name it with -A.",
     } == set(done.stderr.splitlines())
+
+
+CODE = "tests.harness.peers.way_back_app"
+BY_CELERY = {"in beat_schedule", "added"}
+BY_US_ALONE = {"decorated", "with our schedule", "with our key"}
+
+
+@pytest.mark.slow
+def test_celerys_own_beat_sends_what_code_declares_to_us_alone(cluster: Cluster, tmp_path: Path) -> None:
+    ours = cluster.beat(app=CODE)
+    eventually(lambda: 5 == len(sql(cluster.database, "select name from pgbeat.periodic_task")), 30, "the rows")
+    ours.stop()
+
+    done = export(cluster.database, "beat-schedule", "-A", CODE)
+    printed = tmp_path / "printed.py"
+    printed.write_text(done.stdout)
+    words = ("-S", "celery.beat:PersistentScheduler", "-s", str(tmp_path / "celerybeat-schedule"))
+    cluster.beat(app=CODE, arguments=words, environment={"PRINTED": str(printed)})
+    cluster.worker(app=CODE)
+
+    assert BY_US_ALONE == runpy.run_path(str(printed))["beat_schedule"].keys()
+    assert "Left out: 2 rows of code, which beat_schedule there declares too." in done.stderr
+    eventually(lambda: _sent_by_another(cluster) == BY_CELERY | BY_US_ALONE, 30, "a run of each by Celery's own beat")
+
+
+def _sent_by_another(cluster: Cluster) -> set[str]:
+    return {run.label for run in cluster.probe.runs() if run.scheduled_for is None}
+
+
+@pytest.mark.parametrize("to", BACK)
+def test_another_scheduler_gets_from_us_only_what_the_code_does_not_give_it(migrated_database: str, to: str) -> None:
+    with closing(PgBeat(url=migrated_database)) as beat:
+        CodeSchedules(find_app(CODE), beat.database, Settings()).sync()
+        beat.pause("added")
+    done = export(migrated_database, to, "-A", CODE)
+
+    assert (0, BY_US_ALONE) == (done.exit_code, {name for name in BY_CELERY | BY_US_ALONE if name in done.stdout})
+    assert "'added' is paused here, and runs there: beat_schedule in the code declares it." in done.stderr
+
+
+def test_arguments_that_only_code_can_make_do_not_go_back(migrated_database: str) -> None:
+    Session(migrated_database).rows(
+        "insert into pgbeat.periodic_task (name, task, schedule, timezone, kwargs)"
+        """ values ('lazy', 'shop.work', 'every 1h', 'UTC', '{"at": "<BeatLazyFunc>"}')"""
+    )
+    done = export(migrated_database, "beat-schedule")
+
+    reason = "a BeatLazyFunc makes its arguments for each message, and only code can declare one."
+    assert (1, f"'lazy' is left out: {reason}\n") == (done.exit_code, done.stderr)
 
 
 def test_redbeat_gets_a_paused_row_and_texts_of_any_script(database: str) -> None:

@@ -12,6 +12,7 @@ from celery.schedules import crontab
 
 from celery_pgbeat.api.exchange import EMPTY
 from celery_pgbeat.declare.definition import record_of
+from celery_pgbeat.declare.lazy import PLACEHOLDER
 from celery_pgbeat.declare.when import own_timing
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.moving.answers import Refused
@@ -143,9 +144,15 @@ def _refusal(record: Mapping[str, Any], now: datetime) -> str | None:
         (record["schedule"] is None, "it has no schedule"),
         (bool(record["after"]), "it runs after other tasks"),
         (unreadable is not None, f"{unreadable} cannot be read"),
+        (_is_lazy(record), "a BeatLazyFunc makes its arguments for each message, and only code can declare one"),
         (end is not None and datetime.fromisoformat(end) <= now, f"it ended at {end}"),
     )
     return next((reason for applies, reason in reasons if applies), None)
+
+
+def _is_lazy(record: Mapping[str, Any]) -> bool:
+    args, kwargs = record["args"], record["kwargs"]
+    return not isinstance(args, str) and not isinstance(kwargs, str) and PLACEHOLDER in [*args, *kwargs.values()]
 
 
 def _times(schedule: Schedule, now: datetime) -> Times:
