@@ -1,11 +1,16 @@
-"""What became of one entry of another scheduler."""
+"""What became of one entry of another scheduler. A source may hold anything: `answered` is the net below each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from celery_pgbeat.errors import PgBeatError
+from celery_pgbeat.safe_text import one_line
+
+LONGEST_REASON = 600  # characters; an error may quote the whole entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +46,23 @@ class Refused:
 
 
 Answer = Taken | Refused
+
+
+def answered(name: str, answer: Callable[[], Answer], wrong: str = "it cannot be read") -> Answer:
+    """Return the answer to one entry. Whatever it raises refuses this entry, and stops no other one.
+
+    Args:
+        name: of the entry.
+        answer: decides what becomes of it.
+        wrong: what an entry is that Python cannot make sense of.
+
+    Example:
+        >>> answered("poll", lambda: {}["schedule"]).reason
+        "it cannot be read: KeyError: 'schedule'"
+    """
+    try:
+        return answer()
+    except Exception as error:  # noqa: BLE001  the others go on
+        own = isinstance(error, PgBeatError) or type(error) is ValueError  # in a sentence of ours
+        reason = str(error) if own else f"{wrong}: {type(error).__name__}: {error}"
+        return Refused(name, one_line(reason, LONGEST_REASON))

@@ -14,9 +14,9 @@ from typing import Any
 from celery_pgbeat.api.exchange import Change, line_of
 from celery_pgbeat.api.importing import CODE, OWNER, Difference, Importer, is_name
 from celery_pgbeat.declare import Definition, define
+from celery_pgbeat.declare.columns import read_instant
 from celery_pgbeat.declare.definition import record_of
-from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, MissingExtra
-from celery_pgbeat.moving.answers import Answer, Refused
+from celery_pgbeat.moving.answers import Answer, Refused, Taken, answered
 from celery_pgbeat.moving.kind import Kind, Request
 from celery_pgbeat.postgres.admin_queries import PAGE, AdminQueries
 from celery_pgbeat.settings import Settings
@@ -145,15 +145,23 @@ class Move:
         owner = self._owner if stored is None else stored["managed_by"]
         if owner != self._owner and not self._take_over:
             return Refused(answer.name, _of_another(owner)), None
+        row: dict[str, Any] = {}
+
+        def checked() -> Answer:
+            row.update(self._row_of(answer, stored))
+            return answer
+
+        return answered(answer.name, checked), row or None
+
+    def _row_of(self, answer: Taken, stored: Mapping[str, Any] | None) -> dict[str, Any]:
         columns = {"overlap": self._overlap, **answer.columns}
-        try:
-            definition = define(
-                answer.name, answer.task, answer.schedule, columns, self._settings, self._timezone, self._owner
-            )
-        except (InvalidPeriodicTask, InvalidSchedule, MissingExtra) as error:
-            return Refused(answer.name, str(error)), None
+        if answer.last_run_at is not None:
+            read_instant("last_run_at", answer.last_run_at)
+        definition = define(
+            answer.name, answer.task, answer.schedule, columns, self._settings, self._timezone, self._owner
+        )
         zone = definition.timezone or self._timezone
-        return answer, {**definition.values, "timezone": zone, "anchor": _anchor(definition, stored)}
+        return {**definition.values, "timezone": zone, "anchor": _anchor(definition, stored)}
 
     def _stored(self, names: list[str]) -> dict[str, dict[str, Any]]:
         pages = (names[at : at + PAGE] for at in range(0, len(names), PAGE))

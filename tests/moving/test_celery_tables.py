@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 
 import pytest
 
-from celery_pgbeat.moving.answers import Answer, Refused, Taken
+from celery_pgbeat.moving.answers import Answer, Refused, Taken, answered
 from celery_pgbeat.moving.kinds.celery_tables import CUT, answer_of
 
 NOW = datetime(2026, 12, 7, 12, tzinfo=timezone.utc)
@@ -19,7 +20,8 @@ DAILY = {"minute": "0", "hour": "5", "day_of_week": "*", "day_of_month": "*", "m
 def answer(kind: str | None = "interval", schedule: dict[str, Any] | None = None, **columns: Any) -> Answer:
     """Return what becomes of a row with these columns."""
     row = {"id": 1, "name": "x", "task": "t", "enabled": True, "one_off": False, "total_run_count": 0, **columns}
-    return answer_of(row, kind, HOURLY if schedule is None else schedule, NOW, ends=True)
+    given = HOURLY if schedule is None else schedule
+    return answered("x", partial(answer_of, row, kind, given, NOW, ends=True))
 
 
 def taken(*given: Any, **columns: Any) -> Taken:
@@ -65,6 +67,9 @@ def test_each_kind_of_schedule_has_its_text(kind: str, schedule: dict[str, Any],
         (None, None, {}, "it has no schedule: the peer never runs it"),
         ("crontab", {}, {}, "its crontab schedule is missing"),
         ("interval", {"every": 0, "period": "hours"}, {}, "an interval must be longer than 0"),
+        ("interval", {"every": 2**31 - 1, "period": "days"}, {}, "an interval must not be longer than 100 years"),
+        ("interval", {"every": "x", "period": "hours"}, {}, "hours is 'x', not a number"),
+        ("interval", {"every": 1, "period": "months"}, {}, "unexpected keyword argument 'months'"),
         ("crontab", {**DAILY, "day_of_week": "8"}, {}, "Celery refuses its crontab: "),
         ("crontab", {**DAILY, "day_of_month": "30", "month_of_year": "2"}, {}, "Celery refuses its crontab: "),
         ("interval", HOURLY, {"kwargs": "{"}, "kwargs is not JSON ("),

@@ -25,7 +25,7 @@ def cron_job(name: str, schedule: str, job: dict[str, Any] | None = None, **spec
         "metadata": {"name": name, "namespace": "shop"},
         "spec": {
             "schedule": schedule,
-            "jobTemplate": {"spec": {**(job or {}), "template": {"spec": {"containers": [container]}}}},
+            "jobTemplate": {"spec": {"template": {"spec": {"containers": [container]}}, **(job or {})}},
             **spec,
         },
     }
@@ -37,7 +37,10 @@ MANIFESTS = [
     cron_job("replaced", "@hourly", concurrencyPolicy="Replace", startingDeadlineSeconds=120),
     cron_job("limited", "@every 1h30m", {"activeDeadlineSeconds": 600}, suspend=True),
     cron_job("wrong", "0 25 * * *"),
+    cron_job("late", "0 3 * * *", startingDeadlineSeconds=1e30),
+    cron_job("no container", "0 3 * * *", {"template": {"spec": {"containers": []}}}),
     {"kind": "CronJob", "metadata": {"name": "empty"}},
+    {"kind": "CronJob", "metadata": "x"},
     {"kind": "Deployment", "metadata": {"name": "other"}},
 ]
 
@@ -64,6 +67,9 @@ def test_cron_jobs_become_rows_of_one_task(migrated_database: str, tmp_path: Pat
     assert {
         "shop/wrong": "'cron: 0 25 * * *': hour 25 is not in 0-23",
         "empty": "it is no CronJob of batch/v1: KeyError: 'spec'",
+        "a CronJob": "it is no CronJob of batch/v1: KeyError: 'spec'",
+        "shop/late": "catchup_window is 1e+30 seconds, which is too long",
+        "shop/no container": "it has no container",
     } == {name: row["reason"] for name, row in report.items() if not row["taken"]}
     assert {"equal"} == {row["kind"] for row in moving.report("--task", "shop.run").values() if row["taken"]}
 

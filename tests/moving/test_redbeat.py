@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
+import redis
 
 from tests.harness.peers.moving_in import AUTUMN, SPRING, MovingIn
 from tests.harness.session import Session
 
 PEER = "redbeat_peer"
+HOURLY = '{"__type__": "interval", "every": 3600}'
+AT = '{{"__type__": "datetime", "year": {year}, "month": 1, "day": 1, "timezone": "{zone}"}}'
 AUTUMN_DIFFERENCES = {
     "cron 01": ([], ["10-25 01:00:00", "10-25 01:30:00"]),  # the second pass of the repeated hour
     "never ran": (["10-22 12:00:05"], []),  # overdue at the import: not made up
@@ -74,3 +77,34 @@ def test_a_redis_that_cannot_be_read_is_one_sentence(moving: MovingIn) -> None:
         assert (1, 1) == (done.exit_code, len(done.stderr.splitlines())), done.output
         assert words in done.stderr
         assert "secret" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("schedule", "last", "reason"),
+    [
+        ('{"__type__": "interval", "every": 1e308}', "null", "an interval must not be longer than 100 years"),
+        ('{"__type__": "interval", "every": Infinity}', "null", "'inf': not an interval"),
+        ('{"__type__": "rrule", "freq": 3, "dtstart": 1e20}', "null", "it cannot be read: OverflowError: "),
+        ('{"__type__": "rrule", "freq": 9, "dtstart": 0}', "null", "it cannot be read: IndexError: "),
+        ("[" * 5_000, "null", "it cannot be read: RecursionError: "),
+        (HOURLY, AT.format(year=10**30, zone="UTC"), "it cannot be read: OverflowError: "),
+        (HOURLY, AT.format(year=1, zone="Asia/Tokyo"), "last_run_at is 0001-01-01T00:00:00"),
+        (HOURLY, AT.format(year=2026, zone="America"), "'America': there is no time zone of that name"),
+        (HOURLY, AT.format(year=2026, zone="x" * 5_000), "xxx...': there is no time zone of that name"),
+        (HOURLY, '"yesterday"', "last_run_at is 'yesterday', not a datetime"),
+        (HOURLY.replace("interval", "crontab"), '"yesterday"', "it cannot be read: KeyError: 'minute'"),
+    ],
+)
+def test_a_value_that_is_out_of_all_bounds_refuses_its_entry_alone(
+    moving: MovingIn, schedule: str, last: str, reason: str
+) -> None:
+    with redis.Redis.from_url(str(moving.source)) as client:
+        for name, times, ran in (("odd", schedule, last), ("good", HOURLY, "null")):
+            definition = f'{{"name": "{name}", "task": "shop.work", "schedule": {times}}}'
+            client.hset(f"redbeat:{name}", mapping={"definition": definition, "meta": f'{{"last_run_at": {ran}}}'})
+            client.zadd("redbeat::schedule", {f"redbeat:{name}": 0})
+
+    report = moving.report("--apply", "--yes", "--make-up")
+
+    assert {"odd": False, "good": True} == {name: row["taken"] for name, row in report.items()}
+    assert reason in report["odd"]["reason"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from celery_pgbeat.declare.timing import Timing, interval_timing, zone_name
 from celery_pgbeat.declare.when import own_timing
-from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.moving.answers import Answer, Refused, Taken
+from celery_pgbeat.moving.answers import Answer, Taken, answered
 from celery_pgbeat.moving.kind import Kind, Request
 from celery_pgbeat.moving.readers.pickles import refuse_untrusted, unpickled
 from celery_pgbeat.moving.readers.tables import tables_at
@@ -38,10 +38,11 @@ def read(request: Request) -> Iterator[Answer]:
     with tables_at(request.source, request.database.url) as tables:
         rows = tables.rows(TABLE)
     for row in rows:
-        try:
-            yield answer_of(unpickled(row["job_state"]), request.now)
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            yield Refused(str(row["id"]), str(error))
+        yield answered(str(row["id"]), partial(_answer, row["job_state"], request.now))
+
+
+def _answer(pickle: bytes, now: datetime) -> Answer:
+    return answer_of(unpickled(pickle), now)
 
 
 def answer_of(job: Mapping[str, Any], now: datetime) -> Answer:
@@ -64,10 +65,7 @@ def answer_of(job: Mapping[str, Any], now: datetime) -> Answer:
         columns["catchup_window"] = timedelta(seconds=job["misfire_grace_time"])
     if job["max_instances"] > 1:
         changes.append(f"any number of runs may overlap, not only {job['max_instances']}")
-    try:
-        timing, more = _times(trigger, next_run, now)
-    except (InvalidSchedule, ValueError) as error:
-        return Refused(name, str(error))
+    timing, more = _times(trigger, next_run, now)
     if getattr(trigger, "jitter", None):
         columns["jitter"] = timedelta(seconds=trigger.jitter)
         changes.append(f"a run is up to {trigger.jitter} s late, and never early")

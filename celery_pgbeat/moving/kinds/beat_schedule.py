@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from celery_pgbeat.declare.entry import entry_of
 from celery_pgbeat.declare.lazy import has_lazy
 from celery_pgbeat.declare.when import own_timing
-from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule, InvalidSource
-from celery_pgbeat.moving.answers import Answer, Refused, Taken
+from celery_pgbeat.errors import InvalidSource
+from celery_pgbeat.moving.answers import Answer, Refused, Taken, answered
 from celery_pgbeat.moving.kind import NIGHTS, Kind, Request
 from celery_pgbeat.moving.readers.pickles import refuse_untrusted, shelf_entries
 
@@ -26,7 +27,7 @@ def read(request: Request) -> Iterator[Answer]:
     request.app.finalize()
     deadline = request.app.conf.beat_cron_starting_deadline
     for name, given in (request.app.conf.beat_schedule or {}).items():
-        yield answer_of(name, given, deadline, last_runs.get(name))
+        yield answered(str(name), partial(answer_of, name, given, deadline, last_runs.get(name)))
 
 
 def _last_runs(path: str, trusted: bool) -> dict[str, datetime]:
@@ -44,12 +45,9 @@ def answer_of(name: str, given: Any, deadline: float | None = None, last_run: da
         deadline: Celery's setting `beat_cron_starting_deadline`, in seconds.
         last_run: from which an interval is counted; None for the import.
     """
-    try:
-        entry = entry_of(name, given)
-        columns = dict(entry.columns)
-        timing = None if entry.schedule is None else own_timing(entry.schedule)
-    except (InvalidPeriodicTask, InvalidSchedule) as error:
-        return Refused(str(name), str(error))
+    entry = entry_of(name, given)
+    columns = dict(entry.columns)
+    timing = None if entry.schedule is None else own_timing(entry.schedule)
     if has_lazy(columns.get("args") or (), columns.get("kwargs") or {}):
         return Refused(name, "a BeatLazyFunc makes its arguments for each message, and a row cannot: leave it in code")
     if deadline is not None and timing is not None and timing.text.startswith("crontab:"):

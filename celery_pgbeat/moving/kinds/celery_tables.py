@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from celery.schedules import crontab
 
 from celery_pgbeat.declare.call import plain
-from celery_pgbeat.declare.timing import Timing, interval_timing
+from celery_pgbeat.declare.timing import Timing, every
 from celery_pgbeat.declare.when import own_timing
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.moving.answers import Answer, Refused, Taken
@@ -36,11 +36,8 @@ def answer_of(
     reason = _refusal(row, kind, schedule, now)
     if kind is None or reason is not None:
         return Refused(name, str(reason))
-    try:
-        timing = timing_of(kind, schedule)
-        columns, changes = _call(row)
-    except (ValueError, InvalidSchedule) as error:
-        return Refused(name, str(error))
+    timing = timing_of(kind, schedule)
+    columns, changes = _call(row)
     columns |= {
         "start_at": start,
         "end_at": expires,
@@ -63,7 +60,8 @@ def timing_of(kind: str, schedule: Mapping[str, Any]) -> Timing:
         ValueError: Celery itself refuses it.
     """
     if kind == "interval":
-        return interval_timing(timedelta(**{str(schedule["period"]): schedule["every"]}))
+        period, number = str(schedule["period"]), schedule["every"]
+        return every(**({"seconds": number / 1_000_000} if period == "microseconds" else {period: number}))
     if kind == "crontab":
         return crontab_timing({field: schedule[field] for field in CRON_FIELDS}, schedule.get("timezone"))
     if kind == "solar":

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from celery_pgbeat.declare.timing import Timing
-from celery_pgbeat.moving.answers import Answer, Refused, Taken
+from celery_pgbeat.moving.answers import Answer, Refused, Taken, answered
 from celery_pgbeat.moving.kind import Kind, Request
 from celery_pgbeat.moving.kinds.commands import name_of, named
 from celery_pgbeat.moving.readers.text_files import text_of
@@ -56,7 +56,7 @@ def answers_of(text: str, *, with_user: bool) -> Iterator[Answer]:
         if found is None:
             yield Refused(f"line {number}", "it is neither five fields and a command nor a variable")
             continue
-        yield _answer(found.group(1), found.group(2), zone, with_user)
+        yield answered(f"line {number}", partial(_answer, found.group(1), found.group(2), zone, with_user))
 
 
 def _answer(times: str, command: str, zone: str | None, with_user: bool) -> Answer:

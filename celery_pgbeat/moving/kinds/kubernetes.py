@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from celery_pgbeat.declare.timing import Timing
 from celery_pgbeat.errors import InvalidSource
-from celery_pgbeat.moving.answers import Answer, Refused, Taken
+from celery_pgbeat.moving.answers import Answer, Taken, answered
 from celery_pgbeat.moving.kind import Kind, Request
 from celery_pgbeat.moving.kinds.commands import named
 from celery_pgbeat.moving.readers.manifests import manifests
 from celery_pgbeat.moving.readers.text_files import text_of
+from celery_pgbeat.safe_text import type_of
 
 WHAT = "manifests of CronJobs, such as kubectl get cronjobs -A -o json prints"
 # A run that Forbid holds back starts when the last one has ended, if its deadline allows that.
@@ -34,34 +35,36 @@ def read(request: Request) -> Iterator[Answer]:
     if not found:
         raise InvalidSource("there is no CronJob in the manifests")
     for manifest in found:
-        answer = answer_of(manifest)
+        answer = answered(_name(manifest), partial(answer_of, manifest), "it is no CronJob of batch/v1")
         yield named(request, answer) if isinstance(answer, Taken) else answer
 
 
 def answer_of(manifest: Mapping[str, Any]) -> Answer:
     """Return what becomes of a CronJob; without a task yet."""
-    metadata = manifest.get("metadata") or {}
-    name = "/".join(str(metadata[key]) for key in ("namespace", "name") if metadata.get(key)) or "a CronJob"
-    try:
-        spec = manifest["spec"]
-        job = spec["jobTemplate"]["spec"]
-        container, *others = job["template"]["spec"]["containers"]
-        schedule, policy = str(spec["schedule"]), spec.get("concurrencyPolicy") or "Allow"
-        overlap = POLICIES[policy]
-        limits = {
-            "catchup_window": spec.get("startingDeadlineSeconds"),
-            "max_run_time": job.get("activeDeadlineSeconds"),
-        }
-        columns = {
-            "kwargs": {key: container[key] for key in ("image", "command", "args") if container.get(key) is not None},
-            "overlap": overlap,
-            **{column: timedelta(seconds=seconds) for column, seconds in limits.items() if seconds is not None},
-        }
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        return Refused(name, f"it is no CronJob of batch/v1: {type(error).__name__}: {error}")
+    spec = manifest["spec"]
+    job = spec["jobTemplate"]["spec"]
+    schedule, policy = spec["schedule"], spec.get("concurrencyPolicy") or "Allow"
+    if not isinstance(schedule, str):
+        raise ValueError(f"its schedule is {type_of(schedule)}, not text")
+    if not job["template"]["spec"]["containers"]:
+        raise ValueError("it has no container")
+    container, *others = job["template"]["spec"]["containers"]
+    columns = {
+        "kwargs": {key: container[key] for key in ("image", "command", "args") if container.get(key) is not None},
+        "overlap": POLICIES[policy],
+        "catchup_window": spec.get("startingDeadlineSeconds"),
+        "max_run_time": job.get("activeDeadlineSeconds"),
+    }
     changes = (f"{len(others)} more of its containers are left out",) if others else ()
     zone = spec.get("timeZone") or DEFAULT_ZONE
-    return Taken(name, None, Timing(text_of_schedule(schedule), zone), columns, changes, bool(spec.get("suspend")))
+    timing = Timing(text_of_schedule(schedule), zone)
+    return Taken(_name(manifest), None, timing, columns, changes, bool(spec.get("suspend")))
+
+
+def _name(manifest: Mapping[str, Any]) -> str:
+    metadata = manifest.get("metadata")
+    parts = (metadata.get(key) for key in ("namespace", "name")) if isinstance(metadata, Mapping) else ()
+    return "/".join(part for part in parts if part and isinstance(part, str)) or "a CronJob"
 
 
 def text_of_schedule(schedule: str) -> str:

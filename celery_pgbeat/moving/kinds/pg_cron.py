@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import sqlalchemy
 
 from celery_pgbeat.declare.timing import Timing, every
-from celery_pgbeat.errors import InvalidSchedule
-from celery_pgbeat.moving.answers import Answer, Refused, Taken
+from celery_pgbeat.moving.answers import Answer, Taken, answered
 from celery_pgbeat.moving.kind import Kind, Request
 from celery_pgbeat.moving.kinds.commands import named
 from celery_pgbeat.moving.readers.tables import tables_at
@@ -27,7 +27,7 @@ def read(request: Request) -> Iterator[Answer]:
         zone = tables.setting("cron.timezone") or DEFAULT_ZONE
         jobs = tables.rows("job", schema="cron")
     for row in jobs:
-        answer = answer_of(row, zone)
+        answer = answered(_name(row), partial(answer_of, row, zone))
         yield named(request, answer) if isinstance(answer, Taken) else answer
 
 
@@ -38,15 +38,15 @@ def answer_of(row: Mapping[str, Any], zone: str) -> Answer:
         row: of `cron.job`.
         zone: the setting `cron.timezone`.
     """
-    name = row.get("jobname") or f"pg_cron job {row['jobid']}"
     seconds = SECONDS.fullmatch(row["schedule"])
-    try:
-        timing = every(seconds=int(seconds.group(1))) if seconds else Timing(_cron(row["schedule"]), zone)
-    except InvalidSchedule as error:
-        return Refused(name, str(error))
+    timing = every(seconds=int(seconds.group(1))) if seconds else Timing(_cron(row["schedule"]), zone)
     where = f"in the database {row['database']}, as {row['username']}"
     columns = {"args": [row["command"]], "overlap": "buffer_all", "subject": where}
-    return Taken(name, None, timing, columns, paused=not row["active"], key=row["jobid"])
+    return Taken(_name(row), None, timing, columns, paused=not row["active"], key=row["jobid"])
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return str(row.get("jobname") or f"pg_cron job {row['jobid']}")
 
 
 def _cron(text: str) -> str:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from celery_pgbeat.declare.timing import Timing, interval_timing, relative_timing
-from celery_pgbeat.errors import InvalidSchedule, InvalidSource
-from celery_pgbeat.moving.answers import Answer, Refused, Taken
+from celery_pgbeat.errors import InvalidSource
+from celery_pgbeat.moving.answers import Answer, Refused, Taken, answered
 from celery_pgbeat.moving.kind import DRIFT, NIGHTS, OVERDUE, Kind, Request
 from celery_pgbeat.moving.kinds.celery_tables import CLEANUP, CRON_FIELDS, crontab_timing
 from celery_pgbeat.moving.kinds.recurrence import recurrence_text
 from celery_pgbeat.moving.readers.redis_keys import Hash, hashes
+from celery_pgbeat.safe_text import type_of
+from celery_pgbeat.schedules.wallclock.zones import zone_named
 
 PREFIX = "redbeat:"
 OF_CODE = (
@@ -32,7 +35,7 @@ def read(request: Request) -> Iterator[Answer]:
         raise InvalidSource("name RedBeat's Redis, such as redis://localhost:6379/0, or the app with -A")
     prefix = request.key_prefix or conf.get("redbeat_key_prefix") or PREFIX
     for stored in hashes(url, prefix):
-        yield answer_of(stored, request.now)
+        yield answered(stored.name, partial(answer_of, stored, request.now))
 
 
 def answer_of(stored: Hash, now: datetime) -> Answer:
@@ -43,17 +46,16 @@ def answer_of(stored: Hash, now: datetime) -> Answer:
         return Refused(stored.name, OF_CODE)
     if stored.definition is None:
         return Refused(stored.name, "its hash has no definition: RedBeat drops such an entry")
-    try:
-        given = json.loads(stored.definition, object_hook=_value)
-        last = json.loads(stored.meta or "{}", object_hook=_value).get("last_run_at")
-        timing, columns = _times(given.get("schedule"), last)
-    except (InvalidSchedule, ValueError, LookupError, TypeError, AttributeError) as error:
-        return Refused(stored.name, str(error))
+    given = json.loads(stored.definition, object_hook=_value)
+    last = json.loads(stored.meta or "{}", object_hook=_value).get("last_run_at")
+    timing, columns = _times(given.get("schedule"), last)
     for column in ("args", "kwargs", "options"):
         columns |= {column: given[column]} if given.get(column) else {}
     if "end_at" in columns and columns["end_at"] <= now:
         return Refused(stored.name, f"its last time was at {columns['end_at'].isoformat()}")
-    name = str(given.get("name", stored.name))
+    name = given.get("name", stored.name)
+    if not isinstance(name, str):
+        raise ValueError(f"its definition has {type_of(name)} as the name")
     paused = not given.get("enabled", True)
     return Taken(name, given.get("task"), timing, columns, paused=paused, last_run_at=last)
 
@@ -64,8 +66,8 @@ def _times(schedule: Any, last: datetime | None) -> tuple[Timing, dict[str, Any]
     kind = schedule.get("__type__")
     if kind == "interval":
         if schedule.get("relative"):
-            return relative_timing(timedelta(seconds=schedule["every"])), {}
-        return interval_timing(timedelta(seconds=schedule["every"])), {} if last is None else {"anchor": last}
+            return relative_timing(schedule["every"]), {}
+        return interval_timing(schedule["every"]), {} if last is None else {"anchor": last}
     if kind == "crontab":
         return crontab_timing({field: schedule[field] for field in CRON_FIELDS}), {}
     if kind == "rrule":
@@ -79,7 +81,8 @@ def _value(given: dict[str, Any]) -> Any:
         return given
     fields = {name: value for name, value in given.items() if name not in ("__type__", "timezone")}
     zone = given.get("timezone", "UTC")
-    return datetime(**fields, tzinfo=ZoneInfo(zone) if isinstance(zone, str) else timezone(timedelta(seconds=zone)))
+    offset = ZoneInfo(zone_named(zone).name) if isinstance(zone, str) else timezone(timedelta(seconds=zone))
+    return datetime(**fields, tzinfo=offset)
 
 
 REDBEAT = Kind("redbeat", read, (DRIFT, OVERDUE, NIGHTS, ZONE))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 from typing import Any
 
-from celery_pgbeat.moving.answers import Answer
+from celery_pgbeat.moving.answers import Answer, answered
 from celery_pgbeat.moving.kind import DRIFT, NIGHTS, OVERDUE, Kind, Request
 from celery_pgbeat.moving.kinds.celery_tables import answer_of
 from celery_pgbeat.moving.readers.tables import switch_off, tables_at
@@ -21,7 +22,7 @@ def read(request: Request) -> Iterator[Answer]:
     for row in tasks:
         kind = next((kind for kind in SCHEDULES if row["discriminator"] == f"{kind}schedule"), None)
         schedule = schedules[kind].get(row["schedule_id"], {}) if kind else {}
-        yield answer_of(row, kind, schedule, request.now, ends=False)
+        yield answered(row["name"], partial(answer_of, row, kind, schedule, request.now, ends=False))
 
 
 def off(connection: Any, keys: Collection[Any]) -> None:

@@ -33,7 +33,9 @@ def manifests(text: str) -> Iterator[Manifest]:
 def _documents(text: str) -> list[Any]:
     try:
         return [json.loads(text)]
-    except (ValueError, RecursionError):
+    except RecursionError:
+        raise InvalidSource("the manifests are nested too deeply to be read") from None
+    except ValueError:
         pass
     try:
         import yaml

@@ -44,7 +44,7 @@ def hashes(url: str, prefix: str) -> Iterator[Hash]:
     with closing(client):
         try:
             yield from _read(client, prefix)
-        except redis.RedisError as error:
+        except (redis.RedisError, UnicodeError) as error:
             raise InvalidSource(f"Redis cannot be read: {one_line(str(error))}") from error
 
 
