@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
@@ -98,13 +99,15 @@ def import_(
             as_json=as_json,
         )
         return
+    from celery_pgbeat.moving.readers.text_files import lines_of
+
     if source is None:
         raise click.UsageError("Missing argument 'FILE': a file as `export` prints it, - for stdin, or --from.")
     if apply or cut_over or make_up:
         raise click.UsageError("--apply, --cut-over and --make-up need --from: a FILE is written without them.")
     reads = click.File(encoding="utf-8-sig", errors="surrogateescape")
     file = cast("TextIO", reads.convert(source, None, click.get_current_context()))
-    _import_file(file, dry_run, managed_by, take_over, prune, yes, as_json)
+    _import_file(lines_of(file, source), dry_run, managed_by, take_over, prune, yes, as_json)
 
 
 def _move_in(kind: str, source: str | None, given: dict[str, Any], **flags: Any) -> None:
@@ -119,7 +122,7 @@ def _move_in(kind: str, source: str | None, given: dict[str, Any], **flags: Any)
 
 
 def _import_file(
-    file: TextIO, dry_run: bool, managed_by: str | None, take_over: bool, prune: bool, yes: bool, as_json: bool
+    lines: Iterator[str], dry_run: bool, managed_by: str | None, take_over: bool, prune: bool, yes: bool, as_json: bool
 ) -> None:
     from celery_pgbeat.api.importing import Importer
 
@@ -127,7 +130,7 @@ def _import_file(
     with Importer(
         target.operators(), target.beat().settings, target.timezone, managed_by, take_over=take_over, prune=prune
     ) as importer:
-        counts, found = _compare(importer, file, target.app, as_json)
+        counts, found = _compare(importer, lines, target.app, as_json)
         summary = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS) + f", {importer.equal} equal"
         applied = bool(counts) and not dry_run
         if applied:
@@ -150,17 +153,19 @@ def _import_file(
         click.echo(f"Left out: {number(importer.left_out, 'line')} that {managed_by!r} does not own.", err=True)
     if importer.declared_by_code:
         lines = number(importer.declared_by_code, "line")
-        click.echo(f"Left out: {lines} of rows that code declares; the beats of its app write them.", err=True)
+        click.echo(f"Left out: {left} of rows that code declares; the beats of its app write them.", err=True)
     click.echo(f"{summary}{'' if applied or not counts else '; nothing was written'}.")
 
 
-def _compare(importer: Importer, file: TextIO, app: Any, as_json: bool) -> tuple[Counter[str], list[dict[str, Any]]]:
+def _compare(
+    importer: Importer, lines: Iterator[str], app: Any, as_json: bool
+) -> tuple[Counter[str], list[dict[str, Any]]]:
     """Count the differences by kind, and print each (for JSON, collect them); warn of tasks that the app lacks."""
     counts: Counter[str] = Counter()
     kept: list[dict[str, Any]] = []
     tasks: set[str] = set()
     progress = Progress("lines read")
-    for difference in importer.compare(file, progress):
+    for difference in importer.compare(lines, progress):
         counts[difference.kind] += 1
         tasks |= {
             new for column, (_, new) in difference.columns.items() if column == "task" and difference.kind != "removed"

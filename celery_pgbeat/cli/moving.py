@@ -65,12 +65,16 @@ def move_in(
         summary = _summary(rows)
         if not as_json:
             _print(rows, notes)
+            if request.read:
+                say(f"Read: {', '.join(request.read)}.")
         tasks = {row.columns["task"][1] for row in rows if "task" in row.columns}
         warn_of_unknown(tasks, tasks_of(target.app) if tasks else ())
         if apply:
             _apply(move, summary, yes, cut_over=cut_over, make_up=make_up)
     if as_json:
-        print_json({"applied": apply, "differences": notes, "rows": [_as_dict(row) for row in rows]})
+        print_json(
+            {"applied": apply, "read": request.read, "differences": notes, "rows": [_as_dict(row) for row in rows]}
+        )
         return
     written = "; written, and what is taken is switched off there." if cut_over else "; written."
     rest = written if apply else "; nothing was written, --apply writes it."

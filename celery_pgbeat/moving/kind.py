@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -30,6 +30,7 @@ class Request:
         task: the Celery task that runs commands; only for kinds whose entries are commands.
         key_prefix: of the keys in Redis; None for the app's, or RedBeat's default.
         trust_pickle: whether pickles in the source may be loaded, which runs whatever code they hold.
+        read: what was read, for the report; the readers add to it.
     """
 
     source: str | None
@@ -39,6 +40,7 @@ class Request:
     task: str | None = None
     key_prefix: str | None = None
     trust_pickle: bool = False
+    read: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,11 +62,11 @@ class Source:
         """Open it."""
         yield self
 
-    def rows(self, name: str, schema: str | None = None) -> list[Record]:
+    def rows(self, name: str, *_: Any, **__: Any) -> list[Record]:
         """Return a table."""
         return self._tables[name]
 
-    def by_id(self, name: str) -> dict[Any, Record]:
+    def by_id(self, name: str, *_: Any) -> dict[Any, Record]:
         """Return a table by its id."""
         return dict(enumerate(self._tables.get(name, []), 1))
 

@@ -7,7 +7,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from celery_pgbeat.cli import main
 from celery_pgbeat.schedules import parse
 from tests.harness.peers.moving_in import AUTUMN, MovingIn
 from tests.harness.session import Session
@@ -95,6 +97,28 @@ def test_a_crontab_of_the_system_has_users(migrated_database: str, tmp_path: Pat
     assert "it has no command behind the user" == report["alone"]["reason"]
 
 
+@pytest.mark.parametrize("kind", ["crontab", "kubernetes"])
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [("/dev/zero", "is larger than 64 MB, not"), ("/proc/self/mem", "cannot be read: Input/output error")],
+)
+def test_no_more_is_read_than_a_source_may_have(migrated_database: str, kind: str, path: str, words: str) -> None:
+    done = MovingIn(kind, migrated_database, path).run()
+
+    assert (1, True) == (done.exit_code, f"Error: '{path}' {words}" in done.stderr), done.output
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [("/dev/zero", ", line 1 is longer than 4 million characters\n"), ("/proc/self/mem", " cannot be read: ")],
+)
+@pytest.mark.parametrize("command", ["import", "compare"])
+def test_no_line_is_read_that_has_no_end(migrated_database: str, command: str, path: str, words: str) -> None:
+    done = CliRunner().invoke(main, ["--url", migrated_database, command, path])
+
+    assert (1, True) == (done.exit_code, f"Error: '{path}'{words}" in done.stderr), done.output
+
+
 def test_without_a_task_each_command_is_refused(migrated_database: str, crontab: Path) -> None:
     report = MovingIn("crontab", migrated_database, str(crontab)).report()
 
@@ -151,6 +175,6 @@ def test_the_report_as_json_has_the_sentences_for_all_rows(migrated_database: st
     done = MovingIn("crontab", migrated_database, str(crontab)).run("--json")
 
     printed = json.loads(done.stdout)
-    assert (["applied", "differences", "rows"], False) == (list(printed), printed["applied"])
+    assert (["applied", "read", "differences", "rows"], False) == (list(printed), printed["applied"])
     assert any(sentence.startswith("Lines below a CRON_TZ") for sentence in printed["differences"])
     assert {"name", "taken", "reason", "changes", "kind", "columns"} == printed["rows"][0].keys()

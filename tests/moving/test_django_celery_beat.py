@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 
 import pytest
 
 from celery_pgbeat.planning import Rules, plan
 from tests.harness.peers.moving_in import AUTUMN, SPRING, MovingIn
+from tests.harness.role import Role
 from tests.harness.session import Session
 from tests.harness.ticks import beat
 
@@ -152,6 +154,64 @@ def test_a_source_that_cannot_be_read_is_one_sentence(migrated_database: str) ->
         assert (1, 1) == (done.exit_code, len(done.stderr.splitlines())), done.output
         assert words in done.stderr
         assert "secret" not in done.stderr
+
+
+def test_the_report_names_the_tables_and_their_owners(moving: MovingIn) -> None:
+    moving.filled_by(PEER, AUTUMN)
+    owner = Session(moving.url).value("select current_user")
+
+    read = json.loads(moving.run("--json").stdout)["read"]
+
+    assert f"public.django_celery_beat_periodictask of {owner}" == read[0]
+    assert f"Read: {read[0]}, public.django_celery_beat_intervalschedule of {owner}, " in moving.run().stdout
+
+
+TABLE = "django_celery_beat_periodictask"
+RUNS_CODE = """
+create schema theirs;
+create function theirs.run() returns boolean language plpgsql as $$ begin raise exception 'it ran'; end $$;
+"""
+
+
+@pytest.mark.parametrize(
+    ("set_up", "words"),
+    [
+        (f"create view {TABLE} as select theirs.run()", "no table: what else has that name could run code of its"),
+        (f"create materialized view {TABLE} as select 1", f"public.{TABLE} of "),
+        (f"create table theirs.{TABLE} (id int)", "add ?options=-csearch_path%3Dtheirs to the URL of the source"),
+        (f"create view theirs.{TABLE} as select theirs.run()", f"the table '{TABLE}' is not on the search path."),
+    ],
+)
+def test_what_is_no_table_on_the_search_path_is_not_read(migrated_database: str, set_up: str, words: str) -> None:
+    Session(migrated_database).rows(RUNS_CODE + set_up)
+
+    done = MovingIn("django-celery-beat", migrated_database).run()
+
+    assert (1, True, False) == (done.exit_code, words in done.stderr, "it ran" in done.stderr), done.output
+
+
+def test_a_policy_for_rows_does_not_run_its_owners_code(migrated_database: str, role: Role) -> None:
+    Session(migrated_database).rows(
+        f"""{RUNS_CODE} create table {TABLE} (id int primary key); insert into {TABLE} values (1);
+        alter table {TABLE} enable row level security; create policy theirs on {TABLE} using (theirs.run());
+        grant usage on schema theirs to "{role.name}"; grant select on {TABLE} to "{role.name}";"""
+    )
+
+    done = MovingIn("django-celery-beat", migrated_database, role.url()).run()
+
+    assert (1, True, False) == (done.exit_code, "row-level security" in done.stderr, "it ran" in done.stderr), (
+        done.output
+    )
+
+
+def test_a_value_that_python_cannot_have_is_one_sentence(moving: MovingIn) -> None:
+    moving.filled_by(PEER, AUTUMN)
+    Session(moving.url).rows(f"update {TABLE} set start_time = '10000-01-01' where name = 'routed'")
+
+    done = moving.run()
+
+    assert (1, 1) == (done.exit_code, len(done.stderr.splitlines())), done.output
+    assert f"Error: the table '{TABLE}' has a value that Python cannot have: " in done.stderr
 
 
 @pytest.mark.parametrize(

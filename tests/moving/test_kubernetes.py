@@ -83,7 +83,16 @@ def test_a_step_in_a_day_field_means_either_day_as_in_kubernetes() -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("a: [", "the manifests are neither JSON nor YAML: "), ("kind: Pod", "there is no CronJob in the manifests")],
+    [
+        ("a: [", "the manifests are neither JSON nor YAML: "),
+        ("kind: Pod", "there is no CronJob in the manifests"),
+        ("[" * 100_000, "the manifests are nested too deeply to be read"),
+        ("a: &many [x, x]\nb: [*many, *many]", "line 2 of the manifests has the alias *many: write out what it stands"),
+        (
+            "a: &base {x: 1}\nb: {<<: *base}",
+            "line 2 of the manifests has the alias *base: write out what it stands",
+        ),
+    ],
 )
 def test_what_is_no_manifest_is_one_sentence(migrated_database: str, tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "manifests.yaml"

@@ -35,7 +35,7 @@ NIGHTS = (
 def read(request: Request) -> Iterator[Answer]:
     """Iterate over the jobs."""
     refuse_untrusted(request.trust_pickle, f"the table {TABLE}")
-    with tables_at(request.source, request.database.url) as tables:
+    with tables_at(request.source, request.database.url, request.read) as tables:
         rows = tables.rows(TABLE)
     for row in rows:
         yield answered(str(row["id"]), partial(_answer, row["job_state"], request.now))

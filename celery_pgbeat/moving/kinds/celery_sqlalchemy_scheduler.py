@@ -17,7 +17,7 @@ START = "A start is an exact instant: there its wall-clock reading is taken in t
 
 def read(request: Request) -> Iterator[Answer]:
     """Iterate over the periodic tasks."""
-    with tables_at(request.source, request.database.url) as tables:
+    with tables_at(request.source, request.database.url, request.read) as tables:
         tasks = tables.rows("celery_periodic_task")
         schedules = {kind: tables.by_id(f"celery_{kind}_schedule") for kind in SCHEDULES}
     for row in tasks:

@@ -17,7 +17,7 @@ SCHEDULES = ("interval", "crontab", "solar", "clocked")  # of several, the peer 
 
 def read(request: Request) -> Iterator[Answer]:
     """Iterate over the periodic tasks."""
-    with tables_at(request.source, request.database.url) as tables:
+    with tables_at(request.source, request.database.url, request.read) as tables:
         tasks = tables.rows(f"{PREFIX}periodictask")
         schedules = {kind: tables.by_id(f"{PREFIX}{kind}schedule") for kind in SCHEDULES}
     for row in tasks:

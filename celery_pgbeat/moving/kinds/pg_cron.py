@@ -23,9 +23,9 @@ DEFAULT_ZONE = "GMT"  # of cron.timezone
 
 def read(request: Request) -> Iterator[Answer]:
     """Iterate over the jobs."""
-    with tables_at(request.source, request.database.url) as tables:
+    with tables_at(request.source, request.database.url, request.read) as tables:
         zone = tables.setting("cron.timezone") or DEFAULT_ZONE
-        jobs = tables.rows("job", schema="cron")
+        jobs = tables.rows("job", "cron", on_path=False)
     for row in jobs:
         answer = answered(_name(row), partial(answer_of, row, zone))
         yield named(request, answer) if isinstance(answer, Taken) else answer

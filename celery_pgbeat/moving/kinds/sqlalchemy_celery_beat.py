@@ -11,14 +11,15 @@ from celery_pgbeat.moving.kind import DRIFT, NIGHTS, OVERDUE, Kind, Request
 from celery_pgbeat.moving.kinds.celery_tables import answer_of
 from celery_pgbeat.moving.readers.tables import switch_off, tables_at
 
+SCHEMA = "celery_schema"  # where its own default puts its tables
 SCHEDULES = ("interval", "crontab", "solar", "clocked")
 
 
 def read(request: Request) -> Iterator[Answer]:
     """Iterate over the periodic tasks."""
-    with tables_at(request.source, request.database.url) as tables:
-        tasks = tables.rows("celery_periodictask")
-        schedules = {kind: tables.by_id(f"celery_{kind}schedule") for kind in SCHEDULES}
+    with tables_at(request.source, request.database.url, request.read) as tables:
+        tasks = tables.rows("celery_periodictask", SCHEMA)
+        schedules = {kind: tables.by_id(f"celery_{kind}schedule", SCHEMA) for kind in SCHEDULES}
     for row in tasks:
         kind = next((kind for kind in SCHEDULES if row["discriminator"] == f"{kind}schedule"), None)
         schedule = schedules[kind].get(row["schedule_id"], {}) if kind else {}
@@ -27,7 +28,7 @@ def read(request: Request) -> Iterator[Answer]:
 
 def off(connection: Any, keys: Collection[Any]) -> None:
     """Switch periodic tasks off, as its models do."""
-    switch_off(connection, "celery_periodictask", "celery_periodictaskchanged", keys)
+    switch_off(connection, "celery_periodictask", "celery_periodictaskchanged", keys, SCHEMA)
 
 
 SQLALCHEMY_CELERY_BEAT = Kind(

@@ -44,7 +44,20 @@ def _documents(text: str) -> list[Any]:
             "the manifests are no JSON: write them with kubectl get cronjobs -o json, or read YAML with "
             "pip install 'celery-pgbeat[yaml]'"
         ) from None
+
+    class Loader(yaml.SafeLoader):
+        """Refuses aliases: a few lines of them stand for gigabytes."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                alias = self.peek_event()
+                raise InvalidSource(
+                    f"line {alias.start_mark.line + 1} of the manifests has the alias *{one_line(alias.anchor, 40)}: "
+                    "write out what it stands for, as kubectl get cronjobs -o yaml does"
+                )
+            return super().compose_node(parent, index)
+
     try:
-        return list(yaml.safe_load_all(text))
+        return list(yaml.load_all(text, Loader))
     except (yaml.YAMLError, RecursionError) as error:
         raise InvalidSource(f"the manifests are neither JSON nor YAML: {one_line(str(error))}") from None

@@ -11,6 +11,7 @@ from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 
 from celery_pgbeat.errors import InvalidSource
+from celery_pgbeat.moving.readers.text_files import lines_of
 from celery_pgbeat.safe_text import in_short
 
 LOGGED = re.compile(
@@ -56,9 +57,9 @@ def sent_in(paths: Iterable[str], zone: tzinfo | None) -> Sent:
     found = Sent()
     for path in paths:
         try:
-            with Path(path).open(encoding="utf-8", errors="replace") as lines:
+            with Path(path).open(encoding="utf-8", errors="replace") as file:
                 read = 0
-                for name, instant in _messages(path, lines, zone):
+                for name, instant in _messages(path, lines_of(file, path), zone):
                     found.add(name, instant)
                     read += 1
         except OSError as error:
