@@ -152,7 +152,7 @@ def _import_file(
     if importer.left_out:
         click.echo(f"Left out: {number(importer.left_out, 'line')} that {managed_by!r} does not own.", err=True)
     if importer.declared_by_code:
-        lines = number(importer.declared_by_code, "line")
+        left = number(importer.declared_by_code, "line")
         click.echo(f"Left out: {left} of rows that code declares; the beats of its app write them.", err=True)
     click.echo(f"{summary}{'' if applied or not counts else '; nothing was written'}.")
 
