@@ -45,9 +45,7 @@ def task_of(task: Any) -> Call:
     if isinstance(task, dict) and "task" in task:
         if task.get("subtask_type") is not None:
             raise _several(f"a {task['subtask_type']}")
-        return Call(
-            str(task["task"]), tuple(task.get("args") or ()), task.get("kwargs") or {}, task.get("options") or {}
-        )
+        return Call(str(task["task"]), task.get("args") or (), task.get("kwargs") or {}, task.get("options") or {})
     name = getattr(task, "name", None)
     if isinstance(name, str) and hasattr(task, "apply_async"):
         return Call(name, (), {}, {})

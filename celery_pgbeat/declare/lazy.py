@@ -13,9 +13,11 @@ def is_lazy(value: Any) -> bool:
     return any(f"{kind.__module__}.{kind.__qualname__}" == "celery.beat.BeatLazyFunc" for kind in type(value).__mro__)
 
 
-def has_lazy(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+def has_lazy(args: Any, kwargs: Any) -> bool:
     """Return whether any argument is computed at the moment of sending."""
-    return any(is_lazy(value) for value in [*args, *kwargs.values()])
+    positional = args if isinstance(args, Sequence) else ()  # what is neither is refused when the row is checked
+    keywords = kwargs.values() if isinstance(kwargs, Mapping) else ()
+    return any(is_lazy(value) for value in [*positional, *keywords])
 
 
 def storable_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -21,7 +21,12 @@ LONGEST_SET = 4_000  # characters of a recurrence set
 CACHED = 8192  # schedules; about 1 kB each, and of an interval one for all its anchors
 
 SPOKEN = re.compile(r"\d+(\.\d+)?\s*[a-z]", re.ASCII | re.IGNORECASE)
-AMAZON = re.compile(r"(cron|rate)\s*\(", re.ASCII | re.IGNORECASE)
+AMAZON = re.compile(r"(cron|rate|at) *\(", re.ASCII | re.IGNORECASE)
+INSTEAD = {
+    "cron": "its fields without the year, and weekdays by name: 0 13 * * MON-FRI",
+    "rate": "every 5m",
+    "at": "the time alone: 2026-12-09T09:00",
+}
 NOT_A_SCHEDULE = (
     "not a schedule: write cron (*/5 * * * *), an interval (every 30s), ISO 8601 (R/PT1H, 2026-12-09), "
     "a calendar event (Mon..Fri 09:00), RRULE:... or solar: ..."
@@ -80,6 +85,8 @@ def read(
 ) -> Schedule:
     """Read the text of a schedule without the cache; arguments as those of `parse`, `anchor` in UTC."""
     source = _source(text, timezone, name, dst, anchor)
+    if match := AMAZON.match(source.body):
+        raise source.refuse("schedule", _not_amazon(match.group(1)), source.at)
     recognised = registry.KINDS.recognise(source.body)
     if recognised is None:
         raise source.refuse("schedule", _hint(source.body), source.at)
@@ -124,8 +131,8 @@ def _hint(body: str) -> str:
     """Return why a text is not a schedule, and what may have been meant."""
     if SPOKEN.match(body):
         return f"not a schedule: did you mean 'every {body}'?"
-    if match := AMAZON.match(body):
-        return (
-            f"not a schedule: {match.group(1)}(...) is Amazon's notation; write every 5m, or cron with names (MON-FRI)"
-        )
     return NOT_A_SCHEDULE
+
+
+def _not_amazon(word: str) -> str:
+    return f"not a schedule: {word}(...) is Amazon's notation; write {INSTEAD[word.lower()]}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
+from itertools import islice
 
 import pytest
+from apscheduler.triggers.cron import CronTrigger
 
+from celery_pgbeat.moving.kinds.apscheduler_jobs import cron_text
+from celery_pgbeat.schedules import parse
 from tests.harness.peers.moving_in import AUTUMN, SPRING, MovingIn
 from tests.harness.session import Session
 
@@ -75,3 +79,33 @@ def test_no_pickle_is_loaded_without_the_word_of_the_caller(moving: MovingIn) ->
         "to load one runs whatever code it names: give --trust-pickle" in refused.stderr,
     )
     assert "its pickle cannot be loaded: UnpicklingError: " in report["paused"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("day", "weekday", "text"),
+    [
+        ("1st sun,3rd sun", "*", "crontab: 0 9 * * sun#1,sun#3"),
+        ("last fri", "*", "crontab: 0 9 * * friL"),
+        ("15,last", "*", "crontab: 0 9 15,L * *"),
+        ("last", "0-4", "crontab: 0 9 L * mon,tue,wed,thu,fri"),
+    ],
+)
+def test_days_of_a_month_have_the_same_meaning(day: str, weekday: str, text: str) -> None:
+    fields = {"year": "*", "month": "*", "day": day, "week": "*", "day_of_week": weekday, "hour": "9", "minute": "0"}
+    start = datetime(2026, 12, 1, tzinfo=timezone.utc)
+    theirs, runs, at = CronTrigger(day=day, day_of_week=weekday, hour=9, timezone="UTC"), [], start
+    for _ in range(20):
+        at = theirs.get_next_fire_time(None, at)
+        runs.append(at)
+        at += timedelta(seconds=1)
+
+    assert text == cron_text({**fields, "second": "0"})
+    assert runs == list(islice(parse(text).occurrences(start), 20))
+
+
+@pytest.mark.parametrize(("day", "weekday"), [("1st sun,15", "*"), ("1st sun", "mon")])
+def test_days_that_no_text_has_are_named(day: str, weekday: str) -> None:
+    fields = {"year": "*", "month": "*", "day": day, "week": "*", "day_of_week": weekday, "hour": "9", "minute": "0"}
+
+    with pytest.raises(ValueError, match=f"its trigger names '{day}' and other days: write it as an RRULE"):
+        cron_text({**fields, "second": "0"})

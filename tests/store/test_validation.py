@@ -16,6 +16,7 @@ from celery_pgbeat.declare import KNOWN_OPTIONS, define
 from celery_pgbeat.declare.options import read_options
 from celery_pgbeat.errors import InvalidPeriodicTask, InvalidSchedule
 from celery_pgbeat.schedules import parse
+from celery_pgbeat.schedules.interval.reader import NO_TIME_OF_DAY
 from celery_pgbeat.schedules.kind import Kind
 from celery_pgbeat.schedules.registry import KINDS
 from celery_pgbeat.settings import Settings
@@ -23,6 +24,17 @@ from tests.harness.session import Session, reason
 from tests.unit.schedules.wrong_texts import NIGHT, lists_of_windows, wrong_texts
 
 REFUSED = {
+    "0 0 * * * America/New_York": "a zone is no field: set timezone to 'America/New_York', or write "
+    "CRON_TZ=America/New_York in front",
+    "CRON: 0 0 0 * * * UTC": "a zone is no field: set timezone to 'UTC', or write CRON_TZ=UTC in front",
+    "Cron(0 13 * * ? *)": "not a schedule: Cron(...) is Amazon's notation; write its fields without the year, and "
+    "weekdays by name: 0 13 * * MON-FRI",
+    "rate (5 minutes)": "not a schedule: rate(...) is Amazon's notation; write every 5m",
+    "at(2026-12-09T09:00:00)": "not a schedule: at(...) is Amazon's notation; write the time alone: 2026-12-09T09:00",
+    "every day at 3am": NO_TIME_OF_DAY,
+    "every hour at minute 12": NO_TIME_OF_DAY,
+    "every: Sunday": NO_TIME_OF_DAY,
+    "every -1 day AT noon": NO_TIME_OF_DAY,
     "0 25 * * *": "hour 25 is not in 0-23",
     "60 * * * *": "minute 60 is not in 0-59",
     "* * 0 * *": "day 0 is not in 1-31",

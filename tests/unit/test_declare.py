@@ -19,6 +19,7 @@ from celery.utils.time import remaining
 
 import celery_pgbeat
 from celery_pgbeat import cron, every
+from celery_pgbeat.beat.upkeep.declared import read_declared, why
 from celery_pgbeat.columns import DECLARED, PeriodicTask
 from celery_pgbeat.declare import KNOWN_OPTIONS, Columns, Definition, Timing, app_timezone, define, task_of, timing_of
 from celery_pgbeat.declare.call import plain
@@ -349,6 +350,7 @@ def test_json_that_only_looks_like_a_celery_type_is_left_as_it_is() -> None:
         ({"kwargs": {"share": float("nan")}}, r"kwargs\['share'\] .* not JSON compliant"),
         ({"kwargs": {1: 2}}, "kwargs has the key 1"),
         ({"args": "abc"}, "args is a str, not a list or tuple"),
+        ({"args": 3}, "args is an int, not a list or tuple"),
         ({"kwargs": [1]}, "kwargs is a list, not a dict"),
         ({"args": ["a\0b"]}, r"args\[0\] holds the character NUL"),
         ({"args": ["\ud800"]}, r"args\[0\] .* surrogates"),
@@ -658,3 +660,23 @@ def test_lazy_arguments_are_not_evaluated_by_a_declaration() -> None:
 def test_a_timing_is_a_value() -> None:
     assert cron("@daily") == Timing("@daily")
     assert hash(every("5m")) == hash(every("5m"))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ({"args": 3}, "args is an int, not a list or tuple"),
+        ({"args": {1}}, "args is a set, not a list or tuple"),
+        ({"args": "abc"}, "args is a str, not a list or tuple"),
+        ({"kwargs": [1]}, "kwargs is a list, not a dict"),
+        ({"kwargs": 5}, "kwargs is an int, not a dict"),
+        ({"args": 3, "kwargs": [1]}, "args is an int, not a list or tuple"),
+    ],
+)
+def test_arguments_of_the_wrong_type_are_refused_in_words_of_ours(call: dict[str, Any], said: str) -> None:
+    app = Celery("shop", set_as_current=False)
+    app.conf.beat_schedule = {"x": {"task": "t", "schedule": 60, **call}}
+
+    assert said == why(read_declared(app, Settings()).refused["x"])
+    with pytest.raises(InvalidPeriodicTask, match=said):
+        define("x", {"task": "t", **call}, "every 1m", {}, Settings())

@@ -117,13 +117,13 @@ def cron_text(fields: Mapping[str, str]) -> str:
 
 
 def _days(day: str, weekday: str) -> tuple[str, str]:
-    if day == "last":
-        return "L", _weekdays(weekday)
-    if found := NTH_WEEKDAY.fullmatch(day):
-        if weekday != "*":
-            raise ValueError(f"its trigger names {day!r} and weekdays: write it as an RRULE")
-        return "*", f"{found.group(2)}{NTH[found.group(1)]}"
-    return day, _weekdays(weekday)
+    days = day.split(",")
+    nth = [f"{found.group(2)}{NTH[found.group(1)]}" for found in map(NTH_WEEKDAY.fullmatch, days) if found]
+    if not nth:
+        return ",".join("L" if one == "last" else one for one in days), _weekdays(weekday)
+    if len(nth) < len(days) or weekday != "*":
+        raise ValueError(f"its trigger names {day!r} and other days: write it as an RRULE")
+    return "*", ",".join(nth)
 
 
 def _weekdays(text: str) -> str:

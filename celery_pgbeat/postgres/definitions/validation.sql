@@ -229,6 +229,13 @@ begin
         return;
     end if;
     words := array_remove(string_to_array(line, ' '), '');
+    if cardinality(words) > 1
+        and words[cardinality(words)] ~ '^([A-Za-z_]{3,}/[A-Za-z][A-Za-z_/+-]*[0-9]*|UTC|GMT)$'
+    then
+        perform {schema}.refuse(
+            given, format('a zone is no field: set timezone to %s, or write CRON_TZ=%s in front',
+                          {schema}.quoted(words[cardinality(words)]), words[cardinality(words)]));
+    end if;
     case cardinality(words)
         when 5 then fields := fields[2:6];
         when 6 then fields := fields[1:6];
@@ -279,6 +286,9 @@ begin
     if upper(left(body, 1)) = 'P' then
         perform {schema}.validate_duration(given, body);
         return;
+    elsif body ~* '(\m(at|on)\M|^(mon|tues|wednes|thurs|fri|satur|sun|week)day)' then
+        perform {schema}.refuse(given, 'an interval has no time of day: write cron, such as 0 3 * * * (at 3:00), '
+                                       '12 * * * * (at minute 12) or 0 9 * * mon');
     elsif body like '-%' then
         perform {schema}.refuse(given, 'an interval must be longer than 0');
     end if;
@@ -480,6 +490,7 @@ as $$
 declare
     body text := btrim(schedule);
     kind text := lower(rtrim(split_part(body, ':', 1)) collate "C");
+    amazon text := (regexp_match(btrim(schedule), '^(cron|rate|at) *[(]', 'i'))[1];
     reason text := 'not a schedule: write cron (*/5 * * * *), an interval (every 30s), ISO 8601 '
         '(R/PT1H, 2026-12-09), a calendar event (Mon..Fri 09:00), RRULE:... or solar: ...';
 begin
@@ -498,6 +509,14 @@ begin
                       || ' is not an ASCII character');
     elsif body ~ '[^ -~]' then
         return;  -- tabs and line breaks: left to Python
+    elsif amazon is not null then
+        perform {schema}.refuse(
+            given, format('not a schedule: %s(...) is Amazon''s notation; write ', amazon)
+                || case lower(amazon collate "C")
+                    when 'cron' then 'its fields without the year, and weekdays by name: 0 13 * * MON-FRI'
+                    when 'rate' then 'every 5m'
+                    else 'the time alone: 2026-12-09T09:00'
+                end);
     end if;
     if lower(split_part(body, ' ', 1) collate "C") in ('every', '@every') then
         body := ltrim(substr(body, strpos(body, ' ')));

@@ -41,6 +41,7 @@ NICKNAMES = {
 }
 NUMBERED_WEEKDAY = re.compile(r"(?<![#/\d])\d", re.ASCII)  # not the n of mon#n, nor a step
 ZONE = re.compile(r"(?:CRON_)?TZ=(\S*)")
+ZONE_NAME = re.compile(r"[A-Za-z_]{3,}/[A-Za-z][A-Za-z_/+-]*\d*|UTC|GMT", re.ASCII)
 FIELD = re.compile(r"[\d*/,?LWH-]+", re.ASCII)
 
 
@@ -67,6 +68,9 @@ def _read(source: SourceText, kind: Literal["cron", "crontab"]) -> Parsed:
         source = replace(source.skip(match.end()), timezone=match.group(1))
         zone_text = f"CRON_TZ={zone_named(source.timezone).name} "
     words = _words(source)
+    if len(words) > 1 and ZONE_NAME.fullmatch(last := words[-1].text):
+        reason = f"a zone is no field: set timezone to {last!r}, or write CRON_TZ={last} in front"
+        raise source.refuse("timezone", reason, words[-1].at)
     layout = LAYOUTS.get(len(words))
     if len(words) == 1 and words[0].text.isdigit() and words[0].text.strip("0"):
         raise source.refuse("schedule", f"not a schedule: did you mean 'every {words[0].text}s'?", source.at)

@@ -19,6 +19,10 @@ from ..wallclock.zones import Zone
 from .calendar_steps import date_steps, mixed_steps
 
 EVERY = re.compile(r"@?every\s", re.ASCII | re.IGNORECASE)
+TIME_OF_DAY = re.compile(r".*\b(?:at|on)\b|(?:mon|tues|wednes|thurs|fri|satur|sun|week)day", re.ASCII | re.IGNORECASE)
+NO_TIME_OF_DAY = (
+    "an interval has no time of day: write cron, such as 0 3 * * * (at 3:00), 12 * * * * (at minute 12) or 0 9 * * mon"
+)
 DURATION = re.compile(r"P[\dT]", re.ASCII | re.IGNORECASE)
 
 
@@ -53,6 +57,8 @@ def read_duration(source: SourceText, *, spoken_too: bool = False) -> Duration:
     try:
         return read_spoken(source.body) if spoken_too else read_iso(source.body)
     except DurationError as error:
+        if spoken_too and TIME_OF_DAY.match(source.body):
+            raise source.refuse("interval", NO_TIME_OF_DAY, source.at) from None
         raise source.refuse("interval", error.reason, source.at + error.at) from None
 
 

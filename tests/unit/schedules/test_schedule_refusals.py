@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from celery_pgbeat.errors import InvalidSchedule
 from celery_pgbeat.schedules import parse, parse_windows
+from celery_pgbeat.schedules.interval.reader import NO_TIME_OF_DAY
 from celery_pgbeat.schedules.parse import NOT_A_SCHEDULE, read
 
+NO_FIELD = "a zone is no field: set timezone to {0!r}, or write CRON_TZ={0} in front"
 REFUSALS = [
     # cron
     ("60 * * * *", "minute", "minute 60 is not in 0-59", 0),
@@ -116,8 +118,34 @@ REFUSALS = [
     (
         "rate(5 minutes)",
         "schedule",
-        "not a schedule: rate(...) is Amazon's notation; write every 5m, or cron with names (MON-FRI)",
+        "not a schedule: rate(...) is Amazon's notation; write every 5m",
         0,
+    ),
+    (
+        "cron(0 13 * * ? *)",
+        "schedule",
+        "not a schedule: cron(...) is Amazon's notation; write its fields without the year, and weekdays by name: "
+        "0 13 * * MON-FRI",
+        0,
+    ),
+    (
+        "at(2026-12-09T09:00:00)",
+        "schedule",
+        "not a schedule: at(...) is Amazon's notation; write the time alone: 2026-12-09T09:00",
+        0,
+    ),
+    *(
+        (text, "interval", NO_TIME_OF_DAY, 6)
+        for text in ("every day at 3am", "every hour at minute 12", "every Monday", "every 2 weeks on friday")
+    ),
+    *(
+        (f"{fields} {zone}", "timezone", NO_FIELD.format(zone), at)
+        for fields, zone, at in (
+            ("0 0 * * *", "America/New_York", 10),
+            ("0 0 0 * * *", "Europe/Berlin", 12),
+            ("0 0 * * *", "UTC", 10),
+            ("0 0 * * *", "Etc/GMT-3", 10),
+        )
     ),
     ("0 0 ٣ * *", "schedule", "'٣' is not an ASCII character", 4),
     ("0 0 * * *\0", "schedule", "'\\x00' is not a printable character", 9),
