@@ -91,6 +91,20 @@ def test_every_metric_that_shows_a_fault_has_a_rule() -> None:
     assert samples().keys() - ruled == {f"pgbeat_{name}" for name in no_faults}
 
 
+def test_each_rule_has_a_time_at_which_it_fires_in_the_test_of_promtool() -> None:
+    tests = yaml.safe_load((EXAMPLE / "alerts_test.yml").read_text(encoding="utf-8"))["tests"]
+    fired = {case["alertname"] for test in tests for case in test["alert_rule_test"] if case.get("exp_alerts")}
+
+    assert {rule["alert"] for rule in rules()} == fired
+
+
+def test_a_rule_that_names_a_target_in_its_summary_keeps_its_label() -> None:
+    named = [rule for rule in rules() if "$labels.instance" in rule["annotations"]["summary"]]
+
+    assert named
+    assert [] == [rule["alert"] for rule in named if re.search(r"\b(min|max|sum|avg)\b", rule["expr"])]
+
+
 def test_the_counters_are_read_as_rates_and_the_gauges_are_not() -> None:
     for query in queries():
         for name in SAMPLE.findall(query):
