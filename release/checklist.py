@@ -17,8 +17,11 @@ from release.failure import Failure, run, run_aloud
 VERSION = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
 HEADING = re.compile(r"^## (\S+) \((.+)\)$", re.MULTILINE)
 # Sentences that are true only before the first release, or before the project has an address.
-PLACEHOLDERS = ("your-name/", "@your-name.", "There is no release yet", "There is no release of celery-pgbeat yet")
-PAGES = ("*.md", "docs/*.md", "examples/*/README.md")
+PLACEHOLDERS = (
+    *("There is no release yet", "there is no release yet", "There is no release of celery-pgbeat yet"),
+    *("your-name/", "@your-name.", "./celery-pgbeat["),
+)
+PAGES = ("*.md", "docs/*.md", "examples/*/README.md", "examples/*/Dockerfile", "examples/*/*.yaml")
 
 COMMANDS = (
     "tox -e lint,types,layers,docs",

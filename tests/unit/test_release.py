@@ -36,7 +36,7 @@ def commit(folder: Path) -> None:
 
 
 def write(folder: Path, name: str, text: str) -> None:
-    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text, encoding="utf-8")
 
 
@@ -69,6 +69,8 @@ def test_a_repository_that_is_ready_is_told_how_to_tag_and_upload(repository: Pa
         ("celery_pgbeat/__init__.py", '__version__ = "1.3.0"\n', "does not begin with ## 1.3.0"),
         ("CHANGELOG.md", "# Changelog\n\n## 1.2.0 (unreleased)\n", "says 'unreleased' for the date"),
         ("docs/page.md", "# A page\n\nThere is no\nrelease yet.\n", "docs/page.md says 'There is no release yet'"),
+        ("docs/page.md", "pip install './celery-pgbeat[web]'\n", "docs/page.md says './celery-pgbeat['"),
+        ("examples/x/Dockerfile", "# There is no release yet: copy\n", "Dockerfile says 'There is no release yet'"),
         ("pyproject.toml", "[project]\n", "pyproject.toml has no [project.urls]"),
         ("README.md", "git clone https://example.com/your-name/it\n", "README.md says 'your-name/'"),
     ],
