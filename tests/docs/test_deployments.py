@@ -193,13 +193,30 @@ def test_the_command_and_settings_of_a_unit_exist(path: Path) -> None:
     found = unit(path)
     (command,) = found["ExecStart"]
     variables = dict(word.split("=", 1) for word in found.get("Environment", []))
-    lines = path.with_name("environment").read_text(encoding="utf-8").splitlines()
+    (environment,) = found["EnvironmentFile"]
+    lines = path.with_name(Path(environment).name).read_text(encoding="utf-8").splitlines()
     file = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
 
     assert command.startswith(OUR_FOLDER)
     check(command.removeprefix(OUR_FOLDER).split())
-    check_settings({name: value.replace("%i", "1") for name, value in variables.items()})
-    assert ["PGBEAT_AUTO_MIGRATE", "PGBEAT_URL"] == check_settings(file)
+    check_settings({name: value.replace("%i", "9181") for name, value in variables.items()})
+    migrates = command.endswith(" migrate")
+    assert (["PGBEAT_URL"] if migrates else ["PGBEAT_AUTO_MIGRATE", "PGBEAT_URL"]) == check_settings(file)
+
+
+def test_each_process_has_a_database_user_of_its_own() -> None:
+    units = [path.with_name(Path(value).name) for path in UNITS for value in unit(path)["EnvironmentFile"]]
+    urls = [re.findall("^PGBEAT_URL=.*//([a-z_]+):", path.read_text(encoding="utf-8"), re.MULTILINE) for path in units]
+    secrets = [
+        source["secretRef"]["name"]
+        for _, pod in pods()
+        for container in pod["containers"]
+        for source in container["envFrom"]
+        if "secretRef" in source
+    ]
+
+    assert [["shop_beat"], ["shop_owner"], ["shop_worker"]] == sorted(urls)
+    assert ["shop-beat", "shop-migrate", "shop-worker"] == sorted(secrets)
 
 
 def test_systemd_takes_the_units_and_finds_little_exposed(tmp_path: Path) -> None:
@@ -215,7 +232,7 @@ def test_systemd_takes_the_units_and_finds_little_exposed(tmp_path: Path) -> Non
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    names = [f"./{path.name.replace('@', '@1')}" for path in UNITS]
+    names = [f"./{path.name.replace('@', '@9181')}" for path in UNITS]
     assert "" == analyze("verify", *names)
     for path in UNITS:
         (exposed,) = re.findall(r"exposure level for \S+: ([\d.]+)", analyze("security", "--offline=true", path.name))
