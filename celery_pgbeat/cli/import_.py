@@ -10,6 +10,7 @@ import click
 
 from celery_pgbeat.cli.confirmation import confirm, with_yes
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
+from celery_pgbeat.cli.due_together import OF_TIMES, warn_of_due_together
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.known_tasks import tasks_of, warn_of_unknown
 from celery_pgbeat.cli.output import as_json, number, print_json
@@ -164,9 +165,12 @@ def _compare(
     counts: Counter[str] = Counter()
     kept: list[dict[str, Any]] = []
     tasks: set[str] = set()
+    added = []
     progress = Progress("lines read")
     for difference in importer.compare(lines, progress):
         counts[difference.kind] += 1
+        if difference.kind == "added":
+            added.append({column: difference.columns.get(column) for column in OF_TIMES})
         tasks |= {
             new for column, (_, new) in difference.columns.items() if column == "task" and difference.kind != "removed"
         }
@@ -177,6 +181,7 @@ def _compare(
             print_difference(_name(difference), difference.kind, difference.columns)
     progress.clear()
     warn_of_unknown(tasks, tasks_of(app) if tasks else ())
+    warn_of_due_together(added)
     return counts, kept
 
 

@@ -9,6 +9,7 @@ import click
 
 from celery_pgbeat.cli.confirmation import confirm
 from celery_pgbeat.cli.differences import columns_as_dict, print_difference
+from celery_pgbeat.cli.due_together import warn_of_due_together
 from celery_pgbeat.cli.known_tasks import tasks_of, warn_of_unknown
 from celery_pgbeat.cli.output import ended, print_json, say, text
 from celery_pgbeat.cli.progress import Progress
@@ -69,6 +70,7 @@ def move_in(
                 say(f"Read: {', '.join(request.read)}.")
         tasks = {row.columns["task"][1] for row in rows if "task" in row.columns}
         warn_of_unknown(tasks, tasks_of(target.app) if tasks else ())
+        warn_of_due_together(row.columns for row in rows if row.kind == "added")
         if apply:
             _apply(move, summary, yes, cut_over=cut_over, make_up=make_up)
     if as_json:

@@ -220,6 +220,10 @@ class AdminQueries:
         rows = self._run("offsets_of", zone=zone, instants=list(instants))
         return {row["instant"]: row["seconds"] for row in rows}
 
+    def due_together(self, least: int) -> Row | None:
+        """Read the instant at which the most periodic tasks are due together; none if they are fewer than `least`."""
+        return next(iter(self._run("due_together", least=least)), None)
+
     def tasks_in_use(self) -> list[Row]:
         """Read the Celery tasks of the periodic tasks that run, each with their number and one of their names."""
         return self._run("tasks_in_use")

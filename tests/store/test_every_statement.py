@@ -38,7 +38,7 @@ _TOLD: tuple[tuple[str, Any], ...] = (
     ("names lazy_names running_first taking_over", ["row-7"]),
     ("patterns", ["row-7%"]),
     ("begin", "row-7"),
-    ("count", 1),
+    ("count least", 1),
     ("job id token lowest highest", JOB),
     ("jobs tokens ids there", [JOB]),
     ("backfill", BACKFILL),
@@ -169,7 +169,7 @@ _READS_MUCH = (
     ("sent_or_shadowed", "returns every job of the time range, for a person who compares two schedulers"),
     ("names_of_owner", "reads the rows in name order, a page at a time, for an import that takes over"),
     ("recent_minutes", "reads up to a thousand jobs of each of sixty minutes, for a person: some 40 ms here"),
-    ("stuck longest_waits tasks_in_use calls_in_use zones_in_use", "reads every row, for `doctor`"),
+    ("stuck longest_waits tasks_in_use calls_in_use zones_in_use due_together", "reads every row, for `doctor`"),
 )
 READS_MUCH = {
     "the view overdue",

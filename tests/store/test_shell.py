@@ -664,7 +664,7 @@ def test_a_row_that_became_anothers_after_the_comparison_is_not_touched(session:
 
 
 def test_many_rows_are_imported_in_steps(run: Run, session: Session) -> None:
-    lines = "".join(f'{{"name": "row-{n:04}", "task": "x", "schedule": "every 1h"}}\n' for n in range(2500))
+    lines = "".join(f'{{"name": "row-{n:04}", "task": "x", "schedule": "0 * * * *"}}\n' for n in range(2500))
 
     assert 2500 == len(answer(run("import", "-", "--json", input=lines))["differences"])
     assert 2500 == session.value("select count(*) from pgbeat.periodic_task")
@@ -672,7 +672,43 @@ def test_many_rows_are_imported_in_steps(run: Run, session: Session) -> None:
     assert "row-0000" == json.loads(done(run("export")))["name"]
 
 
+@pytest.mark.parametrize(
+    ("columns", "warned"),
+    [
+        ({"schedule": "every 30m"}, True),
+        ({"schedule": "every 30m", "start_at": "2027-01-01T00:00:00Z"}, True),
+        ({"schedule": "every 30m", "jitter": "1m"}, False),
+        ({"schedule": "H * * * *"}, False),
+    ],
+)
+def test_an_import_warns_of_many_intervals_that_are_counted_from_one_instant(
+    run: Run, columns: dict[str, str], warned: bool
+) -> None:
+    rows = [{"name": f"row-{n}", "task": "x", **columns} for n in range(100)]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+
+    assert "Warning" not in run("import", "-", "--dry-run", input=lines.partition("\n")[2]).stderr
+    said = run("import", "-", "--dry-run", input=lines).stderr
+    assert warned == ("100 new rows are 'every 30m', counted from one instant" in said)
+
+
 # --- doctor
+
+
+@pytest.mark.parametrize(
+    ("schedule", "mend"), [("every 30m", "Rows of one INSERT count their intervals from one"), ("0 0 * * *", "write H")]
+)
+def test_the_doctor_notes_many_rows_that_are_due_at_once(run: Run, well: Session, schedule: str, mend: str) -> None:
+    well.rows(
+        "insert into pgbeat.periodic_task (name, task, schedule, next_run_at) "
+        f"select 'row-' || n, 'app.probe', '{schedule}', '2999-01-01Z' from generate_series(1, 100) as n"
+    )
+    found = {row["check"]: row for row in answer(run("doctor", "--json"), 0)["findings"]}["due together"]
+
+    assert ("note", True) == (found["severity"], mend in found["mend"])
+    assert found["what"].startswith("100 rows are due at once, at 2999-01-01")
+    well.rows("delete from pgbeat.periodic_task where name = 'row-1'")
+    assert "due together" not in {row["check"] for row in answer(run("doctor", "--json"), 0)["findings"]}
 
 
 def findings(result: Result) -> dict[str, list[str]]:

@@ -119,6 +119,7 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         ("apps", lambda: code.apps(operators, celery)),
         ("declarations", lambda: code.refused(operators, settings, celery)),
         ("stuck", lambda: work.stuck(operators, settings)),
+        ("due together", lambda: work.due_together(operators)),
         ("bloat", lambda: storage.bloat(operators)),
         ("history", lambda: storage.days(operators, settings)),
         ("croniter", lambda: cron_texts.compared_with_croniter(target.beat())),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from celery_pgbeat import __version__
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
+from celery_pgbeat.cli.due_together import MANY
 from celery_pgbeat.cli.output import number, text
 from celery_pgbeat.cli.times import instant
 from celery_pgbeat.postgres.admin_queries import AdminQueries
@@ -195,3 +196,19 @@ KINDS = {
         "A beat releases such jobs with each heartbeat: check that one is alive, and look at its log.",
     ),
 }
+
+
+def due_together(operators: AdminQueries) -> Iterator[Finding]:
+    """Look for many rows that are due at one instant, and so burden the broker and the workers all at once."""
+    found = operators.due_together(MANY)
+    if found is None:
+        return
+    of_one_start = found["intervals"] > found["number"] / 2
+    rows, at = number(found["number"], "row"), instant(found["next_run_at"])
+    yield Finding(
+        NOTE,
+        f"{rows} are due at once, at {at}. One of them is {found['name']!r}.",
+        "Rows of one INSERT count their intervals from one instant: give them a jitter, or an anchor each."
+        if of_one_start
+        else "Give them a jitter, or write H in the cron text: a time that is fixed by the row's name.",
+    )
