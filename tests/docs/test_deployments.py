@@ -163,7 +163,7 @@ def test_the_commands_probes_and_settings_of_the_pods_exist() -> None:
 def test_the_manifests_fit_together() -> None:
     labels = {each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"] for each, _ in pods()}
     selectors = {
-        (each["kind"], each["metadata"]["name"]): each["spec"]["selector"]["matchLabels"]
+        (each["kind"], each["metadata"]["name"]): each["spec"]["selector"].get("matchLabels", each["spec"]["selector"])
         for each in documents()
         if "selector" in each.get("spec", {})
     }
@@ -216,7 +216,7 @@ def test_each_process_has_a_database_user_of_its_own() -> None:
     ]
 
     assert [["shop_beat"], ["shop_owner"], ["shop_worker"]] == sorted(urls)
-    assert ["shop-beat", "shop-migrate", "shop-worker"] == sorted(secrets)
+    assert ["shop-beat", "shop-migrate", "shop-web", "shop-worker"] == sorted(secrets)
 
 
 def test_systemd_takes_the_units_and_finds_little_exposed(tmp_path: Path) -> None:
