@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
@@ -16,6 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 
+from celery_pgbeat.environment import variable
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.statements import checked_schema
@@ -170,14 +170,24 @@ def _switch(name: str, value: Any) -> bool:
 
 
 def _patterns(name: str, value: Any) -> tuple[str, ...]:
-    given = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
     try:
-        patterns = tuple(given)
+        patterns = tuple(_listed(value) if isinstance(value, str) else value)
     except TypeError:
         raise InvalidSetting(f"{name} is {in_short(value)}, not a list of task name patterns") from None
     if not all(isinstance(pattern, str) and pattern for pattern in patterns):
         raise InvalidSetting(f"{name} is {in_short(value)}, not a list of task name patterns")
+    if any(quote in pattern for pattern in patterns for quote in "\"'"):  # it would match nothing
+        raise InvalidSetting(f'{name} is {in_short(value)}; write it as a.task, b.* or as ["a.task", "b.*"]')
     return patterns
+
+
+def _listed(text: str) -> list[Any]:
+    """Return the parts of a text: of a JSON list, else what is between commas. `[ab]*` is a pattern."""
+    try:
+        listed = json.loads(text)
+    except ValueError:
+        listed = None
+    return listed if isinstance(listed, list) else [part.strip() for part in text.split(",")]
 
 
 def _guard_error(name: str, value: Any) -> str:
@@ -304,8 +314,7 @@ class Settings:
             name = f"pgbeat_{setting.name}"
             value = configuration.get(name)
             if value is None:
-                # An empty variable counts as unset.
-                value = os.environ.get(name.upper()) or None
+                value = variable(name.upper())
             if value is not None:
                 try:
                     values[setting.name] = setting.metadata["read"](name, value)

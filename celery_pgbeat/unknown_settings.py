@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-OURS = "pgbeat_"
+from celery_pgbeat.environment import OURS, own_variables
+
 ALIKE = 0.8  # of two names, from 0 to 1: above it one is a misspelling of the other
 
 
@@ -38,6 +38,6 @@ def misspelt_variables(known: Collection[str]) -> dict[str, str]:
     Others that begin with PGBEAT_ may be of another program, so only what is close to a setting counts.
     """
     variables = {name.upper() for name in known}
-    ours = sorted(name for name in os.environ if name.lower().startswith(OURS) and name not in variables)
+    ours = sorted(name for name in own_variables() if name not in variables)
     near = {name: get_close_matches(name.upper(), variables, n=1, cutoff=ALIKE) for name in ours}
     return {name: meant[0] for name, meant in near.items() if meant}

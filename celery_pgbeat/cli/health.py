@@ -17,6 +17,7 @@ from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import instant
 from celery_pgbeat.errors import DatabaseUnavailable, PgBeatError
 from celery_pgbeat.node import NodeId
+from celery_pgbeat.redaction import broker_error
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PgBeat
@@ -166,7 +167,7 @@ def _of_the_broker(beat: PgBeat, app: Any) -> Check:
             said = _said_of_the_broker(beat)
             return Check(BROKER, said is None, said or connection.as_uri())
     except Exception as error:  # noqa: BLE001  each transport has errors of its own
-        return Check(BROKER, False, f"{type(error).__name__}: {error}")
+        return Check(BROKER, False, broker_error(error, app.conf.broker_write_url or ""))
 
 
 def _said_of_the_broker(beat: PgBeat) -> str | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
+
+from celery_pgbeat.errors import InvalidSetting
 
 if TYPE_CHECKING:
     from celery_pgbeat.api import PgBeat
@@ -71,9 +72,10 @@ class Target:
         """Return the API on this database, always the same object; it is closed when the command ends."""
         if self._beat is None:
             from celery_pgbeat.api import PgBeat
+            from celery_pgbeat.environment import variable
 
             self._beat = PgBeat(self.app, self.url, self.schema)
-            if who := os.environ.get("PGBEAT_WHO"):
+            if who := variable("PGBEAT_WHO"):
                 self._beat = self._beat.as_person(who)
             click.get_current_context().find_root().call_on_close(self.close)
         return self._beat
@@ -129,10 +131,9 @@ def _load(name: str) -> Any:
 
 
 def _without_password(url: str) -> str:
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
+    from celery_pgbeat.postgres.engine import masked, read_url
 
     try:
-        return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
+        return masked(read_url(url, "--url"))
+    except InvalidSetting:
         return "..."

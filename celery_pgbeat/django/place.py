@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy.engine import URL
 
+from celery_pgbeat.environment import variable
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.statements import checked_schema
 
@@ -85,7 +85,7 @@ def schema() -> str:
     """
     from django.conf import settings
 
-    given = getattr(settings, "CELERY_PGBEAT_SCHEMA", None) or os.environ.get("PGBEAT_SCHEMA")
+    given = getattr(settings, "CELERY_PGBEAT_SCHEMA", None) or variable("PGBEAT_SCHEMA")
     return checked_schema(str(given or "pgbeat"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from sqlalchemy.exc import ArgumentError
 
 from celery_pgbeat.errors import InvalidSetting, MissingDriver
 from celery_pgbeat.plain_json import read_json
+from celery_pgbeat.redaction import ENCODED
 
 DRIVERS = ("psycopg2", "psycopg")
 
@@ -27,9 +29,13 @@ TIMEOUTS: dict[str, Any] = {
     "client_encoding": "utf8",  # a role may have another one, which lacks letters that names have
 }
 
+# What follows user and password, as SQLAlchemy reads a URL: the password ends at its first @.
+BEHIND_PASSWORD = re.compile(r"[\w+]+://[^:/]*:[^@]*@(.*)", re.DOTALL)
+MAY_HAVE_AT = re.compile(r"(user|password|host|dbname|options|passfile|(fallback_)?application_name|ssl\w+)=")
 
-def normalise_url(url: str) -> URL:
-    """Return the URL with the driver that will be used.
+
+def normalise_url(url: str, what: str = "pgbeat_url") -> URL:
+    """Return the URL with the driver that will be used; errors call it `what`.
 
     `postgresql://` (and `postgres://`) becomes psycopg2 where that is importable, else psycopg 3, whatever
     SQLAlchemy's own default is; a URL that names its driver keeps it.
@@ -42,23 +48,55 @@ def normalise_url(url: str) -> URL:
         >>> normalise_url("postgresql://localhost/shop").drivername in ("postgresql+psycopg2", "postgresql+psycopg")
         True
     """
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        raise InvalidSetting(
-            "pgbeat_url is not a database URL; write it as postgresql://user:password@host:5432/database"
-        ) from None
+    parsed = read_url(url, what)
     backend, _, driver = parsed.drivername.partition("+")
     if backend not in ("postgresql", "postgres"):
-        raise InvalidSetting(f"pgbeat_url is for {backend!r}; celery-pgbeat needs Postgres: postgresql://host/database")
+        raise InvalidSetting(f"{what} is for {backend!r}; celery-pgbeat needs Postgres: postgresql://host/database")
     installed = [name for name in DRIVERS if importlib.util.find_spec(name) is not None]
     if driver and driver not in DRIVERS:
-        raise InvalidSetting(f"pgbeat_url names the driver {driver!r}; celery-pgbeat works with psycopg2 and psycopg")
+        raise InvalidSetting(f"{what} names the driver {driver!r}; celery-pgbeat works with psycopg2 and psycopg")
     if (driver and driver not in installed) or not installed:
         wanted = driver or "psycopg2"
         package = "psycopg2-binary" if wanted == "psycopg2" else "psycopg[binary]"
         raise MissingDriver(f"The Postgres driver {wanted} is not installed: pip install '{package}'")
     return parsed.set(drivername=f"postgresql+{driver or installed[0]}")
+
+
+def read_url(text: str, what: str) -> URL:
+    """Read the URL of any database; white space around it, as files of secrets have it, does not count.
+
+    Args:
+        text: the URL.
+        what: what to call it in an error.
+
+    Raises:
+        InvalidSetting: it is none. The message never repeats it: it may contain a password.
+    """
+    text = text.strip()
+    if text[:1] in ("'", '"'):
+        raise InvalidSetting(f"{what} has quotes around it: write it without them")
+    if has_stray_at(text):
+        raise InvalidSetting(f"{what} has more than one @: {ENCODED}")
+    try:
+        return make_url(text)
+    except (ArgumentError, ValueError):
+        raise InvalidSetting(
+            f"{what} is not a database URL; write it as postgresql://user:password@host:5432/database"
+        ) from None
+
+
+def has_stray_at(url: str) -> bool:
+    """Return whether the URL has an @ where only the rest of a password can be: it would be shown, and looked up.
+
+    Example:
+        >>> has_stray_at("postgresql://shop:s3cret@Part@localhost/shop"), has_stray_at("postgresql://a@corp:x@localhost")
+        (True, False)
+    """
+    found = BEHIND_PASSWORD.match(url)
+    if found is None:
+        return False
+    place, _, query = found[1].partition("?")
+    return "@" in place or any("@" in part and not MAY_HAVE_AT.match(part) for part in query.split("&"))
 
 
 def create_engine(url: str) -> Engine:

@@ -71,6 +71,7 @@ def test_a_redis_that_cannot_be_read_is_one_sentence(moving: MovingIn) -> None:
         moving.source: "there is no key 'redbeat::schedule' with entries: give --key-prefix, or the database",
         "redis://:secret@127.0.0.1:1/0": "Redis cannot be read: ",
         "nonsense": "the source is not a Redis URL",
+        "redis://:s3/secret@127.0.0.1/0": "the source is not a Redis URL: in a user name or a password write @ as %40",
     }.items():
         moving.source = source
         done = moving.run()

@@ -28,7 +28,7 @@ from celery_pgbeat.declare import define
 from celery_pgbeat.errors import InvalidPeriodicTask
 from celery_pgbeat.postgres.beat_queries import Recovered
 from celery_pgbeat.postgres.worker_queries import Start
-from celery_pgbeat.redaction import MASK, error_text
+from celery_pgbeat.redaction import MASK, broker_error, error_text, masked_broker
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.report.tracker import outcome, unwound
 from celery_pgbeat.worker.start.guard import guard
@@ -285,3 +285,29 @@ def test_an_error_of_a_batch_that_holds_a_sensitive_message_is_told_by_its_class
 
 def _leak(*_: Any) -> Any:
     raise Leak(SECRET)
+
+
+@pytest.mark.parametrize(
+    ("urls", "shown"),
+    [
+        ("redis://:s3@cret@localhost:6379/0", "redis://***@localhost:6379/0"),
+        ("amqp://shop:s3cret@one//;amqp://shop:s3@cret@two//", "amqp://***@one//;amqp://***@two//"),
+        ("sentinel://:s3;c@ret@one:1;sentinel://two:1", "sentinel://***@one:1;sentinel://two:1"),
+        ("redis://:s3/cret@localhost", "redis://***@localhost"),
+        ("memory://", "memory://"),
+    ],
+)
+def test_a_brokers_password_is_shown_in_no_part(urls: str, shown: str) -> None:
+    assert shown == masked_broker(urls)
+
+
+@pytest.mark.parametrize(
+    "urls",
+    ["redis://:s3/cret@localhost", "redis://shop:12/cret@localhost", "amqp://a:b@one//;amqp://:s3#cret@two//"],
+)
+def test_an_error_about_a_password_that_ends_too_early_says_how_to_write_it(urls: str) -> None:
+    said = broker_error(ValueError("Port could not be cast to integer value as 's3'"), urls)
+
+    assert (True, False) == ("write @ as %40, / as %2F" in said, "s3" in said)
+    assert said == broker_error(OSError(), [urls])
+    assert "OSError: refused" == broker_error(OSError("refused"), "redis://:s3%2Fcret@localhost/0")

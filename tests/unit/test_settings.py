@@ -9,6 +9,7 @@ import pytest
 from celery import Celery
 from sqlalchemy.exc import DBAPIError
 
+from celery_pgbeat.api.configure import Url
 from celery_pgbeat.errors import DatabaseBusy, DatabaseUnavailable, InvalidSetting, MissingDriver
 from celery_pgbeat.postgres import engine
 from celery_pgbeat.postgres.database import Database
@@ -111,6 +112,125 @@ def test_a_password_is_shown_nowhere() -> None:
 
     assert "s3cret" not in shown
     assert "k3y" not in shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://shop:s3cret@Part@localhost/shop",
+        "postgresql://shop:s3cret@Part/tail@localhost/shop",
+        "postgresql://shop:s3cret@Part?tail@localhost/shop",
+        "postgresql://shop:s3cret@Part?x=1@localhost/shop",
+        "postgresql://:s3cret@Part:tail@localhost/shop",
+    ],
+)
+def test_a_password_with_an_at_sign_is_refused_with_the_way_to_write_it_and_not_shown(url: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"pgbeat_url has more than one @: .* write @ as %40") as refused:
+        Settings.from_mapping({"pgbeat_url": url})
+
+    assert [] == [part for part in ("s3cret", "Part", "tail") if part in f"{refused.value} {Url(url)!r}"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann@corp:s3cret@localhost/shop",
+        "postgresql://shop:s3%40cret@localhost/my%40shop",
+        "postgresql://shop:s3/#?cret@localhost/shop?application_name=shop@one",
+        "postgresql://localhost/my@shop?host=@socket",
+    ],
+)
+def test_an_at_sign_elsewhere_in_a_url_is_none_of_the_password(url: str) -> None:
+    assert "cret" not in masked(normalise_url(url))
+
+
+@pytest.mark.parametrize("around", ["{}\n", " {}", "\t{}\r\n"])
+def test_white_space_around_a_url_or_a_variable_does_not_count(monkeypatch: pytest.MonkeyPatch, around: str) -> None:
+    monkeypatch.setenv("PGBEAT_URL", around.format(URL))
+    monkeypatch.setenv("PGBEAT_SCHEMA", around.format("beat"))
+
+    settings = Settings.from_mapping({})
+
+    assert (URL, "beat") == (settings.url, settings.schema)
+    assert normalise_url(URL) == normalise_url(around.format(URL))
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_quotes_around_a_url_or_a_variable_are_named(monkeypatch: pytest.MonkeyPatch, quote: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"^pgbeat_url has quotes around it: write it without them$"):
+        Settings.from_mapping({"pgbeat_url": f"{quote}{URL}{quote}"})
+
+    monkeypatch.setenv("PGBEAT_WEB_PASSWORD", f"{quote}s3cret-word{quote}\n")
+    with pytest.raises(
+        InvalidSetting, match=r"^PGBEAT_WEB_PASSWORD has quotes around its value: "
+    ):
+        Settings.from_mapping({})
+
+
+# What a pod gets for four Services, of which one is called `pgbeat`; each has the port 9464, named `http`.
+OF_SERVICES = {
+    f"PGBEAT{service}{name}": value
+    for service in ("", "_METRICS", "_URL", "_POLL")
+    for name, value in {
+        "_SERVICE_HOST": "10.96.0.6",
+        "_SERVICE_PORT": "9464",
+        "_SERVICE_PORT_HTTP": "9464",
+        "_PORT": "tcp://10.96.0.6:9464",
+        "_PORT_9464_TCP": "tcp://10.96.0.6:9464",
+        "_PORT_9464_TCP_PROTO": "tcp",
+        "_PORT_9464_TCP_PORT": "9464",
+        "_PORT_9464_TCP_ADDR": "10.96.0.6",
+    }.items()
+}
+
+
+def test_variables_that_kubernetes_sets_for_a_service_are_no_settings(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level("INFO")
+    for name, value in OF_SERVICES.items():
+        monkeypatch.setenv(name, value)
+
+    assert Settings() == Settings.from_mapping({})
+    assert [
+        "PGBEAT_METRICS_PORT is tcp://10.96.0.6:9464, which Kubernetes sets for the Service 'pgbeat-metrics': "
+        "it is ignored"
+    ] == caplog.messages
+
+
+def test_a_port_that_kubernetes_has_not_set_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGBEAT_METRICS_PORT", "9464\n")
+    assert 9464 == Settings.from_mapping({}).metrics_port
+
+    monkeypatch.setenv("PGBEAT_METRICS_PORT", "http://10.96.0.6:9464")
+    with pytest.raises(InvalidSetting, match="not a port number"):
+        Settings.from_mapping({})
+
+
+@pytest.mark.parametrize(
+    ("text", "patterns"),
+    [
+        ('["shop.count", "mail.*"]', ("shop.count", "mail.*")),
+        (" [] ", ()),
+        ("shop.count, mail.*", ("shop.count", "mail.*")),
+        ("[sm]*.count", ("[sm]*.count",)),
+        ("5", ("5",)),
+    ],
+)
+def test_a_variable_may_list_patterns_as_json_or_between_commas(
+    monkeypatch: pytest.MonkeyPatch, text: str, patterns: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("PGBEAT_ALLOWED_TASKS", text)
+
+    assert patterns == Settings.from_mapping({}).allowed_tasks
+
+
+@pytest.mark.parametrize("text", ["['shop.count']", '["shop.count"', "[1, 2]", "'a', 'b'"])
+def test_a_list_that_is_written_wrongly_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("PGBEAT_ALLOWED_QUEUES", text)
+
+    with pytest.raises(InvalidSetting, match=r"^(pgbeat_allowed_queues|PGBEAT_ALLOWED_QUEUES) "):
+        Settings.from_mapping({})
 
 
 @pytest.mark.parametrize("off", [0, "0", False, "off"])

@@ -13,7 +13,6 @@ from types import TracebackType
 from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
 from kombu.transport import redis
-from kombu.utils.url import maybe_sanitize_url
 
 from celery_pgbeat.cli.failure import Failure
 from celery_pgbeat.embedded import Postgres, Valkey
@@ -21,6 +20,7 @@ from celery_pgbeat.embedded.postgres import find_binaries
 from celery_pgbeat.postgres.database import Database
 from celery_pgbeat.postgres.engine import masked, normalise_url
 from celery_pgbeat.postgres.migrate import migrate
+from celery_pgbeat.redaction import broker_error, masked_broker
 
 CONNECT_TIMEOUT = 5.0  # seconds in which a given broker must accept a connection
 
@@ -86,7 +86,7 @@ class Servers:
     @property
     def shown_broker(self) -> str:
         """The broker's URL without its password."""
-        return str(maybe_sanitize_url(self.broker))
+        return masked_broker(self.broker)
 
     @property
     def psql_command(self) -> str:
@@ -122,7 +122,9 @@ class Servers:
             with Connection(self.broker, connect_timeout=CONNECT_TIMEOUT) as connection:
                 connection.ensure_connection(max_retries=1, interval_start=0, timeout=CONNECT_TIMEOUT)
         except Exception as error:  # each transport has errors of its own
-            raise Failure(f"The broker {self.shown_broker} cannot be used: {error}") from error
+            raise Failure(
+                f"The broker {self.shown_broker} cannot be used: {broker_error(error, self.broker)}"
+            ) from error
 
     def _delete_queue(self) -> None:
         # If the broker is gone, so is the queue.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from celery_pgbeat.errors import InvalidSource, MissingExtra
+from celery_pgbeat.redaction import ENCODED, is_misread
 from celery_pgbeat.safe_text import one_line
 
 PAGE = 500  # hashes that are read in one round trip
@@ -35,6 +36,8 @@ def hashes(url: str, prefix: str) -> Iterator[Hash]:
         import redis
     except ImportError:
         raise MissingExtra("RedBeat's keys are read with redis: pip install 'celery-pgbeat[redis]'") from None
+    if is_misread(url):
+        raise InvalidSource(f"the source is not a Redis URL: {ENCODED}")
     try:
         client = redis.Redis.from_url(
             url, decode_responses=True, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT

@@ -13,12 +13,12 @@ from datetime import datetime, timezone
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy.engine import Connection, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from celery_pgbeat.errors import InvalidSource
-from celery_pgbeat.postgres.engine import masked, normalise_url
+from celery_pgbeat.errors import InvalidSetting, InvalidSource
+from celery_pgbeat.postgres.engine import masked, normalise_url, read_url
 from celery_pgbeat.safe_text import one_line
 
 Record = dict[str, Any]
@@ -155,19 +155,17 @@ def switch_off(
 
 def _engine(source: str | None, own_url: str) -> sqlalchemy.Engine:
     try:
-        url = make_url(own_url if source is None else source)
+        url = read_url(own_url if source is None else source, "the source")
         if url.get_backend_name() in ("postgresql", "postgres"):
-            url = normalise_url(url.render_as_string(hide_password=False))
+            url = normalise_url(url.render_as_string(hide_password=False), "the source")
             arguments = {"connect_timeout": CONNECT_TIMEOUT}
         else:
             arguments = {}
         return sqlalchemy.create_engine(url, connect_args=arguments, hide_parameters=True, poolclass=NullPool)
     except (NoSuchModuleError, ImportError) as error:
         raise InvalidSource(f"the driver of the source's database is not installed: {error}") from None
-    except (ArgumentError, ValueError):
-        raise InvalidSource(
-            "the source is not a database URL; write it as postgresql://user:password@host:5432/database"
-        ) from None
+    except InvalidSetting as error:
+        raise InvalidSource(str(error)) from None
 
 
 def _aware(value: Any) -> Any:
