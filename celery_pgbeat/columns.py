@@ -135,7 +135,7 @@ class PeriodicTask:
     priority: int | None = job("The broker's priority, 0 to 255.")
     options: dict[str, Any] = job(
         'Every other option of apply_async, a JSON object, such as {"expires": 60}.',
-        "known_options() lists the keys that are allowed: time_limit, headers, exchange, …",
+        "known_options() lists the keys that are allowed: time_limit, headers, exchange, ...",
         hidden=True,
     )
     sensitive: bool = job(
@@ -302,7 +302,7 @@ class PeriodicTask:
     )
     marked_by: str | None = state("The beat that is deciding this row's due occurrence.")
     marked_at: datetime | None = state("Since when; the mark is valid for its lease.")
-    managed_by: str = _declared("Who keeps the definition: sql, api, code:<app>, …", "", default="sql")
+    managed_by: str = _declared("Who keeps the definition: sql, api, code:<app>, ...", "", default="sql")
     problem: str | None = state(
         "Why this row cannot be planned; NULL if it can.", "After a change of the definition a beat tries again."
     )

@@ -158,7 +158,7 @@ class DatabaseUnavailable(PgBeatError, ConnectionError):
 
 
 class DatabaseUnsuitable(DatabaseUnavailable):
-    """A setting of the database or of the role changes the meaning of our statements; the message names it."""
+    """The database is not in UTF8, or a setting changes the meaning of our statements; the message names it."""
 
 
 class DatabaseBusy(DatabaseUnavailable):

@@ -138,7 +138,7 @@ def check(engine: Engine, schema: str) -> Version:
     """Return the schema's version if this package can work with it.
 
     Raises:
-        DatabaseUnsuitable: a setting of the database or the role changes the meaning of our values.
+        DatabaseUnsuitable: the database is not in UTF8, or a setting changes the meaning of our values.
         SchemaMissing: there is no schema, or it is older than this package.
         SchemaTooNew: a newer package has made the schema incompatible with this one.
     """
@@ -160,10 +160,20 @@ def check(engine: Engine, schema: str) -> Version:
 
 
 def _check_settings(connection: Connection) -> None:
-    """Refuse a connection that reads NULL in an array as a text, as before Postgres 8.2: most statements have one."""
-    reads_nulls, role, database = connection.exec_driver_sql(
-        "select current_setting('array_nulls')::boolean, quote_ident(current_user), quote_ident(current_database())"
+    """Refuse a database that cannot store every text, and a connection that reads NULL in an array as a text.
+
+    Another encoding than UTF8 lacks letters that a name, an argument or the error of a task may have: a worker could
+    not write that its job has failed. NULL was read as a text before Postgres 8.2; most statements have an array.
+    """
+    encoding, reads_nulls, role, database = connection.exec_driver_sql(
+        "select current_setting('server_encoding'), current_setting('array_nulls')::boolean, "
+        "quote_ident(current_user), quote_ident(current_database())"
     ).one()
+    if encoding != "UTF8":
+        raise DatabaseUnsuitable(
+            f"The database {database} has the encoding {encoding}, and celery-pgbeat needs UTF8. Another database of "
+            "the same server may have it: `create database pgbeat encoding 'UTF8' locale 'C' template template0`."
+        )
     if not reads_nulls:
         connection.invalidate()  # a connection keeps its settings: the next check needs a new one
         connection.engine.dispose()

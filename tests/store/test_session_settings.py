@@ -15,10 +15,12 @@ import psycopg2
 import pytest
 from click.testing import CliRunner
 from psycopg import _queries, adapt, pq
+from sqlalchemy.engine import make_url
 
 from celery_pgbeat import postgres
 from celery_pgbeat.api import PgBeat
 from celery_pgbeat.cli import main
+from celery_pgbeat.embedded.databases import drop_database
 from celery_pgbeat.errors import DatabaseUnsuitable
 from celery_pgbeat.postgres.admin_queries import AdminQueries
 from celery_pgbeat.postgres.beat_queries import BeatQueries
@@ -238,6 +240,25 @@ def test_a_setting_with_which_nothing_works_is_named_and_its_end_is_seen(role: R
     role.set("array_nulls", "on")
     assert latest() == check(engine, "pgbeat").version
     engine.dispose()
+
+
+@pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
+@pytest.mark.parametrize("encoding", ["LATIN1", "WIN1252", "EUC_JP", "SQL_ASCII"])
+def test_a_database_that_cannot_store_every_text_is_refused_with_its_encoding(
+    database: str, unique_name: Callable[[], str], driver: str, encoding: str
+) -> None:
+    name = unique_name()
+    url = make_url(database)
+    with closing(psycopg2.connect(database)) as connection, connection.cursor() as cursor:
+        connection.autocommit = True
+        cursor.execute(f"create database {name} encoding '{encoding}' lc_collate 'C' lc_ctype 'C' template template0")
+    engine = create_engine(url.set(drivername=f"postgresql+{driver}", database=name).render_as_string(False))
+
+    for look in (check, migrate):
+        with pytest.raises(DatabaseUnsuitable, match=rf"^The database {name} has the encoding {encoding}, .* UTF8"):
+            look(engine, "pgbeat")
+    engine.dispose()
+    drop_database(database, name)
 
 
 @pytest.mark.parametrize("span", SPANS)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from celery_pgbeat.postgres import beat_queries
-from celery_pgbeat.postgres.migrate import definitions
+from celery_pgbeat.postgres.migrate import definitions, migrations
 from celery_pgbeat.postgres.statements import parameters, rendered
 
 ROOT = Path(__file__).parents[2]
@@ -84,12 +84,23 @@ def test_no_line_of_sql_is_over_long_or_ends_in_blanks(path: Path) -> None:
     assert [] == [line for line in lines if line != line.rstrip()]
 
 
+@pytest.mark.parametrize("path", EVERY_SQL, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_sql_is_ascii_so_that_every_server_and_every_psql_reads_it(path: Path) -> None:
+    assert [] == [line for line in path.read_text(encoding="utf-8").splitlines() if not line.isascii()]
+
+
 def test_the_order_of_the_definitions_names_each_file_once() -> None:
     folder = ROOT / "celery_pgbeat" / "postgres" / "definitions"
     installed = [name for name, _ in definitions()]
 
     assert len(set(installed)) == len(installed)
     assert {path.stem for path in folder.glob("*.sql")} <= set(installed)
+
+
+def test_what_is_filled_into_the_definitions_is_ascii_too() -> None:
+    texts = [text for _, text in [*definitions(), *migrations()]]
+
+    assert [] == [line for text in texts for line in rendered(text, "pgbeat").splitlines() if not line.isascii()]
 
 
 def test_the_benchmarks_can_be_started() -> None:

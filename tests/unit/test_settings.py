@@ -161,9 +161,7 @@ def test_quotes_around_a_url_or_a_variable_are_named(monkeypatch: pytest.MonkeyP
         Settings.from_mapping({"pgbeat_url": f"{quote}{URL}{quote}"})
 
     monkeypatch.setenv("PGBEAT_WEB_PASSWORD", f"{quote}s3cret-word{quote}\n")
-    with pytest.raises(
-        InvalidSetting, match=r"^PGBEAT_WEB_PASSWORD has quotes around its value: "
-    ):
+    with pytest.raises(InvalidSetting, match=r"^PGBEAT_WEB_PASSWORD has quotes around its value: "):
         Settings.from_mapping({})
 
 

@@ -1,8 +1,8 @@
 -- Jobs for people: kind = 'human'.
 --
---   created ──pick_up──► running ──finish──► succeeded, failed
---      ▲                    │
---      └──────release───────┘          cancel_job ends either as revoked
+--   created --pick_up--> running --finish--> succeeded, failed
+--      ^                    |
+--      +------release-------+          cancel_job ends either as revoked
 --
 -- Such a job is made as any other: a beat submits an occurrence, trigger() or a backfill makes it, it waits for its
 -- turn or for a slot. When it would be sent, its state is `created` instead, and no message exists. No beat looks at it
