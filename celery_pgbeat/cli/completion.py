@@ -1,10 +1,15 @@
 """What a shell completes besides commands and options: names of periodic tasks and groups, zones, values.
 
 A completion never fails and never asks: without a database there are no names.
+
+Shells put a completion into the line as it is: bash would run `nightly;rm` of a name, fish ends one at a comma, bash
+begins a new word at a colon, and `--yes` would be an option. Who writes a row chooses its name, so such names are
+typed by hand.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
@@ -14,6 +19,7 @@ from click.shell_completion import CompletionItem
 from celery_pgbeat.cli.target import Target
 
 MOST = 100  # suggestions
+PLAIN = re.compile(r"[\w./][\w./@%+=-]*")  # letters of every alphabet, and what needs no quotes in any shell
 Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
@@ -24,7 +30,8 @@ def _completing(find: Callable[[Target, str], Iterable[str]]) -> Complete:
         with ctx.scope(cleanup=False):
             target = Target.current()
             try:
-                return [CompletionItem(word) for word in islice(find(target, incomplete), MOST)]
+                plain = (word for word in find(target, incomplete) if PLAIN.fullmatch(word))
+                return [CompletionItem(word) for word in islice(plain, MOST)]
             except Exception:  # noqa: BLE001  a shell would print the traceback into the line that is typed
                 return []
             finally:

@@ -401,6 +401,27 @@ def test_names_of_periodic_tasks_groups_and_backfills_are_completed(migrated_dat
     assert [made] == completed(migrated_database, "backfill", "cancel", made[:3])
 
 
+HOSTILE = (
+    *("rm;touch${IFS}/tmp/owned", "rm$(id)", "rm`id`", "rm|id", "rm&id", "rm>x", "rm id", "rm'", 'rm"', "rm\\"),
+    *("rm*", "rm?", "rm[a]", "rm{a,b}", "~rm", "rm!1", "#rm", "=rm", "rm,other", "rm:other", "--rm", "-rm"),
+)
+
+
+def test_no_completion_offers_what_a_shell_would_not_take_as_one_plain_word(
+    migrated_database: str, session: Session
+) -> None:
+    plain = ["rm-1", "rm.2/a@b+c=d%", "rmächtlich"]
+    for name in (*HOSTILE, *plain):
+        session.insert(name, group_name=name, schedule="0 3 * * *", timezone="UTC")
+
+    for words in (("show",), ("pause",), ("trigger",), ("jobs",), ("backfill",), ("group", "pause"), ("add",)):
+        for begin in ("", "rm", "-", "~"):
+            offered = completed(migrated_database, *words, begin)
+            assert set() == set(HOSTILE) & set(offered), words
+    assert plain == sorted(completed(migrated_database, "show", "rm"))
+    assert plain == sorted(completed(migrated_database, "list", "--group-name", "rm"))
+
+
 BASH = """
 eval "$(_CELERY_PGBEAT_COMPLETE=bash_source celery-pgbeat)"
 eval "$(_CELERY_COMPLETE=bash_source celery)"
