@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from celery_pgbeat.environment import variable
 from celery_pgbeat.errors import InvalidSetting
 from celery_pgbeat.postgres.statements import checked_schema
 
-# What Django and psycopg read from OPTIONS themselves; all else is libpq's.
+# What Django and psycopg read from OPTIONS themselves; all else is libpq's. We take `assume_role` too.
 NOT_LIBPQ = frozenset(
     (
         *("assume_role", "client_encoding", "connection_factory", "context", "cursor_factory", "isolation_level"),
@@ -43,11 +44,14 @@ def database_url(database: Mapping[str, Any]) -> str:
         for name, value in (database.get("OPTIONS") or {}).items()
         if name not in NOT_LIBPQ and value is not None
     }
-    host, port = str(database.get("HOST") or ""), str(database.get("PORT") or "")
-    if host.startswith("/"):  # the folder of a socket, which has no place in a URL
-        query["host"], host = host, ""
-        if port:
-            query["port"], port = port, ""
+    if role := (database.get("OPTIONS") or {}).get("assume_role"):
+        # What Django does with SET ROLE after it has connected.
+        escaped = re.sub(r"([\\\s])", r"\\\1", str(role))
+        query["options"] = f"{query.get('options', '')} -c role={escaped}".strip()
+    host, port = str(database.get("HOST") or ""), _ports(database)
+    if host.startswith("/") or "," in host + port:  # the folder of a socket, or several: they have no place in a URL
+        query |= {name: value for name, value in (("host", host), ("port", port)) if value}
+        host = port = ""
     return URL.create(
         "postgresql",
         username=str(database.get("USER") or "") or None,
@@ -57,6 +61,20 @@ def database_url(database: Mapping[str, Any]) -> str:
         database=str(database.get("NAME") or "") or None,
         query=query,
     ).render_as_string(hide_password=False)
+
+
+def _ports(database: Mapping[str, Any]) -> str:
+    """Return the port, or that of each host; one alone is that of all hosts."""
+    hosts = str(database.get("HOST") or "").split(",")
+    ports = [port.strip() for port in str(database.get("PORT") or "").split(",")]
+    if not all(port == "" or port.isdecimal() for port in ports) or len(ports) not in (1, len(hosts)):
+        raise InvalidSetting(
+            f"The database has the HOST {database.get('HOST')!r} and the PORT {database.get('PORT')!r}: "
+            "write one number, or one for each host"
+        )
+    if ports == [""]:
+        return ""
+    return ",".join(ports if len(ports) > 1 else ports * len(hosts))
 
 
 def database_alias() -> str:

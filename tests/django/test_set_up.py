@@ -5,9 +5,11 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
+import psycopg2
 import pytest
 from celery import Celery
 from sqlalchemy.engine import make_url
@@ -16,7 +18,7 @@ import celery_pgbeat.django
 from celery_pgbeat import PgBeat, api
 from celery_pgbeat.django import database_url
 from celery_pgbeat.errors import DatabaseBusy, InvalidSetting
-from celery_pgbeat.postgres.engine import normalise_url
+from celery_pgbeat.postgres.engine import create_engine, normalise_url
 from tests.harness.session import Session
 from tests.harness.situations import Situation
 from tests.harness.transactions import Transaction
@@ -182,11 +184,46 @@ def test_a_schema_that_is_missing_or_older_is_said_by_the_check_of_the_database(
         ({**POSTGRES, "HOST": "db", "PORT": "5433"}, "postgresql://db:5433/shop"),
         ({**POSTGRES, "HOST": "/run/pg", "PORT": 5433}, "postgresql:///shop?host=%2Frun%2Fpg&port=5433"),
         ({**POSTGRES, "OPTIONS": {"sslmode": "require", "pool": True}}, "postgresql:///shop?sslmode=require"),
+        ({**POSTGRES, "HOST": "a,b", "PORT": "5432,5433"}, "postgresql:///shop?host=a%2Cb&port=5432%2C5433"),
+        ({**POSTGRES, "HOST": "a,b", "PORT": 5433}, "postgresql:///shop?host=a%2Cb&port=5433%2C5433"),
+        ({**POSTGRES, "HOST": "a,b"}, "postgresql:///shop?host=a%2Cb"),
     ],
 )
 def test_the_url_of_a_database_is_that_of_djangos_settings(database: dict[str, Any], url: str) -> None:
     assert url == database_url(database)
     assert normalise_url(url).database == "shop"
+
+
+@pytest.mark.parametrize(("host", "port"), [("db", "http"), ("a,b", "1,2,3"), ("db", "5432,5433"), ("a,b", "1,x")])
+def test_a_port_that_is_none_is_refused_by_its_name(host: str, port: str) -> None:
+    with pytest.raises(InvalidSetting, match=f"the HOST '{host}' and the PORT '{port}'"):
+        database_url({**POSTGRES, "HOST": host, "PORT": port})
+
+
+@pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
+def test_the_role_that_django_assumes_is_ours_too(
+    database: str, unique_name: Callable[[], str], monkeypatch: pytest.MonkeyPatch, driver: str
+) -> None:
+    role = f"{unique_name()} Of\\one"
+    url, quoted = make_url(database), f'"{role}"'
+    with closing(psycopg2.connect(database)) as connection, connection.cursor() as cursor:
+        connection.autocommit = True
+        cursor.execute(f"create role {quoted}")
+        settings = {
+            **POSTGRES,
+            "HOST": f"127.0.0.1,{url.host}",
+            "PORT": f"1,{url.port}",
+            "NAME": url.database,
+            "USER": url.username,
+            "PASSWORD": url.password,
+            "OPTIONS": {"assume_role": role, "options": "-c work_mem=5MB"},
+        }
+        made = create_engine(database_url(settings).replace("postgresql:", f"postgresql+{driver}:"))
+
+        with made.connect() as ours:
+            assert [(role, "5MB")] == list(ours.exec_driver_sql("select current_user, current_setting('work_mem')"))
+        made.dispose()
+        cursor.execute(f"drop role {quoted}")
 
 
 @pytest.mark.parametrize("engine", ["django.db.backends.sqlite3", "django.db.backends.mysql", ""])
