@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
+import sys
 from collections import Counter
 
 import click
 
+from celery_pgbeat.cli.failure import Failure
 from celery_pgbeat.cli.output import ended, number, say
 from celery_pgbeat.cli.target import Target
 
@@ -44,6 +47,7 @@ def export_to(to: str, managed_by: str | None, like: str | None) -> int:
         if answer.lost:
             say(f"{name!r} loses what has no counterpart there: {', '.join(answer.lost)}.", err=True)
     for line in back.lines(taken):
+        _check_letters(line)
         click.echo(line)
     if of_celery:
         say(f"Left out: {number(of_celery, 'row')} of code, which beat_schedule there declares too.", err=True)
@@ -54,3 +58,14 @@ def export_to(to: str, managed_by: str | None, like: str | None) -> int:
             err=True,
         )
     return int(refused > 0 or bool(unknown))
+
+
+def _check_letters(line: str) -> None:
+    """Fail if stdout cannot write a line as it is: escaped, it would name another periodic task there."""
+    encoding = sys.stdout.encoding
+    try:
+        line.encode("utf-8" if codecs.lookup(encoding).name == "ascii" else encoding)  # as click does
+    except UnicodeEncodeError as error:
+        raise Failure(
+            f"stdout's encoding {encoding} has no {error.object[error.start : error.end]!r}: set PYTHONIOENCODING=utf-8"
+        ) from None

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from celery_pgbeat.cli.encoding import as_utf8, escape_what_stdout_lacks
 from celery_pgbeat.cli.target_options import target_options
 from celery_pgbeat.suggestions import did_you_mean, question
 
@@ -43,6 +44,11 @@ class LazyGroup(click.Group):
         self._places = dict(places or {})
         self._sections = _without_the_missing(sections or {"Commands": list(lazy)}, lazy, hidden)
         self._synonyms = dict(synonyms or {})
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line, in whatever locale it was typed."""
+        escape_what_stdout_lacks()
+        return super().parse_args(ctx, [as_utf8(argument) for argument in args])
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         """Return the names in the order of the help."""

@@ -378,6 +378,50 @@ def test_the_hint_to_migrate_has_the_schema_that_was_named(migrated_database: st
         assert "un `celery-pgbeat --schema other migrate`" in result.output, result.output
 
 
+# --- terminals and locales that lack letters
+
+FOREIGN = "nächt→\U0001f600"
+
+
+@pytest.fixture
+def latin(migrated_database: str, session: Session) -> Run:
+    """Runs a command whose stdout is in Latin-1, beside a row whose name has other letters."""
+    session.insert(FOREIGN, schedule="0 3 * * *", timezone="UTC")
+    environment = {"PGBEAT_URL": migrated_database}
+    return lambda *words: CliRunner(charset="latin-1").invoke(main, list(words), env=environment)
+
+
+@pytest.mark.parametrize("words", [("list",), ("show", FOREIGN), ("explain", FOREIGN), ("pause", FOREIGN)])
+def test_a_letter_that_stdout_lacks_is_escaped(latin: Run, words: tuple[str, ...]) -> None:
+    done = latin(*words)
+
+    assert (0, None) == (done.exit_code, done.exception)
+    assert r"nächt\u2192\ud83d\ude00" in done.stdout
+
+
+def test_json_is_the_same_in_every_encoding(latin: Run) -> None:
+    assert FOREIGN == json.loads(latin("list", "--json").stdout)[0]["name"]
+    assert FOREIGN == json.loads(latin("export").stdout)["name"]
+
+
+@pytest.mark.parametrize("to", ["beat-schedule", "django-celery-beat"])
+def test_what_another_program_reads_is_not_escaped_but_refused(latin: Run, to: str) -> None:
+    done = latin("export", "--to", to)
+
+    assert 1 == done.exit_code
+    assert r"has no '\u2192\ud83d\ude00': set PYTHONIOENCODING=utf-8" in done.stderr
+
+
+def test_an_argument_that_the_locale_cannot_decode_is_read_as_utf8(latin: Run) -> None:
+    assert 0 == latin("show", FOREIGN.encode().decode("ascii", "surrogateescape")).exit_code
+
+    done = latin("show", "n\udcff")
+    assert (2, r"Error: 'n\udcff' is not UTF-8: set LC_ALL to the locale of your terminal") == (
+        done.exit_code,
+        done.stderr.splitlines()[-1],
+    )
+
+
 # --- completion
 
 
