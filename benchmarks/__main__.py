@@ -24,7 +24,7 @@ from benchmarks import (
 )
 from benchmarks.ground import servers
 from benchmarks.peers import measure as peers
-from benchmarks.results import Run, append, shown
+from benchmarks.results import Run, append, appendable, readable, shown
 
 MEASURES = {
     "fire": fire,
@@ -47,7 +47,7 @@ MEASURES = {
 
 def main() -> None:
     """Run one measure and print its result, or write the page from the results."""
-    options = _parser().parse_args()
+    options = parser().parse_args()
     if options.measure == "report":
         report.write(options.results, options.page)
         return
@@ -59,7 +59,8 @@ def main() -> None:
         append(options.out, run)
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="measure", required=True, metavar="measure")
     for name, module in MEASURES.items():
@@ -71,9 +72,9 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_options(command)
-        command.add_argument("--out", type=Path, help="the JSON file to which the result is appended")
+        command.add_argument("--out", type=appendable, help="the JSON file to which the result is appended")
     command = commands.add_parser("report", help="write the table and the plot of docs/performance.md")
-    command.add_argument("results", type=Path, help="the JSON file that --out has written")
+    command.add_argument("results", type=readable, help="the JSON file that --out has written")
     command.add_argument("--page", type=Path, default=report.PAGE, help="default: docs/performance.md")
     return parser
 

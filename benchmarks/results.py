@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
+from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
@@ -86,6 +88,38 @@ def shown(run: Run) -> str:
         "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(line, aligned, widths, strict=True)).rstrip()
         for line in lines
     )
+
+
+def appendable(text: str) -> Path:
+    """Return the path of a file that a run can be added to, before the run is measured.
+
+    Raises:
+        ArgumentTypeError: it is another file, or cannot be written.
+    """
+    path = Path(text)
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ArgumentTypeError(f"{text!r} cannot be written")
+    return readable(text) if path.exists() else path
+
+
+def readable(text: str) -> Path:
+    """Return the path of a file with runs.
+
+    Raises:
+        ArgumentTypeError: it is another file, or cannot be read.
+    """
+    path = Path(text)
+    try:
+        if not path.is_file():
+            raise ArgumentTypeError(f"{text!r} is no file")
+        read(path)
+    except OSError as error:
+        raise ArgumentTypeError(f"{text!r} cannot be read: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError):
+        raise ArgumentTypeError(
+            f"{text!r} has no results of measures: name a new file, or one that --out has written"
+        ) from None
+    return path
 
 
 def append(path: Path, run: Run) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.__main__ import MEASURES, parser
+from benchmarks.results import Figure, Run, append, appendable, read
 from celery_pgbeat.postgres import beat_queries
 from celery_pgbeat.postgres.migrate import definitions, migrations
 from celery_pgbeat.postgres.statements import parameters, rendered
@@ -110,3 +112,38 @@ def test_the_benchmarks_can_be_started() -> None:
 
     assert 0 == done.returncode, done.stderr
     assert "soak" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("out", "reason"),
+    [
+        ("/dev/null", "is no file"),
+        ("nowhere/results.json", "cannot be written"),
+        (".", "is no file"),
+        ("other.json", "has no results of measures"),
+        ("empty.json", "has no results of measures"),
+    ],
+)
+def test_an_output_that_cannot_be_used_is_refused_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], out: str, reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("other.json").write_text('{"a": 1}')
+    Path("empty.json").touch()
+
+    for measure in MEASURES:
+        with pytest.raises(SystemExit):
+            parser().parse_args([measure, "--out", out])
+
+        assert f"argument --out: {out!r} {reason}" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        parser().parse_args(["report", out])
+    assert "argument results: " in capsys.readouterr().err
+
+
+def test_results_are_written_into_a_new_file_and_appended_to_one_of_results(tmp_path: Path) -> None:
+    path = appendable(str(tmp_path / "results.json"))
+    for _ in range(2):
+        append(path, Run("fire", "now", {}, {}, [Figure("rate", "jobs", [1.0])]))
+
+    assert 2 == len(read(parser().parse_args(["fire", "--out", str(path)]).out))
