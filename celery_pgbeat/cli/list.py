@@ -31,6 +31,11 @@ class Listed(NamedTuple):
     status: dict[str, Any]
     now: datetime
 
+    @property
+    def next_run_at(self) -> datetime | None:
+        """The next run; None for one that came during a pause."""
+        return next_run_of(self.task, self.now)
+
 
 COLUMNS = (
     Column("NAME", "name", lambda row: text(row.task.name), whole=True),
@@ -42,8 +47,8 @@ COLUMNS = (
         least=12,
         colours=OF_TASKS,
     ),
-    Column("DUE", "next_run_at", lambda row: from_now(row.task.next_run_at, row.now)),
-    Column("NEXT RUN", "next_run_at", lambda row: instant(row.task.next_run_at), rank=2),
+    Column("DUE", "next_run_at", lambda row: from_now(row.next_run_at, row.now)),
+    Column("NEXT RUN", "next_run_at", lambda row: instant(row.next_run_at), rank=2),
     Column("LAST STATE", "last_state", lambda row: text(row.status["last_state"]), colours=OF_JOBS),
     Column("AGO", "last_scheduled_for", lambda row: from_now(row.status["last_scheduled_for"], row.now)),
     Column("LAST RUN", "last_scheduled_for", lambda row: instant(row.status["last_scheduled_for"]), rank=5),
@@ -120,6 +125,12 @@ def list(
     print_refused(refused)
     if len(tasks) == limit:
         click.echo(f"There may be more: --after {text(quote(tasks[-1].name))}", err=True)
+
+
+def next_run_of(task: PeriodicTask, now: datetime) -> datetime | None:
+    """Return the next run; None for one that came during a pause, because it is never caught up."""
+    paused = not task.enabled or task.group_paused
+    return None if paused and task.next_run_at is not None and task.next_run_at <= now else task.next_run_at
 
 
 def status_as_dict(status: dict[str, Any]) -> dict[str, Any]:

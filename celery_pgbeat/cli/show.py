@@ -11,7 +11,7 @@ import click
 from celery_pgbeat.cli.completion import periodic_task_names
 from celery_pgbeat.cli.failure import ApiCommand
 from celery_pgbeat.cli.job_columns import JobAt, job_as_dict, node_in_short
-from celery_pgbeat.cli.list import status_as_dict
+from celery_pgbeat.cli.list import next_run_of, status_as_dict
 from celery_pgbeat.cli.output import as_json, print_json, print_pairs, row_as_dict, text
 from celery_pgbeat.cli.target import Target
 from celery_pgbeat.cli.times import duration, from_now, instant, localised, with_utc
@@ -85,7 +85,7 @@ def _summary(
         ("runs", description),
         ("schedule", row.schedule),
         ("timezone", row.timezone),
-        ("next run", _when(row.next_run_at, now)),
+        ("next run", _when(next_run_of(row, now), now) or ("none while it is paused" if row.next_run_at else None)),
     ]
 
 

@@ -198,7 +198,7 @@ def _written(
     for number in range(max((len(column) for column in cells.values()), default=0)):
         lines = _row(inline, widths, {heading: column[number] for heading, column in cells.items()}, width)
         for column in beneath:
-            if width and (text := cells[column.heading][number]) != EMPTY:
+            if width and (text := cells[column.heading][number]) not in ("", EMPTY):
                 for piece in wrapped(text, width - len(INDENT), MOST_BENEATH):
                     lines.append(Line(INDENT + piece, INDENT + piece))
         rows.append(lines)

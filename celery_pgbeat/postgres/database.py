@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from celery_pgbeat.postgres.statements import checked_schema, statement
 PASSING = ("08", "53", "57P", "25006")
 # Postgres ended the statement in favour of another one: serialisation failure, deadlock, lock or statement time-out.
 BUSY = ("40001", "40P01", "55P03", "57014")
+SENTENCES = re.compile(r"(?<![.!?:,])\s*\n\s*(?=[A-Z]|connection )")  # between two of libpq's
 # The user lacks a privilege.
 NO_RIGHT = "42501"
 
@@ -147,12 +149,13 @@ class Database:
 
 
 def reason(error: BaseException | None) -> str:
-    """Return what went wrong as one line that ends as a sentence does, so that another sentence may follow.
+    """Return what went wrong as sentences on one line, so that another sentence may follow.
 
-    Without the statement, which Postgres adds to an error in a function.
+    Without the statement, which Postgres adds to an error in a function. libpq writes several sentences about a failed
+    connection, with a line break in place of the full stop.
     """
     message = getattr(getattr(error, "diag", None), "message_primary", None)
-    line = " ".join(str(message or error).split())
+    line = " ".join(SENTENCES.sub(". ", str(message or error).strip()).split())
     return line if line.endswith((".", "!", "?")) else f"{line}."
 
 

@@ -295,6 +295,16 @@ def test_one_row_is_shown_with_its_state_first_and_without_what_nobody_has_set(r
     ) == run("show", "nightly", get=row()).stdout
 
 
+@pytest.mark.parametrize("pause", [{"enabled": False}, {"group_paused": True}])
+def test_a_run_that_came_during_a_pause_is_not_shown_as_the_next(run: Callable[..., Result], pause: Any) -> None:
+    over, coming = {**pause, "next_run_at": AT - timedelta(minutes=9)}, {**pause, "next_run_at": AT}
+
+    assert "\nnext run      none while it is paused\n" in run("show", "nightly", get=row(**over)).stdout
+    assert "\nnext run      2026-12-07 03:00:00Z (in 4 min)\n" in run("show", "nightly", get=row(**coming)).stdout
+    cells = run("list", page_of_tasks=[stored(**over)]).stdout.splitlines()[1]
+    assert ["-", "-"] == re.split("  +", cells)[2:4]
+
+
 def test_a_row_is_shown_with_its_last_job_and_its_problem(run: Callable[..., Result]) -> None:
     failed = job(state="failed", reason=None, started_at=AT, finished_at=AT + timedelta(seconds=3), error="KeyError: 1")
 

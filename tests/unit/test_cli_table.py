@@ -103,6 +103,12 @@ def test_a_long_text_stands_beneath_its_row_and_not_beneath_a_row_without() -> N
     )
 
 
+def test_nothing_stands_beneath_a_row_whose_text_is_empty() -> None:
+    printed = shown([row(STATE="failed", ERROR="word " * 20), row("weekly", STATE="unknown", ERROR="")], 80)
+
+    assert ["weekly   unknown"] == printed[4:]
+
+
 def test_a_very_long_text_beneath_a_row_is_cut() -> None:
     _, _, *beneath = shown([row(STATE="failed", ERROR="word " * 200)], 80)
 

@@ -306,6 +306,9 @@ def test_what_may_pass_by_itself_is_told_from_what_is_wrong(code: str, expected:
     [
         ("no route", "no route."),
         ("read-only\n transaction", "read-only transaction."),
+        ("refused\n\tIs it running?\n", "refused. Is it running?"),
+        ("FATAL:  no entry\nconnection to b failed\n\tIs it?", "FATAL: no entry. connection to b failed. Is it?"),
+        ("All failures were:\n- Host: a", "All failures were: - Host: a."),
         ("Is it running?", "Is it running?"),
         ("It is shutting down.", "It is shutting down."),
     ],
