@@ -35,7 +35,7 @@ LOOK_EVERY = 0.5  # seconds between two reads of its progress
 @click.command(cls=ApiCommand)
 @click.argument("name", shell_complete=periodic_task_names)
 @click.argument("since", metavar="SINCE", callback=read_day_or_instant)
-@click.argument("until", metavar="UNTIL", callback=read_day_or_instant)
+@click.argument("until", metavar="[UNTIL]", required=False, callback=read_day_or_instant)
 @click.option(
     "--mode",
     type=Choice(("missing", "failed", "all")),
@@ -59,7 +59,7 @@ LOOK_EVERY = 0.5  # seconds between two reads of its progress
 def backfill(
     name: str,
     since: date | str,
-    until: date | str,
+    until: date | str | None,
     mode: BackfillMode,
     max_active: int,
     dry_run: bool,
@@ -70,14 +70,18 @@ def backfill(
     """Submit the occurrences from SINCE to UNTIL, both included, each as a job of its own, the oldest first.
 
     SINCE and UNTIL are in ISO 8601, or such as yesterday, now or 2d (ago). A date is that day in the row's zone, and
-    the whole of the last day is included: 2026-05-01 2026-05-31 is all of May. A time without an offset is read in the
-    row's zone too. The command also works for a paused or finished row. It does not change the row's next run or its
-    count of runs. Occurrences that are older than pgbeat_retention count as missing. If no beat is alive to submit
-    them, a line on stderr says so.
+    the whole of the last day is included: 2026-05-01 2026-05-31 is all of May, and 2026-05-01 alone is that day. A time
+    without an offset is read in the row's zone too. The command also works for a paused or finished row. It does not
+    change the row's next run or its count of runs. Occurrences that are older than pgbeat_retention count as missing.
+    If no beat is alive to submit them, a line on stderr says so.
 
     Exit codes: 0 started, or with --wait finished; 1 refused, or you answered no; with --wait also: the backfill was
     cancelled, could not go on, or you pressed Ctrl-C.
     """
+    if until is None:
+        if isinstance(since, datetime):
+            raise click.UsageError("Missing argument 'UNTIL': only a day needs none.")
+        until = since
     target = Target.current()
     beat = target.beat()
     since, until = (_day(end, name, target) if isinstance(end, str) else end for end in (since, until))

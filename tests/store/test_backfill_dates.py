@@ -218,6 +218,21 @@ def test_yesterday_is_that_of_the_row_s_zone_at_the_shell_and_in_sql(session: Se
         assert expected == range_of(session)
 
 
+def test_one_day_alone_is_that_day_at_the_shell(session: Session, beat: PgBeat, url: str) -> None:
+    beat.schedule("x", "t", "0 22 * * *", timezone="Pacific/Kiritimati")
+    for words, day in ((("backfill", "x"), "2026-05-01"), (("backfill", "start", "x"), "yesterday")):
+        assert 0 == run(url, *words, day, day).exit_code
+        expected = range_of(session)
+        session.rows("delete from pgbeat.backfill")
+
+        assert 0 == run(url, *words, day).exit_code
+        assert expected == range_of(session)
+
+    for instant in ("2026-05-01 12:00Z", "2d"):
+        refused = run(url, "backfill", "x", instant)
+        assert (2, True) == (refused.exit_code, "Missing argument 'UNTIL'" in refused.stderr)
+
+
 # --- what is refused
 
 

@@ -7,7 +7,7 @@ Another is frozen, and continues after the others have done its work. Then every
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -40,6 +40,21 @@ class DemoFault:
     beat: DemoProcess
     held: Held
     at: datetime
+    pid: int  # a killed beat is started again with another one
+
+    def ended(self, outcomes: Collection[tuple[datetime, int | None]], name_of: Callable[[int | None], str]) -> str:
+        """Return who has done its work; what it had sent itself, unconfirmed, was left to nobody.
+
+        Args:
+            outcomes: when each of its occurrences was started or skipped, and the process id of the beat that did it.
+            name_of: returns a beat's name.
+        """
+        others = [(at, pid) for at, pid in outcomes if pid != self.pid]
+        if not others:
+            return f"the messages of {self.beat.name} had arrived: nothing was left to the others"
+        names = " and ".join(sorted({name_of(pid) for _, pid in others}))
+        after = max(at for at, _ in others) - self.at
+        return f"the work of {self.beat.name} was done by {names}, {after.total_seconds():.1f} s later"
 
 
 class Scenario:
@@ -109,8 +124,9 @@ class Scenario:
 
     def _kill(self) -> None:
         beat, held = self._catch()
+        pid = beat.pid
         beat.kill()
-        self._record_fault(beat, held, f"kill -9 {beat.name} (pid {beat.pid})")
+        self._record_fault(beat, held, pid, f"kill -9 {beat.name} (pid {pid})")
 
     def _restart(self) -> None:
         for beat in self._processes.beats:
@@ -120,7 +136,7 @@ class Scenario:
 
     def _freeze(self) -> None:
         beat, held = self._catch()
-        self._record_fault(beat, held, f"{beat.name} (pid {beat.pid}) is frozen (SIGSTOP)")
+        self._record_fault(beat, held, beat.pid, f"{beat.name} (pid {beat.pid}) is frozen (SIGSTOP)")
 
     def _resume(self) -> None:
         for beat in self._processes.beats:
@@ -158,8 +174,8 @@ class Scenario:
                 return beat, node
         return None, ""
 
-    def _record_fault(self, beat: DemoProcess, held: Held, what: str) -> None:
-        self._faults.append(DemoFault(beat, held, self._queries.now()))
+    def _record_fault(self, beat: DemoProcess, held: Held, pid: int, what: str) -> None:
+        self._faults.append(DemoFault(beat, held, self._queries.now(), pid))
         self._report(f"{what} {_described(held)}", red=True)
 
     def _update(self) -> None:
@@ -175,10 +191,7 @@ class Scenario:
         if len(outcomes) < len(fault.held.all):
             return
         self._faults.remove(fault)
-        after = max(at for at, _ in outcomes.values()) - fault.at
-        beats = {process.name for _, pid in outcomes.values() if (process := self._processes.by_pid(pid))}
-        names = " and ".join(sorted(beats))
-        self._report(f"the work of {fault.beat.name} was done by {names}, {after.total_seconds():.1f} s later")
+        self._report(fault.ended(outcomes.values(), self._name_of))
 
     def _view(self) -> View:
         now = self._queries.now()
