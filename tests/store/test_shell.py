@@ -794,6 +794,13 @@ def test_the_doctor_finds_what_hangs(run: Run, well: Session) -> None:
     ] == heads
 
 
+def test_the_doctor_says_nothing_of_croniter_where_only_a_hashed_field_differs(run: Run, well: Session) -> None:
+    for number in range(3):
+        well.insert(f"spread-{number}", schedule="H H * * *", timezone="UTC")
+
+    assert "croniter" not in findings(run("doctor", "--json"))
+
+
 def test_the_doctor_compares_cron_rows_with_croniter(run: Run, well: Session) -> None:
     for name, schedule in (("alike", "0 9 * * 1-5"), ("june", "0 0 1 6-6 *"), ("minute", "4-4/3 * * * *")):
         well.insert(name, schedule=schedule)

@@ -18,7 +18,10 @@ TIME_LIMIT = 5.0  # seconds after which no further row is compared
 
 
 def compared_with_croniter(beat: PgBeat, now: datetime | None = None) -> Iterator[Finding]:
-    """Compare the cron rows with croniter; rows that differ for the same cause are one finding."""
+    """Compare the cron rows with croniter; rows that differ for the same cause are one finding.
+
+    Not where only `H` differs: whoever writes it leaves the choice of the minute to the scheduler.
+    """
     begin = (now or datetime.now(timezone.utc)).replace(microsecond=0)
     rows = [row for row in beat.list(limit=MOST_ROWS) if row.schedule is not None]
     ends_at = time.monotonic() + TIME_LIMIT
@@ -31,7 +34,7 @@ def compared_with_croniter(beat: PgBeat, now: datetime | None = None) -> Iterato
             if time.monotonic() > ends_at:
                 break
             compared[key] = _compare(key, begin)
-        if (difference := compared[key]) is not None:
+        if (difference := compared[key]) is not None and difference.cause != "hash":
             found.setdefault(difference.cause, []).append((row, difference))
     for differing in found.values():
         row, difference = differing[0]
