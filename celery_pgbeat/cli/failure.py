@@ -64,7 +64,8 @@ class ApiCommand(click.Command):
             said = said_by_postgres(error)
             if said is None:
                 raise
-            raise Failure(f"Postgres refuses: {said}") from None
+            refused = f"Postgres refuses: {_with_role(ctx, error) if is_denied(error) else said}"
+            raise _as_typed(ctx, Failure(refused)) from None
 
 
 def _as_typed(ctx: click.Context, failure: Failure) -> Failure:
@@ -89,6 +90,23 @@ def pointing_at(error: InvalidSchedule) -> list[str]:
     shown_before = text(line_before if len(line_before) <= AROUND else f"…{line_before[1 - AROUND :]}")
     shown_after = text(line_after if len(line_after) <= AROUND else f"{line_after[: AROUND - 1]}…")
     return [f"  {shown_before}{shown_after}", f"  {' ' * len(shown_before)}^"]
+
+
+def is_denied(error: Exception) -> bool:
+    """Return whether the user lacks a right."""
+    from celery_pgbeat.postgres.database import NO_RIGHT, sqlstate
+
+    return sqlstate(getattr(error, "orig", None)) == NO_RIGHT
+
+
+def _with_role(ctx: click.Context, error: Exception) -> str:
+    from celery_pgbeat.cli.rights import role_needed
+    from celery_pgbeat.postgres.database import reason
+
+    words = ctx.command_path.split()
+    command = " ".join(words[-2:]) if words[-2] in ("job", "group", "backfill", "work") else words[-1]
+    role = f"{Target.of(ctx).beat().settings.schema}_{role_needed(command, ctx.params)}"
+    return f"{reason(getattr(error, 'orig', None))} `{command}` needs a member of {role} (`celery-pgbeat sql --roles`)"
 
 
 def said_by_postgres(error: Exception) -> str | None:

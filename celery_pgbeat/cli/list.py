@@ -97,10 +97,11 @@ def list(
     element whose state is `refused`, after the last row.
     """
     from celery_pgbeat.api.rows import read_row
-    from celery_pgbeat.columns import PeriodicTask
+    from celery_pgbeat.columns import PUBLIC, PeriodicTask
 
     operators = Target.current().operators()
-    found = operators.page_of_tasks(
+    read = operators.page_of_tasks if as_json else operators.page_of_open_tasks  # a table has no arguments
+    found = read(
         limit=limit,
         after=after,
         pattern=like,
@@ -111,7 +112,7 @@ def list(
         enabled=enabled,
         with_problem=with_problem,
     )
-    tasks = [read_row(PeriodicTask, row) for row in found]
+    tasks = [read_row(PeriodicTask, {**dict.fromkeys(PUBLIC), **row}) for row in found]
     statuses = operators.statuses_of([row.name for row in tasks])
     known = [(row, statuses[row.name]) for row in tasks if row.name in statuses]  # without those removed meanwhile
     # Of what is refused only the name and the app are known, and it is shown once: with the last page.

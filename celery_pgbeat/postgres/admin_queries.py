@@ -13,6 +13,7 @@ from typing import Any
 
 from celery_pgbeat.postgres.api_queries import ApiQueries, Person, Row, translating
 from celery_pgbeat.postgres.database import Database
+from celery_pgbeat.postgres.roles import ROLES
 
 PAGE = 1_000  # rows of one statement, where all are to be read
 
@@ -35,6 +36,11 @@ class AdminQueries:
         """
         known = dict.fromkeys(("pattern", "task", "queue", "managed_by", "group_name", "enabled", "with_problem"))
         return self._run("page_of_tasks", limit=limit, after=after, **{**known, **filters})
+
+    def page_of_open_tasks(self, *, limit: int, after: str = "", **filters: Any) -> list[Row]:
+        """Read a page of periodic tasks as `page_of_tasks` does, without what the role of a dashboard may not read."""
+        known = dict.fromkeys(("pattern", "task", "queue", "managed_by", "group_name", "enabled", "with_problem"))
+        return self._run("page_of_open_tasks", limit=limit, after=after, **{**known, **filters})
 
     def all_tasks(self, **filters: Any) -> Iterator[Row]:
         """Read all periodic tasks in name order, as `page_of_tasks` does, one page after the other.
@@ -253,8 +259,9 @@ class AdminQueries:
         return self._run("days")[0]
 
     def missing_grants(self) -> list[Row]:
-        """Read the rights that a beat needs and this user lacks."""
-        return self._run("missing_grants")
+        """Read the rights that a beat needs and this user lacks, and which of our other roles the user has."""
+        others = [f"{self.database.schema}_{role}" for role in ROLES if role != "beat"]
+        return self._run("missing_grants", others=others)
 
     def open_schemas(self) -> list[Row]:
         """Read the schemas in which others than their owner may put a function in the place of one of Postgres' own."""

@@ -37,6 +37,19 @@ FRAGMENTS = {
             and (stored.pause_after_failures is null
                 or not {schema}.pause_is_due(stored.name, stored.failures_from, stored.pause_after_failures))
             and planned.decided_until > coalesce(stored.last_run_at, '-infinity')""",
+    # Which periodic tasks a page has, and in which order.
+    "{page}": """where name > %(after)s
+    and (%(pattern)s::text is null or name like %(pattern)s::text)
+    and (%(task)s::text is null or task = %(task)s::text)
+    and (%(queue)s::text is null or queue = %(queue)s::text)
+    and (%(managed_by)s::text is null or managed_by = %(managed_by)s::text)
+    and (%(group_name)s::text is null or group_name = %(group_name)s::text)
+    and (%(enabled)s::boolean is null or enabled = %(enabled)s::boolean)
+    and (%(with_problem)s::boolean is null or %(with_problem)s::boolean = (
+        problem is not null or exists (
+            select from {schema}.active_job as job where job.periodic_task = name and job.state = 'error')))
+order by name
+limit %(limit)s""",
     # What a beat reads of the rows that `mark` returns: the fields of `Due`, in their order.
     "{marked_columns}": """name, schedule, timezone, anchor, dst, start_at, end_at, max_runs, run_count,
     {schema}.microseconds(jitter) as jitter_microseconds, blackout, blackout_action, windows, held_back, revision,

@@ -152,10 +152,10 @@ def check(engine: Engine, schema: str) -> Version:
             f"{found.min_compatible} on, this package knows up to {known}: upgrade celery-pgbeat on this node."
         )
     if found.version < known:
-        raise SchemaMissing(
-            f"The pgbeat schema {schema!r} is at version {found.version}, this package needs {known}: "
-            f"run `celery-pgbeat migrate`, or leave pgbeat_auto_migrate on."
-        )
+        what = f"The pgbeat schema {schema!r} is at version {found.version}, this package needs {known}"
+        if found.version == 0:
+            what = f"The database has no pgbeat schema {schema!r} yet"
+        raise SchemaMissing(f"{what}: run `celery-pgbeat migrate`, or leave pgbeat_auto_migrate on.")
     return found
 
 

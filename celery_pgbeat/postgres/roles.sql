@@ -24,6 +24,10 @@ do $$
 declare
     wanted text;
 begin
+    if to_regclass(format('%I.schema_version', {channel})) is null then
+        raise exception 'the schema % is not there yet', {channel}
+            using hint = 'Run celery-pgbeat migrate first; the roles are granted what it has made.';
+    end if;
     foreach wanted in array {names} loop
         if not exists (select from pg_roles where rolname = wanted) then
             begin
@@ -159,6 +163,8 @@ grant select on {schema}.periodic_task_state, {schema}.node, {schema}.stopped_be
     {schema}.refused_declaration, {schema}.app, {schema}.backfill, {schema}.open_work, {schema}.lost_message
     to {reader};
 grant select on {schema}.job, {schema}.upcoming, {schema}.task, {schema}.status, {schema}.overdue to {reader};
+-- `doctor` asks whether a row has missed its day.
+grant select (id) on {schema}.finished_job_default to {author}, {reader};
 
 -- A function has the rights of its caller, so all may call it; those that have the rights of the owner follow below.
 do $$

@@ -224,7 +224,7 @@ def test_before_the_schema_exists_the_schedule_is_empty_and_the_log_says_why(
         assert ([], 0, False) == (list(scheduler.schedule), len(scheduler.schedule), "a" in scheduler.schedule)
     scheduler.close()
 
-    assert "No entries can be shown yet. The pgbeat schema 'pgbeat' is at version 0" in caplog.text
+    assert "No entries can be shown yet. The database has no pgbeat schema 'pgbeat' yet" in caplog.text
 
 
 HANDLER = """

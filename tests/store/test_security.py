@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psycopg2
 import pytest
+from click.testing import CliRunner, Result
+from sqlalchemy.engine import make_url
 
 import celery_pgbeat
+from celery_pgbeat.cli import main
+from celery_pgbeat.cli.rights import NEEDS
 from celery_pgbeat.declare import define
 from celery_pgbeat.declare.options import CELERY_HEADERS
 from celery_pgbeat.declare.sendable import check_sendable
@@ -858,3 +864,93 @@ def test_an_author_pauses_a_group_and_changes_a_window_with_all_rows_that_name_i
     with acting_as(owner, "author"):
         owner.rows("select pgbeat.resume_group('reports')")
     assert not owner.task("nightly")["group_paused"]
+
+
+# --- the commands of each role
+
+
+WORDS = {
+    "explain": ("explain", "nightly"),
+    "job show": ("job", "show", str(UUID(int=7))),
+    "top": ("top", "--once"),
+    "work take": ("work", "take", str(UUID(int=7))),
+    "work done": ("work", "done", str(UUID(int=7))),
+    "work release": ("work", "release", str(UUID(int=7))),
+}
+
+
+def run_as(database: str, role: str, *words: str) -> Result:
+    url = make_url(database).update_query_dict({"options": f"-c role=pgbeat_{role}"})
+    return CliRunner().invoke(main, ["--url", url.render_as_string(hide_password=False), *words])
+
+
+@pytest.mark.parametrize(
+    ("role", "command"),
+    [(role, one) for role in ("reader", "person") for one in NEEDS[role] if one != "web"],
+)
+def test_a_role_may_run_the_commands_that_need_it(
+    owner: Session, migrated_database: str, role: str, command: str
+) -> None:
+    made = owner.value("select pgbeat.trigger('nightly')")
+    owner.rows("update pgbeat.active_job set id = %s where id = %s", str(UUID(int=7)), made)
+    words = WORDS.get(command, tuple(command.split()))
+    for by in (role, "author"):
+        done = run_as(migrated_database, by, *words)
+
+        assert not re.search("denied|lacks a right|Usage:", done.output + done.stderr), (by, done.output)
+
+
+@pytest.mark.parametrize(
+    ("role", "words", "needed"),
+    [
+        ("reader", ("list", "--json"), "`list` needs a member of pgbeat_author"),
+        ("reader", ("upcoming", "nightly"), "`upcoming` needs a member of pgbeat_author"),
+        ("reader", ("show", "nightly"), "`show` needs a member of pgbeat_author"),
+        ("reader", ("pause", "nightly"), "`pause` needs a member of pgbeat_author"),
+        ("reader", ("work", "list"), "`work list` needs a member of pgbeat_person"),
+        ("person", ("list",), "`list` needs a member of pgbeat_reader"),
+        ("person", ("group", "list"), "`group list` needs a member of pgbeat_reader"),
+    ],
+)
+@pytest.mark.usefixtures("owner")
+def test_a_command_that_a_user_may_not_run_names_the_role(
+    migrated_database: str, role: str, words: tuple[str, ...], needed: str
+) -> None:
+    done = run_as(migrated_database, role, *words)
+
+    said = " ".join(done.stderr.split())
+    assert (1, True, True) == (done.exit_code, "permission denied for" in said, needed in said), said
+    assert "CONTEXT" not in said
+
+
+def test_the_page_has_the_commands_of_each_role() -> None:
+    page = (ROOM.parent / "docs" / "security.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| `pgbeat_(\w+)` \| (`.*`) \|$", page, re.MULTILINE))
+
+    assert {role: set(names) for role, names in NEEDS.items()} == {
+        role: set(re.findall("`([^`]+)`", table[role])) for role in NEEDS
+    }
+
+
+@pytest.mark.parametrize("role", ["reader", "author", "worker"])
+@pytest.mark.usefixtures("owner")
+def test_the_doctor_advises_no_grant_to_a_user_that_has_another_role(migrated_database: str, role: str) -> None:
+    findings = json.loads(run_as(migrated_database, role, "doctor", "--json").stdout)["findings"]
+    (found,) = [one for one in findings if "grants" == one["check"]]
+
+    assert "note" == found["severity"]
+    assert f"The user 'pgbeat_{role}' is a member of pgbeat_{role}: not one for beats" in found["what"]
+    assert "grant" not in found["mend"]
+
+
+@pytest.mark.usefixtures("owner")
+def test_the_doctor_names_the_checks_for_which_its_user_lacks_a_right(migrated_database: str) -> None:
+    skipped = json.loads(run_as(migrated_database, "person", "doctor", "--json").stdout)["skipped"]
+
+    assert "this user lacks a right: permission denied for table periodic_task" == skipped["zones"]
+
+
+def test_the_roles_of_a_schema_that_is_not_there_are_refused_with_what_to_run_first(database: str) -> None:
+    refused = Session(database).refusal(roles_script("pgbeat"))
+
+    assert "the schema pgbeat is not there yet\nHINT:  Run celery-pgbeat migrate first" in str(refused)

@@ -27,7 +27,13 @@ from celery_pgbeat.postgres.admin_queries import AdminQueries
 AT = datetime(2026, 12, 7, 3, tzinfo=timezone.utc)
 OUT_OF_REACH = "postgresql://shop:hush@127.0.0.1:1/shop"
 JITTER = timedelta(seconds=40)
-READ = {"page_of_tasks", "page_of_jobs", "statuses_of", "clock"}  # what operators' statements answer
+READ = {
+    "page_of_tasks",
+    "page_of_open_tasks",
+    "page_of_jobs",
+    "statuses_of",
+    "clock",
+}  # what operators' statements answer
 STATUS: dict[str, Any] = {
     "state": "waiting",
     "last_state": "failed",
@@ -243,7 +249,7 @@ def test_under_celery_the_app_says_which_database(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_list_is_a_readable_table(run: Callable[..., Result]) -> None:
-    result = run("list", page_of_tasks=[stored(), stored(name="x" * 60, schedule=None, next_run_at=None)])
+    result = run("list", page_of_open_tasks=[stored(), stored(name="x" * 60, schedule=None, next_run_at=None)])
 
     heading, first, second = result.stdout.splitlines()
     assert heading.split("  ")[0] == "NAME"
@@ -266,13 +272,13 @@ def test_a_list_is_a_readable_table(run: Callable[..., Result]) -> None:
 
 
 def test_a_full_page_says_how_to_get_the_next(run: Callable[..., Result]) -> None:
-    result = run("list", "--limit", "2", page_of_tasks=[stored(name="a"), stored(name="b c")])
+    result = run("list", "--limit", "2", page_of_open_tasks=[stored(name="a"), stored(name="b c")])
 
     assert result.stderr == "There may be more: --after 'b c'\n"
 
 
 def test_a_name_cannot_speak_to_the_terminal(run: Callable[..., Result]) -> None:
-    result = run("list", page_of_tasks=[stored(name="\x1b[31mred\n")])
+    result = run("list", page_of_open_tasks=[stored(name="\x1b[31mred\n")])
 
     assert "\x1b" not in result.stdout
     assert "\\x1b[31mred\\n" in result.stdout
@@ -301,7 +307,7 @@ def test_a_run_that_came_during_a_pause_is_not_shown_as_the_next(run: Callable[.
 
     assert "\nnext run      none while it is paused\n" in run("show", "nightly", get=row(**over)).stdout
     assert "\nnext run      2026-12-07 03:00:00Z (in 4 min)\n" in run("show", "nightly", get=row(**coming)).stdout
-    cells = run("list", page_of_tasks=[stored(**over)]).stdout.splitlines()[1]
+    cells = run("list", page_of_open_tasks=[stored(**over)]).stdout.splitlines()[1]
     assert ["-", "-"] == re.split("  +", cells)[2:4]
 
 
@@ -540,7 +546,7 @@ def test_colour_is_for_terminals_only_and_not_for_those_who_want_none(
     run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(STATUS, "state", "problem")
-    plain = run("list", page_of_tasks=[stored(problem="why")])
+    plain = run("list", page_of_open_tasks=[stored(problem="why")])
     words = ["--url", OUT_OF_REACH, "list"]
 
     assert "\x1b[" not in plain.output

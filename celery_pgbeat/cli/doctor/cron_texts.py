@@ -6,30 +6,31 @@ import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
-from celery_pgbeat.api import PeriodicTask, PgBeat
 from celery_pgbeat.cli.doctor.finding import NOTE, Finding
 from celery_pgbeat.cli.output import number
 from celery_pgbeat.cli.times import instant
 from celery_pgbeat.croniter_comparison import Difference, compare_with_croniter
 from celery_pgbeat.errors import InvalidSchedule
+from celery_pgbeat.postgres.admin_queries import AdminQueries
+from celery_pgbeat.postgres.api_queries import Row
 
 MOST_ROWS = 1000  # rows that are read, in name order
 TIME_LIMIT = 5.0  # seconds after which no further row is compared
 
 
-def compared_with_croniter(beat: PgBeat, now: datetime | None = None) -> Iterator[Finding]:
+def compared_with_croniter(operators: AdminQueries, now: datetime | None = None) -> Iterator[Finding]:
     """Compare the cron rows with croniter; rows that differ for the same cause are one finding.
 
     Not where only `H` differs: whoever writes it leaves the choice of the minute to the scheduler.
     """
     begin = (now or datetime.now(timezone.utc)).replace(microsecond=0)
-    rows = [row for row in beat.list(limit=MOST_ROWS) if row.schedule is not None]
+    rows = [row for row in operators.page_of_open_tasks(limit=MOST_ROWS) if row["schedule"] is not None]
     ends_at = time.monotonic() + TIME_LIMIT
-    found: dict[str, list[tuple[PeriodicTask, Difference]]] = {}
+    found: dict[str, list[tuple[Row, Difference]]] = {}
     compared: dict[tuple[str, ...], Difference | None] = {}  # many rows share a text
     for row in rows:
-        text = str(row.schedule)
-        key = (text, row.timezone or "UTC", row.dst, row.name if "H" in text else "")
+        text = row["schedule"]
+        key = (text, row["timezone"] or "UTC", row["dst"], row["name"] if "H" in text else "")
         if key not in compared:
             if time.monotonic() > ends_at:
                 break
@@ -40,8 +41,8 @@ def compared_with_croniter(beat: PgBeat, now: datetime | None = None) -> Iterato
         row, difference = differing[0]
         yield Finding(
             NOTE,
-            f"croniter would run {number(len(differing), 'row')} at other instants, the first is {row.name!r} "
-            f"({row.schedule}){_instants(difference)}: {difference.reason}.",
+            f"croniter would run {number(len(differing), 'row')} at other instants, the first is {row['name']!r} "
+            f"({row['schedule']}){_instants(difference)}: {difference.reason}.",
             "Nothing to do for rows that were written for celery-pgbeat. A text from Airflow, or from another "
             "scheduler that uses croniter, may need a change: celery-pgbeat validate TEXT",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from celery_pgbeat.cli.doctor.finding import ERROR, WARNING, Finding
+from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding
 from celery_pgbeat.errors import SchemaMissing, SchemaTooNew
 from celery_pgbeat.postgres import migrate
 from celery_pgbeat.postgres.admin_queries import AdminQueries
@@ -31,10 +31,19 @@ def version(operators: AdminQueries) -> Iterator[Finding]:
 
 
 def grants(operators: AdminQueries) -> Iterator[Finding]:
-    """Check that this user has the privileges that a beat needs."""
+    """Check that this user has the privileges that a beat needs, unless it has one of our other roles."""
     missing: dict[str, list[str]] = {}
     role = ""
     for row in operators.missing_grants():
+        if row["member_of"]:
+            yield Finding(
+                NOTE,
+                f"The user {row['role']!r} is a member of {', '.join(row['member_of'])}: not one for beats, and some "
+                "checks may need more rights.",
+                "Nothing to do, unless a beat connects as this user: then give it another one, a member of "
+                f"{operators.database.schema}_beat.",
+            )
+            return
         role = row["role"]
         missing.setdefault(row["what"], []).append(row["privilege"].lower())
     shown = [f"{', '.join(privileges)} on {what}" for what, privileges in missing.items()]
