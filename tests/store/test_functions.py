@@ -426,6 +426,24 @@ def notices_of(session: Session, statement: str) -> list[str]:
     return [" ".join(notice.removeprefix("NOTICE:").split()) for notice in session.connection.notices]
 
 
+@pytest.mark.parametrize("schedule", ["every 0.2s", "every 500ms", "every .5 seconds", "PT0.2S", "R/PT0.2S"])
+def test_a_schedule_below_a_second_is_stored_with_a_notice(session: Session, schedule: str) -> None:
+    insert = f"insert into pgbeat.periodic_task (name, task, schedule) values ('x', 'a.b', '{schedule}')"
+
+    assert [f"'{schedule}': a run more often than once a second needs a lower pgbeat_min_interval"] == (
+        notices_of(session, insert)
+    )
+
+
+@pytest.mark.parametrize(
+    "schedule", ["every 1s", "every 1.5s", "every 1000ms", "every 10.5 s", "R/PT1.2S", "* * * * * *"]
+)
+def test_a_schedule_of_a_second_or_more_has_no_notice(session: Session, schedule: str) -> None:
+    insert = f"insert into pgbeat.periodic_task (name, task, schedule) values ('x', 'a.b', '{schedule}')"
+
+    assert [] == notices_of(session, insert)
+
+
 def test_a_resume_says_if_nothing_was_paused_and_what_else_keeps_the_row_still(
     session: Session, store: BeatQueries
 ) -> None:

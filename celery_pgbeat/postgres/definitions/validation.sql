@@ -1018,6 +1018,12 @@ begin
     end if;
     if task.schedule is not null then
         perform {schema}.validate_schedule_in(task.schedule, task.schedule);
+        -- Not refused: the database does not know pgbeat_min_interval.
+        if task.schedule ~* ('([^0-9.,]|^)(0*[.,][0-9]+ ?s(ec(ond)?s?)?|[0-9]{1,3}([.][0-9]*)? ?ms|'
+                             '[0-9]{1,6}([.][0-9]*)? ?us)$') then
+            raise notice '%: a run more often than once a second needs a lower pgbeat_min_interval',
+                {schema}.quoted(task.schedule);
+        end if;
     end if;
     if task.blackout is not null then
         perform {schema}.validate_windows('blackout', task.blackout);
