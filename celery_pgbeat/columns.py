@@ -256,7 +256,7 @@ class PeriodicTask:
     tracking: Tracking = job(
         "Who reports the end of a job",
         "Under result a beat asks when a job is in the way of its next occurrence. Under send a beat knows only that "
-        "the broker has the message, and overlap is not promised.",
+        "the broker has the message: workers neither guard nor track it, and overlap is not promised.",
         choices={"full": "the workers, and every state", "result": "the result backend", "send": "no process"},
         default="full",
     )

@@ -52,6 +52,7 @@ class BackfillRow(PlanningRow):
     decided: int  # occurrences so far
     room: int  # jobs that it may submit now
     marked_at: datetime
+    tracking: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,7 @@ class Due(PlanningRow):
     # It has `after` and no schedule: it is due since those tasks have ended, for the occurrence `planned_for`. A row
     # that has both does not count.
     comes_after: bool = False
+    tracking: str = "full"
 
     @property
     def now(self) -> datetime:

@@ -52,6 +52,7 @@ class AtOnce(NamedTuple):  # a beat makes thousands a second
     """A row that its mark has submitted at once, and its job: what the message needs.
 
     Attributes:
+        tracking: that of the job: what `full` acts as, where the row has `full`.
         next_run_at: when the job was due; that is its occurrence too.
     """
 
@@ -65,6 +66,7 @@ class AtOnce(NamedTuple):  # a beat makes thousands a second
     priority: int | None
     options: str
     sensitive: bool
+    tracking: str
     catchup_window: timedelta | None
     max_run_time: timedelta | None
     next_run_at: datetime
@@ -142,6 +144,7 @@ class Recovered:
     timezone: str | None = None
     windows: Mapping[str, tuple[Sequence[str], str | None]] = field(default_factory=dict)
     sends: int = 1  # how often a beat has begun to send it, this time included
+    tracking: str = "full"
 
 
 @dataclass(frozen=True, slots=True)

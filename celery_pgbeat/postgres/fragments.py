@@ -56,7 +56,7 @@ limit %(limit)s""",
     planned_from, task, args, kwargs, queue, priority, options, sensitive, catchup,
     {schema}.microseconds(catchup_window) as catchup_window_microseconds, catchup_limit,
     {schema}.microseconds(max_run_time) as max_run_time_microseconds, next_run_at, planned_for, last_run_at, marked_at,
-    taken_over, created_at, comes_after""",
+    taken_over, created_at, comes_after, tracking""",
     # Which jobs past their busy_until nothing can repair, neither another message nor another run. `judge` gives them
     # up. `submit` does so too, for the job that blocks the occurrence it submits. `resending`: workers announce the
     # tracker, so a job without a start was never picked up, and may be sent again.

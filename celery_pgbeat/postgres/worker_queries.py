@@ -70,6 +70,7 @@ class JobState:
     """What is known of a job: its state, in which run and attempt, at which worker, and whether it is final.
 
     `spaced`: it has a min_gap, so `start_spaced` decides about its start. `stop_request`: cancel or terminate.
+    `untracked`: its tracking is `send`, so nothing decides about its start.
     """
 
     state: str
@@ -80,6 +81,7 @@ class JobState:
     task: str
     spaced: bool = False
     stop_request: str | None = None
+    untracked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,15 @@ class WorkerQueries:
         """Read the state of a job, active or final; nothing if there is no such job."""
         for row in self.database.run("state_of", job=job):
             return JobState(
-                row.state, row.run, row.attempt, row.worker, row.final, row.task, row.spaced, row.stop_request
+                row.state,
+                row.run,
+                row.attempt,
+                row.worker,
+                row.final,
+                row.task,
+                row.spaced,
+                row.stop_request,
+                row.untracked,
             )
         return None
 

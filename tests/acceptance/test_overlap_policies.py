@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tests.harness import checker
-from tests.harness.broker import both_brokers
+from tests.harness.broker import both_brokers, drain
 from tests.harness.processes import Cluster
 from tests.harness.rows import insert, jobs, row, sql
 from tests.harness.wait import eventually
@@ -111,3 +111,38 @@ def test_p5_full_tracking_does_not_block_if_workers_run_without_the_tracker(
     ended = {job["state"] for job in jobs(cluster.database, "full")} - {"skipped", "pending"}
     assert ("succeeded" if backend else "untracked") in ended
     assert row(cluster.database, "full")["tracking"] == "full"
+
+
+@both_brokers
+@pytest.mark.slow
+def test_a_message_says_that_its_job_is_not_tracked_however_the_job_was_made(cluster: Cluster, broker_url: str) -> None:
+    """So a worker needs no statement to know it, and none is early or late."""
+    cluster.worker(queues="nothing", settings={"imports": []})  # it answers, and does not report
+    beat = cluster.beat()
+    beat.wait_for_log("works on", 20)
+    insert(cluster.database, "untracked", "every 1s", tracking="send")
+    insert(cluster.database, "result", "every 1s", tracking="result", overlap="allow")
+    insert(cluster.database, "full", "every 1s", overlap="allow")
+    insert(cluster.database, "buffered", "every 1s", tracking="send", overlap="buffer_one", group_name="one")
+    sql(cluster.database, "select pgbeat.limit_group('one', 1)")
+    sql(cluster.database, "select pgbeat.trigger('untracked', force => true)")
+    sql(cluster.database, "select pgbeat.backfill('untracked', now() - interval '3 seconds', now())")
+    eventually(lambda: len(jobs(cluster.database, "full")) >= 3, 20, "three jobs while the tracking is not known")
+    beat.wait_for_log("full acts as send", 120)
+    known = len(jobs(cluster.database))
+    eventually(lambda: len(jobs(cluster.database)) > known + 12, 20, "further jobs")
+    assert 0 == beat.stop()
+
+    said = {
+        (header["periodic_task"], header["origin"], header.get("tracking"))
+        for header in (message.headers["pgbeat"] for message in drain(broker_url))
+    }
+    assert {
+        ("untracked", "schedule", "send"),
+        ("untracked", "manual", "send"),
+        ("untracked", "backfill", "send"),
+        ("buffered", "schedule", "send"),
+        ("full", "schedule", None),
+        ("full", "schedule", "send"),
+        ("result", "schedule", None),
+    } == said

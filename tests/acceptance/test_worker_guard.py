@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -221,13 +222,56 @@ def test_a_message_whose_job_nobody_knows_is_not_run(cluster: Cluster, sending: 
     assert "PENDING" == sending.result(job)
 
 
-def test_a_message_of_a_job_that_is_not_tracked_runs(cluster: Cluster, sending: Sender) -> None:
-    worker(cluster)
-    job = sending.job(state="pending", tracking="send", marked_by="beat")
+UNTRACKED = {"tracking": "send"}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("header", [UNTRACKED, {}], ids=["of this beat", "of an older beat"])
+def test_each_message_of_a_job_that_is_not_tracked_runs_and_its_row_belongs_to_the_confirm(
+    cluster: Cluster, sending: Sender, header: dict[str, str], pool: str
+) -> None:
+    """The worker is faster than the confirm here, which ends what is known of the job."""
+    worker(cluster, pool=pool)
+    job = sending.job(state="pending", marked_by="beat", task="app.flaky", **UNTRACKED)
+    for _ in range(2):
+        sending.send(job, "app.flaky", "x", 1, header=header)
+    eventually(lambda: len([run for run in cluster.probe.runs("x") if not run.failed]) == 2, 30, "two runs to the end")
+
+    assert "pending" == state(sending.database, job)
+    assert [0, 0, 1, 1] == sorted(run.attempt for run in cluster.probe.runs("x"))
+    assert "SUCCESS" == sending.result(job)
     sending.database.run("confirm", beat="beat", jobs=[job], count=1, delays="{}")
-    sending.send(job, "app.probe", "x")
-    eventually(lambda: cluster.probe.runs("x"), 20, "a run")
+    sending.send(job, "app.flaky", "later", 0, header=header)
+    eventually(lambda: cluster.probe.runs("later"), 20, "a run after the confirm")
     assert "untracked" == state(sending.database, job)
+
+
+def test_a_message_of_a_job_that_is_not_tracked_needs_no_postgres(
+    cluster: Cluster, sending: Sender, own_postgres: Postgres
+) -> None:
+    migrate_database(own_postgres.url)
+    worker(cluster, settings={"pgbeat_url": own_postgres.url, "pgbeat_guard_error": "refuse"})
+    own_postgres.stop()
+    sending.send(uuid.uuid4(), "app.probe", "x", header=UNTRACKED)
+    eventually(lambda: [run for run in cluster.probe.runs("x") if run.finished_at], 5, "a run")
+    assert not cluster.nodes[0].has_logged("unguarded")
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_message_of_a_job_that_is_not_tracked_and_is_not_run_leaves_its_row_to_the_confirm(
+    cluster: Cluster, sending: Sender, pool: str
+) -> None:
+    node = worker(cluster, pool=pool, settings={"pgbeat_allowed_tasks": ["app.probe", "app.gone"]})
+    job = sending.job(state="pending", marked_by="beat", **UNTRACKED)
+    for task in ("app.flaky", "app.late", "app.gone"):
+        sending.send(job, task, "x", 0, header=UNTRACKED)
+    sending.send(job, "app.probe", "x", header=UNTRACKED, expires=datetime.now(timezone.utc) - timedelta(seconds=5))
+    sending.wait_for(sending.send_job("app.probe", "last"), "succeeded")
+    node.wait_for_log("does not allow the task 'app.flaky'", 20)
+    node.wait_for_log("does not allow the task 'app.late'", 20)
+
+    assert ["last"] == labels(cluster)
+    assert "pending" == state(sending.database, job)
 
 
 def test_a_message_of_an_earlier_run_starts_nothing(cluster: Cluster, sending: Sender) -> None:

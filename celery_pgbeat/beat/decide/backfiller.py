@@ -83,7 +83,10 @@ class Backfiller:
         _log(row, step)
         if outcome == "waiting":  # for slots in their group, or for people
             return True
-        orders = [order_of_backfill(row, job, occurrence) for job, occurrence in zip(jobs, step.jobs, strict=True)]
+        orders = [
+            order_of_backfill(row, job, occurrence, full_acts_as)
+            for job, occurrence in zip(jobs, step.jobs, strict=True)
+        ]
         self._delivery.deliver(orders, lease_ends)
         return True
 

@@ -73,9 +73,9 @@ class Submitter:
                 some, timezone, may_judge, resending=resending, full_acts_as=full_acts_as, shadow=self._shadow
             )
 
-        left = decisions if self._shadow else self._submit(short, decisions, lease_ends)
+        left = decisions if self._shadow else self._submit(short, decisions, lease_ends, full_acts_as)
         if left:
-            left = self._submit(long, left, lease_ends)
+            left = self._submit(long, left, lease_ends, full_acts_as)
         if left:
             self._keep_marked(left, lease_ends)
         return len(left) < len(decisions)
@@ -96,7 +96,9 @@ class Submitter:
             self._retries = kept + self._retries
         return submitted
 
-    def _submit(self, statement: Submit, decisions: list[Decision], lease_ends: float) -> list[Decision]:
+    def _submit(
+        self, statement: Submit, decisions: list[Decision], lease_ends: float, full_acts_as: str
+    ) -> list[Decision]:
         """Submit by one statement and deliver the jobs; return the decisions that it left untouched."""
         submitted: list[Submitted] = []
         try:
@@ -116,7 +118,7 @@ class Submitter:
             _log(decision, one)
             job, scheduled_for = decision.job, decision.scheduled_for
             if one.made and not one.waits and job is not None and scheduled_for is not None:
-                orders.append(order_of_decision(decision, job, scheduled_for, self._rules.timezone))
+                orders.append(order_of_decision(decision, job, scheduled_for, self._rules.timezone, full_acts_as))
         self._delivery.deliver(orders, lease_ends)
         waiting = [one.name for one in submitted if one.waits]
         if waiting:

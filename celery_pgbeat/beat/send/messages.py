@@ -39,6 +39,7 @@ class OutgoingJob:
         options: read from the order's JSON.
         send_by: the end of its row's `catchup_window`; it is not sent later than that.
         sends: how often a beat has begun to send it, this time included.
+        tracking: under `send` workers neither guard nor track it, and its message says so.
         trace: headers by which the worker's span joins this job's trace.
     """
 
@@ -59,6 +60,7 @@ class OutgoingJob:
     options: Mapping[str, Any]
     send_by: datetime | None = None
     sends: int = 1
+    tracking: str = "full"
     trace: Mapping[str, str] | None = None
 
 
@@ -182,6 +184,7 @@ def options_of(job: OutgoingJob, now: datetime) -> dict[str, Any]:
             "origin": job.origin,
             "run": job.run,
             **({"sensitive": True} if job.sensitive else {}),
+            **({"tracking": "send"} if job.tracking == "send" else {}),
         },
     }
     return options

@@ -26,6 +26,7 @@ class Order(NamedTuple):  # a frozen dataclass takes longer to make, and a beat 
         due_at: None where nothing limits how late it may be sent.
         catchup_window: how much later than `due_at` it may be sent; None for any time.
         sends: how often a beat has begun to send it, this time included.
+        tracking: that of the job, which differs from its row's where `full` acts as another.
         message: of a recovered job, in place of arguments, options, priority, schedule and time zone.
     """
 
@@ -48,15 +49,26 @@ class Order(NamedTuple):  # a frozen dataclass takes longer to make, and a beat 
     due_at: datetime | None = None
     catchup_window: timedelta | None = None
     sends: int = 1
+    tracking: str = "full"
     message: str | None = None
 
 
-def order_of_decision(decision: Decision, job: uuid.UUID, scheduled_for: datetime, default_timezone: str) -> Order:
+def order_of_decision(
+    decision: Decision, job: uuid.UUID, scheduled_for: datetime, default_timezone: str, full_acts_as: str
+) -> Order:
     """Return the order for the job of a submitted decision."""
     row = decision.row
     timezone, due_at = row.timezone or default_timezone, decision.due_at or scheduled_for
     return _order_of_row(
-        row, job, scheduled_for, decision.origin, timezone, checked=True, due_at=due_at, window=row.catchup_window
+        row,
+        job,
+        scheduled_for,
+        decision.origin,
+        timezone,
+        full_acts_as,
+        checked=True,
+        due_at=due_at,
+        window=row.catchup_window,
     )
 
 
@@ -64,13 +76,13 @@ def order_at_once(row: AtOnce) -> Order:
     """Return the order for a job that a mark has submitted at once."""
     due_at = row.next_run_at
     return _order_of_row(
-        row, row.job, due_at, "schedule", row.timezone, checked=True, due_at=due_at, window=row.catchup_window
+        row, row.job, due_at, "schedule", row.timezone, "full", checked=True, due_at=due_at, window=row.catchup_window
     )
 
 
-def order_of_backfill(row: BackfillRow, job: uuid.UUID, scheduled_for: datetime) -> Order:
+def order_of_backfill(row: BackfillRow, job: uuid.UUID, scheduled_for: datetime, full_acts_as: str) -> Order:
     """Return the order for one job of a submitted step of a backfill."""
-    return _order_of_row(row, job, scheduled_for, "backfill", row.timezone)
+    return _order_of_row(row, job, scheduled_for, "backfill", row.timezone, full_acts_as)
 
 
 def order_of_recovered(job: Recovered) -> Order:
@@ -93,6 +105,7 @@ def order_of_recovered(job: Recovered) -> Order:
         due_at=job.due_at,
         catchup_window=job.catchup_window,
         sends=job.sends,
+        tracking=job.tracking,
         message=job.message or "{}",
     )
 
@@ -129,6 +142,7 @@ def outgoing_job(order: Order) -> OutgoingJob:
         options,
         send_by,
         order.sends,
+        order.tracking,
     )
 
 
@@ -138,6 +152,7 @@ def _order_of_row(
     scheduled_for: datetime,
     origin: str,
     timezone: str | None,
+    full_acts_as: str,
     *,
     checked: bool = False,
     due_at: datetime | None = None,
@@ -162,6 +177,8 @@ def _order_of_row(
         checked,
         due_at,
         window,
+        1,
+        full_acts_as if row.tracking == "full" else row.tracking,
     )
 
 

@@ -2,7 +2,8 @@
 --
 -- Such a row has no token. It waits for its first start, or for the attempt that runs here (retry.sql has raised its
 -- attempt already, so an earlier attempt does not match). A row whose message went back to the broker (requeue.sql) is
--- neither, and stays as it is: its next start may be under way elsewhere.
+-- neither, and stays as it is: its next start may be under way elsewhere. Nor does it touch a job of tracking = send,
+-- of which an older beat has sent a message that does not say so.
 with reported as (
     select * from unnest(%(jobs)s::uuid[], %(runs)s::int[], %(attempts)s::int[], %(tokens)s::uuid[])
         as reported (id, run, attempt, token)
@@ -15,7 +16,7 @@ locked as materialized (
         end as attempt_at
     from {schema}.active_job as job
     join reported on reported.id = job.id
-    where job.id = any (%(jobs)s::uuid[]) and job.run = reported.run
+    where job.id = any (%(jobs)s::uuid[]) and job.run = reported.run and job.tracking <> 'send'
         and (job.token = reported.token and job.state = 'running'
              or job.token is null and job.attempt <= reported.attempt
                 and (job.state = 'retrying' or job.started_at is null and job.state in ('pending', 'sent')))

@@ -50,7 +50,7 @@ create or replace function {schema}.mark(
     task text, args text, kwargs text, queue text, priority smallint, options text, sensitive boolean,
     catchup text, catchup_window interval, catchup_limit int, max_run_time interval,
     next_run_at timestamptz, planned_for timestamptz, last_run_at timestamptz, marked_at timestamptz,
-    taken_over boolean, created_at timestamptz, comes_after boolean, job uuid
+    taken_over boolean, created_at timestamptz, comes_after boolean, tracking text, job uuid
 )
 language plpgsql rows 10
 set search_path = pg_catalog, pg_temp
@@ -129,7 +129,8 @@ begin
             task, args::text, kwargs::text, queue, priority, options::text, sensitive,
             null, catchup_window, null::int, max_run_time,
             last_run_at, null::timestamptz, null::timestamptz, {schema}.now(),
-            false, null::timestamptz, false, jobs_ahead[1];
+            false, null::timestamptz, false, case when tracking = 'full' then mark.full_acts_as else tracking end,
+            jobs_ahead[1];
         get diagnostics submitted = row_count;
     end if;
 
@@ -155,7 +156,7 @@ begin
             catchup, catchup_window, catchup_limit, max_run_time,
             next_run_at, planned_for, last_run_at, marked_at, taken_over,
             coalesce(decided_anew_at, created_at) as created_at, after is not null and schedule is null as comes_after,
-            null::uuid as job;
+            tracking, null::uuid as job;
     end if;
 end
 $$;

@@ -29,6 +29,6 @@ select marked.periodic_task as name, stored.schedule, coalesce(stored.timezone, 
     {schema}.undecided_from(stored) as undecided_from, stored.name is not null as is_there,
     marked.id::text as backfill, marked.since, marked.until, marked.mode, marked.reached, marked.next_at, marked.total,
     marked.submitted + marked.skipped as decided,
-    {schema}.room_of(marked::{schema}.backfill) as room, marked.marked_at
+    {schema}.room_of(marked::{schema}.backfill) as room, marked.marked_at, stored.tracking
 from marked
 left join {schema}.periodic_task as stored on stored.name = marked.periodic_task

@@ -80,10 +80,11 @@ select id, periodic_task, scheduled_for, origin, task, queue, message::text,
     timezone,
     case when not is_unconditional and windows_used is not null then {schema}.windows_of(windows_used)::text end
         as windows,
-    sends
+    sends, tracking
 from taken
 union all
 select (job).id, (job).periodic_task, (job).scheduled_for, (job).origin, (job).task, (job).queue, null,
-    {schema}.microseconds((job).max_run_time), (job).run, reason, null, null, null, null, null, (job).sends
+    {schema}.microseconds((job).max_run_time), (job).run, reason, null, null, null, null, null, (job).sends,
+    (job).tracking
 from dropped
 order by scheduled_for, id

@@ -22,7 +22,7 @@ from celery_pgbeat.worker.report.reports import Killed, Lost, Requeue, Retry
 from celery_pgbeat.worker.report.tracker import delay_of, error_text, stored
 from celery_pgbeat.worker.start.admission import admission_of
 from celery_pgbeat.worker.start.guard import guard
-from celery_pgbeat.worker.start.message import assign_token, assigned_start, copy_of, is_sensitive
+from celery_pgbeat.worker.start.message import assign_token, assigned_start, copy_of, is_sensitive, tracked_copy_of
 
 logger = logging.getLogger(__name__)
 
@@ -32,11 +32,11 @@ def on_received(sender: Any, request: Any, **_: Any) -> None:
     context = main_context_of(sender.app)
     if context is None:
         return
+    guard(request.task, context)
     start = assign_token(request, str(context.node))
     if start is None:
         return
     context.received_jobs.add(request, start)
-    guard(request.task, context)
     if has_processes(sender.pool):  # in other pools no process can be lost
         request.on_reject = requeue_first(context, start, request.on_reject, sender)
 
@@ -85,7 +85,7 @@ def on_failure(sender: Any, task_id: str, exception: Any = None, **_: Any) -> No
 def on_revoked(sender: Any, request: Any, terminated: bool, signum: Any, expired: bool, **_: Any) -> None:
     """Report a message that was revoked or had expired, or a start that was terminated."""
     context = main_context_of(sender.app)
-    copy = copy_of(vars(request))
+    copy = tracked_copy_of(vars(request))
     if context is None or copy is None:
         return
     start = assigned_start(vars(request), copy)
@@ -130,7 +130,7 @@ def on_rejected(sender: Any, message: Any, exc: Any = None, **_: Any) -> None:
 
 def _fail_unstarted(app: Any, message: Any, error: str) -> None:
     context = main_context_of(app)
-    copy = copy_of(message.headers or {})
+    copy = tracked_copy_of(message.headers or {})
     if context is not None and copy is not None:
         context.put(Unstarted(copy, "failed", str(context.node), error=error))
 

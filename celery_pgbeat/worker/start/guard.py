@@ -82,7 +82,7 @@ from celery_pgbeat.redaction import MASKED
 from celery_pgbeat.worker.context import WorkerContext
 from celery_pgbeat.worker.report.reports import Requeue
 from celery_pgbeat.worker.start.admission import Admission, admission_of, admit
-from celery_pgbeat.worker.start.message import assigned_start, copy_of, header_of, is_sensitive
+from celery_pgbeat.worker.start.message import assigned_start, copy_of, header_of, is_sensitive, is_untracked
 from celery_pgbeat.worker.stop.running import Running
 
 START_TIMEOUT = 10.0  # seconds that a start waits for Postgres before pgbeat_guard_error decides
@@ -97,7 +97,7 @@ class StartResult(enum.Enum):
     """What the row decided about a copy of its job's message."""
 
     STARTED = enum.auto()
-    UNTRACKED = enum.auto()  # `tracking = send`: its starts are not counted, so it runs
+    UNTRACKED = enum.auto()  # `tracking = send`: nothing decides about its starts, so it runs
     DUPLICATE = enum.auto()
     WITHDRAWN = enum.auto()  # it had a stop request before it ran
     FOREIGN = enum.auto()  # a message of another task under the id of the job
@@ -173,8 +173,11 @@ class Guard:
     def _admit_job(self, task: Any, request: Any, copy: MessageCopy, admission: Admission) -> None:
         if self._context.job_span is not None:
             self._context.job_span.describe(header_of(vars(request)))
+        untracked = is_untracked(vars(request))
         if not self._context.settings.allows(task.name):
-            self._refuse_task(task, assigned_start(vars(request), copy) or copy)
+            self._refuse_task(task, assigned_start(vars(request), copy) or copy, untracked)
+        if untracked:
+            return
         start = assigned_start(vars(request), copy)
         dead_after = self._context.settings.dead_after
         if start is None:
@@ -205,15 +208,16 @@ class Guard:
             self._context.stop_signal.enter(running)
         return running
 
-    def _refuse_task(self, task: Any, copy: MessageCopy) -> None:
+    def _refuse_task(self, task: Any, copy: MessageCopy, untracked: bool) -> None:
         logger.error(
             "Job %s is not run: pgbeat_allowed_tasks does not allow the task %r",
             copy.job,
             task.name,
             extra={"action": "skip"},
         )
-        error = f"pgbeat_allowed_tasks does not allow {task.name!r}"
-        self._context.report(Unstarted(copy, "skipped", str(self._context.node), reason="not_allowed", error=error))
+        if not untracked:
+            error = f"pgbeat_allowed_tasks does not allow {task.name!r}"
+            self._context.report(Unstarted(copy, "skipped", str(self._context.node), reason="not_allowed", error=error))
         if self._context.job_span is not None:
             self._context.job_span.drop("not_allowed")
         raise Ignore("celery-pgbeat: not an allowed task")
@@ -285,6 +289,8 @@ def start_job(queries: WorkerQueries, start: Start, dead_after: timedelta) -> St
 
 
 def _start_known_job(queries: WorkerQueries, start: Start, dead_after: timedelta, known: JobState) -> StartResult:
+    if known.untracked:
+        return StartResult.UNTRACKED
     if known.final:
         return _start_final_job(queries, start, dead_after, known)
     if known.stop_request is not None and known.state != "running":
@@ -295,8 +301,6 @@ def _start_known_job(queries: WorkerQueries, start: Start, dead_after: timedelta
 
 
 def _start_final_job(queries: WorkerQueries, start: Start, dead_after: timedelta, known: JobState) -> StartResult:
-    if known.state == "untracked":
-        return StartResult.UNTRACKED
     if known.state == "lost" and queries.start_lost(start, dead_after):
         logger.info("Job %s, given up as lost, starts after all", start.job, extra={"action": "start"})
         return StartResult.STARTED

@@ -52,6 +52,11 @@ def copy_of(fields: Mapping[str, Any]) -> MessageCopy | None:
     return copy if str(copy.job) == fields.get("id") else None
 
 
+def tracked_copy_of(fields: Mapping[str, Any]) -> MessageCopy | None:
+    """Likewise, but None also for a job that workers neither guard nor track."""
+    return None if is_untracked(fields) else copy_of(fields)
+
+
 def _task_of(fields: Mapping[str, Any]) -> str | None:
     """Return the name of the task that a message calls, if it is a text that Postgres can compare."""
     task = fields.get("task")
@@ -64,9 +69,15 @@ def is_sensitive(fields: Mapping[str, Any]) -> bool:
     return isinstance(header, Mapping) and header.get("sensitive") is True
 
 
+def is_untracked(fields: Mapping[str, Any]) -> bool:
+    """Whether a message says that its job has `tracking = 'send'`; a beat of an older package does not write it."""
+    header = header_of(fields)
+    return isinstance(header, Mapping) and header.get("tracking") == "send"
+
+
 def assign_token(request: Any, worker: str) -> Start | None:
-    """Give a received request the token of the start that it will try; None if the message is not ours."""
-    copy = copy_of(request.request_dict)
+    """Give a received request the token of the start that it will try; None if it is not that of a tracked job."""
+    copy = tracked_copy_of(request.request_dict)
     if copy is None:
         return None
     start = Start(copy.job, copy.run, copy.attempt, uuid.uuid4(), worker, task=copy.task)

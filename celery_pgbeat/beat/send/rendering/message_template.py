@@ -76,7 +76,18 @@ def template_key(job: OutgoingJob) -> Hashable:
     """Return what jobs of one template have in common."""
     options = repr(job.options) if job.options else ""
     trace = tuple(job.trace) if job.trace else ()
-    return (job.task, job.queue, job.priority, job.origin, job.run, job.max_run_time, job.sensitive, options, trace)
+    return (
+        job.task,
+        job.queue,
+        job.priority,
+        job.origin,
+        job.run,
+        job.max_run_time,
+        job.sensitive,
+        job.tracking,
+        options,
+        trace,
+    )
 
 
 def build_template(sender: Sender, writer: Writer, path: SendPath, job: OutgoingJob, clocks: Clocks) -> MessageTemplate:
