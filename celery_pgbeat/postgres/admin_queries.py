@@ -238,6 +238,10 @@ class AdminQueries:
         """Read the shapes of the calls of the rows that run: each with their number and one of their names."""
         return self._run("calls_in_use")
 
+    def routes_in_use(self) -> list[Row]:
+        """Read where tracked rows that run want their messages to go: each with their number and one of their names."""
+        return self._run("routes_in_use")
+
     def longest_waits(self) -> Row:
         """Return how long the definitions of the periodic tasks that run let a message stay unacknowledged."""
         return self._run("longest_waits")[0]

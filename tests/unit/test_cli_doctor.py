@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from celery import Celery
 from click.testing import CliRunner, Result
+from kombu import Exchange, Queue
+from kombu.common import Broadcast
 
 from celery_pgbeat.cli import doctor as command
 from celery_pgbeat.cli import main
@@ -109,6 +111,38 @@ def test_calls_that_do_not_match_their_task_are_a_warning() -> None:
         "positional argument: 'room'.",
         "warning: The call does not match the task 'shop.lights', which 'off' and 2 others name: <sensitive>.",
     ] == found
+
+
+def test_tracked_rows_whose_messages_a_fanout_exchange_copies_are_a_warning() -> None:
+    queues = (Broadcast("to-all"), Queue("celery"), Queue("half", exchange=Exchange("halves", type="fanout")))
+    here = shop("memory://", task_queues=queues, task_routes={"shop.reload": {"queue": "to-all"}})
+
+    def route(task: str, queue: str | None = None, exchange: str | None = None) -> dict[str, Any]:
+        return {"task": task, "queue": queue, "exchange": exchange, "routing_key": None, "rows": 2, "name": "row"}
+
+    copied = [
+        route("shop.a", "to-all"),
+        route("shop.b", "half"),
+        route("shop.c", exchange="to-all"),
+        route("shop.reload"),
+    ]
+    others = [route("shop.d"), route("shop.e", "celery"), route("shop.f", "new"), route("shop.reload", "celery")]
+
+    def found(app_: Celery, rows: list[dict[str, Any]]) -> list[str]:
+        return [one.split("'")[1] for one in brief(app.fanouts(Told(routes_in_use=rows), app_))]  # type: ignore[arg-type]
+
+    assert [row["task"] for row in copied] == found(here, [*others, *copied])
+    assert [] == found(shop("memory://"), copied)
+
+
+def test_a_router_that_is_a_function_is_not_asked_where_messages_go() -> None:
+    def router(*_: Any, **__: Any) -> None:
+        raise AssertionError
+
+    here = shop("memory://", task_queues=(Broadcast("to-all"), Queue("celery")), task_routes=router)
+    row = {"task": "shop.a", "queue": None, "exchange": None, "routing_key": None, "rows": 1, "name": "row"}
+
+    assert [] == list(app.fanouts(Told(routes_in_use=[row]), here))  # type: ignore[arg-type]
 
 
 def test_a_beat_that_is_not_ours_is_a_warning() -> None:

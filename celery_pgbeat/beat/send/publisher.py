@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from celery_pgbeat.beat.database_clock import DatabaseClock, boottime
 from celery_pgbeat.beat.send.broker import Broker, Sender
 from celery_pgbeat.beat.send.closed_queues import ClosedQueues, Held
+from celery_pgbeat.beat.send.fanout import FanoutWarning
 from celery_pgbeat.beat.send.messages import JobEntry, OutgoingJob, Refusal, Refused
 from celery_pgbeat.beat.send.rendering.eligibility import split_by_batchable
 from celery_pgbeat.beat.send.rendering.renderer import MessageBatch, Renderer
@@ -104,6 +105,7 @@ class Publisher:
         self._together = True  # until Redis refuses a part of a batch
         self._suspects: dict[uuid.UUID, int] = {}  # 1: was in a batch that failed; 2: its own sending has failed
         self._sent_since = False  # whether a message was sent since the connection was lost
+        self._fanout_warning = FanoutWarning(self._sender.app)
 
     def publish(
         self,
@@ -121,6 +123,7 @@ class Publisher:
             published.unsent.extend(job.id for job in jobs)
             return published
         began = boottime()
+        self._fanout_warning.check(jobs)
         with self._observer.publishing(jobs, self._broker.driver, published):
             jobs = self._without_held(jobs, published)
             made_at = boottime()

@@ -136,8 +136,9 @@ def _checks(target: Target) -> list[tuple[str, Callable[[], Iterable[Any]] | str
         ("app broker", lambda: app.broker(operators, celery)),
         ("app tasks", lambda: app.tasks(operators, settings, celery)),
         ("app calls", lambda: app.calls(operators, celery)),
+        ("app fanouts", lambda: app.fanouts(operators, celery)),
         ("app workers", lambda: app.workers(operators, settings, celery)),
     ]
 
 
-APP_CHECKS = ("app rows", "app scheduler", "app broker", "app tasks", "app calls", "app workers")
+APP_CHECKS = ("app rows", "app scheduler", "app broker", "app tasks", "app calls", "app fanouts", "app workers")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from celery_pgbeat.beat.send import fanout
 from celery_pgbeat.beat.send.broker import CAUTION, CONNECT_TIMEOUT
 from celery_pgbeat.cli.doctor.finding import ERROR, NOTE, WARNING, Finding, named_and_counted
 from celery_pgbeat.cli.output import number
@@ -77,6 +78,37 @@ def calls(operators: AdminQueries, app: Any) -> Iterator[Finding]:
             WARNING,
             f"{number(more, 'more kind')} of calls do not match their tasks.",
             "Fix those above first: the cause may be one signature that has changed.",
+        ),
+    )
+
+
+def fanouts(operators: AdminQueries, app: Any) -> Iterator[Finding]:
+    """Look for tracked rows whose messages a fanout exchange copies, as of a Broadcast: one copy of each runs."""
+    app.loader.import_default_modules()
+    app.finalize()
+    exchanges = fanout.fanouts(app)
+    if not exchanges:
+        return
+    found = [
+        (row,)
+        for row in operators.routes_in_use()
+        if fanout.goes_to(
+            exchanges, app, row["task"], row["queue"], {name: row[name] for name in ("exchange", "routing_key")}
+        )
+    ]
+    yield from named_and_counted(
+        found,
+        MOST_SHOWN,
+        lambda row: Finding(
+            WARNING,
+            f"The messages of the task {row['task']!r}, which {_users(row)}, go to a fanout exchange, which copies "
+            "them for each of its queues. One copy of each runs, because the rows are tracked.",
+            "If all copies are to run, set tracking = 'send'; else use an ordinary queue.",
+        ),
+        lambda more: Finding(
+            WARNING,
+            f"{number(more, 'more kind')} of tracked messages go to a fanout exchange.",
+            "Fix those above first: the cause may be one queue.",
         ),
     )
 
