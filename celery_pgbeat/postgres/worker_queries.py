@@ -275,6 +275,13 @@ class WorkerQueries:
             broker_problem=None,
         )
 
+    def starts_of_worker(self, worker: str) -> list[Start]:
+        """Read the starts that have not ended at a worker, by the rows of their jobs."""
+        return [
+            Start(uuid.UUID(str(row.job)), row.run, row.attempt, uuid.UUID(str(row.token)), worker, task=row.task)
+            for row in self.database.run("starts_of_worker", worker=worker)
+        ]
+
     def apps(self) -> list[str]:
         """Read the apps whose beats are alive, the one that has the schema first."""
         return [row[0] for row in self.database.run("apps")]

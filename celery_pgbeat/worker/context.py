@@ -121,6 +121,7 @@ class WorkerContext:
             self.settings.dead_after,
             self.received_jobs.running,
             lambda: [*pool_watch.living(), *connection.report_thread.unwritten()],
+            lambda task: has_processes(consumer.pool) and task in self.app.tasks and self.app.tasks[task].acks_late,
         )
         same_app = SameApp(self.app, self.settings.schema)
         self._stop_requests = StopRequests(str(self.node), self.received_jobs, consumer, self.put)

@@ -6,11 +6,12 @@ import atexit
 import logging
 from typing import Any
 
-from celery import current_app, signals
+from celery import bootsteps, current_app, signals
 
 from celery_pgbeat.settings import Settings
 from celery_pgbeat.worker.context import ATTRIBUTE, WorkerContext, context_of
 from celery_pgbeat.worker.report import parent_signals, tracker
+from celery_pgbeat.worker.report.pool_watch import has_processes
 from celery_pgbeat.worker.start.guard import guard
 
 logger = logging.getLogger(__name__)
@@ -26,6 +27,7 @@ def install_in_process(app: Any, main: bool) -> None:
         return
     if main:
         context.become_main()
+        app.steps["consumer"].add(CloseBeforeChannel)
     for task in list(app.tasks.values()):
         guard(task, context)
 
@@ -41,6 +43,23 @@ def _made_context(app: Any, main: bool) -> WorkerContext | None:
             settings.without_url,
         )
     return None
+
+
+class CloseBeforeChannel(bootsteps.StartStopStep):
+    """Writes what becomes of the jobs of a worker that ends before the broker gets their messages back.
+
+    Otherwise another worker may get such a message first, find its job running, and drop it as a second copy. The steps
+    are shut down in the reverse order of what they require, when the pool has ended. A pool without processes may still
+    run tasks then.
+    """
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def shutdown(self, consumer: Any) -> None:
+        """Close the app's context."""
+        context = context_of(consumer.app)
+        if context is not None and has_processes(consumer.pool):
+            context.close()
 
 
 def _connect_signals() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
@@ -12,8 +14,10 @@ from urllib.parse import urlsplit
 
 import celery
 import pytest
+import redis
 
 from celery_pgbeat.embedded.databases import create_database, drop_database
+from tests.harness.broker import both_brokers
 from tests.harness.jobs import active, finished
 from tests.harness.processes import Cluster
 from tests.harness.sending import Sender, sender, worker
@@ -265,3 +269,74 @@ def test_a_task_that_leaves_by_exit_fails_in_a_pool_of_threads(sending: Sender) 
     job = sending.send_job("app.exit", "x")
     sending.wait_for(job, "failed")
     assert "SystemExit: 3" == last(sending, job)["error"]
+
+
+SOFT = {"worker_soft_shutdown_timeout": 1}
+
+
+@both_brokers
+@pytest.mark.parametrize(
+    ("settings", "signals"),
+    [(SOFT, [signal.SIGQUIT]), ({}, [signal.SIGQUIT]), (SOFT, [signal.SIGQUIT, signal.SIGINT])],
+    ids=["soft", "cold", "asked twice"],
+)
+def test_a_job_that_a_shutdown_interrupts_goes_back_with_its_message_and_the_next_worker_runs_it(
+    sending: Sender, tmp_path: Path, settings: dict[str, Any], signals: list[signal.Signals]
+) -> None:
+    """No beat is there to send it again; a message that was acknowledged early does not come back."""
+    ending = worker(sending.cluster, settings=settings)
+    job, early = sending.send_job("app.wait_once", "x", str(tmp_path / "flag")), sending.send_job("app.wait_early", "y")
+    for each in (job, early):
+        sending.wait_for(each, "running")
+    successor = worker(sending.cluster)
+    for number in signals:
+        ending.signal(number)
+    sending.wait_for(job, "succeeded")
+    sending.wait_for(early, "lost")
+
+    ending.wait(20)
+    assert [0, 0] == [run.attempt for run in sending.cluster.probe.runs("x")]
+    assert 1 == runs(sending, "y")
+    assert "second message" not in successor.log
+
+
+@both_brokers
+def test_a_job_that_a_shutdown_interrupts_does_not_run_again_before_its_process_has_ended(
+    sending: Sender, tmp_path: Path
+) -> None:
+    ending = worker(sending.cluster, settings=SOFT)
+    job = sending.send_job("app.wait_once", "x", str(tmp_path / "flag"), 3)
+    sending.wait_for(job, "running")
+    worker(sending.cluster)
+    sending.cluster.beat()
+    ending.signal(signal.SIGQUIT)
+    sending.wait_for(job, "succeeded")
+
+    first, second = sending.cluster.probe.runs("x")
+    assert first.finished_at is not None
+    assert first.finished_at <= second.started_at
+
+
+@pytest.mark.skipif(celery.VERSION < (5, 7), reason="Celery 5.7 gives such a message back")
+def test_a_job_whose_message_a_hard_time_limit_gives_back_starts_again(sending: Sender, tmp_path: Path) -> None:
+    worker(sending.cluster, settings={"task_acks_on_timeout": False})
+    job = sending.send_job("app.wait_once", "x", str(tmp_path / "flag"), time_limit=1)
+    sending.wait_for(job, "succeeded")
+    assert 2 == runs(sending, "x")
+
+
+def test_a_job_that_a_shutdown_interrupts_runs_again_although_its_message_was_dropped_before(
+    sending: Sender, tmp_path: Path
+) -> None:
+    """As after a visibility_timeout: another worker had the message, and found the job running."""
+    ending = worker(sending.cluster, settings=SOFT)
+    arguments = ["x", str(tmp_path / "flag")]
+    message = {"args": arguments, "kwargs": {}, "options": {}, "priority": None, "schedule": None, "timezone": None}
+    job = sending.send_job("app.wait_once", *arguments, columns={"message": json.dumps(message)})
+    sending.wait_for(job, "running")
+    redis.Redis.from_url(sending.cluster.broker).delete("unacked", "unacked_index")
+    worker(sending.cluster)
+    sending.cluster.beat()
+    ending.signal(signal.SIGQUIT)
+    sending.wait_for(job, "succeeded")
+    assert 2 == runs(sending, "x")

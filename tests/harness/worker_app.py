@@ -66,6 +66,26 @@ def run_die_once(self: Task, label: str, flag: str) -> str:
     return label
 
 
+@app.task(name="app.wait_once", bind=True, acks_late=True)
+def run_wait_once(self: Task, label: str, flag: str, unwinding: float = 0) -> str:
+    """Run for a minute the first time, and take some seconds to unwind."""
+    with Recorded(self, label):
+        if not Path(flag).exists():
+            Path(flag).touch()
+            try:
+                time.sleep(60)
+            finally:
+                time.sleep(unwinding)
+    return label
+
+
+@app.task(name="app.wait_early", bind=True)
+def run_wait_early(self: Task, label: str) -> None:
+    """Run for a minute; its message is acknowledged before."""
+    with Recorded(self, label):
+        time.sleep(60)
+
+
 @app.task(name="app.die_and_retry", bind=True, acks_late=True, default_retry_delay=1)
 def run_die_and_retry(self: Task, label: str, flag: str) -> str:
     """Kill its process the first time; Celery 5.7 sends a retry."""

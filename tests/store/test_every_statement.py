@@ -167,6 +167,7 @@ _READS_MUCH = (
     ("nodes activity longest_running changed_jobs", "reads every job that is not final, for a person"),
     ("names_meant", "reads every row, for a person"),
     ("overdue latest_due", "as the view"),
+    ("starts_of_worker", "reads every job that is not final, once, when a worker ends"),
     ("sent_or_shadowed", "returns every job of the time range, for a person who compares two schedulers"),
     ("names_of_owner", "reads the rows in name order, a page at a time, for an import that takes over"),
     ("recent_minutes", "reads up to a thousand jobs of each of sixty minutes, for a person: some 40 ms here"),

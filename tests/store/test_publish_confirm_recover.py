@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from datetime import timedelta
 
 import pytest
 
 from celery_pgbeat.beat.send.orders import order_of_recovered, outgoing_job
 from celery_pgbeat.postgres.beat_queries import BeatQueries
+from celery_pgbeat.postgres.worker_queries import Start, WorkerQueries
 from tests.harness.clock import Clock
 from tests.harness.ticks import HOUR, beat, insert, jobs, make_due, submit
 
@@ -276,6 +278,34 @@ def test_a_silent_job_is_sent_again_three_times_and_then_lost(migrated_database:
 
     assert verdicts == ["resend", "resend", "resend", "lost"]
     assert [job["state"] for job in jobs(store)] == ["lost"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "delete from pgbeat.periodic_task",
+        "update pgbeat.periodic_task set enabled = false",
+        "update pgbeat.periodic_task set catchup = 'none'",
+        "update pgbeat.periodic_task set catchup_window = '1 second'",
+    ],
+)
+def test_a_job_that_a_worker_had_begun_and_gave_back_is_sent_again_however_late_it_is(
+    migrated_database: str, change: str
+) -> None:
+    store, clock = beat(migrated_database), Clock(migrated_database)
+    submitted(store)
+    (job,) = jobs(store)
+    store.confirm([(job["id"], 0.0)])
+    worker = WorkerQueries(store.database)
+    start = Start(job["id"], 0, 0, uuid.uuid4(), "worker-a")
+    assert worker.start(start, HOUR)
+    clock.stand_at(store.look().now + HOUR)
+    assert worker.requeue(start, "its worker was shut down", resend=True)
+    store.database.execute(change)
+
+    (recovered,) = store.recover(10, ON_TIME)
+
+    assert (job["id"], None, None) == (recovered.id, recovered.reason, recovered.due_at)
 
 
 def test_where_no_worker_announces_the_tracker_a_silent_job_is_lost_not_sent_again(migrated_database: str) -> None:

@@ -106,7 +106,7 @@ def test_a_worker_that_is_newer_than_the_schema_loses_no_end_of_a_job(
     for function in ("finish_many(uuid[],int[],int[],uuid[],text[],text[],text[])", "end_unstarted_many"):
         database.execute(f"drop function pgbeat.{function}")
     unwritten = lambda: report_thread.unwritten()  # noqa: E731, PLW0108  made below
-    report_thread = ReportThread(reports, Heartbeat(NodeId.mine(), SECOND, SILENCE, list, unwritten))
+    report_thread = ReportThread(reports, Heartbeat(NodeId.mine(), SECOND, SILENCE, list, unwritten, lambda _: False))
     caplog.set_level("INFO")
 
     for start, job in zip(started, waiting_jobs, strict=True):

@@ -3,10 +3,10 @@
 --
 -- Each job is checked again before it is sent. If its row was removed or paused, or if it is too late, it is recorded
 -- as skipped instead. But the pause of a group that keeps its jobs came too late for one that has its turn. Manual and
--- backfill jobs are sent all the same, and so is what the broker has had before (sent again, run again). A job that has
--- waited, for another job or for a slot, is late by design: only its catchup_window counts. No job is dropped for a
--- newer occurrence that may itself be skipped in a blackout window. Only the beat can tell whether a window covers this
--- moment, so the windows of such a row are returned with its job.
+-- backfill jobs are sent all the same, and so is what the broker has had before (sent again, run again, interrupted). A
+-- job that has waited, for another job or for a slot, is late by design: only its catchup_window counts. No job is
+-- dropped for a newer occurrence that may itself be skipped in a blackout window. Only the beat can tell whether a
+-- window covers this moment, so the windows of such a row are returned with its job.
 --
 -- What is too late must stay equal to planning/decide.py and planning/catchup.py: `on_time` and `catchup_window` count
 -- from when the job was due, `catchup` decides only about what is not on time, and under `latest` the newest one wins.

@@ -19,7 +19,13 @@ logger = logging.getLogger(__name__)
 
 
 class Heartbeat:
-    """Announces the worker and keeps its running jobs from counting as dead."""
+    """Announces the worker and keeps its running jobs from counting as dead.
+
+    Args:
+        running: the starts that Celery counts as running.
+        living: the starts whose end is still to come or to be written.
+        returns: whether the broker gets a task's message back if its process ends before the task.
+    """
 
     def __init__(
         self,
@@ -28,12 +34,14 @@ class Heartbeat:
         dead_after: timedelta,
         running: Callable[[], list[Start]],
         living: Callable[[], list[Start]],
+        returns: Callable[[str | None], bool],
     ) -> None:
         self.every = every.total_seconds()
         self._node = node
         self._dead_after = dead_after
         self._running = running
         self._living = living
+        self._returns = returns
 
     def run(self, queries: WorkerQueries) -> None:
         """Announce the node, and renew the starts that still run."""
@@ -43,7 +51,18 @@ class Heartbeat:
             queries.heartbeat(str(self._node), starts, self._dead_after)
 
     def shutdown(self, queries: WorkerQueries) -> None:
-        """Give up the jobs that still run in a worker that ends, and remove the node."""
+        """Give back or give up the jobs that still run in a worker that ends, and remove the node.
+
+        The broker may have given a message to another worker before, which has dropped it. So a beat sends another one,
+        if no copy has started by then.
+        """
+        living = set(self._living())
+        for start in queries.starts_of_worker(str(self._node)):
+            if start not in living and self._returns(start.task):
+                logger.warning(
+                    "Job %s goes back to the broker with its message", start.job, extra={"action": "requeue"}
+                )
+                queries.requeue(start, "its worker was shut down, its message went back to the broker", resend=True)
         for start in self._running():
             logger.warning("Job %s was still running when its worker ended", start.job, extra={"action": "lose"})
             queries.give_up_start(start, "the worker was shut down while the job was running")

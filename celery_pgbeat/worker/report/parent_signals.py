@@ -78,8 +78,13 @@ def on_failure(sender: Any, task_id: str, exception: Any = None, **_: Any) -> No
     for start in context.received_jobs.of(task_id):
         if isinstance(exception, WorkerLostError):
             context.put(Lost(start, error_text(exception)))
-        elif isinstance(exception, TimeLimitExceeded):
+        elif isinstance(exception, TimeLimitExceeded) and not _returns_after_time_limit(sender):
             context.put(Killed(start, "failed", f"TimeLimitExceeded: it ran for more than {exception.args[0]} s"))
+
+
+def _returns_after_time_limit(task: Any) -> bool:
+    """Whether Celery gives the message back that a hard time limit ended: `on_reject` reports that."""
+    return bool(task.acks_late and not getattr(task, "acks_on_timeout", True))  # Celery 5.7 has it
 
 
 def on_revoked(sender: Any, request: Any, terminated: bool, signum: Any, expired: bool, **_: Any) -> None:

@@ -39,8 +39,9 @@ class PoolWatch:
         """Do nothing: Celery maintains its pool while it shuts down."""
 
     def living(self) -> list[Start]:
-        """Return the running starts whose process is alive."""
-        return [start for start, request in self._received_jobs.under_way() if not self._has_died(request)]
+        """Return the starts whose process is alive, also those that Celery has cancelled and that still unwind."""
+        begun = [*self._received_jobs.under_way(), *self._received_jobs.cancelled()]
+        return [start for start, request in begun if not self._has_died(request)]
 
     def _has_died(self, request: Any) -> bool:
         return has_processes(self._consumer.pool) and is_dead(request.worker_pid)

@@ -113,6 +113,10 @@ class ReceivedJobs:
         """Return the running starts with their requests."""
         return [(start, request) for start, request in self._alive() if request in state.active_requests]
 
+    def cancelled(self) -> list[tuple[Start, Any]]:
+        """Return the starts that Celery has cancelled, with their requests, while the pool still keeps these."""
+        return [(start, request) for start, request in self._alive() if getattr(request, "_already_cancelled", False)]
+
     def of(self, task_id: str) -> list[Start]:
         """Return the starts of a task id: one, or several if copies of one message were received."""
         return [start for start, _ in self._alive() if str(start.job) == task_id]

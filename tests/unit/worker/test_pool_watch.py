@@ -90,6 +90,19 @@ def test_a_start_whose_process_is_dead_gets_no_heartbeat(main: MainProcess, chil
     assert {alive, dead} == set(main.received_jobs.running())
 
 
+def test_a_start_that_celery_has_cancelled_gets_heartbeats_until_its_process_has_died(
+    main: MainProcess, child: Child
+) -> None:
+    process = child()
+    cancelled = main.run(process.pid)
+    state.active_requests.clear()
+    assert [] == main.pool_watch.living()
+    main.requests[0]._already_cancelled = True
+    assert [cancelled] == main.pool_watch.living()
+    killed(process)
+    assert [] == main.pool_watch.living()
+
+
 def test_celery_maintains_its_pool_when_a_process_has_died_and_only_then(main: MainProcess, child: Child) -> None:
     main.pool_watch.run(QUERIES)
     process = child()
