@@ -95,15 +95,19 @@ class BeatLoop:
                 if not self._thread.is_alive:
                     return None
 
-    def stop(self, within: float) -> None:
-        """Give everything back; a turn under way has `within` seconds to end first.
+    def ask_to_stop(self) -> None:
+        """Ask for the end of the thread, and wait for nothing.
 
-        It may run in a signal handler, in the middle of `turn()` or of itself, so it takes no lock that these may hold.
+        It may run in a signal handler, in the middle of `turn()` or `stop()`, so it takes no lock that they may hold.
         """
         if not self._stopping.is_set():
             self._stopping.set()
         self.wiring.wakeup.notify()
         self._asked.put(None)
+
+    def stop(self, within: float) -> None:
+        """Give everything back; a turn under way has `within` seconds to end first."""
+        self.ask_to_stop()
         if not self._thread.is_started:
             self._close()
             return
@@ -138,6 +142,8 @@ class BeatLoop:
         try:
             step()
         except BaseException as error:  # noqa: BLE001  the one place where all errors of a beat end
+            if isinstance(error, SystemExit) and self._stopping.is_set():
+                return  # of the signal handler that asked for the stop, if gevent ran it in this greenlet
             error = self._explained(error)
             self._check_at = 0.0
             self._report(error)

@@ -2,7 +2,9 @@
 
 A thread of the scheduler's own (`loop.py`) talks to Postgres. Celery's thread only asks for a turn and waits for it.
 Celery calls `close()` from its signal handler in the middle of whatever `tick()` is doing. Here `tick()` only waits, so
-no code runs twice at once, and the turn under way may finish its batch before everything is given back.
+no code runs twice at once, and the turn under way may finish its batch before everything is given back. A signal
+handler waits for nothing: in an app that gevent or eventlet has patched it runs in their hub, which nothing may block.
+So `close()` only asks for the stop then, and `tick()`, which the handler ends, waits for it.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ class Scheduler(beat.Scheduler):
 
     def __init__(self, app: Any, *args: Any, **kwargs: Any) -> None:
         self._loop: BeatLoop | None = None
+        self._is_waiting = False  # in a tick, or for the end of a stop
         super().__init__(app, *args, **kwargs)
 
     def setup_schedule(self) -> None:
@@ -64,7 +67,15 @@ class Scheduler(beat.Scheduler):
         loop = self._loop
         if loop is None or loop.stopped:
             return float(self.max_interval)
-        loop.turn()
+        self._is_waiting = True
+        try:
+            loop.turn()
+        finally:
+            if loop.stopped:
+                loop.stop(STOP_WITHIN)
+            self._is_waiting = False
+        if loop.stopped:
+            raise SystemExit  # as the signal handler does: gevent may have run it in another greenlet than this one
         return 0.0
 
     def get_schedule(self) -> Mapping[str, Any]:
@@ -162,12 +173,18 @@ class Scheduler(beat.Scheduler):
     def close(self) -> None:
         """Give back every mark and unsent job, then do as Celery does: `sync()`, and release `connection`.
 
-        Safe in a signal handler, and to call any number of times.
+        Safe in a signal handler, and to call any number of times. While a tick or another call waits, this only asks
+        for the stop, and the other one gives everything back.
         """
+        if self._loop is not None and self._is_waiting:
+            self._loop.ask_to_stop()
+            return
+        self._is_waiting = True
         try:
             if self._loop is not None:
                 self._loop.stop(STOP_WITHIN)
         finally:
+            self._is_waiting = False
             super().close()
 
     @property

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import signal
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -164,3 +168,57 @@ def test_the_thread_that_runs_the_turns_is_started_again_by_celerys_next_tick(
     (record,) = [record for record in caplog.records if record.name == "celery_pgbeat.threads"]
     assert "The thread pgbeat ended without being asked to: SystemExit()" in record.message
     assert record.exc_info
+
+
+class Stopped:
+    """A loop whose turn a signal interrupts."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.calls: list[str] = []
+        self.stopped = False
+        self._scheduler = scheduler
+
+    def turn(self) -> None:
+        """Run the signal handler of Celery, which may raise its SystemExit elsewhere."""
+        self._scheduler.close()
+        self.calls.append("the handler returned")
+
+    def ask_to_stop(self) -> None:
+        """Note it."""
+        self.stopped = True
+        self.calls.append("asked")
+
+    def stop(self, _within: float) -> None:
+        """Note it; another signal comes meanwhile."""
+        self.calls.append("stopping")
+        self._scheduler.close()
+
+
+def test_a_signal_handler_waits_for_nothing_and_the_tick_that_it_ends_gives_everything_back() -> None:
+    scheduler: Any = Scheduler(Celery(broker="memory://", set_as_current=False), lazy=True)
+    scheduler._loop = loop = Stopped(scheduler)
+    with pytest.raises(SystemExit):
+        scheduler.tick()
+    assert ["asked", "the handler returned", "stopping", "asked"] == loop.calls
+
+
+@pytest.mark.skipif(find_spec("gevent") is None, reason="gevent is not installed")
+@pytest.mark.parametrize("signals", [[signal.SIGTERM], [signal.SIGINT], [signal.SIGTERM, signal.SIGTERM]])
+def test_a_beat_of_an_app_that_gevent_has_patched_gives_everything_back_when_it_is_stopped(
+    tmp_path: Path, migrated_database: str, redis_url: str, signals: list[signal.Signals]
+) -> None:
+    cluster = Cluster(tmp_path, migrated_database, redis_url)
+    beat = cluster.beat(app="tests.acceptance.gevent_app")
+    try:
+        beat.wait_for_log("works on", 40)
+        insert(migrated_database, "nightly", "every 1s")
+        eventually(lambda: jobs(migrated_database, "nightly"), 20, "a job")
+        for number in signals:
+            with suppress(ProcessLookupError):
+                beat.signal(number)
+        assert 0 == beat.wait(10)
+        assert "Traceback" not in beat.log
+        assert [] == sql(migrated_database, "select from pgbeat.node")
+        assert [] == sql(migrated_database, "select from pgbeat.periodic_task where marked_by is not null")
+    finally:
+        cluster.end()

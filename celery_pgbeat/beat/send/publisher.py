@@ -185,7 +185,8 @@ class Publisher:
         try:
             return self._renderer.render(jobs, self._clock.database_time)
         except BaseException as error:
-            foreseen = self._broker.is_connection_error(error) or self._broker.is_refusal(error)
+            # Under gevent the SystemExit of a signal handler may be raised here.
+            foreseen = self._stopping() or self._broker.is_connection_error(error) or self._broker.is_refusal(error)
             extra = {"action": "publish"}
             logger.warning("Nothing can be rendered now: %s", error, exc_info=not foreseen, extra=extra)
             self._reconnect_after(error)
