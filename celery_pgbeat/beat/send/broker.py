@@ -71,7 +71,7 @@ class Broker:
     Attributes:
         producer: None while the broker is away.
         driver: the driver type of kombu's transport, once there was a connection.
-        problem: since when the broker is away and why, for people; None once it has taken a message.
+        problem: why the broker is away, for people; None once it has taken a message.
     """
 
     def __init__(

@@ -51,7 +51,8 @@ class Excluded(NamedTuple):
 
 @dataclass(slots=True)
 class _Closed:
-    error: str
+    error: str = ""
+    is_probed: bool = True  # whether a message is under way of which it is not known yet what the broker says
     pause: float = 0.0
     refused_at: float = 0.0
     try_at: float = 0.0
@@ -121,6 +122,7 @@ class ClosedQueues:
             _remember(closed, job)
             if closed.try_at <= boottime():
                 closed.try_at = boottime() + LONGEST_PAUSE  # until it is known what became of the probe
+                closed.is_probed = True
                 return None
             return Held(job.id, HELD_FOR, closed.error)
 
@@ -129,12 +131,14 @@ class ClosedQueues:
         name = self._queue_of(job)
         with self._lock:
             known = self._closed.get(name)
-            closed = self._closed.setdefault(name, _Closed(error))
-            closed.error = error
+            closed = self._closed.setdefault(name, _Closed())
+            _remember(closed, job)
+            if not closed.is_probed:  # another one of the same batch
+                return Held(job.id, HELD_FOR, error)
+            closed.error, closed.is_probed = error, False
             closed.pause = min(max(closed.pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
             closed.refused_at = boottime()
             closed.try_at = closed.refused_at + closed.pause
-            _remember(closed, job)
         if known is None:
             logger.error(
                 "The broker takes no message for the queue %r (%s). Its jobs wait, and its rows stay due until then.",

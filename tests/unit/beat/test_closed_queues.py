@@ -47,6 +47,11 @@ def test_a_closed_queue_is_tried_with_one_job_after_pauses_that_grow(closed: Clo
     assert [0.5, 1.0, 2.0, 4.0, 8.0, LONGEST_PAUSE, LONGEST_PAUSE] == pauses
 
 
+def test_a_batch_of_which_the_broker_takes_nothing_counts_once(closed: ClosedQueues) -> None:
+    assert 0.5 == closed.close(job(queue="full"), "no room").seconds
+    assert [HELD_FOR, HELD_FOR] == [closed.close(job(queue="full"), "no room").seconds for _ in range(2)]
+
+
 def test_only_one_of_the_jobs_that_wait_is_the_probe(closed: ClosedQueues, clock: Clock) -> None:
     first, second = job(queue="full"), job(queue="full")
     closed.close(first, "no room")
